@@ -1,0 +1,2 @@
+//! umbel and its peers, side by side in one process.
+fn main() {}

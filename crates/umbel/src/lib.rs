@@ -1,0 +1,5 @@
+//! Bloom filters and their relatives on one stem: key, digest, probes, bits.
+
+mod error;
+
+pub use error::{Error, Result};
