@@ -1,5 +1,6 @@
 //! Bloom filters and their relatives on one stem: key, digest, probes, bits.
 
 mod error;
+pub mod sizing;
 
 pub use error::{Error, Result};

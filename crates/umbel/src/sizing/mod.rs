@@ -1,0 +1,133 @@
+//! How large, how many hash functions, how often wrong: the mathematics by which every filter is sized.
+//!
+//! Pure functions of a few numbers. The letters are those of the literature: `m` bits, `n` keys, `k` hash
+//! functions (bits per key), `p` the false-positive rate.
+
+mod exact;
+pub mod rate;
+
+
+/// The largest filter, in bits: 32 TiB. Far below the 2^53 up to which `f64` counts exactly.
+pub const MAX_BITS: u64 = 1 << 48;
+
+/// The largest capacity or load, in keys.
+pub const MAX_KEYS: u64 = 1 << 48;
+
+/// The most hash functions: enough for any rate that `f64` can express, and a bound for every loop over them.
+pub const MAX_HASHES: u32 = 1024;
+
+/// The smallest value of a range that satisfies a predicate which, once true, stays true.
+///
+/// The sizing rules are inverted by bisection on the rate itself, not by a second set of inverse formulas:
+/// what is promised is then, to the last bit, what the forward formula says.
+fn least(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut low, mut high) = range.into_inner();
+    if !holds(high) {
+        return None;
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    Some(low)
+}
+
+/// The greatest value of a range that satisfies a predicate which, once false, stays false.
+fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
+    let end = *range.end();
+    let start = *range.start();
+    match least(range, |x| !holds(x)) {
+        Some(first_failure) if first_failure == start => None,
+        Some(first_failure) => Some(first_failure - 1),
+        None => Some(end),
+    }
+}
+
+/// The checks every public function makes on its input.
+mod check {
+    use super::{MAX_BITS, MAX_HASHES, MAX_KEYS};
+    use crate::{Error, Result};
+
+    /// A number of keys to plan for.
+    pub fn capacity(n: u64) -> Result<()> {
+        if (1..=MAX_KEYS).contains(&n) {
+            return Ok(());
+        }
+        Err(Error::parameter("n", n, "a number of keys from 1 to 2^48"))
+    }
+
+    /// A number of keys already inserted: none is fine.
+    pub fn load(n: u64) -> Result<()> {
+        if n <= MAX_KEYS {
+            return Ok(());
+        }
+        Err(Error::parameter("n", n, "at most 2^48 keys"))
+    }
+
+    pub fn bits(m: u64) -> Result<()> {
+        if (1..=MAX_BITS).contains(&m) {
+            return Ok(());
+        }
+        Err(Error::parameter("m", m, "a number of bits from 1 to 2^48"))
+    }
+
+    pub fn hashes(k: u32) -> Result<()> {
+        if (1..=MAX_HASHES).contains(&k) {
+            return Ok(());
+        }
+        Err(Error::parameter(
+            "k",
+            k,
+            "a number of hash functions from 1 to 1024",
+        ))
+    }
+
+    pub fn rate(p: f64) -> Result<()> {
+        // Written so that NaN fails.
+        if p > 0.0 && p < 1.0 {
+            return Ok(());
+        }
+        Err(Error::parameter("p", p, "a rate above 0 and below 1"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bisection_finds_the_edge_wherever_it_lies() {
+        for edge in 1..=20 {
+            assert_eq!(least(1..=20, |x| x >= edge), Some(edge));
+            assert_eq!(greatest(1..=20, |x| x <= edge), Some(edge));
+        }
+        assert_eq!(least(1..=20, |_| false), None);
+        assert_eq!(greatest(1..=20, |_| false), None);
+        assert_eq!(least(0..=u64::MAX, |x| x >= u64::MAX - 1), Some(u64::MAX - 1));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(check::capacity(0).is_err() && check::capacity(MAX_KEYS + 1).is_err());
+        assert!(check::load(0).is_ok() && check::load(MAX_KEYS + 1).is_err());
+        assert!(check::bits(0).is_err() && check::bits(MAX_BITS + 1).is_err());
+        assert!(check::hashes(0).is_err() && check::hashes(MAX_HASHES + 1).is_err());
+        for p in [
+            0.0,
+            -0.0,
+            -0.1,
+            1.0,
+            1.1,
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+        ] {
+            assert!(check::rate(p).is_err(), "{p}");
+        }
+        assert!(check::rate(f64::MIN_POSITIVE).is_ok());
+    }
+}
