@@ -4,8 +4,12 @@
 //! functions (bits per key), `p` the false-positive rate.
 
 mod exact;
+mod policy;
 pub mod rate;
+mod solve;
 
+pub use policy::KPolicy;
+pub use solve::{Known, Params};
 
 /// The largest filter, in bits: 32 TiB. Far below the 2^53 up to which `f64` counts exactly.
 pub const MAX_BITS: u64 = 1 << 48;

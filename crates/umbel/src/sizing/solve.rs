@@ -1,0 +1,274 @@
+//! From any sufficient subset of n, p, m and k to all four.
+
+use super::{KPolicy, MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate};
+use crate::{Error, Result};
+use std::cmp::Reverse;
+use std::f64::consts::LN_2;
+use std::ops::RangeInclusive;
+
+/// The parameters of a standard filter.
+///
+/// ```
+/// use umbel::sizing::{KPolicy, Params};
+///
+/// # fn main() -> umbel::Result<()> {
+/// let params = Params::for_capacity(58_110, 0.04, KPolicy::Round)?;
+/// assert_eq!((params.bits, params.hashes), (389_318, 5));
+/// assert!(params.rate > 0.04, "five hash functions are not the 4.64 that the formula asks for");
+///
+/// let strict = Params::for_capacity(58_110, 0.04, KPolicy::Strict)?;
+/// assert!(strict.rate <= 0.04 && strict.bits < 390_000);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Params {
+    /// n: the number of keys planned for.
+    pub capacity: u64,
+    /// m: the number of bits, exactly as the formulas give it. Storage may be longer; positions are not.
+    pub bits: u64,
+    /// k: the number of hash functions.
+    pub hashes: u32,
+    /// The rate by the classic formula when `capacity` keys are in.
+    pub rate: f64,
+}
+
+impl Params {
+    /// The filter for `n` keys at rate `p`: m = ceil(-n ln p / (ln 2)^2), and k by policy.
+    ///
+    /// Above p = 1/2 the formula asks for less than one hash function, which no filter can have, and the rate
+    /// is missed by up to a tenth; [`KPolicy::Strict`] keeps it everywhere.
+    pub fn for_capacity(n: u64, p: f64, policy: KPolicy) -> Result<Self> {
+        let m = rate::optimal_bits(n, p)?;
+        match policy {
+            KPolicy::Strict => strictest(n, p),
+            KPolicy::Round | KPolicy::Ceil | KPolicy::Best => Self::for_bits(m, n, policy),
+        }
+    }
+
+    /// The filter of `m` bits for `n` keys, k by policy.
+    pub fn for_bits(m: u64, n: u64, policy: KPolicy) -> Result<Self> {
+        Self::of(m, n, policy.hashes(m, n)?)
+    }
+
+    /// Bits per key at capacity.
+    pub fn bits_per_key(&self) -> f64 {
+        self.bits as f64 / self.capacity as f64
+    }
+
+    /// Bytes that hold the bits.
+    pub fn bytes(&self) -> u64 {
+        rate::bytes(self.bits)
+    }
+
+    fn of(m: u64, n: u64, k: u32) -> Result<Self> {
+        check::capacity(n)?;
+        Ok(Self {
+            capacity: n,
+            bits: m,
+            hashes: k,
+            rate: rate::classic(m, n, k)?,
+        })
+    }
+}
+
+/// What is known of a filter; [`solve`](Known::solve) finds the rest.
+///
+/// | Known | What follows |
+/// | --- | --- |
+/// | n, p | m by the formula, k by policy |
+/// | n, p, k | the fewest bits that reach p with k hash functions |
+/// | m, n | k by policy |
+/// | m, n, k | the rate |
+/// | m, p | the most keys for which the formula asks no more than m bits, k by policy |
+/// | m, p, k | the most keys that stay within p |
+/// | n, k | m = ceil(k n / ln 2): the bits for which k is the best choice |
+/// | m, k | n = floor(m ln 2 / k): the keys for which k is the best choice |
+/// | n, p, m | k by policy; an error that names the bits needed if they are too few |
+/// | n, p, m, k | checked: an error if the rate is above p |
+///
+/// With a given p and a policy other than strict, "above p" leaves room for what rounding k costs: m and k
+/// that the formulas themselves give for n and p are never refused.
+///
+/// ```
+/// use umbel::sizing::{KPolicy, Known};
+///
+/// # fn main() -> umbel::Result<()> {
+/// let known = Known { m: Some(8 << 20), p: Some(0.001), ..Known::default() };
+/// let params = known.solve(KPolicy::Round)?;
+/// assert_eq!((params.capacity, params.hashes), (583_450, 10));
+///
+/// let missing = Known { p: Some(0.001), k: Some(10), ..Known::default() }.solve(KPolicy::Round);
+/// assert!(missing.unwrap_err().to_string().contains("n or m"));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Known {
+    /// The number of keys.
+    pub n: Option<u64>,
+    /// The false-positive rate.
+    pub p: Option<f64>,
+    /// The number of bits.
+    pub m: Option<u64>,
+    /// The number of hash functions.
+    pub k: Option<u32>,
+}
+
+impl Known {
+    /// Finds what is not known, or says what is missing or contradicts itself.
+    pub fn solve(&self, policy: KPolicy) -> Result<Params> {
+        match (self.n, self.p, self.m, self.k) {
+            (Some(n), Some(p), None, None) => Params::for_capacity(n, p, policy),
+            (Some(n), Some(p), None, Some(k)) => Params::of(fewest_bits(n, p, k)?, n, k),
+            (Some(n), None, Some(m), None) => Params::for_bits(m, n, policy),
+            (Some(n), None, Some(m), Some(k)) => Params::of(m, n, k),
+            (None, Some(p), Some(m), None) => for_bits_and_rate(m, p, policy),
+            (None, Some(p), Some(m), Some(k)) => Params::of(m, most_keys(m, p, k)?, k),
+            (Some(n), None, None, Some(k)) => Params::of(balanced_bits(n, k)?, n, k),
+            (None, None, Some(m), Some(k)) => Params::of(m, balanced_keys(m, k)?, k),
+            (Some(n), Some(p), Some(m), k) => {
+                let params = match k {
+                    None => Params::for_bits(m, n, policy)?,
+                    Some(k) => Params::of(m, n, k)?,
+                };
+                params.keeping(p, policy, k)
+            }
+            (Some(_), None, None, None) => Err(missing("n", "p, m or k beside it")),
+            (None, Some(_), None, None) => Err(missing("p", "n or m beside it")),
+            (None, None, Some(_), None) => Err(missing("m", "n, p or k beside it")),
+            (None, None, None, Some(_)) => Err(missing("k", "n or m beside it")),
+            (None, Some(_), None, Some(_)) => Err(missing(
+                "p and k",
+                "n or m beside them: they fix the bits per key, but no size",
+            )),
+            (None, None, None, None) => Err(missing("nothing", "two of n, p, m and k")),
+        }
+    }
+}
+
+impl Params {
+    /// These parameters, if they keep the rate `p`; `k` is the caller's choice, if it was one.
+    fn keeping(self, p: f64, policy: KPolicy, k: Option<u32>) -> Result<Self> {
+        check::rate(p)?;
+        if self.rate <= p {
+            return Ok(self);
+        }
+        // The formulas for n and p might have done no better. That is judged by the bits when k is theirs to
+        // choose: a bit more may round k differently and move the rate up a little.
+        let n = self.capacity;
+        let planned = Self::for_capacity(n, p, policy)?;
+        match k {
+            // For a handful of keys the k that is best on paper is not always the one that keeps p.
+            None if self.bits >= planned.bits && policy == KPolicy::Strict => {
+                return Self::of(self.bits, n, planned.hashes);
+            }
+            None if self.bits >= planned.bits => return Ok(self),
+            Some(_) if self.rate <= planned.rate => return Ok(self),
+            _ => {}
+        }
+        let needs = match k {
+            None => format!("at least {} bits for n = {n} at p = {p}", planned.bits),
+            Some(k) => {
+                let bits = fewest_bits(n, p, k)?;
+                format!(
+                    "at least {bits} bits for n = {n} at p = {p} with k = {k}; its rate is {:.4e}",
+                    self.rate
+                )
+            }
+        };
+        Err(Error::parameter("m", self.bits, needs))
+    }
+}
+
+/// The filter of fewest bits whose classic rate for `n` keys is at most `p`; of equals, the one of fewest
+/// hashes.
+fn strictest(n: u64, p: f64) -> Result<Params> {
+    let sized = hashes_worth_trying(p).filter_map(|k| Some((fewest_bits(n, p, k).ok()?, k)));
+    let (m, k) = sized.min().ok_or_else(|| too_large(n, p))?;
+    Params::of(m, n, k)
+}
+
+/// The filter of `m` bits at rate `p` that holds most.
+fn for_bits_and_rate(m: u64, p: f64, policy: KPolicy) -> Result<Params> {
+    check::bits(m)?;
+    check::rate(p)?;
+    if policy == KPolicy::Strict {
+        let sized = hashes_worth_trying(p).filter_map(|k| Some((most_keys(m, p, k).ok()?, Reverse(k))));
+        let (n, Reverse(k)) = sized.max().ok_or_else(|| no_room(m, p))?;
+        return Params::of(m, n, k);
+    }
+    // By bisection on the sizing rule, so that planning for n and asking what the bits hold are inverse.
+    let fits = |n| rate::optimal_bits(n, p).is_ok_and(|bits| bits <= m);
+    let n = greatest(1..=MAX_KEYS, fits).ok_or_else(|| no_room(m, p))?;
+    Params::for_bits(m, n, policy)
+}
+
+/// The numbers of hash functions among which the smallest strict filter is found.
+///
+/// The bits needed have one minimum in k, at log2(1/p) for large filters; for a handful of keys it moves by
+/// one or two, and whole bits make flat spots around it.
+fn hashes_worth_trying(p: f64) -> RangeInclusive<u32> {
+    // In range by the clamp.
+    let centre = (-p.log2()).round().clamp(1.0, f64::from(MAX_HASHES)) as u32;
+    centre.saturating_sub(3).max(1)..=(centre + 3).min(MAX_HASHES)
+}
+
+/// The least m whose classic rate is at most p.
+fn fewest_bits(n: u64, p: f64, k: u32) -> Result<u64> {
+    check::capacity(n)?;
+    check::rate(p)?;
+    check::hashes(k)?;
+    least(1..=MAX_BITS, |m| rate::formula(m, n, k) <= p).ok_or_else(|| too_large(n, p))
+}
+
+/// The greatest n whose classic rate is at most p.
+fn most_keys(m: u64, p: f64, k: u32) -> Result<u64> {
+    check::bits(m)?;
+    check::rate(p)?;
+    check::hashes(k)?;
+    greatest(1..=MAX_KEYS, |n| rate::formula(m, n, k) <= p).ok_or_else(|| no_room(m, p))
+}
+
+/// The bits for which k hash functions are the best choice.
+fn balanced_bits(n: u64, k: u32) -> Result<u64> {
+    check::capacity(n)?;
+    check::hashes(k)?;
+    // The conversion saturates; the limit is checked with the rest.
+    Ok((f64::from(k) * n as f64 / LN_2).ceil() as u64)
+}
+
+/// The keys for which k hash functions are the best choice.
+fn balanced_keys(m: u64, k: u32) -> Result<u64> {
+    check::bits(m)?;
+    check::hashes(k)?;
+    let n = (m as f64 * LN_2 / f64::from(k)) as u64;
+    if n == 0 {
+        let needs = format!(
+            "at least {} bits to make k = {k} the best choice for one key",
+            balanced_bits(1, k)?
+        );
+        return Err(Error::parameter("m", m, needs));
+    }
+    Ok(n)
+}
+
+fn too_large(n: u64, p: f64) -> Error {
+    Error::parameter(
+        "n",
+        n,
+        format!("fewer keys: at p = {p} these take more than 2^48 bits"),
+    )
+}
+
+fn no_room(m: u64, p: f64) -> Error {
+    Error::parameter("m", m, format!("room for at least one key at p = {p}"))
+}
+
+fn missing(known: &str, needs: &str) -> Error {
+    Error::parameter("known", known, needs)
+}
+
+#[cfg(test)]
+mod tests;
