@@ -4,10 +4,12 @@
 //! functions (bits per key), `p` the false-positive rate.
 
 mod exact;
+pub mod partitioned;
 mod policy;
 pub mod rate;
 mod solve;
 
+pub use partitioned::PartitionedParams;
 pub use policy::KPolicy;
 pub use solve::{Known, Params};
 
