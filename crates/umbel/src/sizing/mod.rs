@@ -3,12 +3,16 @@
 //! Pure functions of a few numbers. The letters are those of the literature: `m` bits, `n` keys, `k` hash
 //! functions (bits per key), `p` the false-positive rate.
 
+pub mod blocked;
 mod exact;
+#[cfg(test)]
+mod experiment;
 pub mod partitioned;
 mod policy;
 pub mod rate;
 mod solve;
 
+pub use blocked::BlockedParams;
 pub use partitioned::PartitionedParams;
 pub use policy::KPolicy;
 pub use solve::{Known, Params};
