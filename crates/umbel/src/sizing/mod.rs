@@ -1,9 +1,52 @@
 //! How large, how many hash functions, how often wrong: the mathematics by which every filter is sized.
 //!
-//! Pure functions of a few numbers. The letters are those of the literature: `m` bits, `n` keys, `k` hash
-//! functions (bits per key), `p` the false-positive rate.
+//! Pure functions of a few numbers. Nothing here allocates a filter, reads a file or knows a hash, so a plan
+//! that is printed and a filter that is built cannot disagree: both ask here.
+//!
+//! The letters are those of the literature: `m` bits, `n` keys, `k` hash functions (bits per key), `p` the
+//! false-positive rate, that is the share of keys never inserted to which a filter answers yes.
+//!
+//! | You have | Ask |
+//! | --- | --- |
+//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`] |
+//! | a budget of bits, and keys or slices | their `for_bits` |
+//! | any other two or three of n, p, m, k | [`Known::solve`] |
+//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`] |
+//! | a small filter, where the classic formula is too low | [`rate::exact`], [`rate::exact_distinct`] |
+//! | the count of set bits, and no count of keys | [`Shape::cardinality`] |
+//! | two filters | [`Shape::overlap`] |
+//!
+//! ```
+//! use umbel::sizing::{BlockedParams, KPolicy, Known, Params, Shape};
+//!
+//! # fn main() -> umbel::Result<()> {
+//! // A million keys, one wrong answer in a hundred.
+//! let plan = Params::for_capacity(1_000_000, 0.01, KPolicy::Round)?;
+//! assert_eq!((plan.bits, plan.hashes), (9_585_059, 7));
+//!
+//! // What does the same megabyte hold at one in a thousand?
+//! let fewer = Known { m: Some(plan.bits), p: Some(0.001), ..Known::default() }.solve(KPolicy::Round)?;
+//! assert_eq!(fewer.capacity, 666_666);
+//!
+//! // One cache line per lookup costs five per cent more memory.
+//! let blocked = BlockedParams::for_capacity(1_000_000, 0.01)?;
+//! assert!(blocked.overhead() < 0.06);
+//!
+//! // Later: 4_961_000 bits are set. How many keys went in?
+//! let shape = Shape::Standard { bits: plan.bits, hashes: plan.hashes };
+//! let keys = shape.cardinality(4_961_000)?.estimate().expect("a filter half full is not saturated");
+//! assert_eq!(keys.to_string(), "998123 ± 259");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Every function checks its input and returns a typed error for what makes no sense: a rate outside (0, 1),
+//! a capacity, size or number of hash functions of zero, or one above [`MAX_KEYS`], [`MAX_BITS`],
+//! [`MAX_HASHES`]. An empty filter makes sense: where `n` is a load and not a capacity, zero is a value like
+//! any other. Within the limits all answers are immediate, the exact analysers of small filters excepted.
 
 pub mod blocked;
+pub mod estimate;
 mod exact;
 #[cfg(test)]
 mod experiment;
@@ -13,6 +56,7 @@ pub mod rate;
 mod solve;
 
 pub use blocked::BlockedParams;
+pub use estimate::{Cardinality, Estimate, Overlap, Shape};
 pub use partitioned::PartitionedParams;
 pub use policy::KPolicy;
 pub use solve::{Known, Params};

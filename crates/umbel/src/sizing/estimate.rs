@@ -1,0 +1,272 @@
+//! How many keys are in a filter, and how many two filters share, from counts of set bits alone.
+//!
+//! A filter of m cells in which every key sets k, and X are set, holds about n = -(m/k) ln(1 - X/m) keys
+//! (Swamidass and Baldi 2007). The union of two filters is the filter of the union, so |A∩B| = n(A) + n(B) -
+//! n(A|B), never the estimate of the AND, in which bits of different keys meet by chance.
+//!
+//! # How far off
+//!
+//! Every estimate comes with its standard error, from one build to another. To first order the estimates of
+//! any two sets P and Q built into the same shape with the same hashes covary as
+//!
+//! > Cov(n(P), n(Q)) = (m/k²) φ(c), c = k |P∩Q| / m, φ(c) = e^c - 1 - c
+//!
+//! since only the keys they share move both: e^c - 1 is how often cells agree to be empty beyond chance, and
+//! c what the fixed number of throws takes back. With P = Q that is the variance of one estimate; the errors
+//! of sums and quotients follow by the usual rules. In a blocked filter the loads of the lines vary as well,
+//! which adds 448 φ(c/64): the 448 cells of a line in other lanes than a given one, hit by the same keys.
+//!
+//! ```
+//! use umbel::sizing::Shape;
+//!
+//! # fn main() -> umbel::Result<()> {
+//! let shape = Shape::Standard { bits: 9586, hashes: 7 };
+//! let keys = shape.cardinality(4968)?.estimate().expect("not saturated");
+//! assert_eq!(format!("{keys:.1}"), "1000.2 ± 8.2");
+//!
+//! // Two filters of the same shape, and their union.
+//! let overlap = shape.overlap(4241, 3837, 5876)?.expect("not saturated");
+//! assert_eq!(format!("{:.0}", overlap.intersection), "200 ± 8");
+//! assert_eq!(format!("{:.3}", overlap.jaccard), "0.154 ± 0.007");
+//! # Ok(())
+//! # }
+//! ```
+
+use super::{blocked, check};
+use crate::{Error, Result};
+use std::fmt;
+
+/// A number and how far it is likely to be off.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Estimate {
+    /// The most likely value.
+    pub value: f64,
+    /// Its standard deviation from build to build: two thirds of all builds are within one, 95 % within two.
+    pub standard_error: f64,
+}
+
+impl Estimate {
+    fn new(value: f64, variance: f64) -> Self {
+        // A variance put together from estimates may come out a little below zero.
+        Self {
+            value,
+            standard_error: variance.max(0.0).sqrt(),
+        }
+    }
+}
+
+impl fmt::Display for Estimate {
+    /// `value ± standard error`, both with the precision asked for (none shown by default).
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = f.precision().unwrap_or(0);
+        write!(f, "{:.digits$} ± {:.digits$}", self.value, self.standard_error)
+    }
+}
+
+/// How many keys a filter holds, as far as its bits tell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cardinality {
+    /// Its bits tell.
+    Estimated(Estimate),
+    /// Every bit is set. Any number of keys from some point on looks like this.
+    Saturated,
+}
+
+impl Cardinality {
+    /// The estimate, unless saturated.
+    pub fn estimate(self) -> Option<Estimate> {
+        match self {
+            Cardinality::Estimated(estimate) => Some(estimate),
+            Cardinality::Saturated => None,
+        }
+    }
+}
+
+impl std::iter::Sum for Cardinality {
+    /// The keys of several filters that share none, as the stages of a scalable filter; their errors are
+    /// independent. Saturated as soon as one is.
+    fn sum<I: Iterator<Item = Cardinality>>(filters: I) -> Cardinality {
+        let total = filters
+            .map(Cardinality::estimate)
+            .try_fold((0.0, 0.0), |(value, variance), part| {
+                part.map(|part| (value + part.value, variance + part.standard_error.powi(2)))
+            });
+        match total {
+            Some((value, variance)) => Cardinality::Estimated(Estimate::new(value, variance)),
+            None => Cardinality::Saturated,
+        }
+    }
+}
+
+impl fmt::Display for Cardinality {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Cardinality::Estimated(estimate) => estimate.fmt(f),
+            Cardinality::Saturated => f.write_str("saturated"),
+        }
+    }
+}
+
+/// What two sets have in common.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Overlap {
+    /// |A|.
+    pub left: Estimate,
+    /// |B|.
+    pub right: Estimate,
+    /// |A∪B|.
+    pub union: Estimate,
+    /// |A∩B|, not below zero.
+    pub intersection: Estimate,
+    /// |A∩B| / |A∪B|, from 0 to 1; two empty sets are equal, which is 1.
+    pub jaccard: Estimate,
+    /// |A∩B| / |A|, the share of A that is in B, from 0 to 1; all of an empty set is.
+    pub left_in_right: Estimate,
+    /// |A∩B| / |B|, the share of B that is in A.
+    pub right_in_left: Estimate,
+}
+
+/// Where keys set bits: all that an estimate has to know of a filter.
+///
+/// A counting filter is the standard shape with its non-zero counters for set bits. A scalable filter is the
+/// sum of its stages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Shape {
+    /// `hashes` positions anywhere.
+    Standard {
+        /// Cells in all.
+        bits: u64,
+        /// Positions per key.
+        hashes: u32,
+    },
+    /// One position in each of `hashes` slices.
+    Partitioned {
+        /// Cells of one slice.
+        slice_bits: u64,
+        /// Slices.
+        hashes: u32,
+    },
+    /// One position in each of the eight lanes of each line.
+    Blocked {
+        /// Lines of 512 bits.
+        lines: u64,
+        /// Lines per key.
+        lines_per_key: u32,
+    },
+}
+
+impl Shape {
+    /// The number of keys in a filter with so many bits set.
+    pub fn cardinality(self, set_bits: u64) -> Result<Cardinality> {
+        self.check()?;
+        Ok(match self.load(set_bits)? {
+            Some(load) => Cardinality::Estimated(self.keys(load)),
+            None => Cardinality::Saturated,
+        })
+    }
+
+    /// What two filters of this shape have in common, from the bits set in each and in their union (their
+    /// OR); `None` if the union is saturated.
+    pub fn overlap(self, left: u64, right: u64, union: u64) -> Result<Option<Overlap>> {
+        self.check()?;
+        let (Some(a), Some(b), Some(u)) = (self.load(left)?, self.load(right)?, self.load(union)?) else {
+            return Ok(None);
+        };
+        let (fewest, most) = (left.max(right), left + right);
+        if !(fewest..=most).contains(&union) {
+            let needs = format!("from {fewest} to {most} set bits, as the union of {left} and {right} has");
+            return Err(Error::parameter("union", union, needs));
+        }
+        // Loads are keys per cell times k: in units of m/k keys.
+        let shared = (a + b - u).max(0.0);
+        // Covariances of the three estimates, in units of m/k², and from them those of a + b - u.
+        let (var_a, var_b, var_u, cov_ab) = (self.phi(a), self.phi(b), self.phi(u), self.phi(shared));
+        let var_shared = var_u + 2.0 * cov_ab - var_a - var_b;
+        let cov_shared_u = var_a + var_b - var_u;
+        let cov_shared_single = cov_ab;
+        let scale = self.cells() / self.bits_per_key();
+        // The quotient r of the shared part and a whole w: dr = (d shared - r dw) / w.
+        let share = |whole: f64, var_whole: f64, covariance: f64| {
+            if whole == 0.0 {
+                return Estimate::new(1.0, 0.0);
+            }
+            let ratio = (shared / whole).clamp(0.0, 1.0);
+            let variance = var_shared + ratio * ratio * var_whole - 2.0 * ratio * covariance;
+            Estimate::new(ratio, variance / self.cells() / (whole * whole))
+        };
+        Ok(Some(Overlap {
+            left: self.keys(a),
+            right: self.keys(b),
+            union: self.keys(u),
+            intersection: Estimate::new(shared * scale, var_shared * scale * scale / self.cells()),
+            jaccard: share(u, var_u, cov_shared_u),
+            left_in_right: share(a, var_a, cov_shared_single),
+            right_in_left: share(b, var_b, cov_shared_single),
+        }))
+    }
+
+    /// Cells in all.
+    fn cells(self) -> f64 {
+        match self {
+            Shape::Standard { bits, .. } => bits as f64,
+            Shape::Partitioned { slice_bits, hashes } => slice_bits as f64 * f64::from(hashes),
+            Shape::Blocked { lines, .. } => lines as f64 * blocked::LINE_BITS as f64,
+        }
+    }
+
+    /// Cells that one key sets, coincidences counted.
+    fn bits_per_key(self) -> f64 {
+        f64::from(match self {
+            Shape::Standard { hashes, .. } | Shape::Partitioned { hashes, .. } => hashes,
+            Shape::Blocked { lines_per_key, .. } => lines_per_key * blocked::LANES,
+        })
+    }
+
+    /// The load c = k n / m that makes so many set bits most likely, or none if all are set.
+    fn load(self, set_bits: u64) -> Result<Option<f64>> {
+        let (set, cells) = (set_bits as f64, self.cells());
+        if set > cells {
+            return Err(Error::parameter(
+                "set bits",
+                set_bits,
+                format!("at most the {cells} bits there are"),
+            ));
+        }
+        Ok((set < cells).then(|| -(-set / cells).ln_1p()))
+    }
+
+    /// The number of keys at a load, with its error.
+    fn keys(self, load: f64) -> Estimate {
+        let scale = self.cells() / self.bits_per_key();
+        Estimate::new(load * scale, self.phi(load) * scale * scale / self.cells())
+    }
+
+    /// m times the covariance of the loads of two sets that share a load c (see the module's text).
+    fn phi(self, c: f64) -> f64 {
+        let phi = |c: f64| c.exp_m1() - c;
+        match self {
+            Shape::Standard { .. } | Shape::Partitioned { .. } => phi(c),
+            Shape::Blocked { .. } => {
+                let elsewhere = (blocked::LINE_BITS - blocked::LANE_BITS) as f64;
+                phi(c) + elsewhere * phi(c / blocked::LANE_BITS as f64)
+            }
+        }
+    }
+
+    fn check(self) -> Result<()> {
+        match self {
+            Shape::Standard { bits, hashes } => check::bits(bits).and(check::hashes(hashes)),
+            Shape::Partitioned { slice_bits, hashes } => {
+                check::bits(slice_bits)?;
+                check::hashes(hashes)?;
+                check::bits(slice_bits * u64::from(hashes))
+            }
+            Shape::Blocked { lines, lines_per_key } => blocked::check_shape(lines, 0, lines_per_key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
