@@ -2,5 +2,6 @@
 
 mod error;
 pub mod sizing;
+pub mod literature;
 
 pub use error::{Error, Result};

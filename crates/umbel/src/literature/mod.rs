@@ -1,0 +1,2 @@
+//! The hash families of the literature.
+pub mod murmur;
