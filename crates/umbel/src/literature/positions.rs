@@ -1,0 +1,217 @@
+//! From a family with checked parameters to the positions of a key, one at a time.
+
+use std::iter::FusedIterator;
+
+use md5::Md5;
+use sha1::Sha1;
+use sha1::digest::Digest;
+
+use super::Family;
+use super::murmur::{murmur2, murmur3_x64_128, murmur3_x86_32};
+use crate::Result;
+
+/// A family with its number of hash functions k and number of cells m.
+///
+/// Parameters are checked here, once; positions can then be asked for without a result to unpack. Two filters
+/// whose schemes are equal set the same cells for the same key.
+///
+/// ```
+/// use umbel::literature::{Family, Scheme};
+///
+/// let scheme = Scheme::new(Family::Sha1Slices, 5, 1 << 32)?;
+/// let words: Vec<u64> = scheme.positions(b"abc").collect();
+/// assert_eq!(words, [0xa999_3e36, 0x4706_816a, 0xba3e_2571, 0x7850_c26c, 0x9cd0_d89d]);
+///
+/// assert!(Scheme::new(Family::Sha1Slices, 6, 1 << 32).is_err());
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Scheme {
+    family: Family,
+    k: u32,
+    m: u64,
+}
+
+impl Scheme {
+    /// Fixes k and m, within the limits that [`Family::validate`] states.
+    pub fn new(family: Family, k: u32, m: u64) -> Result<Scheme> {
+        family.validate(k, m)?;
+        Ok(Scheme { family, k, m })
+    }
+
+    /// The family.
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// The number of hash functions.
+    pub fn k(&self) -> u32 {
+        self.k
+    }
+
+    /// The number of cells.
+    pub fn m(&self) -> u64 {
+        self.m
+    }
+
+    /// The k positions of a key, each below m, in the order of the hash functions; they may coincide.
+    ///
+    /// Nothing is allocated, and nothing is hashed for positions that are not asked for, except that a family
+    /// with one digest per key computes it at once.
+    pub fn positions<'key>(&self, key: &'key [u8]) -> Positions<'key> {
+        let source = match self.family {
+            Family::Murmur2 => Source::Seeded { hash: murmur2, key },
+            Family::Murmur3 => Source::Seeded {
+                hash: murmur3_x86_32,
+                key,
+            },
+            Family::Murmur3Double => {
+                let (a, b) = murmur3_x64_128(key, 0);
+                let stride = if b.is_multiple_of(self.m) { 1 } else { b };
+                Source::Double { next: a, stride }
+            }
+            Family::Murmur3Enhanced => {
+                let (a, b) = murmur3_x64_128(key, 0);
+                Source::Enhanced { next: a, stride: b }
+            }
+            Family::Md5Indexed => Source::Indexed(Md5::new_with_prefix(key)),
+            Family::Md5Slices => Source::Slices(words(&Md5::digest(key), u32::from_le_bytes)),
+            Family::Sha1Slices => Source::Slices(words(&Sha1::digest(key), u32::from_be_bytes)),
+        };
+        Positions {
+            source,
+            i: 0,
+            k: self.k,
+            m: self.m,
+        }
+    }
+}
+
+/// The positions of one key: see [`Scheme::positions`].
+#[derive(Clone, Debug)]
+pub struct Positions<'key> {
+    source: Source<'key>,
+    i: u32,
+    k: u32,
+    m: u64,
+}
+
+/// What remains to be done for a key.
+#[derive(Clone, Debug)]
+enum Source<'key> {
+    /// The key is hashed anew for every position, with its index as the seed.
+    Seeded {
+        hash: fn(&[u8], u32) -> u32,
+        key: &'key [u8],
+    },
+    /// a + i b by repeated addition.
+    Double { next: u64, stride: u64 },
+    /// a + i b + (i³ - i)/6 by repeated addition, the stride growing by 1, 2, 3, ...
+    Enhanced { next: u64, stride: u64 },
+    /// MD5 that has read the key and awaits the index: a long key is read once.
+    Indexed(Md5),
+    /// The words of a digest; MD5 leaves the last of the five unused.
+    Slices([u32; 5]),
+}
+
+impl Source<'_> {
+    /// Hash function i of the key, for i = 0, 1, 2, ... in this order.
+    #[inline]
+    fn hash(&mut self, i: u32) -> u64 {
+        match self {
+            Source::Seeded { hash, key } => u64::from(hash(key, i)),
+            Source::Double { next, stride } => {
+                let sum = *next;
+                *next = sum.wrapping_add(*stride);
+                sum
+            }
+            Source::Enhanced { next, stride } => {
+                let sum = *next;
+                *next = sum.wrapping_add(*stride);
+                *stride = stride.wrapping_add(u64::from(i) + 1);
+                sum
+            }
+            Source::Indexed(md5) => {
+                let digest: [u8; 16] = md5.clone().chain_update(i.to_le_bytes()).finalize().into();
+                u128::from_le_bytes(digest) as u64
+            }
+            Source::Slices(words) => u64::from(words[i as usize]),
+        }
+    }
+}
+
+/// The 32-bit words of a digest, in the byte order in which its algorithm writes them.
+fn words(digest: &[u8], read: fn([u8; 4]) -> u32) -> [u32; 5] {
+    let mut words = [0; 5];
+    for (word, &bytes) in words.iter_mut().zip(digest.as_chunks().0) {
+        *word = read(bytes);
+    }
+    words
+}
+
+impl Iterator for Positions<'_> {
+    type Item = u64;
+
+    #[inline]
+    fn next(&mut self) -> Option<u64> {
+        if self.i == self.k {
+            return None;
+        }
+        let hash = self.source.hash(self.i);
+        self.i += 1;
+        Some(hash % self.m)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = (self.k - self.i) as usize;
+        (left, Some(left))
+    }
+}
+
+impl ExactSizeIterator for Positions<'_> {}
+
+impl FusedIterator for Positions<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    thread_local! {
+        static HASHED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    fn counting(key: &[u8], seed: u32) -> u32 {
+        HASHED.set(HASHED.get() + 1);
+        murmur3_x86_32(key, seed)
+    }
+
+    #[test]
+    fn early_exit_saves_hashing() {
+        let source = Source::Seeded {
+            hash: counting,
+            key: b"fennel",
+        };
+        let mut positions = Positions {
+            source,
+            i: 0,
+            k: 20,
+            m: 1000,
+        };
+        assert_eq!(HASHED.get(), 0, "nothing is hashed before it is asked for");
+
+        let mut asked = 0;
+        let all_set = positions.all(|_| {
+            asked += 1;
+            asked < 3
+        });
+        assert!(!all_set);
+        assert_eq!(
+            HASHED.get(),
+            3,
+            "a zero bit at the third position ends the hashing"
+        );
+        assert_eq!(positions.len(), 17);
+    }
+}
