@@ -1,0 +1,137 @@
+//! Who takes part: one short file per family of filters, and the list of them all.
+
+mod bloomfilter;
+mod fastbloom;
+mod sbbf;
+mod xorf;
+
+use crate::keys::Key;
+use crate::limit::Limit;
+
+/// What a filter is built for.
+pub struct Job {
+    pub n: u64,
+    pub p: f64,
+    pub seed: u64,
+}
+
+/// A filter for keys of kind `K`.
+///
+/// `insert_all` and `count` are the timed loops. They take a whole run of keys, so that a filter compiles its own
+/// loop around its own lookup; a filter with a batch interface feeds it here in whatever pieces it likes.
+pub trait Filter<K: Key + ?Sized>: Sized + Sync {
+    /// An empty filter, sized by its own constructor.
+    fn create(job: &Job) -> Self;
+    /// Empty it again by writing all of its memory: afterwards every page is there and no insert waits for one.
+    fn wipe(&mut self);
+    fn insert_all(&mut self, keys: K::List<'_>);
+    /// How many of the keys it says it holds.
+    fn count(&self, keys: K::List<'_>) -> u64;
+    /// The memory it really holds.
+    fn memory_bits(&self) -> u64;
+    /// Itself, where several threads may insert at once.
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        None
+    }
+}
+
+/// Inserting from several threads.
+pub trait Shared<K: Key + ?Sized>: Sync {
+    fn insert_shared(&self, keys: K::List<'_>);
+}
+
+/// A filter, or the physical limit, as the measurement sees it: called once per section, never per key.
+pub trait Contestant<K: Key + ?Sized> {
+    fn name(&self) -> &'static str;
+    /// Whether it is a filter; if not it only has a mixed section and nothing to verify.
+    fn is_filter(&self) -> bool {
+        true
+    }
+    /// Make a fresh, empty filter whose memory has been touched.
+    fn prepare(&mut self, job: &Job);
+    fn insert(&mut self, keys: K::List<'_>);
+    fn count(&self, keys: K::List<'_>) -> u64;
+    fn bits(&self) -> u64;
+    fn shared(&self) -> Option<&dyn Shared<K>>;
+    /// Give the memory back.
+    fn release(&mut self);
+}
+
+struct Slot<F> {
+    name: &'static str,
+    filter: Option<F>,
+}
+
+impl<F> Slot<F> {
+    fn filter(&self) -> &F {
+        self.filter.as_ref().expect("prepared before use")
+    }
+}
+
+impl<K: Key + ?Sized, F: Filter<K>> Contestant<K> for Slot<F> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn prepare(&mut self, job: &Job) {
+        self.filter = None;
+        let mut filter = F::create(job);
+        filter.wipe();
+        self.filter = Some(filter);
+    }
+
+    #[inline(never)]
+    fn insert(&mut self, keys: K::List<'_>) {
+        self.filter
+            .as_mut()
+            .expect("prepared before use")
+            .insert_all(keys);
+    }
+
+    #[inline(never)]
+    fn count(&self, keys: K::List<'_>) -> u64 {
+        self.filter().count(keys)
+    }
+
+    fn bits(&self) -> u64 {
+        self.filter().memory_bits()
+    }
+
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        self.filter().shared()
+    }
+
+    fn release(&mut self) {
+        self.filter = None;
+    }
+}
+
+fn slot<K: Key + ?Sized, F: Filter<K> + 'static>(name: &'static str) -> Box<dyn Contestant<K>> {
+    Box::new(Slot::<F> { name, filter: None })
+}
+
+/// A kind of key that there are contestants for.
+pub trait Roster: Key {
+    fn roster() -> Vec<Box<dyn Contestant<Self>>>;
+}
+
+macro_rules! roster {
+    ($key:ty) => {
+        impl Roster for $key {
+            fn roster() -> Vec<Box<dyn Contestant<Self>>> {
+                vec![
+                    slot::<$key, fastbloom::Siphash>("fastbloom"),
+                    slot::<$key, fastbloom::Foldhash>("fastbloom foldhash"),
+                    slot::<$key, fastbloom::AtomicFoldhash>("fastbloom atomic foldhash"),
+                    slot::<$key, sbbf::Filter>("sbbf-rs-safe"),
+                    slot::<$key, xorf::Fuse8>("xorf BinaryFuse8"),
+                    slot::<$key, bloomfilter::Bloom<$key>>("bloomfilter"),
+                    Box::new(Limit::default()),
+                ]
+            }
+        }
+    };
+}
+
+roster!(u64);
+roster!([u8]);

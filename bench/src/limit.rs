@@ -1,0 +1,274 @@
+//! The physical limit: what a lookup cannot do without, and nothing else.
+//!
+//! Every key is hashed and one 64-byte line of an array as large as a blocked filter is fetched for it, in tiles:
+//! hash a tile of keys, prefetch its lines, load its lines. A filter that touches one line per key and still has
+//! to test bits can approach this time but not beat it by being cleverer about bits.
+//!
+//! It is a yardstick, so it is compiled for the best instructions the machine has; the loop is written once and
+//! instantiated in one `#[target_feature]` shell per level. This is the only file of the benchmark with `unsafe`.
+#![allow(
+    unsafe_code,
+    reason = "prefetch, unchecked line loads and calls into target-feature shells"
+)]
+
+use crate::contestants::{Contestant, Job, Shared};
+use crate::keys::{Key, List};
+use crate::sizing;
+use memmap2::MmapMut;
+
+/// Keys whose lines are in flight at once.
+const TILE: usize = 64;
+/// Arrays from this size on ask for huge pages, as the filter they stand for does.
+const HUGE_PAGES_FROM: u64 = 4 << 20;
+
+/// The array's size in bytes: that of a blocked filter of one 512-bit line of eight lanes per key.
+pub fn bytes(n: u64, p: f64) -> u64 {
+    let bits = n as f64 * sizing::split_block_bits_per_key(8, 64, p);
+    (bits / 512.0).ceil() as u64 * 64
+}
+
+/// One cache line.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Line([u64; 8]);
+
+#[derive(Clone, Copy)]
+enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Level {
+    fn detect() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+        {
+            let wide = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            return if wide { Level::Avx512 } else { Level::Avx2 };
+        }
+        Level::Portable
+    }
+}
+
+/// The array, once it is there.
+#[derive(Default)]
+pub struct Limit {
+    pages: Option<MmapMut>,
+}
+
+impl Limit {
+    fn lines(&self) -> &[Line] {
+        let pages = self.pages.as_deref().expect("prepared before use");
+        // SAFETY: a `Line` is plain words, for which any bytes are valid.
+        let (before, lines, after) = unsafe { pages.align_to::<Line>() };
+        debug_assert!(before.is_empty() && after.is_empty(), "pages hold whole lines");
+        lines
+    }
+}
+
+impl<K: Hashed + ?Sized> Contestant<K> for Limit {
+    fn name(&self) -> &'static str {
+        "physical limit"
+    }
+
+    fn is_filter(&self) -> bool {
+        false
+    }
+
+    fn prepare(&mut self, job: &Job) {
+        self.pages = None;
+        let size = bytes(job.n, job.p);
+        let mut pages = MmapMut::map_anon(size as usize).expect("memory for the physical limit");
+        #[cfg(target_os = "linux")]
+        if size >= HUGE_PAGES_FROM {
+            // Refused where the kernel has no huge pages; then the array lies on ordinary ones, like the filter.
+            let _ = pages.advise(memmap2::Advice::HugePage);
+        }
+        pages.fill(0xa5);
+        self.pages = Some(pages);
+    }
+
+    fn insert(&mut self, _: K::List<'_>) {}
+
+    /// A checksum instead of a count: it only has to depend on every line.
+    #[inline(never)]
+    fn count(&self, keys: K::List<'_>) -> u64 {
+        let lines = self.lines();
+        assert!(
+            u32::try_from(lines.len()).is_ok_and(|count| count > 0),
+            "the array has 1 to 2^32 - 1 lines"
+        );
+        match Level::detect() {
+            Level::Portable => walk::<K>(lines, keys),
+            // SAFETY: `Level::detect` has seen these features.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 => unsafe { walk_avx2::<K>(lines, keys) },
+            // SAFETY: `Level::detect` has seen these features.
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx512 => unsafe { walk_avx512::<K>(lines, keys) },
+        }
+    }
+
+    fn bits(&self) -> u64 {
+        self.lines().len() as u64 * 512
+    }
+
+    fn shared(&self) -> Option<&dyn Shared<K>> {
+        None
+    }
+
+    fn release(&mut self) {
+        self.pages = None;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2")]
+fn walk_avx2<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
+    walk::<K>(lines, keys)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512dq,avx512vl")]
+fn walk_avx512<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
+    walk::<K>(lines, keys)
+}
+
+#[inline(always)]
+fn walk<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
+    let mut sum = Line([0; 8]);
+    let whole = keys.len() - keys.len() % TILE;
+    let mut start = 0;
+    while start < whole {
+        // A slice of constant length: its loops are unrolled and vectorised.
+        walk_tile::<K>(lines, keys.slice(start..start + TILE), &mut sum);
+        start += TILE;
+    }
+    walk_tile::<K>(lines, keys.slice(whole..keys.len()), &mut sum);
+    sum.0.iter().fold(0, |all, word| all ^ word)
+}
+
+#[inline(always)]
+fn walk_tile<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>, sum: &mut Line) {
+    let count = lines.len() as u64;
+    let mut places = [0u32; TILE];
+    for (place, key) in places.iter_mut().zip(keys.iter()) {
+        // The upper half of the hash times the number of lines: below that number.
+        *place = (((key.inline_xxh3() >> 32) * count) >> 32) as u32;
+    }
+    let places = &places[..keys.len()];
+    for &place in places {
+        // SAFETY: `place` is below the number of lines (see above), so the line is inside the array.
+        prefetch(unsafe { lines.get_unchecked(place as usize) });
+    }
+    for &place in places {
+        // SAFETY: as above.
+        let line = unsafe { lines.get_unchecked(place as usize) };
+        for (word, more) in sum.0.iter_mut().zip(line.0) {
+            *word ^= more;
+        }
+    }
+}
+
+#[inline(always)]
+fn prefetch(line: &Line) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch has no effect but on the caches, and the address is that of a live line.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = line;
+}
+
+/// XXH3-64 in a form that is compiled into the loop around it.
+pub trait Hashed: Key {
+    fn inline_xxh3(&self) -> u64;
+}
+
+impl Hashed for u64 {
+    #[inline(always)]
+    fn inline_xxh3(&self) -> u64 {
+        xxh3_8(*self)
+    }
+}
+
+impl Hashed for [u8] {
+    #[inline(always)]
+    fn inline_xxh3(&self) -> u64 {
+        self.xxh3()
+    }
+}
+
+/// XXH3-64, seed 0, of the eight little-endian bytes of `key`: the algorithm's case of 4 to 8 bytes, which for
+/// eight reads the two halves of the key in exchanged places.
+#[inline(always)]
+fn xxh3_8(key: u64) -> u64 {
+    // Words 1 and 2 of the default secret, combined.
+    const FLIP: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
+    const PRIME: u64 = 0x9fb2_1c65_1e98_df25;
+    let mut h = key.rotate_left(32) ^ FLIP;
+    h ^= h.rotate_left(49) ^ h.rotate_left(24);
+    h = h.wrapping_mul(PRIME);
+    h ^= (h >> 35).wrapping_add(8);
+    h = h.wrapping_mul(PRIME);
+    h ^ (h >> 28)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::{Store, Workload};
+
+    #[test]
+    fn the_inline_hash_is_xxh3() {
+        let work = Workload::<u64>::new(10_000, 1);
+        for key in [0, 1, 255, 1 << 32, u64::MAX].iter().chain(work.members.list()) {
+            assert_eq!(key.inline_xxh3(), key.xxh3());
+        }
+    }
+
+    /// Every level visits the same lines, and a run that is no whole number of tiles loses no key.
+    #[test]
+    fn every_level_computes_the_same_checksum() {
+        fn check<K: Hashed + ?Sized>() {
+            let job = Job {
+                n: 10_000,
+                p: 0.01,
+                seed: 2,
+            };
+            let work = Workload::<K>::new(job.n, job.seed);
+            let mut limit = Limit::default();
+            Contestant::<K>::prepare(&mut limit, &job);
+            for (i, byte) in limit.pages.as_deref_mut().unwrap().iter_mut().enumerate() {
+                *byte = (i * i / 7) as u8;
+            }
+            for len in [0, 1, 63, 64, 65, 1000] {
+                let keys = work.members.list().slice(0..len);
+                let lines = limit.lines();
+                let plain = keys.iter().fold(0, |sum, key| {
+                    let place = ((u128::from(key.xxh3() >> 32) * lines.len() as u128) >> 32) as usize;
+                    lines[place].0.iter().fold(sum, |sum, word| sum ^ word)
+                });
+                assert_eq!(Contestant::<K>::count(&limit, keys), plain);
+                assert_eq!(walk::<K>(lines, keys), plain);
+            }
+        }
+        check::<u64>();
+        check::<[u8]>();
+    }
+
+    #[test]
+    fn the_array_is_as_large_as_a_blocked_filter() {
+        let per_key = bytes(1_000_000, 0.01) as f64 * 8.0 / 1e6;
+        assert!((10.0..10.2).contains(&per_key), "{per_key}");
+    }
+}
