@@ -15,9 +15,12 @@ use crate::contestants::{Contestant, Job, Shared};
 use crate::keys::{Key, List};
 use crate::sizing;
 use memmap2::MmapMut;
+use std::hint::{black_box, select_unpredictable};
 
 /// Keys whose lines are in flight at once.
 const TILE: usize = 64;
+/// String bytes are prefetched this far ahead: between two hash loops the processor's own prefetcher falls behind.
+const BYTES_AHEAD: usize = 2048;
 /// Arrays from this size on ask for huge pages, as the filter they stand for does.
 const HUGE_PAGES_FROM: u64 = 4 << 20;
 
@@ -106,7 +109,7 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
             "the array has 1 to 2^32 - 1 lines"
         );
         match Level::detect() {
-            Level::Portable => walk::<K>(lines, keys),
+            Level::Portable => walk::<K, Line>(lines, keys),
             // SAFETY: `Level::detect` has seen these features.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { walk_avx2::<K>(lines, keys) },
@@ -132,61 +135,150 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
 fn walk_avx2<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
-    walk::<K>(lines, keys)
+    walk::<K, x86::Halves>(lines, keys)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512dq,avx512vl")]
 fn walk_avx512<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
-    walk::<K>(lines, keys)
+    walk::<K, x86::Whole>(lines, keys)
 }
 
 #[inline(always)]
-fn walk<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
-    let mut sum = Line([0; 8]);
+fn walk<K: Hashed + ?Sized, S: Sum>(lines: &[Line], keys: K::List<'_>) -> u64 {
+    let mut sum = S::zero();
     let whole = keys.len() - keys.len() % TILE;
     let mut start = 0;
     while start < whole {
-        // A slice of constant length: its loops are unrolled and vectorised.
-        walk_tile::<K>(lines, keys.slice(start..start + TILE), &mut sum);
+        // A slice of constant length: its hash loop is unrolled and vectorised.
+        walk_tile::<K, S>(lines, keys.slice(start..start + TILE), &mut sum);
         start += TILE;
     }
-    walk_tile::<K>(lines, keys.slice(whole..keys.len()), &mut sum);
-    sum.0.iter().fold(0, |all, word| all ^ word)
+    walk_tile::<K, S>(lines, keys.slice(whole..keys.len()), &mut sum);
+    sum.fold()
 }
 
 #[inline(always)]
-fn walk_tile<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>, sum: &mut Line) {
+fn walk_tile<K: Hashed + ?Sized, S: Sum>(lines: &[Line], keys: K::List<'_>, sum: &mut S) {
     let count = lines.len() as u64;
     let mut places = [0u32; TILE];
     for (place, key) in places.iter_mut().zip(keys.iter()) {
         // The upper half of the hash times the number of lines: below that number.
         *place = (((key.inline_xxh3() >> 32) * count) >> 32) as u32;
     }
-    let places = &places[..keys.len()];
+    // In memory, not in vector registers: taking them out of those again one by one is slower than loading them.
+    let places = &black_box(&places)[..keys.len()];
     for &place in places {
-        // SAFETY: `place` is below the number of lines (see above), so the line is inside the array.
-        prefetch(unsafe { lines.get_unchecked(place as usize) });
+        prefetch(lines.as_ptr().wrapping_add(place as usize).cast());
     }
     for &place in places {
-        // SAFETY: as above.
-        let line = unsafe { lines.get_unchecked(place as usize) };
-        for (word, more) in sum.0.iter_mut().zip(line.0) {
+        // SAFETY: `place` is below the number of lines (see above).
+        sum.add(unsafe { lines.get_unchecked(place as usize) });
+    }
+}
+
+/// All lines seen so far, folded into one. Written out per level, because a compiler that sees a loop over lines
+/// of words turns it inside out, into gathers of single words.
+trait Sum {
+    fn zero() -> Self;
+    fn add(&mut self, line: &Line);
+    fn fold(self) -> u64;
+}
+
+impl Sum for Line {
+    #[inline(always)]
+    fn zero() -> Self {
+        Line([0; 8])
+    }
+
+    #[inline(always)]
+    fn add(&mut self, line: &Line) {
+        for (word, more) in self.0.iter_mut().zip(line.0) {
             *word ^= more;
+        }
+    }
+
+    #[inline(always)]
+    fn fold(self) -> u64 {
+        self.0.iter().fold(0, |all, word| all ^ word)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use super::{Line, Sum};
+    use std::arch::x86_64::*;
+
+    /// A line in two registers. Used only inside the AVX2 shell.
+    pub struct Halves(__m256i, __m256i);
+
+    impl Sum for Halves {
+        #[inline(always)]
+        fn zero() -> Self {
+            // SAFETY: only called inside the AVX2 shell.
+            unsafe { Halves(_mm256_setzero_si256(), _mm256_setzero_si256()) }
+        }
+
+        #[inline(always)]
+        fn add(&mut self, line: &Line) {
+            let half = (&raw const *line).cast::<__m256i>();
+            // SAFETY: only called inside the AVX2 shell; a line is two halves, aligned to 64 bytes.
+            unsafe {
+                self.0 = _mm256_xor_si256(self.0, _mm256_load_si256(half));
+                self.1 = _mm256_xor_si256(self.1, _mm256_load_si256(half.add(1)));
+            }
+        }
+
+        #[inline(always)]
+        fn fold(self) -> u64 {
+            let mut line = Line([0; 8]);
+            let half = (&raw mut line).cast::<__m256i>();
+            // SAFETY: only called inside the AVX2 shell; a line is two halves, aligned to 64 bytes.
+            unsafe {
+                _mm256_store_si256(half, self.0);
+                _mm256_store_si256(half.add(1), self.1);
+            }
+            line.fold()
+        }
+    }
+
+    /// A line in one register. Used only inside the AVX-512 shell.
+    pub struct Whole(__m512i);
+
+    impl Sum for Whole {
+        #[inline(always)]
+        fn zero() -> Self {
+            // SAFETY: only called inside the AVX-512 shell.
+            Whole(unsafe { _mm512_setzero_si512() })
+        }
+
+        #[inline(always)]
+        fn add(&mut self, line: &Line) {
+            // SAFETY: only called inside the AVX-512 shell; a line is one register, aligned to 64 bytes.
+            self.0 = unsafe { _mm512_xor_si512(self.0, _mm512_load_si512((&raw const *line).cast())) };
+        }
+
+        #[inline(always)]
+        fn fold(self) -> u64 {
+            let mut line = Line([0; 8]);
+            // SAFETY: only called inside the AVX-512 shell; a line is one register, aligned to 64 bytes.
+            unsafe { _mm512_store_si512((&raw mut line).cast(), self.0) };
+            line.fold()
         }
     }
 }
 
+/// Ask for the cache line at `address`, which need not be a valid one.
 #[inline(always)]
-fn prefetch(line: &Line) {
+fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch has no effect but on the caches, and the address is that of a live line.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>((&raw const *line).cast()) };
+        // SAFETY: a prefetch reads nothing into the program and does not fault, whatever the address.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
+    let _ = address;
 }
 
 /// XXH3-64 in a form that is compiled into the loop around it.
@@ -204,7 +296,11 @@ impl Hashed for u64 {
 impl Hashed for [u8] {
     #[inline(always)]
     fn inline_xxh3(&self) -> u64 {
-        self.xxh3()
+        prefetch(self.as_ptr().wrapping_add(BYTES_AHEAD));
+        match self.len() {
+            16..=32 => xxh3_16_to_32(self),
+            _ => self.xxh3(),
+        }
     }
 }
 
@@ -223,6 +319,42 @@ fn xxh3_8(key: u64) -> u64 {
     h ^ (h >> 28)
 }
 
+/// XXH3-64, seed 0, of 16 to 32 bytes. Sixteen bytes and more are two cases of the algorithm; both are computed
+/// and one is taken, because a branch on the length of random strings is mispredicted too often.
+#[inline(always)]
+fn xxh3_16_to_32(bytes: &[u8]) -> u64 {
+    const SECRET: [u64; 4] = [
+        0xbe4b_a423_396c_feb8,
+        0x1cad_21f7_2c81_017c,
+        0xdb97_9083_e96d_d4de,
+        0x1f67_b3b7_a4a4_4072,
+    ];
+    // Words 3 and 4, and 5 and 6, of the default secret, combined.
+    const FLIPS: [u64; 2] = [0x6782_737b_ea42_39b9, 0xaf56_bc3b_0996_523a];
+    const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
+    let length = bytes.len() as u64;
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let folded = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let (first, second) = (word(0), word(8));
+    let (third, last) = (word(bytes.len() - 16), word(bytes.len() - 8));
+    let (low, high) = (first ^ FLIPS[0], last ^ FLIPS[1]);
+    let short = length
+        .wrapping_add(low.swap_bytes())
+        .wrapping_add(high)
+        .wrapping_add(folded(low, high));
+    let long = length
+        .wrapping_mul(PRIME)
+        .wrapping_add(folded(first ^ SECRET[0], second ^ SECRET[1]))
+        .wrapping_add(folded(third ^ SECRET[2], last ^ SECRET[3]));
+    let mut h = select_unpredictable(length == 16, short, long);
+    h ^= h >> 37;
+    h = h.wrapping_mul(0x1656_6791_9e37_79f9);
+    h ^ (h >> 32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -233,6 +365,14 @@ mod tests {
         let work = Workload::<u64>::new(10_000, 1);
         for key in [0, 1, 255, 1 << 32, u64::MAX].iter().chain(work.members.list()) {
             assert_eq!(key.inline_xxh3(), key.xxh3());
+        }
+        let bytes: Vec<u8> = work.members.list()[..32].iter().map(|&key| key as u8).collect();
+        for length in 0..=32 {
+            assert_eq!(
+                bytes[..length].inline_xxh3(),
+                bytes[..length].xxh3(),
+                "{length} bytes"
+            );
         }
     }
 
@@ -259,7 +399,7 @@ mod tests {
                     lines[place].0.iter().fold(sum, |sum, word| sum ^ word)
                 });
                 assert_eq!(Contestant::<K>::count(&limit, keys), plain);
-                assert_eq!(walk::<K>(lines, keys), plain);
+                assert_eq!(walk::<K, Line>(lines, keys), plain);
             }
         }
         check::<u64>();
