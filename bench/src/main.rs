@@ -153,7 +153,7 @@ fn run<K: Roster + ?Sized>(args: &Args) -> Result<String, String> {
         Kind::Str => "strings of 16 to 24 bytes",
     };
     let head = format!(
-        "n = {}, p = {}, {kind}, {} repetitions\n\n",
+        "n = {}, p = {}, {kind}, repetitions: {}\n\n",
         args.n, args.p, plan.reps
     );
     Ok(head + &report::table(&rows, plan.threads))
