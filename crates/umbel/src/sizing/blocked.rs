@@ -46,8 +46,8 @@ pub const LINE_MULTIPLE: u64 = 8;
 /// there, and fits into the cache anyway.
 pub const STEADY_BITS: u64 = 64 * 1024 * 8;
 
-/// Memory beyond the optimum that is paid rather than touching another line.
-const ACCEPTED_OVERHEAD: f64 = 0.10;
+/// Memory beyond the smallest choice that is paid rather than touching another line.
+const WORTH_A_LINE: f64 = 1.03;
 
 const MAX_LINES: u64 = MAX_BITS / LINE_BITS;
 
@@ -70,18 +70,13 @@ pub struct BlockedParams {
 impl BlockedParams {
     /// The filter for `n` keys at rate `p`.
     ///
-    /// Of one to four lines per key, the fewest whose bits are within a tenth of the optimum of a standard
-    /// filter; if none is, the one with the fewest bits.
+    /// Of one to four lines per key, the fewest whose bits are within 3 % of the smallest of the four. That is
+    /// one line down to a rate of about 0.1 %, two to about 1e-5, three to about 1e-8, four below.
     pub fn for_capacity(n: u64, p: f64) -> Result<Self> {
         check::capacity(n)?;
-        let optimum = n as f64 * standard::bits_per_key(p)?;
+        check::rate(p)?;
         let choices = (1..=MAX_LINES_PER_KEY).filter_map(|t| Self::with_lines_per_key(n, p, t).ok());
-        choose(
-            choices,
-            |params| params.bits as f64 / optimum - 1.0,
-            |params| params.bits as f64,
-        )
-        .ok_or_else(|| too_large(n, p))
+        choose(choices, |params| params.bits as f64).ok_or_else(|| too_large(n, p))
     }
 
     /// The filter for `n` keys at rate `p` that keeps each key in a given number of lines.
@@ -98,22 +93,25 @@ impl BlockedParams {
 
     /// The filter for `n` keys in at most `bits` bits: a multiple of eight lines, so at least 4096.
     ///
-    /// The lines per key follow the rule of [`for_capacity`](Self::for_capacity): the fewest with which a
-    /// standard filter of the same rate would not be more than a tenth smaller; if there are none, those of
-    /// lowest rate.
+    /// The lines per key follow the rule of [`for_capacity`](Self::for_capacity): the fewest whose overhead over
+    /// a standard filter of the same rate is within 3 % of the smallest.
     pub fn for_bits(bits: u64, n: u64) -> Result<Self> {
-        check::bits(bits)?;
         check::capacity(n)?;
-        let lines = bits / LINE_BITS / LINE_MULTIPLE * LINE_MULTIPLE;
-        if lines == 0 {
-            return Err(Error::parameter(
-                "m",
-                bits,
-                "at least 4096 bits, eight lines, for a blocked filter",
-            ));
-        }
+        let lines = whole_lines(bits)?;
         let choices = (1..=MAX_LINES_PER_KEY).map(|t| Self::of(lines, n, t));
-        Ok(choose(choices, Self::overhead, |params| params.rate).unwrap_or_else(|| Self::of(lines, n, 1)))
+        Ok(choose(choices, |params| 1.0 + params.overhead()).unwrap_or_else(|| Self::of(lines, n, 1)))
+    }
+
+    /// The most keys that at most `bits` bits hold at rate `p`; the lines per key are those of
+    /// [`for_capacity`](Self::for_capacity).
+    pub fn for_bits_and_rate(bits: u64, p: f64) -> Result<Self> {
+        let lines = whole_lines(bits)?;
+        check::rate(p)?;
+        let holding = |t| capacity(lines, t, p).map_or(0, |n| n.max(1));
+        let most = (1..=MAX_LINES_PER_KEY).map(holding).max().unwrap_or(1) as f64;
+        let lines_per_key = (1..=MAX_LINES_PER_KEY).find(|&t| holding(t) as f64 * WORTH_A_LINE >= most);
+        let lines_per_key = lines_per_key.unwrap_or(1);
+        Ok(Self::of(lines, holding(lines_per_key), lines_per_key))
     }
 
     /// Memory beyond what a standard filter takes for the same keys at the same rate: 0.05 is 5 %.
@@ -147,17 +145,22 @@ impl BlockedParams {
     }
 }
 
-/// The first choice whose overhead is accepted, or else the cheapest; the choices come in order of lines per
-/// key.
+/// The lines in so many bits, in whole multiples.
+fn whole_lines(bits: u64) -> Result<u64> {
+    check::bits(bits)?;
+    match bits / LINE_BITS / LINE_MULTIPLE * LINE_MULTIPLE {
+        0 => Err(Error::parameter("m", bits, "at least 4096 bits, eight lines, for a blocked filter")),
+        lines => Ok(lines),
+    }
+}
+
+/// The first choice that costs little more than the cheapest; the choices come in order of lines per key.
 fn choose(
     choices: impl Iterator<Item = BlockedParams> + Clone,
-    overhead: impl Fn(&BlockedParams) -> f64,
     cost: impl Fn(&BlockedParams) -> f64,
 ) -> Option<BlockedParams> {
-    let accepted = choices
-        .clone()
-        .find(|params| overhead(params) <= ACCEPTED_OVERHEAD);
-    accepted.or_else(|| choices.min_by(|a, b| cost(a).total_cmp(&cost(b))))
+    let least = choices.clone().map(|params| cost(&params)).min_by(f64::total_cmp)?;
+    choices.clone().find(|params| cost(params) <= WORTH_A_LINE * least)
 }
 
 /// The rate of a filter of so many lines after `n` keys, each in `lines_per_key` of them.
@@ -290,11 +293,7 @@ fn check_lines_per_key(lines_per_key: u32) -> Result<()> {
 
 pub(super) fn check_shape(lines: u64, n: u64, lines_per_key: u32) -> Result<()> {
     if !(1..=MAX_LINES).contains(&lines) {
-        return Err(Error::parameter(
-            "lines",
-            lines,
-            "a number of lines from 1 to 2^39",
-        ));
+        return Err(Error::parameter("lines", lines, "a number of lines from 1 to 2^39"));
     }
     check::load(n)?;
     check_lines_per_key(lines_per_key)

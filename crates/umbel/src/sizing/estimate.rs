@@ -48,10 +48,7 @@ pub struct Estimate {
 impl Estimate {
     fn new(value: f64, variance: f64) -> Self {
         // A variance put together from estimates may come out a little below zero.
-        Self {
-            value,
-            standard_error: variance.max(0.0).sqrt(),
-        }
+        Self { value, standard_error: variance.max(0.0).sqrt() }
     }
 }
 
@@ -86,11 +83,9 @@ impl std::iter::Sum for Cardinality {
     /// The keys of several filters that share none, as the stages of a scalable filter; their errors are
     /// independent. Saturated as soon as one is.
     fn sum<I: Iterator<Item = Cardinality>>(filters: I) -> Cardinality {
-        let total = filters
-            .map(Cardinality::estimate)
-            .try_fold((0.0, 0.0), |(value, variance), part| {
-                part.map(|part| (value + part.value, variance + part.standard_error.powi(2)))
-            });
+        let total = filters.map(Cardinality::estimate).try_fold((0.0, 0.0), |(value, variance), part| {
+            part.map(|part| (value + part.value, variance + part.standard_error.powi(2)))
+        });
         match total {
             Some((value, variance)) => Cardinality::Estimated(Estimate::new(value, variance)),
             None => Cardinality::Saturated,

@@ -35,12 +35,7 @@ pub fn exact_distinct(m: u64, n: u64, k: u32) -> Result<f64> {
     check_distinct(m, k)?;
     let set = Occupancy::after(m, n, k, Draw::Distinct)?;
     // C(x,k)/C(m,k): the query's positions are different, too.
-    Ok(set.expectation(|x| {
-        (0..k)
-            .map(f64::from)
-            .map(|i| (x - i).max(0.0) / (m as f64 - i))
-            .product()
-    }))
+    Ok(set.expectation(|x| (0..k).map(f64::from).map(|i| (x - i).max(0.0) / (m as f64 - i)).product()))
 }
 
 /// The value of [`exact`] by Grandi's recurrence, at any size.
@@ -99,9 +94,7 @@ pub fn exact_distinct_sum(m: u64, n: u64, k: u32) -> Result<f64> {
     for j in 0..=k {
         // ln C(m-j,k)/C(m,k) as a sum of k logarithms near zero: no factorial, no log-gamma, no cancellation.
         // A factor that reaches zero makes it minus infinity, and the term zero, as it should.
-        let avoid: f64 = (0..k)
-            .map(|i| (-f64::from(j) / (m - u64::from(i)) as f64).max(-1.0).ln_1p())
-            .sum();
+        let avoid: f64 = (0..k).map(|i| (-f64::from(j) / (m - u64::from(i)) as f64).max(-1.0).ln_1p()).sum();
         let term = choose * (n as f64 * avoid).exp();
         value += if j % 2 == 0 { term } else { -term };
         size += term;
@@ -148,11 +141,7 @@ impl Occupancy {
             }
             // A distinct position avoids those this key has drawn already. They are among the set bits, so
             // the number of set bits alone still decides what happens next.
-            let drawn = if draw == Draw::Distinct {
-                (throw % u64::from(k)) as f64
-            } else {
-                0.0
-            };
+            let drawn = if draw == Draw::Distinct { (throw % u64::from(k)) as f64 } else { 0.0 };
             let open = cells - drawn;
             high = (high + 1).min(most);
             for x in (low.max(1)..=high).rev() {
@@ -173,17 +162,11 @@ impl Occupancy {
             }
         }
         weights.truncate(high + 1);
-        Ok(Self {
-            first: low,
-            weights: weights.split_off(low),
-        })
+        Ok(Self { first: low, weights: weights.split_off(low) })
     }
 
     fn expectation(&self, value: impl Fn(f64) -> f64) -> f64 {
-        (self.first..)
-            .zip(&self.weights)
-            .map(|(x, weight)| weight * value(x as f64))
-            .sum()
+        (self.first..).zip(&self.weights).map(|(x, weight)| weight * value(x as f64)).sum()
     }
 }
 
@@ -191,22 +174,14 @@ fn check_distinct(m: u64, k: u32) -> Result<()> {
     if u64::from(k) <= m {
         return Ok(());
     }
-    Err(Error::parameter(
-        "k",
-        k,
-        format!("at most m = {m} different positions"),
-    ))
+    Err(Error::parameter("k", k, format!("at most m = {m} different positions")))
 }
 
 fn check_alternating(k: u32) -> Result<()> {
     if k <= MAX_ALTERNATING_HASHES {
         return Ok(());
     }
-    Err(Error::parameter(
-        "k",
-        k,
-        "at most 20 hash functions: beyond, the alternating sum has no digits left",
-    ))
+    Err(Error::parameter("k", k, "at most 20 hash functions: beyond, the alternating sum has no digits left"))
 }
 
 /// The value of an alternating sum, if rounding left anything of it: `size` is the sum of its absolute terms.
@@ -242,22 +217,10 @@ mod tests {
     #[test]
     fn both_models_have_their_reference_values_by_both_methods() {
         for (m, n, k, independent, distinct) in REFERENCE {
-            assert!(
-                close(exact(m, n, k).unwrap(), independent, 1e-9),
-                "exact {m} {n} {k}"
-            );
-            assert!(
-                close(exact_recurrence(m, n, k).unwrap(), independent, 1e-8),
-                "recurrence {m} {n} {k}"
-            );
-            assert!(
-                close(exact_distinct(m, n, k).unwrap(), distinct, 1.1e-9),
-                "distinct {m} {n} {k}"
-            );
-            assert!(
-                close(exact_distinct_sum(m, n, k).unwrap(), distinct, 1e-8),
-                "sum {m} {n} {k}"
-            );
+            assert!(close(exact(m, n, k).unwrap(), independent, 1e-9), "exact {m} {n} {k}");
+            assert!(close(exact_recurrence(m, n, k).unwrap(), independent, 1e-8), "recurrence {m} {n} {k}");
+            assert!(close(exact_distinct(m, n, k).unwrap(), distinct, 1.1e-9), "distinct {m} {n} {k}");
+            assert!(close(exact_distinct_sum(m, n, k).unwrap(), distinct, 1e-8), "sum {m} {n} {k}");
         }
     }
 
@@ -276,10 +239,7 @@ mod tests {
                     }
                     let slow = exact_distinct(m, n, k).unwrap();
                     if let Ok(fast) = exact_distinct_sum(m, n, k) {
-                        assert!(
-                            (fast - slow).abs() <= 1e-4 * slow,
-                            "distinct {m} {n} {k}: {fast} {slow}"
-                        );
+                        assert!((fast - slow).abs() <= 1e-4 * slow, "distinct {m} {n} {k}: {fast} {slow}");
                     }
                 }
             }
@@ -289,9 +249,7 @@ mod tests {
     #[test]
     fn the_best_number_of_hashes_of_a_small_filter_depends_on_the_model() {
         let best = |rate: fn(u64, u64, u32) -> Result<f64>, n| {
-            (1..=24)
-                .min_by(|&a, &b| rate(128, n, a).unwrap().total_cmp(&rate(128, n, b).unwrap()))
-                .unwrap()
+            (1..=24).min_by(|&a, &b| rate(128, n, a).unwrap().total_cmp(&rate(128, n, b).unwrap())).unwrap()
         };
         assert_eq!((best(exact, 16), best(exact_distinct, 16)), (5, 5));
         assert_eq!((best(exact, 8), best(exact_distinct, 8)), (11, 10));
@@ -308,10 +266,7 @@ mod tests {
         assert!((low(classic(9586, 1000, 7).unwrap(), truth) - 0.07).abs() < 0.005);
         assert!(close(exact_recurrence(9586, 1000, 7).unwrap(), truth, 1e-9));
         for (m, n, k, truth, _) in REFERENCE {
-            assert!(
-                asymptotic(m, n, k).unwrap() < classic(m, n, k).unwrap(),
-                "{m} {n} {k}"
-            );
+            assert!(asymptotic(m, n, k).unwrap() < classic(m, n, k).unwrap(), "{m} {n} {k}");
             assert!(classic(m, n, k).unwrap() < truth, "{m} {n} {k}");
         }
     }
@@ -321,14 +276,8 @@ mod tests {
         assert!(exact(1 << 20, 1 << 12, 7).is_err(), "too much work");
         assert!(exact(1 << 20, 10, 7).is_ok(), "large, but nearly empty");
         assert_eq!(exact(1, 1 << 33, 1).unwrap(), 1.0, "small, and full at once");
-        assert!(
-            exact_recurrence(1 << 20, 100_000, 21).is_err(),
-            "too many hash functions"
-        );
-        assert!(
-            exact_recurrence(1 << 20, 10, 12).is_err(),
-            "a rate of 1e-48 is below the rounding"
-        );
+        assert!(exact_recurrence(1 << 20, 100_000, 21).is_err(), "too many hash functions");
+        assert!(exact_recurrence(1 << 20, 10, 12).is_err(), "a rate of 1e-48 is below the rounding");
         assert!(exact_distinct_sum(1 << 20, 10, 12).is_err());
         assert!(exact_recurrence(1 << 48, 1 << 44, 10).is_ok());
         assert!(exact_distinct_sum(1 << 48, 1 << 44, 10).is_ok());

@@ -133,11 +133,7 @@ mod check {
         if (1..=MAX_HASHES).contains(&k) {
             return Ok(());
         }
-        Err(Error::parameter(
-            "k",
-            k,
-            "a number of hash functions from 1 to 1024",
-        ))
+        Err(Error::parameter("k", k, "a number of hash functions from 1 to 1024"))
     }
 
     pub fn rate(p: f64) -> Result<()> {
@@ -170,16 +166,7 @@ mod tests {
         assert!(check::load(0).is_ok() && check::load(MAX_KEYS + 1).is_err());
         assert!(check::bits(0).is_err() && check::bits(MAX_BITS + 1).is_err());
         assert!(check::hashes(0).is_err() && check::hashes(MAX_HASHES + 1).is_err());
-        for p in [
-            0.0,
-            -0.0,
-            -0.1,
-            1.0,
-            1.1,
-            f64::NAN,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-        ] {
+        for p in [0.0, -0.0, -0.1, 1.0, 1.1, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             assert!(check::rate(p).is_err(), "{p}");
         }
         assert!(check::rate(f64::MIN_POSITIVE).is_ok());

@@ -63,9 +63,7 @@ impl PartitionedParams {
         check::rate(p)?;
         check::hashes(k)?;
         let slice_bits = least(1..=MAX_BITS / u64::from(k), |s| unchecked_rate(s, n, k) <= p);
-        slice_bits
-            .map(|s| Self::of(s, n, k))
-            .ok_or_else(|| too_large(n, p))
+        slice_bits.map(|s| Self::of(s, n, k)).ok_or_else(|| too_large(n, p))
     }
 
     /// The filter of `k` slices in at least `bits` bits: slices are rounded up to whole bits, so that
@@ -75,11 +73,7 @@ impl PartitionedParams {
         check::hashes(k)?;
         let slice_bits = bits.div_ceil(u64::from(k));
         if slice_bits * u64::from(k) > MAX_BITS {
-            return Err(Error::parameter(
-                "m",
-                bits,
-                format!("at most 2^48 bits in k = {k} whole slices"),
-            ));
+            return Err(Error::parameter("m", bits, format!("at most 2^48 bits in k = {k} whole slices")));
         }
         Ok(Self::of(slice_bits, capacity(slice_bits)?, k))
     }
@@ -91,13 +85,7 @@ impl PartitionedParams {
 
     fn of(slice_bits: u64, n: u64, k: u32) -> Self {
         let rate = unchecked_rate(slice_bits, n, k);
-        Self {
-            capacity: n,
-            slice_bits,
-            hashes: k,
-            bits: slice_bits * u64::from(k),
-            rate,
-        }
+        Self { capacity: n, slice_bits, hashes: k, bits: slice_bits * u64::from(k), rate }
     }
 }
 
@@ -116,11 +104,7 @@ pub fn capacity(slice_bits: u64) -> Result<u64> {
     check::bits(slice_bits)?;
     let n = (slice_bits as f64 * LN_2) as u64;
     if n == 0 {
-        return Err(Error::parameter(
-            "s",
-            slice_bits,
-            "slices of at least 2 bits to hold a key",
-        ));
+        return Err(Error::parameter("s", slice_bits, "slices of at least 2 bits to hold a key"));
     }
     Ok(n)
 }
@@ -144,11 +128,7 @@ pub fn rate(slice_bits: u64, n: u64, k: u32) -> Result<f64> {
 }
 
 fn too_large(n: u64, p: f64) -> Error {
-    Error::parameter(
-        "n",
-        n,
-        format!("fewer keys: at p = {p} these take more than 2^48 bits"),
-    )
+    Error::parameter("n", n, format!("fewer keys: at p = {p} these take more than 2^48 bits"))
 }
 
 fn unchecked_rate(slice_bits: u64, n: u64, k: u32) -> f64 {
@@ -230,14 +210,8 @@ mod tests {
         assert!(PartitionedParams::for_capacity(10, f64::NAN).is_err());
         assert!(PartitionedParams::for_capacity(10, 5e-324).is_err());
         assert!(PartitionedParams::for_bits(10, 0).is_err() && PartitionedParams::for_bits(0, 3).is_err());
-        assert!(
-            PartitionedParams::for_bits(10, 10).is_err(),
-            "slices of one bit hold no key"
-        );
-        assert!(
-            PartitionedParams::for_bits(MAX_BITS, 3).is_err(),
-            "rounded up it would be too large"
-        );
+        assert!(PartitionedParams::for_bits(10, 10).is_err(), "slices of one bit hold no key");
+        assert!(PartitionedParams::for_bits(MAX_BITS, 3).is_err(), "rounded up it would be too large");
         assert!(PartitionedParams::for_bits(u64::MAX, 1024).is_err());
         assert!(rate(0, 1, 1).is_err() && rate(5, 1, 0).is_err());
         assert_eq!(rate(5, 0, 3).unwrap(), 0.0);

@@ -59,11 +59,7 @@ impl KPolicy {
             KPolicy::Ceil => whole(ideal.ceil()),
             KPolicy::Best | KPolicy::Strict => {
                 let (down, up) = (whole(ideal.floor()), whole(ideal.ceil()));
-                if rate::formula(m, n, up) < rate::formula(m, n, down) {
-                    up
-                } else {
-                    down
-                }
+                if rate::formula(m, n, up) < rate::formula(m, n, down) { up } else { down }
             }
         })
     }
@@ -109,10 +105,7 @@ mod tests {
         for bits_per_key in 1..40 {
             let (m, n) = (bits_per_key * 1000, 1000);
             let best = rate::formula(m, n, KPolicy::Best.hashes(m, n).unwrap());
-            assert!(
-                (1..60).all(|k| best <= rate::formula(m, n, k)),
-                "m/n = {bits_per_key}"
-            );
+            assert!((1..60).all(|k| best <= rate::formula(m, n, k)), "m/n = {bits_per_key}");
         }
     }
 

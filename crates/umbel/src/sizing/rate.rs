@@ -103,11 +103,7 @@ pub fn second_order(m: u64, n: u64, k: u32) -> Result<f64> {
     // Var X = m q (1 - m q + (m-1) (1-1/(m-1))^(kn)) subtracts numbers of size m to get one of size 1. With
     // (1-1/(m-1))^(kn) = q (1 - 1/(m-1)^2)^(kn) the large parts cancel on paper instead.
     let shrink = -(throws * (-1.0 / (m - 1.0).powi(2)).ln_1p()).exp_m1();
-    let variance = if m > 1.0 {
-        m * zero * (rho - (m - 1.0) * zero * shrink)
-    } else {
-        0.0
-    };
+    let variance = if m > 1.0 { m * zero * (rho - (m - 1.0) * zero * shrink) } else { 0.0 };
     let curvature = k * (k - 1.0) / (m * m) * rho.powf(k - 2.0);
     Ok(rho.powf(k) + variance / 2.0 * curvature)
 }
@@ -223,11 +219,7 @@ fn check_bits_per_key(bits_per_key: f64) -> Result<()> {
     if bits_per_key > 0.0 && bits_per_key.is_finite() {
         return Ok(());
     }
-    Err(Error::parameter(
-        "m/n",
-        bits_per_key,
-        "a positive number of bits per key",
-    ))
+    Err(Error::parameter("m/n", bits_per_key, "a positive number of bits per key"))
 }
 
 #[cfg(test)]

@@ -64,12 +64,7 @@ impl Params {
 
     fn of(m: u64, n: u64, k: u32) -> Result<Self> {
         check::capacity(n)?;
-        Ok(Self {
-            capacity: n,
-            bits: m,
-            hashes: k,
-            rate: rate::classic(m, n, k)?,
-        })
+        Ok(Self { capacity: n, bits: m, hashes: k, rate: rate::classic(m, n, k)? })
     }
 }
 
@@ -139,10 +134,9 @@ impl Known {
             (None, Some(_), None, None) => Err(missing("p", "n or m beside it")),
             (None, None, Some(_), None) => Err(missing("m", "n, p or k beside it")),
             (None, None, None, Some(_)) => Err(missing("k", "n or m beside it")),
-            (None, Some(_), None, Some(_)) => Err(missing(
-                "p and k",
-                "n or m beside them: they fix the bits per key, but no size",
-            )),
+            (None, Some(_), None, Some(_)) => {
+                Err(missing("p and k", "n or m beside them: they fix the bits per key, but no size"))
+            }
             (None, None, None, None) => Err(missing("nothing", "two of n, p, m and k")),
         }
     }
@@ -245,21 +239,15 @@ fn balanced_keys(m: u64, k: u32) -> Result<u64> {
     check::hashes(k)?;
     let n = (m as f64 * LN_2 / f64::from(k)) as u64;
     if n == 0 {
-        let needs = format!(
-            "at least {} bits to make k = {k} the best choice for one key",
-            balanced_bits(1, k)?
-        );
+        let needs =
+            format!("at least {} bits to make k = {k} the best choice for one key", balanced_bits(1, k)?);
         return Err(Error::parameter("m", m, needs));
     }
     Ok(n)
 }
 
 fn too_large(n: u64, p: f64) -> Error {
-    Error::parameter(
-        "n",
-        n,
-        format!("fewer keys: at p = {p} these take more than 2^48 bits"),
-    )
+    Error::parameter("n", n, format!("fewer keys: at p = {p} these take more than 2^48 bits"))
 }
 
 fn no_room(m: u64, p: f64) -> Error {

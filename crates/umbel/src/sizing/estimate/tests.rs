@@ -13,10 +13,7 @@ struct Bits {
 
 impl Bits {
     fn new(shape: Shape) -> Self {
-        Self {
-            shape,
-            set: vec![false; shape.cells() as usize],
-        }
+        Self { shape, set: vec![false; shape.cells() as usize] }
     }
 
     /// Every key is a generator of its own, so that two filters see the same positions of a shared key.
@@ -57,10 +54,7 @@ fn overlaps(shape: Shape, a: u64, b: u64, shared: u64, builds: u64) -> Vec<Overl
             (0..a).for_each(|key| left.insert(key << 20 | build));
             (a - shared..a - shared + b).for_each(|key| right.insert(key << 20 | build));
             let either = left.set.iter().zip(&right.set).filter(|&(&l, &r)| l || r).count();
-            shape
-                .overlap(left.count(), right.count(), either as u64)
-                .unwrap()
-                .unwrap()
+            shape.overlap(left.count(), right.count(), either as u64).unwrap().unwrap()
         })
         .collect()
 }
@@ -70,31 +64,15 @@ fn worked_numbers_of_the_estimate() {
     let toy = Shape::Standard { bits: 10, hashes: 3 };
     assert!((keys(toy, 5) - 2.3105).abs() < 5e-5);
     assert!((keys(toy, 6) - 3.0543).abs() < 5e-5);
-    assert!(
-        (keys(
-            Shape::Standard {
-                bits: 9586,
-                hashes: 7
-            },
-            4968
-        ) - 1000.15)
-            .abs()
-            < 5e-3
-    );
-    assert_eq!(
-        toy.cardinality(0).unwrap(),
-        Cardinality::Estimated(Estimate::default())
-    );
+    assert!((keys(Shape::Standard { bits: 9586, hashes: 7 }, 4968) - 1000.15).abs() < 5e-3);
+    assert_eq!(toy.cardinality(0).unwrap(), Cardinality::Estimated(Estimate::default()));
     assert_eq!(toy.cardinality(10).unwrap(), Cardinality::Saturated);
     assert_eq!(toy.cardinality(10).unwrap().to_string(), "saturated");
 }
 
 #[test]
 fn two_sets_of_800_and_700_sharing_200_come_out() {
-    let shape = Shape::Standard {
-        bits: 9586,
-        hashes: 7,
-    };
+    let shape = Shape::Standard { bits: 9586, hashes: 7 };
     let builds = overlaps(shape, 800, 700, 200, 200);
     // What, its true value, four sigma of the mean of 200 builds, sigma of one build.
     let table: [(Part, f64, f64, f64); 3] = [
@@ -106,37 +84,19 @@ fn two_sets_of_800_and_700_sharing_200_come_out() {
         let (mean, deviation) = moments(&builds.iter().map(|o| part(o).value).collect::<Vec<_>>());
         assert!((mean - truth).abs() < tolerance, "{mean} instead of {truth}");
         // 200 builds know their deviation to 5 %: four times that.
-        assert!(
-            (deviation / sigma - 1.0).abs() < 0.2,
-            "{deviation} instead of {sigma}"
-        );
+        assert!((deviation / sigma - 1.0).abs() < 0.2, "{deviation} instead of {sigma}");
         let predicted = part(&builds[0]).standard_error;
-        assert!(
-            (predicted / sigma - 1.0).abs() < 0.05,
-            "{predicted} predicted instead of {sigma}"
-        );
+        assert!((predicted / sigma - 1.0).abs() < 0.05, "{predicted} predicted instead of {sigma}");
     }
 }
 
 #[test]
 fn errors_are_as_predicted_in_every_shape() {
     let shapes = [
-        Shape::Standard {
-            bits: 6000,
-            hashes: 5,
-        },
-        Shape::Partitioned {
-            slice_bits: 1200,
-            hashes: 5,
-        },
-        Shape::Blocked {
-            lines: 16,
-            lines_per_key: 1,
-        },
-        Shape::Blocked {
-            lines: 32,
-            lines_per_key: 2,
-        },
+        Shape::Standard { bits: 6000, hashes: 5 },
+        Shape::Partitioned { slice_bits: 1200, hashes: 5 },
+        Shape::Blocked { lines: 16, lines_per_key: 1 },
+        Shape::Blocked { lines: 32, lines_per_key: 2 },
     ];
     for shape in shapes {
         let builds = overlaps(shape, 900, 500, 300, 400);
@@ -157,10 +117,7 @@ fn errors_are_as_predicted_in_every_shape() {
                 (mean - truth).abs() < 0.25 * predicted + 0.002 * truth,
                 "{shape:?}: {mean} {truth} ± {predicted}"
             );
-            assert!(
-                (deviation / predicted - 1.0).abs() < 0.2,
-                "{shape:?} {truth}: {deviation} {predicted}"
-            );
+            assert!((deviation / predicted - 1.0).abs() < 0.2, "{shape:?} {truth}: {deviation} {predicted}");
         }
     }
 }
@@ -170,27 +127,9 @@ fn every_shape_inverts_its_own_expected_fill() {
     use crate::sizing::{blocked, partitioned, rate};
     let n = 1_000_000;
     let fills = [
-        (
-            Shape::Standard {
-                bits: 9_585_059,
-                hashes: 7,
-            },
-            rate::expected_fill(9_585_059, n, 7),
-        ),
-        (
-            Shape::Partitioned {
-                slice_bits: 1_442_696,
-                hashes: 7,
-            },
-            partitioned::expected_fill(1_442_696, n),
-        ),
-        (
-            Shape::Blocked {
-                lines: 40_000,
-                lines_per_key: 2,
-            },
-            blocked::expected_fill(40_000, n, 2),
-        ),
+        (Shape::Standard { bits: 9_585_059, hashes: 7 }, rate::expected_fill(9_585_059, n, 7)),
+        (Shape::Partitioned { slice_bits: 1_442_696, hashes: 7 }, partitioned::expected_fill(1_442_696, n)),
+        (Shape::Blocked { lines: 40_000, lines_per_key: 2 }, blocked::expected_fill(40_000, n, 2)),
     ];
     for (shape, fill) in fills {
         let set_bits = (fill.unwrap() * shape.cells()).round() as u64;
@@ -200,10 +139,7 @@ fn every_shape_inverts_its_own_expected_fill() {
 
 #[test]
 fn shares_stay_between_nothing_and_all() {
-    let shape = Shape::Standard {
-        bits: 1000,
-        hashes: 3,
-    };
+    let shape = Shape::Standard { bits: 1000, hashes: 3 };
     let overlap = |a, b, u| shape.overlap(a, b, u).unwrap().unwrap();
     // Fewer common bits than chance gives: the estimate would be negative.
     assert_eq!(overlap(300, 300, 600).intersection.value, 0.0);
@@ -219,22 +155,10 @@ fn shares_stay_between_nothing_and_all() {
 
 #[test]
 fn stages_add_up() {
-    let part = |value, standard_error| {
-        Cardinality::Estimated(Estimate {
-            value,
-            standard_error,
-        })
-    };
+    let part = |value, standard_error| Cardinality::Estimated(Estimate { value, standard_error });
+    assert_eq!([part(100.0, 3.0), part(50.0, 4.0)].into_iter().sum::<Cardinality>(), part(150.0, 5.0));
     assert_eq!(
-        [part(100.0, 3.0), part(50.0, 4.0)]
-            .into_iter()
-            .sum::<Cardinality>(),
-        part(150.0, 5.0)
-    );
-    assert_eq!(
-        [part(1.0, 1.0), Cardinality::Saturated]
-            .into_iter()
-            .sum::<Cardinality>(),
+        [part(1.0, 1.0), Cardinality::Saturated].into_iter().sum::<Cardinality>(),
         Cardinality::Saturated
     );
     assert_eq!(part(1234.56, 7.8).to_string(), "1235 ± 8");
@@ -242,56 +166,15 @@ fn stages_add_up() {
 
 #[test]
 fn counts_that_cannot_be_are_refused() {
-    let shape = Shape::Standard {
-        bits: 1000,
-        hashes: 3,
-    };
+    let shape = Shape::Standard { bits: 1000, hashes: 3 };
     assert!(shape.cardinality(1001).is_err());
-    assert!(
-        shape.overlap(300, 300, 299).is_err(),
-        "a union has no fewer bits than its parts"
-    );
-    assert!(
-        shape.overlap(300, 300, 601).is_err(),
-        "and no more than both together"
-    );
+    assert!(shape.overlap(300, 300, 299).is_err(), "a union has no fewer bits than its parts");
+    assert!(shape.overlap(300, 300, 601).is_err(), "and no more than both together");
     assert!(Shape::Standard { bits: 0, hashes: 3 }.cardinality(0).is_err());
     assert!(Shape::Standard { bits: 10, hashes: 0 }.cardinality(0).is_err());
-    assert!(
-        Shape::Partitioned {
-            slice_bits: 1 << 48,
-            hashes: 2
-        }
-        .cardinality(0)
-        .is_err()
-    );
-    assert!(
-        Shape::Blocked {
-            lines: 8,
-            lines_per_key: 5
-        }
-        .cardinality(0)
-        .is_err()
-    );
-    assert!(
-        Shape::Blocked {
-            lines: u64::MAX,
-            lines_per_key: 1
-        }
-        .cardinality(0)
-        .is_err()
-    );
-    let largest = Shape::Standard {
-        bits: 1 << 48,
-        hashes: 1024,
-    };
-    assert!(
-        largest
-            .cardinality((1 << 48) - 1)
-            .unwrap()
-            .estimate()
-            .unwrap()
-            .standard_error
-            .is_finite()
-    );
+    assert!(Shape::Partitioned { slice_bits: 1 << 48, hashes: 2 }.cardinality(0).is_err());
+    assert!(Shape::Blocked { lines: 8, lines_per_key: 5 }.cardinality(0).is_err());
+    assert!(Shape::Blocked { lines: u64::MAX, lines_per_key: 1 }.cardinality(0).is_err());
+    let largest = Shape::Standard { bits: 1 << 48, hashes: 1024 };
+    assert!(largest.cardinality((1 << 48) - 1).unwrap().estimate().unwrap().standard_error.is_finite());
 }

@@ -16,15 +16,9 @@ fn the_classic_formula_is_right_where_its_written_form_loses_digits() {
     ];
     for (m, n, k, truth) in table {
         assert!((classic(m, n, k).unwrap() / truth - 1.0).abs() < 1e-14, "{m}");
-        assert!(
-            (classic_as_written(m, n, k).unwrap() / truth - 1.0).abs() < 2e-9,
-            "{m}"
-        );
+        assert!((classic_as_written(m, n, k).unwrap() / truth - 1.0).abs() < 2e-9, "{m}");
     }
-    assert_eq!(
-        classic_as_written(389_318, 58_110, 5).unwrap(),
-        0.04022121808446685
-    );
+    assert_eq!(classic_as_written(389_318, 58_110, 5).unwrap(), 0.04022121808446685);
 }
 
 #[test]
@@ -45,11 +39,7 @@ fn one_minus_one_over_x_to_the_minus_x_has_six_digits_at_every_size() {
         (4194304, 2.718282),
     ];
     for (x, printed) in table {
-        assert_eq!(
-            rounded(1.0 / zero_probability(x, x, 1).unwrap(), 6),
-            printed,
-            "{x}"
-        );
+        assert_eq!(rounded(1.0 / zero_probability(x, x, 1).unwrap(), 6), printed, "{x}");
     }
     let e = 1.0 / zero_probability(MAX_BITS, MAX_BITS, 1).unwrap();
     assert!((e - std::f64::consts::E).abs() < 1e-13);
@@ -71,11 +61,7 @@ fn the_table_of_bits_per_key_and_hashes_has_every_printed_digit() {
     for (bits, best, rates) in table {
         assert_eq!(rounded(optimal_hashes(bits as f64).unwrap(), 2), best);
         for (k, &printed) in (1..).zip(rates) {
-            assert_eq!(
-                rounded(asymptotic(bits * n, n, k).unwrap(), 4),
-                printed,
-                "m/n = {bits}, k = {k}"
-            );
+            assert_eq!(rounded(asymptotic(bits * n, n, k).unwrap(), 4), printed, "m/n = {bits}, k = {k}");
         }
     }
 }
@@ -92,18 +78,9 @@ fn the_approximations_have_their_reference_values() {
         (1024, 100, 7, 0.007319840, 0.007302421, 0.007366202),
     ];
     for (m, n, k, a1, a2, a3) in table {
-        assert!(
-            (classic(m, n, k).unwrap() - a1).abs() < 5.1e-10,
-            "classic {m} {n} {k}"
-        );
-        assert!(
-            (asymptotic(m, n, k).unwrap() - a2).abs() < 5.1e-10,
-            "asymptotic {m} {n} {k}"
-        );
-        assert!(
-            (second_order(m, n, k).unwrap() - a3).abs() < 5.1e-10,
-            "second order {m} {n} {k}"
-        );
+        assert!((classic(m, n, k).unwrap() - a1).abs() < 5.1e-10, "classic {m} {n} {k}");
+        assert!((asymptotic(m, n, k).unwrap() - a2).abs() < 5.1e-10, "asymptotic {m} {n} {k}");
+        assert!((second_order(m, n, k).unwrap() - a3).abs() < 5.1e-10, "second order {m} {n} {k}");
     }
 }
 
@@ -115,15 +92,9 @@ fn the_rate_rises_with_keys_falls_with_bits_and_has_one_minimum_in_hashes() {
     for (m, n) in [(9586, 1000), (128, 8), (1 << 30, 1 << 24), (100, 90)] {
         let curve: Vec<f64> = (1..=60).map(|k| rate(m, n, k)).collect();
         let lowest = (0..60).min_by(|&a, &b| curve[a].total_cmp(&curve[b])).unwrap();
-        assert!(
-            curve[..=lowest].windows(2).all(|w| w[0] > w[1]),
-            "falls before its minimum"
-        );
+        assert!(curve[..=lowest].windows(2).all(|w| w[0] > w[1]), "falls before its minimum");
         // Far beyond the minimum every bit is set, and the rate is 1 to the last digit.
-        assert!(
-            curve[lowest..].windows(2).all(|w| w[0] < w[1] || w[1] > 0.999),
-            "rises after it"
-        );
+        assert!(curve[lowest..].windows(2).all(|w| w[0] < w[1] || w[1] > 0.999), "rises after it");
         let best = optimal_hashes(m as f64 / n as f64).unwrap();
         assert!((lowest as f64 + 1.0 - best).abs() <= 1.0 || lowest == 0);
     }
@@ -155,14 +126,9 @@ fn the_extremes_stay_finite() {
     for m in [1, 2, 3, MAX_BITS] {
         for n in [0, 1, MAX_KEYS] {
             for k in [1, 2, 7, MAX_HASHES] {
-                for f in [
-                    zero_probability,
-                    expected_fill,
-                    classic,
-                    classic_as_written,
-                    asymptotic,
-                    second_order,
-                ] {
+                for f in
+                    [zero_probability, expected_fill, classic, classic_as_written, asymptotic, second_order]
+                {
                     let value = f(m, n, k).unwrap();
                     assert!(value >= 0.0 && value.is_finite(), "m {m} n {n} k {k}: {value}");
                 }

@@ -13,16 +13,7 @@ fn the_sizing_table_comes_out_to_the_printed_digit() {
         (58110, 0.04, 389318, 4.6439, 5, 5, 0.0402212181, 0.0402212181),
         // 0.0100392170480; with 1-1/m rounded on the way it ends in 171.
         (1000000, 0.01, 9585059, 6.6439, 7, 7, 0.0100392170, 0.0100392170),
-        (
-            1000000,
-            0.001,
-            14377588,
-            9.9658,
-            10,
-            10,
-            0.0010000250,
-            0.0010000250,
-        ),
+        (1000000, 0.001, 14377588, 9.9658, 10, 10, 0.0010000250, 0.0010000250),
         (500, 0.05, 3118, 4.3225, 4, 5, 0.0502746427, 0.0510346765),
         (100000, 0.03, 729845, 5.0589, 5, 6, 0.0300043511, 0.0310029744),
         (100000, 0.02, 814237, 5.6439, 6, 6, 0.0200917553, 0.0200917553),
@@ -31,25 +22,10 @@ fn the_sizing_table_comes_out_to_the_printed_digit() {
         let (round, ceil) = (plan(n, p, KPolicy::Round), plan(n, p, KPolicy::Ceil));
         assert_eq!((round.bits, round.hashes), (m, k_round), "n {n} p {p}");
         assert_eq!((ceil.bits, ceil.hashes), (m, k_ceil), "n {n} p {p}");
-        assert!(
-            (rate::optimal_hashes(round.bits_per_key()).unwrap() - ideal).abs() <= 5.1e-5,
-            "n {n} p {p}"
-        );
-        assert!(
-            (round.rate - rate_round).abs() <= 5.1e-11,
-            "n {n} p {p}: {}",
-            round.rate
-        );
-        assert!(
-            (ceil.rate - rate_ceil).abs() <= 5.1e-11,
-            "n {n} p {p}: {}",
-            ceil.rate
-        );
-        assert_eq!(
-            plan(n, p, KPolicy::Best).rate,
-            round.rate,
-            "rounding found the best k in every row"
-        );
+        assert!((rate::optimal_hashes(round.bits_per_key()).unwrap() - ideal).abs() <= 5.1e-5, "n {n} p {p}");
+        assert!((round.rate - rate_round).abs() <= 5.1e-11, "n {n} p {p}: {}", round.rate);
+        assert!((ceil.rate - rate_ceil).abs() <= 5.1e-11, "n {n} p {p}: {}", ceil.rate);
+        assert_eq!(plan(n, p, KPolicy::Best).rate, round.rate, "rounding found the best k in every row");
     }
 }
 
@@ -82,20 +58,10 @@ fn planning_and_asking_what_the_bits_hold_are_inverse() {
         for n in [1, 7, 1000, 58_110, 1 << 33] {
             for p in [0.5, 0.05, 0.01, 1e-6] {
                 let planned = plan(n, p, policy);
-                let known = Known {
-                    m: Some(planned.bits),
-                    p: Some(p),
-                    ..Known::default()
-                };
+                let known = Known { m: Some(planned.bits), p: Some(p), ..Known::default() };
                 let back = known.solve(policy).unwrap();
-                assert!(
-                    back.capacity >= n && back.bits == planned.bits,
-                    "{policy} n {n} p {p}"
-                );
-                assert!(
-                    plan(back.capacity, p, policy).bits <= planned.bits,
-                    "{policy} n {n} p {p}"
-                );
+                assert!(back.capacity >= n && back.bits == planned.bits, "{policy} n {n} p {p}");
+                assert!(plan(back.capacity, p, policy).bits <= planned.bits, "{policy} n {n} p {p}");
             }
         }
     }
@@ -125,24 +91,12 @@ fn every_sufficient_subset_gives_the_rest() {
 
 #[test]
 fn too_few_bits_are_refused_with_the_number_needed() {
-    let known = Known {
-        n: Some(1000),
-        p: Some(0.01),
-        m: Some(9000),
-        k: None,
-    };
+    let known = Known { n: Some(1000), p: Some(0.01), m: Some(9000), k: None };
     let message = known.solve(KPolicy::Round).unwrap_err().to_string();
     assert!(message.contains("9586"), "{message}");
-    let known = Known {
-        k: Some(3),
-        m: Some(9586),
-        ..known
-    };
+    let known = Known { k: Some(3), m: Some(9586), ..known };
     let message = known.solve(KPolicy::Round).unwrap_err().to_string();
-    assert!(
-        message.contains(&fewest_bits(1000, 0.01, 3).unwrap().to_string()),
-        "{message}"
-    );
+    assert!(message.contains(&fewest_bits(1000, 0.01, 3).unwrap().to_string()), "{message}");
 }
 
 #[test]
@@ -150,17 +104,9 @@ fn what_the_formulas_give_is_never_refused_and_strict_means_strict() {
     for policy in KPolicy::ALL {
         for (n, p) in [(1000, 0.01), (500, 0.05), (58_110, 0.04), (7, 0.3), (3, 0.9)] {
             let params = plan(n, p, policy);
-            let known = Known {
-                n: Some(n),
-                p: Some(p),
-                m: Some(params.bits),
-                k: None,
-            };
+            let known = Known { n: Some(n), p: Some(p), m: Some(params.bits), k: None };
             assert_eq!(known.solve(policy).unwrap(), params, "{policy} n {n} p {p}");
-            let known = Known {
-                k: Some(params.hashes),
-                ..known
-            };
+            let known = Known { k: Some(params.hashes), ..known };
             assert_eq!(known.solve(policy).unwrap(), params, "{policy} n {n} p {p}");
         }
     }
@@ -168,25 +114,12 @@ fn what_the_formulas_give_is_never_refused_and_strict_means_strict() {
         for p in [0.7, 0.3, 0.1, 0.02, 1e-3, 1e-5] {
             let bits = plan(n, p, KPolicy::Strict).bits;
             for m in bits..bits + 5 {
-                let known = Known {
-                    n: Some(n),
-                    p: Some(p),
-                    m: Some(m),
-                    k: None,
-                };
-                assert!(
-                    known.solve(KPolicy::Strict).unwrap().rate <= p,
-                    "n {n} p {p} m {m}"
-                );
+                let known = Known { n: Some(n), p: Some(p), m: Some(m), k: None };
+                assert!(known.solve(KPolicy::Strict).unwrap().rate <= p, "n {n} p {p} m {m}");
             }
         }
     }
-    let known = Known {
-        n: Some(1000),
-        p: Some(0.01),
-        m: Some(9586),
-        k: Some(7),
-    };
+    let known = Known { n: Some(1000), p: Some(0.01), m: Some(9586), k: Some(7) };
     assert!(known.solve(KPolicy::Round).is_ok() && known.solve(KPolicy::Strict).is_err());
 }
 
@@ -199,14 +132,7 @@ fn what_is_missing_is_named() {
         (Known { p: Some(0.1), ..none }, "n or m"),
         (Known { m: Some(5), ..none }, "n, p or k"),
         (Known { k: Some(5), ..none }, "n or m"),
-        (
-            Known {
-                p: Some(0.1),
-                k: Some(5),
-                ..none
-            },
-            "n or m",
-        ),
+        (Known { p: Some(0.1), k: Some(5), ..none }, "n or m"),
     ];
     for (known, missing) in insufficient {
         let message = known.solve(KPolicy::Round).unwrap_err().to_string();
@@ -217,15 +143,7 @@ fn what_is_missing_is_named() {
 #[test]
 fn nonsense_is_refused_in_every_combination() {
     let ns = [None, Some(0), Some(1), Some(1000), Some(MAX_KEYS), Some(u64::MAX)];
-    let ps = [
-        None,
-        Some(0.0),
-        Some(1.0),
-        Some(f64::NAN),
-        Some(5e-324),
-        Some(0.01),
-        Some(1.0 - 1e-16),
-    ];
+    let ps = [None, Some(0.0), Some(1.0), Some(f64::NAN), Some(5e-324), Some(0.01), Some(1.0 - 1e-16)];
     let ms = [None, Some(0), Some(1), Some(9586), Some(MAX_BITS), Some(u64::MAX)];
     let ks = [None, Some(0), Some(1), Some(7), Some(MAX_HASHES), Some(u32::MAX)];
     for n in ns {
