@@ -1,0 +1,256 @@
+//! From key bytes to a [`Digest`], exactly once.
+//!
+//! Every filter takes digests, so one key asked of many filters costs one hash. A [`Hasher`] has one of three
+//! [`Strength`]s, which every file names:
+//!
+//! | strength | function | use it when |
+//! | --- | --- | --- |
+//! | `fast` | XXH3-64 with a seed (0 by default) | nobody picks keys to hurt you; builds are reproducible and shards unite |
+//! | `keyed` | SipHash-1-3 with a 128-bit secret | input is hostile: without the secret nobody can craft false positives |
+//! | `sealed` | keyed BLAKE3 with a 256-bit secret | the set itself must not leak to whoever holds the file |
+//!
+//! ```
+//! use umbel::{Hasher, Key};
+//! let hasher = Hasher::fast(0);
+//! let digest = "bloom".digest(&hasher);
+//! assert_eq!(digest, b"bloom".digest(&hasher), "a string is its bytes");
+//! assert_ne!(digest.salted(1), digest.salted(2), "independent digests without the key");
+//! ```
+
+mod integers;
+mod ring;
+mod stream;
+
+pub(crate) use integers::{sip13_u64, xxh3_u64};
+pub use ring::KeyRing;
+pub(crate) use stream::POWERS;
+pub use stream::{MULTIPLIER, Stream, reduce};
+
+use crate::{Error, Result};
+use siphasher::sip::SipHasher13;
+use std::fmt;
+use std::str::FromStr;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// A key, hashed: 64 uniformly distributed bits.
+///
+/// Two different keys share a digest with probability 2^-64; that floor is part of every rate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Digest(u64);
+
+impl Digest {
+    /// Takes a hash computed elsewhere. It must be uniform over all 64 bits.
+    #[inline(always)]
+    pub const fn from_hash(hash: u64) -> Digest {
+        Digest(hash)
+    }
+
+    /// The 64 bits.
+    #[inline(always)]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+
+    /// An independent digest of the same key, without the key: for pages, epochs, levels, retries.
+    ///
+    /// It is XXH3-64 of the digest's eight little-endian bytes with the salt as seed.
+    #[inline(always)]
+    pub const fn salted(self, salt: u64) -> Digest {
+        Digest(xxh3_u64(self.0, salt))
+    }
+
+    /// The probe stream that starts here.
+    #[inline(always)]
+    pub const fn stream(self) -> Stream {
+        Stream::new(self.0)
+    }
+}
+
+/// How strong a [`Hasher`] is; see the [module](self) for when to use which.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Strength {
+    /// XXH3-64 with a public seed.
+    Fast,
+    /// SipHash-1-3 with a 128-bit secret.
+    Keyed,
+    /// Keyed BLAKE3 with a 256-bit secret.
+    Sealed,
+}
+
+impl Strength {
+    const ALL: [(Strength, &str); 3] =
+        [(Strength::Fast, "fast"), (Strength::Keyed, "keyed"), (Strength::Sealed, "sealed")];
+}
+
+impl fmt::Display for Strength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, name) = Strength::ALL.iter().find(|(strength, _)| strength == self).expect("all are listed");
+        f.pad(name)
+    }
+}
+
+impl FromStr for Strength {
+    type Err = Error;
+    fn from_str(text: &str) -> Result<Strength> {
+        let found = Strength::ALL.iter().find(|(_, name)| *name == text);
+        found
+            .map(|(strength, _)| *strength)
+            .ok_or_else(|| Error::parameter("hash", text, "fast, keyed or sealed"))
+    }
+}
+
+/// Which function a filter was built with, without its secret: what files store and what unions compare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct HashId {
+    /// The strength.
+    pub strength: Strength,
+    /// The seed of a fast hash; otherwise a tag of the secret, from which the secret cannot be computed.
+    pub value: u64,
+}
+
+impl fmt::Display for HashId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.strength {
+            Strength::Fast => write!(f, "fast, seed {}", self.value),
+            strength => write!(f, "{strength}, key tag {:016x}", self.value),
+        }
+    }
+}
+
+/// A hash function with its seed or secret.
+///
+/// ```
+/// use umbel::{Hasher, Strength};
+/// assert_eq!(Hasher::default().id(), Hasher::fast(0).id());
+/// assert_eq!(Hasher::keyed([7; 16]).id().strength, Strength::Keyed);
+/// // Debug output never shows a secret.
+/// assert!(!format!("{:?}", Hasher::keyed([7; 16])).contains("7, 7"));
+/// ```
+#[derive(Clone)]
+pub struct Hasher(pub(crate) Function);
+
+#[derive(Clone)]
+pub(crate) enum Function {
+    Fast { seed: u64 },
+    Keyed { key: [u8; 16], tag: u64 },
+    Sealed { key: Box<[u8; 32]>, tag: u64 },
+}
+
+impl Hasher {
+    /// XXH3-64 with a seed. Filters unite only when their seeds are equal, so 0 is the default.
+    pub const fn fast(seed: u64) -> Hasher {
+        Hasher(Function::Fast { seed })
+    }
+
+    /// SipHash-1-3 with a secret.
+    pub fn keyed(key: [u8; 16]) -> Hasher {
+        Hasher(Function::Keyed { key, tag: tag(Strength::Keyed, &key) })
+    }
+
+    /// Keyed BLAKE3 with a secret.
+    pub fn sealed(key: [u8; 32]) -> Hasher {
+        Hasher(Function::Sealed { key: Box::new(key), tag: tag(Strength::Sealed, &key) })
+    }
+
+    /// What can be said in public about this function.
+    pub fn id(&self) -> HashId {
+        match self.0 {
+            Function::Fast { seed } => HashId { strength: Strength::Fast, value: seed },
+            Function::Keyed { tag, .. } => HashId { strength: Strength::Keyed, value: tag },
+            Function::Sealed { tag, .. } => HashId { strength: Strength::Sealed, value: tag },
+        }
+    }
+
+    /// The digest of a key's bytes. Most callers want [`Key::digest`](crate::Key::digest).
+    #[inline(always)]
+    pub fn digest_bytes(&self, bytes: &[u8]) -> Digest {
+        Digest(match &self.0 {
+            Function::Fast { seed } => xxh3_64_with_seed(bytes, *seed),
+            Function::Keyed { key, .. } => sip13(key, bytes),
+            Function::Sealed { key, .. } => blake3_64(key, bytes),
+        })
+    }
+}
+
+impl Default for Hasher {
+    fn default() -> Hasher {
+        Hasher::fast(0)
+    }
+}
+
+impl PartialEq for Hasher {
+    fn eq(&self, other: &Hasher) -> bool {
+        self.id() == other.id()
+    }
+}
+
+impl Eq for Hasher {}
+
+impl fmt::Debug for Hasher {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Hasher({})", self.id())
+    }
+}
+
+// The two strong functions stay out of line: they are long, and kernels inline `digest_bytes`.
+
+#[inline(never)]
+fn sip13(key: &[u8; 16], bytes: &[u8]) -> u64 {
+    SipHasher13::new_with_key(key).hash(bytes)
+}
+
+#[inline(never)]
+fn blake3_64(key: &[u8; 32], bytes: &[u8]) -> u64 {
+    let hash = blake3::keyed_hash(key, bytes);
+    u64::from_le_bytes(*hash.as_bytes().first_chunk().expect("a BLAKE3 hash has 32 bytes"))
+}
+
+/// Eight bytes that name a secret without giving it away: derived by BLAKE3 in a context of its own.
+fn tag(strength: Strength, key: &[u8]) -> u64 {
+    let mut deriver = blake3::Hasher::new_derive_key("umbel 2026 tag of a secret key");
+    deriver.update(strength.to_string().as_bytes()).update(key);
+    u64::from_le_bytes(*deriver.finalize().as_bytes().first_chunk().expect("a BLAKE3 hash has 32 bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strengths_are_the_published_functions() {
+        // XXH3-64 of the empty string and of "abc", seed 0, as published with the reference implementation.
+        assert_eq!(Hasher::fast(0).digest_bytes(b"").get(), 0x2d06_8005_38d3_94c2);
+        assert_eq!(Hasher::fast(0).digest_bytes(b"abc").get(), 0x78af_5f94_892f_3950);
+        // BLAKE3 keyed mode of its own test vectors: key "whats the Elvish word for friend", empty input.
+        let sealed = Hasher::sealed(*b"whats the Elvish word for friend");
+        assert_eq!(
+            sealed.digest_bytes(b"").get().to_le_bytes(),
+            [0x92, 0xb2, 0xb7, 0x56, 0x04, 0xed, 0x3c, 0x76]
+        );
+        // SipHash-1-3 with key 00..0f and empty input, from the reference vectors.
+        let keyed = Hasher::keyed(std::array::from_fn(|i| i as u8));
+        assert_eq!(keyed.digest_bytes(b"").get(), 0xabac_0158_050f_c4dc);
+    }
+
+    #[test]
+    fn the_id_tells_hashers_apart_without_the_secret() {
+        let (a, b) = (Hasher::keyed([1; 16]), Hasher::keyed([2; 16]));
+        assert_ne!(a.id(), b.id());
+        assert_ne!(a, b);
+        assert_eq!(a, Hasher::keyed([1; 16]));
+        assert_ne!(a.id().value, Hasher::sealed([1; 32]).id().value);
+        assert_ne!(Hasher::fast(1), Hasher::fast(2));
+        assert!(format!("{a:?}").contains("key tag"));
+    }
+
+    #[test]
+    fn strength_names_round_trip() {
+        for (strength, name) in Strength::ALL {
+            assert_eq!(name.parse::<Strength>().unwrap(), strength);
+            assert_eq!(strength.to_string(), name);
+        }
+        assert!("sip".parse::<Strength>().is_err());
+    }
+}

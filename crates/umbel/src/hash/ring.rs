@@ -1,0 +1,46 @@
+//! The secrets at hand when a file is opened.
+
+use super::{HashId, Hasher, Strength};
+use crate::{Error, Result};
+
+/// A set of secrets, found by the tag that a file carries.
+///
+/// ```
+/// use umbel::{Hasher, KeyRing};
+/// let secret = Hasher::keyed([7; 16]);
+/// let ring = KeyRing::from_iter([secret.clone()]);
+/// assert_eq!(ring.find(secret.id()).unwrap(), secret);
+/// assert!(KeyRing::new().find(secret.id()).is_err());
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct KeyRing(Vec<Hasher>);
+
+impl KeyRing {
+    /// No secrets: enough for every file with a fast hash.
+    pub const fn new() -> KeyRing {
+        KeyRing(Vec::new())
+    }
+
+    /// Adds a secret.
+    pub fn insert(&mut self, hasher: Hasher) {
+        if !self.0.contains(&hasher) {
+            self.0.push(hasher);
+        }
+    }
+
+    /// The hasher with this identity. A fast one needs no secret and is always found.
+    pub fn find(&self, id: HashId) -> Result<Hasher> {
+        if id.strength == Strength::Fast {
+            return Ok(Hasher::fast(id.value));
+        }
+        self.0.iter().find(|hasher| hasher.id() == id).cloned().ok_or(Error::MissingKey(id))
+    }
+}
+
+impl FromIterator<Hasher> for KeyRing {
+    fn from_iter<I: IntoIterator<Item = Hasher>>(hashers: I) -> KeyRing {
+        let mut ring = KeyRing::new();
+        hashers.into_iter().for_each(|hasher| ring.insert(hasher));
+        ring
+    }
+}

@@ -1,0 +1,62 @@
+//! The probe stream: from one digest to as many positions as a filter wants.
+//!
+//! `x_i = d * C^i mod 2^64`, and a position in `0..range` is the high half of `x_i * range`. No modulo, no
+//! power-of-two sizes; the step multiplies instead of adding, so two keys never walk the same progression one cell
+//! apart, which is what gives double hashing its floor in small filters.
+
+/// The constant `C`: a multiplier with good spectral properties for multiplicative generators modulo 2^64
+/// (Steele and Vigna 2021).
+pub const MULTIPLIER: u64 = 0xf135_7aea_2e62_a9c5;
+
+/// `C^0` to `C^7`: the first eight elements of a stream without a chain of multiplications.
+pub(crate) const POWERS: [u64; 8] = {
+    let mut powers = [1u64; 8];
+    let mut i = 1;
+    while i < 8 {
+        powers[i] = powers[i - 1].wrapping_mul(MULTIPLIER);
+        i += 1;
+    }
+    powers
+};
+
+/// The sequence `x_0, x_1, ...` of one digest.
+///
+/// ```
+/// use umbel::{Digest, hash::{MULTIPLIER, reduce}};
+/// let digest = Digest::from_hash(0x0123_4567_89ab_cdef);
+/// let x: Vec<u64> = digest.stream().take(2).collect();
+/// assert_eq!(x, [digest.get(), digest.get().wrapping_mul(MULTIPLIER)]);
+/// assert!(reduce(x[1], 1000) < 1000);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Stream(u64);
+
+impl Stream {
+    #[inline(always)]
+    pub(super) const fn new(digest: u64) -> Stream {
+        Stream(digest)
+    }
+
+    /// The next element; the stream never ends.
+    #[inline(always)]
+    pub const fn draw(&mut self) -> u64 {
+        let x = self.0;
+        self.0 = x.wrapping_mul(MULTIPLIER);
+        x
+    }
+}
+
+impl Iterator for Stream {
+    type Item = u64;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<u64> {
+        Some(self.draw())
+    }
+}
+
+/// Maps 64 uniform bits to `0..range` by the high half of the product.
+#[inline(always)]
+pub const fn reduce(x: u64, range: u64) -> u64 {
+    ((x as u128 * range as u128) >> 64) as u64
+}

@@ -1,0 +1,281 @@
+//! What can be a key, and as which bytes it is hashed.
+//!
+//! The bytes are documented and the same on every platform and in every language, unlike those of `std::hash::Hash`:
+//!
+//! | key | bytes |
+//! | --- | --- |
+//! | bytes, strings | as they are; no length, no terminator |
+//! | integers up to 64 bits | widened to 64 bits with their sign, 8 bytes little-endian: `7u8`, `7i32`, `7usize` are one key |
+//! | 128-bit integers | 16 bytes little-endian |
+//!
+//! A [`Batch`] is many keys at once: a slice of keys, or an [`Arena`] of byte strings in one buffer.
+
+use crate::hash::{Function, sip13_u64, xxh3_u64};
+use crate::{Digest, Error, Hasher, Result};
+use std::ops::Range;
+
+/// Something that has key bytes. A new key type has to say only which.
+///
+/// ```
+/// use umbel::{Hasher, Key};
+/// struct Point { x: u32, y: u32 }
+/// impl Key for Point {
+///     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+///         let mut bytes = [0; 8];
+///         bytes[..4].copy_from_slice(&self.x.to_le_bytes());
+///         bytes[4..].copy_from_slice(&self.y.to_le_bytes());
+///         f(&bytes)
+///     }
+/// }
+/// let hasher = Hasher::default();
+/// assert_eq!(7i32.digest(&hasher), 7usize.digest(&hasher));
+/// assert_ne!(Point { x: 1, y: 2 }.digest(&hasher), Point { x: 2, y: 1 }.digest(&hasher));
+/// ```
+pub trait Key {
+    /// Calls `f` with the key's bytes.
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
+
+    /// The key, hashed.
+    #[inline(always)]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        self.with_bytes(|bytes| hasher.digest_bytes(bytes))
+    }
+
+    /// Hashes a tile: `digests[i]` becomes the digest of `keys[i]`, as far as both slices reach.
+    #[inline(always)]
+    fn digest_tile(keys: &[Self], hasher: &Hasher, digests: &mut [Digest])
+    where
+        Self: Sized,
+    {
+        for (key, digest) in keys.iter().zip(digests) {
+            *digest = key.digest(hasher);
+        }
+    }
+}
+
+macro_rules! integer_keys {
+    ($($int:ty),*) => {$(
+        impl Key for $int {
+            #[inline(always)]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                f(&(*self as u64).to_le_bytes())
+            }
+
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                match hasher.0 {
+                    Function::Fast { seed } => Digest::from_hash(xxh3_u64(*self as u64, seed)),
+                    _ => self.with_bytes(|bytes| hasher.digest_bytes(bytes)),
+                }
+            }
+
+            #[inline(always)]
+            fn digest_tile(keys: &[Self], hasher: &Hasher, digests: &mut [Digest]) {
+                // One loop per function, without a branch inside, so that each becomes SIMD.
+                match &hasher.0 {
+                    Function::Fast { seed } => {
+                        for (key, digest) in keys.iter().zip(digests) {
+                            *digest = Digest::from_hash(xxh3_u64(*key as u64, *seed));
+                        }
+                    }
+                    Function::Keyed { key: secret, .. } => {
+                        let [k0, k1] = [&secret[..8], &secret[8..]]
+                            .map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
+                        for (key, digest) in keys.iter().zip(digests) {
+                            *digest = Digest::from_hash(sip13_u64(*key as u64, k0, k1));
+                        }
+                    }
+                    Function::Sealed { .. } => {
+                        for (key, digest) in keys.iter().zip(digests) {
+                            *digest = key.digest(hasher);
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+integer_keys!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+
+macro_rules! wide_keys {
+    ($($int:ty),*) => {$(
+        impl Key for $int {
+            #[inline(always)]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                f(&self.to_le_bytes())
+            }
+        }
+    )*};
+}
+wide_keys!(u128, i128);
+
+macro_rules! byte_keys {
+    ($([$($generics:tt)*] $bytes:ty),*) => {$(
+        impl<$($generics)*> Key for $bytes {
+            #[inline(always)]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                f(self.as_ref())
+            }
+        }
+    )*};
+}
+byte_keys!([] [u8], [] str, [] String, [] Vec<u8>, [] Box<[u8]>, [const N: usize] [u8; N]);
+
+impl<K: Key + ?Sized> Key for &K {
+    #[inline(always)]
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        (**self).with_bytes(f)
+    }
+
+    #[inline(always)]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        (**self).digest(hasher)
+    }
+}
+
+/// Many keys at once, in whatever shape the caller holds them.
+pub trait Batch {
+    /// How many keys there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hashes the keys of `range`, which lies inside `0..len()`, into the first places of `digests`.
+    fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]);
+
+    /// Calls `f` with the bytes of key `index`, which is below `len()`.
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
+}
+
+impl<K: Key> Batch for [K] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+        K::digest_tile(&self[range], hasher, digests);
+    }
+
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        self[index].with_bytes(f)
+    }
+}
+
+/// Byte strings in one buffer: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
+///
+/// No allocation and no pointer per key; the shape of an Arrow string column.
+///
+/// ```
+/// use umbel::{Arena, Batch};
+/// let arena = Arena::new(b"redgreenblue", &[0u32, 3, 8, 12])?;
+/// assert_eq!(arena.len(), 3);
+/// assert_eq!(arena.get(1), Some(&b"green"[..]));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Arena<'a, O> {
+    bytes: &'a [u8],
+    offsets: &'a [O],
+}
+
+impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
+    /// Checks that the offsets rise and stay inside the buffer.
+    pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
+        let rising = offsets.is_sorted_by(|a, b| (*a).into() <= (*b).into());
+        let end = offsets.last().map_or(0, |&end| end.into());
+        if !rising || end > bytes.len() as u64 {
+            let needs =
+                format!("offsets that rise and end at or below {}, the length of the buffer", bytes.len());
+            return Err(Error::parameter("offsets", format!("{} entries up to {end}", offsets.len()), needs));
+        }
+        Ok(Arena { bytes, offsets })
+    }
+
+    /// String `index`, if there are so many.
+    #[inline(always)]
+    pub fn get(&self, index: usize) -> Option<&'a [u8]> {
+        let (from, to) = (*self.offsets.get(index)?, *self.offsets.get(index + 1)?);
+        self.bytes.get(from.into() as usize..to.into() as usize)
+    }
+}
+
+impl<O: Copy + Into<u64>> Batch for Arena<'_, O> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    #[inline(always)]
+    fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+        for (index, digest) in range.zip(digests) {
+            *digest = hasher.digest_bytes(self.get(index).unwrap_or_default());
+        }
+    }
+
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(self.get(index).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn hashers() -> [Hasher; 3] {
+        [Hasher::fast(99), Hasher::keyed([3; 16]), Hasher::sealed([4; 32])]
+    }
+
+    #[test]
+    fn integers_of_all_widths_are_one_key_and_keep_their_sign() {
+        for hasher in hashers() {
+            let seven = 7u64.to_le_bytes().digest(&hasher);
+            let digests =
+                [7u8.digest(&hasher), 7u16.digest(&hasher), 7i32.digest(&hasher), 7usize.digest(&hasher)];
+            assert_eq!(digests, [seven; 4]);
+            assert_eq!((-7i8).digest(&hasher), (-7i64).digest(&hasher));
+            assert_eq!((-7i8).digest(&hasher), (-7i64).to_le_bytes().digest(&hasher));
+            assert_eq!((-7i128).digest(&hasher), (-7i128).to_le_bytes().digest(&hasher));
+            assert_ne!(7u128.digest(&hasher), seven);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_tile_is_hashed_like_its_keys_one_by_one(ints: Vec<u64>, texts: Vec<String>) {
+            let bytes: Vec<u8> = texts.iter().flat_map(|text| text.bytes()).collect();
+            let mut offsets = vec![0u32];
+            offsets.extend(texts.iter().scan(0, |end, text| { *end += text.len() as u32; Some(*end) }));
+            let arena = Arena::new(&bytes, &offsets).unwrap();
+            prop_assert_eq!(arena.len(), texts.len());
+            for hasher in hashers() {
+                let mut tile = vec![Digest::default(); ints.len()];
+                ints[..].digest_tile(0..ints.len(), &hasher, &mut tile);
+                for (int, digest) in ints.iter().zip(&tile) {
+                    prop_assert_eq!(*digest, hasher.digest_bytes(&int.to_le_bytes()));
+                }
+                let mut tile = vec![Digest::default(); texts.len()];
+                arena.digest_tile(0..texts.len(), &hasher, &mut tile);
+                let mut same = tile.clone();
+                texts[..].digest_tile(0..texts.len(), &hasher, &mut same);
+                prop_assert_eq!(&tile, &same);
+                for (text, digest) in texts.iter().zip(&tile) {
+                    prop_assert_eq!(*digest, hasher.digest_bytes(text.as_bytes()));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_arena_refuses_offsets_that_fall_or_leave_the_buffer() {
+        assert!(Arena::new(b"abc", &[0u64, 2, 1]).is_err());
+        assert!(Arena::new(b"abc", &[0u32, 4]).is_err());
+        assert_eq!(Arena::<u64>::new(b"abc", &[]).unwrap().len(), 0);
+        assert_eq!(Arena::new(b"abc", &[0u32, 0, 3]).unwrap().get(0), Some(&b""[..]));
+    }
+}
