@@ -1,0 +1,198 @@
+//! The machine: SIMD selected at run time, and the few operations that every instruction set does in its own way.
+//!
+//! An algorithm is written once, as a [`Kernel`], in safe code generic over a [`Simd`] token. [`Level::run`] picks
+//! the token the processor supports and compiles the kernel inside a function with that instruction set enabled,
+//! so that everything the kernel does (hashing included) profits from it. The portable token needs nothing beyond
+//! the default target and gives bit-identical results; tests hold all levels against each other.
+//!
+//! A [`Level`] can only be obtained after its features were detected, and a token only from a level: possession is
+//! the proof that its instructions exist. That is what the `unsafe` of this room rests on.
+
+#![allow(unsafe_code)]
+
+mod portable;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+use crate::words::Line;
+use portable::Portable;
+use std::fmt;
+
+/// An instruction set this processor is known to have.
+///
+/// ```
+/// use umbel::Level;
+/// assert!(Level::available().contains(&Level::PORTABLE));
+/// println!("kernels run on {}", Level::detect());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Level(Isa);
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Isa {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// An algorithm written once for all instruction sets.
+///
+/// `run` must be `#[inline(always)]`: only then is its body compiled with the features of the level. (Public only
+/// because the sealed `Layout` trait mentions it; the module is private.)
+pub trait Kernel {
+    type Output;
+    fn run<S: Simd>(self, simd: S) -> Self::Output;
+}
+
+/// What every instruction set does in its own way: eight bits, one in each 64-bit lane of a line.
+///
+/// The position in lane `j` is bits `16 + 6j .. 22 + 6j` of `x`.
+pub trait Simd: Copy {
+    /// Whether all eight bits of `x` are set in `line`.
+    fn test(self, line: &Line, x: u64) -> bool;
+    /// Sets the eight bits of `x` in `line`.
+    fn set(self, line: &mut Line, x: u64);
+    /// The eight one-bit masks of `x`.
+    fn masks(self, x: u64) -> Line;
+}
+
+impl Level {
+    /// The default target's own instructions.
+    pub const PORTABLE: Level = Level(Isa::Portable);
+
+    /// The best instruction set of this processor. The answer is cached by the standard library.
+    pub fn detect() -> Level {
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx512() {
+                return Level(Isa::Avx512);
+            }
+            if x86::has_avx2() {
+                return Level(Isa::Avx2);
+            }
+        }
+        Level::PORTABLE
+    }
+
+    /// Every instruction set of this processor that has kernels of its own, the portable one first.
+    pub fn available() -> Vec<Level> {
+        let mut levels = vec![Level::PORTABLE];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if x86::has_avx2() {
+                levels.push(Level(Isa::Avx2));
+            }
+            if x86::has_avx512() {
+                levels.push(Level(Isa::Avx512));
+            }
+        }
+        levels
+    }
+
+    /// Runs a kernel with this level's instructions enabled.
+    #[inline(always)]
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Isa::Portable => kernel.run(Portable),
+            // SAFETY: a `Level` of this kind is only made after its features were detected.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => unsafe { x86::run_avx2(kernel) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => unsafe { x86::run_avx512(kernel) },
+        }
+    }
+}
+
+impl fmt::Display for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.0 {
+            Isa::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => "avx512",
+        })
+    }
+}
+
+impl fmt::Debug for Level {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Level({self})")
+    }
+}
+
+/// Asks the memory for the cache line that holds `slice[index]`. A hint: an index out of range costs nothing.
+#[inline(always)]
+pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
+    let address = slice.as_ptr().wrapping_add(index);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing that the program can observe and cannot fault, whatever the address; SSE,
+    // the feature it needs, is part of the x86-64 baseline.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Case {
+        line: Line,
+        x: u64,
+    }
+
+    impl Kernel for Case {
+        type Output = (bool, Line, Line);
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> Self::Output {
+            let mut line = self.line;
+            let before = simd.test(&line, self.x);
+            simd.set(&mut line, self.x);
+            assert!(simd.test(&line, self.x));
+            (before, line, simd.masks(self.x))
+        }
+    }
+
+    /// The definition, spelled out bit by bit.
+    fn naive(case: &Case) -> (bool, Line, Line) {
+        let (mut all, mut line, mut masks) = (true, case.line, Line::default());
+        for lane in 0..8 {
+            let bit = 1u64 << ((case.x >> (16 + 6 * lane)) & 63);
+            all &= case.line.0[lane] & bit != 0;
+            line.0[lane] |= bit;
+            masks.0[lane] = bit;
+        }
+        (all, line, masks)
+    }
+
+    #[test]
+    fn every_level_gives_the_bits_of_the_definition() {
+        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut next = || {
+            state = state.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+            state ^ (state >> 29)
+        };
+        let mut present = 0;
+        for round in 0..20_000 {
+            let mut line = Line::default();
+            // Denser and denser lines, so that both answers occur.
+            for word in &mut line.0 {
+                *word = (0..round % 7).fold(next(), |word, _| word | next());
+            }
+            let x = next();
+            let expected = naive(&Case { line, x });
+            present += usize::from(expected.0);
+            for level in Level::available() {
+                assert_eq!(level.run(Case { line, x }), expected, "{level}");
+            }
+        }
+        assert!((1_000..19_000).contains(&present), "both answers were exercised: {present}");
+    }
+}

@@ -1,0 +1,147 @@
+//! AVX2 and AVX-512 on x86-64.
+//!
+//! Each instruction set is a token with the line operations, and a shell: a function with the features enabled into
+//! which a kernel is inlined. BMI2 is part of both, because the probe stream lives on 64 x 64 -> 128 bit multiplies.
+
+use super::{Kernel, Simd};
+use crate::words::Line;
+use std::arch::x86_64::*;
+
+pub(super) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("lzcnt")
+}
+
+pub(super) fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl")
+        && is_x86_feature_detected!("avx512bw")
+}
+
+/// # Safety
+/// `has_avx2()` must have been true.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+pub(super) unsafe fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx2(()))
+}
+
+/// # Safety
+/// `has_avx512()` must have been true.
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt,avx512f,avx512dq,avx512vl,avx512bw")]
+pub(super) unsafe fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run(Avx512(()))
+}
+
+/// A line in two halves of four lanes. The private field keeps the token inside this file's shells.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2(());
+
+impl Avx2 {
+    /// The masks of lanes 0 to 3 and of lanes 4 to 7.
+    #[inline(always)]
+    fn halves(self, x: u64) -> (__m256i, __m256i) {
+        // SAFETY: the token is proof of AVX2; nothing here touches memory.
+        unsafe {
+            let x = _mm256_set1_epi64x(x as i64);
+            let low = _mm256_srlv_epi64(x, _mm256_setr_epi64x(16, 22, 28, 34));
+            let high = _mm256_srlv_epi64(x, _mm256_setr_epi64x(40, 46, 52, 58));
+            let (one, six) = (_mm256_set1_epi64x(1), _mm256_set1_epi64x(63));
+            (
+                _mm256_sllv_epi64(one, _mm256_and_si256(low, six)),
+                // The topmost field has nothing above it, the three others do.
+                _mm256_sllv_epi64(one, _mm256_and_si256(high, six)),
+            )
+        }
+    }
+}
+
+impl Simd for Avx2 {
+    #[inline(always)]
+    fn test(self, line: &Line, x: u64) -> bool {
+        let (low, high) = self.halves(x);
+        // SAFETY: the token is proof of AVX2; a `Line` is 64 bytes, aligned to 64, so both halves may be loaded.
+        unsafe {
+            let at = std::ptr::from_ref(line).cast::<__m256i>();
+            let missing_low = _mm256_andnot_si256(_mm256_load_si256(at), low);
+            let missing_high = _mm256_andnot_si256(_mm256_load_si256(at.add(1)), high);
+            let missing = _mm256_or_si256(missing_low, missing_high);
+            _mm256_testz_si256(missing, missing) != 0
+        }
+    }
+
+    #[inline(always)]
+    fn set(self, line: &mut Line, x: u64) {
+        let (low, high) = self.halves(x);
+        // SAFETY: as in `test`, and the line is borrowed exclusively.
+        unsafe {
+            let at = std::ptr::from_mut(line).cast::<__m256i>();
+            _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
+            let at = at.add(1);
+            _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), high));
+        }
+    }
+
+    #[inline(always)]
+    fn masks(self, x: u64) -> Line {
+        let (low, high) = self.halves(x);
+        let mut line = Line::default();
+        // SAFETY: as in `set`.
+        unsafe {
+            let at = std::ptr::from_mut(&mut line).cast::<__m256i>();
+            _mm256_store_si256(at, low);
+            _mm256_store_si256(at.add(1), high);
+        }
+        line
+    }
+}
+
+/// A line in one register.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512(());
+
+impl Avx512 {
+    #[inline(always)]
+    fn whole(self, x: u64) -> __m512i {
+        // SAFETY: the token is proof of AVX-512F; nothing here touches memory.
+        unsafe {
+            let shifts = _mm512_setr_epi64(16, 22, 28, 34, 40, 46, 52, 58);
+            let positions = _mm512_srlv_epi64(_mm512_set1_epi64(x as i64), shifts);
+            // A rotation takes its count modulo 64, which saves cutting the fields to six bits.
+            _mm512_rolv_epi64(_mm512_set1_epi64(1), positions)
+        }
+    }
+}
+
+impl Simd for Avx512 {
+    #[inline(always)]
+    fn test(self, line: &Line, x: u64) -> bool {
+        // SAFETY: the token is proof of AVX-512F; a `Line` is 64 bytes, aligned to 64.
+        unsafe {
+            let line = _mm512_load_si512(std::ptr::from_ref(line).cast());
+            // One bit per lane, so a lane is either zero (missing) or not.
+            _mm512_test_epi64_mask(line, self.whole(x)) == 0xff
+        }
+    }
+
+    #[inline(always)]
+    fn set(self, line: &mut Line, x: u64) {
+        // SAFETY: as in `test`, and the line is borrowed exclusively.
+        unsafe {
+            let at = std::ptr::from_mut(line).cast::<__m512i>();
+            _mm512_store_si512(at, _mm512_or_si512(_mm512_load_si512(at), self.whole(x)));
+        }
+    }
+
+    #[inline(always)]
+    fn masks(self, x: u64) -> Line {
+        let mut line = Line::default();
+        // SAFETY: as in `set`.
+        unsafe { _mm512_store_si512(std::ptr::from_mut(&mut line).cast(), self.whole(x)) };
+        line
+    }
+}

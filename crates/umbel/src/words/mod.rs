@@ -1,0 +1,234 @@
+//! The memory under every filter: [`Words`], 64-byte-aligned lines that are owned, mapped from a file, or static.
+//!
+//! One concrete type instead of a type parameter: a filter does not care where its bits live, and a caller never has
+//! to name it. Alignment matters: a filter whose lines straddle two cache lines takes twice the time from memory.
+//! [`AtomicWords`] is the same memory seen by several threads at once.
+
+#![allow(unsafe_code)]
+
+mod line;
+mod shared;
+
+pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
+#[doc(hidden)]
+pub use shared::AtomicWords;
+
+use crate::{Error, Result};
+use memmap2::{Mmap, MmapMut};
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// From this size on, owned memory is mapped in whole huge pages where the system has them: a filter is read at
+/// random, and with 4 KiB pages every read from memory would miss the address translation cache as well.
+const HUGE_PAGE: usize = 2 << 20;
+
+/// 64-byte-aligned lines of bits: owned, mapped or static.
+///
+/// Reading costs the same in all three. Only owned words can be changed; [`Words::try_clone_owned`] makes them so.
+pub struct Words {
+    start: NonNull<Line>,
+    lines: usize,
+    keep: Keep,
+}
+
+/// What keeps the memory alive, and how it is given back.
+enum Keep {
+    Heap(Layout),
+    /// Dropped for its effect: it unmaps the pages.
+    #[expect(dead_code)]
+    Pages(MmapMut),
+    Mapped(Arc<Mmap>),
+    Static,
+}
+
+// SAFETY: `Words` owns its memory (or shares memory that nobody writes), hands it out by the usual borrowing rules
+// and has no thread affinity.
+unsafe impl Send for Words {}
+// SAFETY: as above; `&Words` only gives shared slices of plain integers.
+unsafe impl Sync for Words {}
+
+impl Words {
+    /// Owned lines, all zero. Large ones are mapped lazily, so that pages never touched cost nothing.
+    pub fn zeroed(lines: u64) -> Result<Words> {
+        let too_large = || Error::OutOfMemory { bytes: lines.saturating_mul(LINE_BYTES as u64) };
+        let count = usize::try_from(lines).map_err(|_| too_large())?;
+        let layout = Layout::array::<Line>(count).map_err(|_| too_large())?;
+        if count == 0 {
+            return Err(Error::parameter("lines", 0, "at least one line of 64 bytes"));
+        }
+        if layout.size() >= HUGE_PAGE {
+            return Words::pages(count, layout.size()).ok_or_else(too_large);
+        }
+        // SAFETY: the layout's size is not zero.
+        let start = NonNull::new(unsafe { alloc_zeroed(layout) }).ok_or_else(too_large)?;
+        Ok(Words { start: start.cast(), lines: count, keep: Keep::Heap(layout) })
+    }
+
+    /// Fresh anonymous pages, starting at a huge-page boundary; the part before it is never touched.
+    fn pages(lines: usize, bytes: usize) -> Option<Words> {
+        let mut map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
+        #[cfg(target_os = "linux")]
+        // Advice only: a system without huge pages answers with an error that changes nothing.
+        let _ = map.advise(memmap2::Advice::HugePage);
+        let start = map.as_mut_ptr();
+        // SAFETY: the map is a whole huge page longer than asked for, so that its first boundary and `bytes` bytes
+        // after it lie inside.
+        let start = unsafe { start.add(start.align_offset(HUGE_PAGE)) };
+        Some(Words { start: NonNull::new(start)?.cast(), lines, keep: Keep::Pages(map) })
+    }
+
+    /// A slice of a mapped file, used in place. `None` when the range is not inside it or not aligned.
+    pub(crate) fn mapped(map: Arc<Mmap>, offset: usize, lines: usize) -> Option<Words> {
+        let start = Words::aligned_range(&map, offset, lines)?;
+        Some(Words { start, lines, keep: Keep::Mapped(map) })
+    }
+
+    /// Static memory, used in place. `None` when the range is not inside it or not aligned.
+    pub(crate) fn from_static(bytes: &'static [u8], offset: usize, lines: usize) -> Option<Words> {
+        let start = Words::aligned_range(bytes, offset, lines)?;
+        Some(Words { start, lines, keep: Keep::Static })
+    }
+
+    fn aligned_range(bytes: &[u8], offset: usize, lines: usize) -> Option<NonNull<Line>> {
+        let end = lines.checked_mul(LINE_BYTES)?.checked_add(offset)?;
+        let range = bytes.get(offset..end)?;
+        let start = NonNull::from(range).cast::<Line>();
+        (lines > 0 && start.is_aligned()).then_some(start)
+    }
+
+    /// The lines.
+    #[inline(always)]
+    pub fn lines(&self) -> &[Line] {
+        // SAFETY: `start` is valid for `lines` initialised lines for as long as `keep` lives, and `&self` keeps any
+        // writer away (writing needs `&mut self`, and `AtomicWords` owns its words).
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.lines) }
+    }
+
+    /// The lines as 64-bit words: bit `i` of the filter is bit `i % 64` of word `i / 64`.
+    #[inline(always)]
+    pub fn words(&self) -> &[u64] {
+        as_words(self.lines())
+    }
+
+    /// The lines, to be changed; refused for mapped and static memory.
+    #[inline(always)]
+    pub fn lines_mut(&mut self) -> Result<&mut [Line]> {
+        if !self.is_owned() {
+            return Err(Error::ReadOnly);
+        }
+        // SAFETY: as in `lines`; the memory is owned and borrowed exclusively.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines) })
+    }
+
+    /// The words, to be changed; refused for mapped and static memory.
+    #[inline(always)]
+    pub fn words_mut(&mut self) -> Result<&mut [u64]> {
+        Ok(as_words_mut(self.lines_mut()?))
+    }
+
+    /// Whether the memory belongs to this value alone, so that it can be changed.
+    #[inline(always)]
+    pub fn is_owned(&self) -> bool {
+        matches!(self.keep, Keep::Heap(_) | Keep::Pages(_))
+    }
+
+    /// An owned copy, whatever this one is.
+    pub fn try_clone_owned(&self) -> Result<Words> {
+        let mut copy = Words::zeroed(self.lines as u64)?;
+        copy.lines_mut()?.copy_from_slice(self.lines());
+        Ok(copy)
+    }
+
+    /// A copy: mapped and static memory is shared, owned memory is copied.
+    pub fn try_clone(&self) -> Result<Words> {
+        let keep = match &self.keep {
+            Keep::Heap(_) | Keep::Pages(_) => return self.try_clone_owned(),
+            Keep::Mapped(map) => Keep::Mapped(Arc::clone(map)),
+            Keep::Static => Keep::Static,
+        };
+        Ok(Words { start: self.start, lines: self.lines, keep })
+    }
+
+    /// How many bits are set.
+    pub fn count_ones(&self) -> u64 {
+        self.words().iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        if let Keep::Heap(layout) = self.keep {
+            // SAFETY: allocated in `zeroed` with this very layout, and nobody uses it any more.
+            unsafe { dealloc(self.start.as_ptr().cast(), layout) }
+        }
+    }
+}
+
+impl std::fmt::Debug for Words {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let storage = match self.keep {
+            Keep::Heap(_) | Keep::Pages(_) => "owned",
+            Keep::Mapped(_) => "mapped",
+            Keep::Static => "static",
+        };
+        write!(f, "Words({} lines, {storage})", self.lines)
+    }
+}
+
+/// Lines seen as the words they consist of.
+#[inline(always)]
+pub(crate) fn as_words(lines: &[Line]) -> &[u64] {
+    // SAFETY: a `Line` is eight `u64` in C layout without padding (its size equals its alignment).
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LINE_WORDS) }
+}
+
+/// Lines seen as the words they consist of, to be changed.
+#[inline(always)]
+pub(crate) fn as_words_mut(lines: &mut [Line]) -> &mut [u64] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LINE_WORDS) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owned_words_are_zero_and_aligned_on_the_heap_and_in_pages() {
+        for lines in [1, 7, 1024, HUGE_PAGE as u64 / 64, 3 * HUGE_PAGE as u64 / 64 + 5] {
+            let mut words = Words::zeroed(lines).unwrap();
+            assert_eq!(words.lines().len() as u64, lines);
+            assert_eq!(words.lines().as_ptr() as usize % 64, 0);
+            assert_eq!(words.count_ones(), 0);
+            let last = words.words().len() - 1;
+            words.words_mut().unwrap()[last] = 1 << 63;
+            words.words_mut().unwrap()[0] = 1;
+            assert_eq!(words.try_clone().unwrap().count_ones(), 2);
+        }
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused_without_an_abort() {
+        for lines in [u64::MAX, u64::MAX / 64, 1 << 54] {
+            assert!(matches!(Words::zeroed(lines), Err(Error::OutOfMemory { .. })), "{lines}");
+        }
+        assert!(matches!(Words::zeroed(0), Err(Error::Parameter { .. })));
+    }
+
+    #[test]
+    fn static_words_are_used_in_place_and_cannot_be_changed() {
+        static BYTES: &[Line; 3] = &[Line([1; 8]), Line([2; 8]), Line([4; 8])];
+        // SAFETY: three lines are 192 bytes.
+        let bytes = unsafe { std::slice::from_raw_parts(BYTES.as_ptr().cast::<u8>(), 192) };
+        let mut words = Words::from_static(bytes, 64, 2).unwrap();
+        assert_eq!(words.words()[0], 2);
+        assert!(matches!(words.lines_mut(), Err(Error::ReadOnly)));
+        let mut copy = words.try_clone_owned().unwrap();
+        copy.words_mut().unwrap()[0] = 7;
+        assert_eq!((words.words()[0], copy.words()[0]), (2, 7));
+        assert!(Words::from_static(bytes, 32, 1).is_none(), "misaligned");
+        assert!(Words::from_static(bytes, 64, 3).is_none(), "too long");
+        assert!(Words::from_static(bytes, 64, usize::MAX / 2).is_none(), "overflow");
+    }
+}
