@@ -82,10 +82,7 @@ impl<K: Key + ?Sized, F: Filter<K>> Contestant<K> for Slot<F> {
 
     #[inline(never)]
     fn insert(&mut self, keys: K::List<'_>) {
-        self.filter
-            .as_mut()
-            .expect("prepared before use")
-            .insert_all(keys);
+        self.filter.as_mut().expect("prepared before use").insert_all(keys);
     }
 
     #[inline(never)]

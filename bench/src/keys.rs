@@ -134,10 +134,7 @@ impl Store<[u8]> for Arena {
         // The longest length for every string: what stays unused is never touched, so it costs no memory.
         let mut offsets = Vec::with_capacity(count as usize + 1);
         offsets.push(0);
-        Arena {
-            bytes: Vec::with_capacity(count as usize * (LENGTHS.end - 1)),
-            offsets,
-        }
+        Arena { bytes: Vec::with_capacity(count as usize * (LENGTHS.end - 1)), offsets }
     }
 
     /// Sixteen hexadecimal digits of the id's word, which alone make the string unique, and up to eight letters.
@@ -162,10 +159,7 @@ impl Store<[u8]> for Arena {
     }
 
     fn list(&self) -> Strings<'_> {
-        Strings {
-            bytes: &self.bytes,
-            offsets: &self.offsets,
-        }
+        Strings { bytes: &self.bytes, offsets: &self.offsets }
     }
 }
 
@@ -183,17 +177,12 @@ impl<'a> List<'a, [u8]> for Strings<'a> {
     }
 
     fn slice(self, range: Range<usize>) -> Self {
-        Strings {
-            bytes: self.bytes,
-            offsets: &self.offsets[range.start..=range.end],
-        }
+        Strings { bytes: self.bytes, offsets: &self.offsets[range.start..=range.end] }
     }
 
     #[inline]
     fn iter(self) -> impl Iterator<Item = &'a [u8]> + Clone {
-        self.offsets
-            .windows(2)
-            .map(move |w| &self.bytes[w[0] as usize..w[1] as usize])
+        self.offsets.windows(2).map(move |w| &self.bytes[w[0] as usize..w[1] as usize])
     }
 }
 
@@ -207,11 +196,7 @@ pub struct Permutation {
 
 impl Permutation {
     pub fn new(n: u64, seed: u64) -> Self {
-        Permutation {
-            n,
-            bits: n.next_power_of_two().trailing_zeros(),
-            seed: mix(seed ^ 0x5eed),
-        }
+        Permutation { n, bits: n.next_power_of_two().trailing_zeros(), seed: mix(seed ^ 0x5eed) }
     }
 
     /// Where `i` goes.
@@ -298,12 +283,7 @@ mod tests {
         assert_eq!(misses.len() as u64, QUERIES_MIN);
         assert_eq!(members, hits);
         assert!(members.is_disjoint(&misses));
-        let found = work
-            .mixed
-            .list()
-            .iter()
-            .filter(|key| members.contains(&own(key)))
-            .count();
+        let found = work.mixed.list().iter().filter(|key| members.contains(&own(key))).count();
         assert_eq!(found as u64, QUERIES_MIN / 2);
     }
 

@@ -6,10 +6,7 @@
 //!
 //! It is a yardstick, so it is compiled for the best instructions the machine has; the loop is written once and
 //! instantiated in one `#[target_feature]` shell per level. This is the only file of the benchmark with `unsafe`.
-#![allow(
-    unsafe_code,
-    reason = "prefetch, unchecked line loads and calls into target-feature shells"
-)]
+#![allow(unsafe_code, reason = "prefetch, unchecked line loads and calls into target-feature shells")]
 
 use crate::contestants::{Contestant, Job, Shared};
 use crate::keys::{Key, List};
@@ -104,10 +101,7 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
     #[inline(never)]
     fn count(&self, keys: K::List<'_>) -> u64 {
         let lines = self.lines();
-        assert!(
-            u32::try_from(lines.len()).is_ok_and(|count| count > 0),
-            "the array has 1 to 2^32 - 1 lines"
-        );
+        assert!(u32::try_from(lines.len()).is_ok_and(|count| count > 0), "the array has 1 to 2^32 - 1 lines");
         match Level::detect() {
             Level::Portable => walk::<K, Line>(lines, keys),
             // SAFETY: `Level::detect` has seen these features.
@@ -323,12 +317,8 @@ fn xxh3_8(key: u64) -> u64 {
 /// and one is taken, because a branch on the length of random strings is mispredicted too often.
 #[inline(always)]
 fn xxh3_16_to_32(bytes: &[u8]) -> u64 {
-    const SECRET: [u64; 4] = [
-        0xbe4b_a423_396c_feb8,
-        0x1cad_21f7_2c81_017c,
-        0xdb97_9083_e96d_d4de,
-        0x1f67_b3b7_a4a4_4072,
-    ];
+    const SECRET: [u64; 4] =
+        [0xbe4b_a423_396c_feb8, 0x1cad_21f7_2c81_017c, 0xdb97_9083_e96d_d4de, 0x1f67_b3b7_a4a4_4072];
     // Words 3 and 4, and 5 and 6, of the default secret, combined.
     const FLIPS: [u64; 2] = [0x6782_737b_ea42_39b9, 0xaf56_bc3b_0996_523a];
     const PRIME: u64 = 0x9e37_79b1_85eb_ca87;
@@ -341,10 +331,7 @@ fn xxh3_16_to_32(bytes: &[u8]) -> u64 {
     let (first, second) = (word(0), word(8));
     let (third, last) = (word(bytes.len() - 16), word(bytes.len() - 8));
     let (low, high) = (first ^ FLIPS[0], last ^ FLIPS[1]);
-    let short = length
-        .wrapping_add(low.swap_bytes())
-        .wrapping_add(high)
-        .wrapping_add(folded(low, high));
+    let short = length.wrapping_add(low.swap_bytes()).wrapping_add(high).wrapping_add(folded(low, high));
     let long = length
         .wrapping_mul(PRIME)
         .wrapping_add(folded(first ^ SECRET[0], second ^ SECRET[1]))
@@ -368,11 +355,7 @@ mod tests {
         }
         let bytes: Vec<u8> = work.members.list()[..32].iter().map(|&key| key as u8).collect();
         for length in 0..=32 {
-            assert_eq!(
-                bytes[..length].inline_xxh3(),
-                bytes[..length].xxh3(),
-                "{length} bytes"
-            );
+            assert_eq!(bytes[..length].inline_xxh3(), bytes[..length].xxh3(), "{length} bytes");
         }
     }
 
@@ -380,11 +363,7 @@ mod tests {
     #[test]
     fn every_level_computes_the_same_checksum() {
         fn check<K: Hashed + ?Sized>() {
-            let job = Job {
-                n: 10_000,
-                p: 0.01,
-                seed: 2,
-            };
+            let job = Job { n: 10_000, p: 0.01, seed: 2 };
             let work = Workload::<K>::new(job.n, job.seed);
             let mut limit = Limit::default();
             Contestant::<K>::prepare(&mut limit, &job);

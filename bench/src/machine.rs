@@ -9,24 +9,14 @@ pub fn describe() -> String {
     let cpuinfo = read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpuinfo
         .lines()
-        .find_map(|line| {
-            line.strip_prefix("model name")?
-                .split_once(':')
-                .map(|(_, name)| name.trim())
-        })
+        .find_map(|line| line.strip_prefix("model name")?.split_once(':').map(|(_, name)| name.trim()))
         .unwrap_or("unknown processor");
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let huge = read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
-    let huge = huge
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
-        .map_or("unknown", |(on, _)| on);
+    let huge =
+        huge.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map_or("unknown", |(on, _)| on);
     let load = read_to_string("/proc/loadavg").unwrap_or_default();
-    let load = load
-        .split(' ')
-        .next()
-        .filter(|load| !load.is_empty())
-        .unwrap_or("unknown");
+    let load = load.split(' ').next().filter(|load| !load.is_empty()).unwrap_or("unknown");
     format!(
         "{model}, {cores} cores, {}, L2 {}, L3 {}, transparent huge pages {huge}, load {load}",
         simd(),
@@ -56,15 +46,8 @@ pub fn unrest() -> (f64, f64) {
 /// Memory of this process on transparent huge pages, where the system says.
 pub fn huge_page_bytes() -> Option<u64> {
     let rollup = read_to_string("/proc/self/smaps_rollup").ok()?;
-    let line = rollup
-        .lines()
-        .find_map(|line| line.strip_prefix("AnonHugePages:"))?;
-    line.trim()
-        .strip_suffix("kB")?
-        .trim()
-        .parse::<u64>()
-        .ok()
-        .map(|kilobytes| kilobytes * 1024)
+    let line = rollup.lines().find_map(|line| line.strip_prefix("AnonHugePages:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
 fn simd() -> &'static str {

@@ -109,27 +109,17 @@ fn main() -> ExitCode {
 fn run<K: Roster + ?Sized>(args: &Args) -> Result<String, String> {
     let contestants = choose(K::roster(), &args.only)?;
     let say = |line: &str| {
-        if args.json {
-            eprintln!("{line}")
-        } else {
-            println!("{line}")
-        }
+        if args.json { eprintln!("{line}") } else { println!("{line}") }
     };
     if args.quiet_check || !args.json {
         say(&machine::describe());
     }
     if args.quiet_check {
         let (median, worst) = machine::unrest();
-        say(&format!(
-            "equal pieces of arithmetic: median {median:.2}, slowest {worst:.2} times the fastest"
-        ));
+        say(&format!("equal pieces of arithmetic: median {median:.2}, slowest {worst:.2} times the fastest"));
     }
     let plan = Plan {
-        job: Job {
-            n: args.n,
-            p: args.p,
-            seed: args.seed,
-        },
+        job: Job { n: args.n, p: args.p, seed: args.seed },
         reps: args.reps.unwrap_or(if args.n <= 10_000_000 { 5 } else { 3 }) as usize,
         threads: args.threads as usize,
     };
@@ -152,10 +142,7 @@ fn run<K: Roster + ?Sized>(args: &Args) -> Result<String, String> {
         Kind::U64 => "u64 keys",
         Kind::Str => "strings of 16 to 24 bytes",
     };
-    let head = format!(
-        "n = {}, p = {}, {kind}, repetitions: {}\n\n",
-        args.n, args.p, plan.reps
-    );
+    let head = format!("n = {}, p = {}, {kind}, repetitions: {}\n\n", args.n, args.p, plan.reps);
     Ok(head + &report::table(&rows, plan.threads))
 }
 
@@ -166,10 +153,7 @@ fn choose<K: Roster + ?Sized>(
 ) -> Result<Vec<Box<dyn Contestant<K>>>, String> {
     let names: Vec<&str> = all.iter().map(|contestant| contestant.name()).collect();
     if let Some(unknown) = only.iter().find(|name| !names.contains(&name.trim())) {
-        return Err(format!(
-            "there is no contestant `{unknown}`; there are: {}",
-            names.join(", ")
-        ));
+        return Err(format!("there is no contestant `{unknown}`; there are: {}", names.join(", ")));
     }
     all.retain(|contestant| only.is_empty() || only.iter().any(|name| name.trim() == contestant.name()));
     Ok(all)
@@ -183,10 +167,7 @@ fn number(text: &str) -> Result<u64, String> {
         Some((at, 'g' | 'G')) => (&text[..at], 1e9),
         _ => (text, 1.0),
     };
-    let value = digits
-        .parse::<f64>()
-        .map_err(|_| "not a number like 1000000, 1e6 or 10M")?
-        * factor;
+    let value = digits.parse::<f64>().map_err(|_| "not a number like 1000000, 1e6 or 10M")? * factor;
     // Above 1e10 keys the list of members alone would need 80 GB.
     if !(1.0..=1e10).contains(&value) || value.fract() != 0.0 {
         return Err("not a whole number from 1 to 1e10".into());
@@ -207,12 +188,9 @@ mod tests {
 
     #[test]
     fn numbers_are_read_in_every_usual_form() {
-        for (text, value) in [
-            ("1000000", 1_000_000),
-            ("1e6", 1_000_000),
-            ("10M", 10_000_000),
-            ("2.5k", 2_500),
-        ] {
+        for (text, value) in
+            [("1000000", 1_000_000), ("1e6", 1_000_000), ("10M", 10_000_000), ("2.5k", 2_500)]
+        {
             assert_eq!(number(text), Ok(value));
         }
         for text in ["", "0", "-1", "1.5", "M", "1e6x", "nan", "1e11"] {
@@ -231,15 +209,9 @@ mod tests {
     #[test]
     fn an_unknown_contestant_is_named() {
         let error = choose::<u64>(u64::roster(), &["no such".into()]).err().unwrap();
-        assert!(
-            error.contains("`no such`") && error.contains("fastbloom foldhash"),
-            "{error}"
-        );
+        assert!(error.contains("`no such`") && error.contains("fastbloom foldhash"), "{error}");
         let chosen = choose::<u64>(u64::roster(), &["physical limit".into(), "fastbloom".into()]).unwrap();
-        assert_eq!(
-            chosen.iter().map(|c| c.name()).collect::<Vec<_>>(),
-            ["fastbloom", "physical limit"]
-        );
+        assert_eq!(chosen.iter().map(|c| c.name()).collect::<Vec<_>>(), ["fastbloom", "physical limit"]);
     }
 
     #[test]

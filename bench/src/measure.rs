@@ -88,13 +88,7 @@ pub fn run<K: Key + ?Sized>(
     let job = &plan.job;
     progress("making keys");
     let work = Workload::<K>::new(job.n, job.seed);
-    let mut rows: Vec<Row> = contestants
-        .iter()
-        .map(|c| Row {
-            name: c.name(),
-            ..Row::default()
-        })
-        .collect();
+    let mut rows: Vec<Row> = contestants.iter().map(|c| Row { name: c.name(), ..Row::default() }).collect();
     if job.n <= WARM_UP_MAX {
         for contestant in &mut contestants {
             progress(&format!("warm-up: {}", contestant.name()));
@@ -107,12 +101,7 @@ pub fn run<K: Key + ?Sized>(
         for turn in 0..contestants.len() {
             let who = (repetition + turn) % contestants.len();
             let (contestant, row) = (&mut *contestants[who], &mut rows[who]);
-            progress(&format!(
-                "repetition {} of {}: {}",
-                repetition + 1,
-                plan.reps,
-                contestant.name()
-            ));
+            progress(&format!("repetition {} of {}: {}", repetition + 1, plan.reps, contestant.name()));
             repeat(plan, &work, contestant, row, repetition == 0)?;
             contestant.release();
         }
@@ -149,11 +138,9 @@ fn repeat<K: Key + ?Sized>(
 
     if first {
         row.bits_per_key = contestant.bits() as f64 / job.n as f64;
-        row.huge_pages = huge_before
-            .zip(machine::huge_page_bytes())
-            .map(|(before, after)| {
-                (after.saturating_sub(before) as f64 * 8.0 / contestant.bits() as f64).min(1.0)
-            });
+        row.huge_pages = huge_before.zip(machine::huge_page_bytes()).map(|(before, after)| {
+            (after.saturating_sub(before) as f64 * 8.0 / contestant.bits() as f64).min(1.0)
+        });
         if contestant.is_filter() {
             no_false_negatives(row.name, contestant.count(members), members.len())?;
             row.rate = Some(rate(job, contestant));
@@ -192,9 +179,7 @@ fn ask<K: Key + ?Sized>(contestant: &dyn Contestant<K>, queries: K::List<'_>, sa
 fn no_false_negatives(name: &str, found: u64, asked: usize) -> Result<(), String> {
     match asked as u64 - found.min(asked as u64) {
         0 => Ok(()),
-        lost => Err(format!(
-            "{name} has false negatives: it denies {lost} of {asked} members"
-        )),
+        lost => Err(format!("{name} has false negatives: it denies {lost} of {asked} members")),
     }
 }
 
@@ -259,11 +244,7 @@ mod tests {
     #[test]
     fn a_false_negative_is_an_error() {
         assert!(no_false_negatives("x", 10, 10).is_ok());
-        assert!(
-            no_false_negatives("x", 9, 10)
-                .unwrap_err()
-                .contains("denies 1 of 10")
-        );
+        assert!(no_false_negatives("x", 9, 10).unwrap_err().contains("denies 1 of 10"));
     }
 
     /// A filter that has forgotten something must not get a row.
@@ -287,18 +268,8 @@ mod tests {
             }
             fn release(&mut self) {}
         }
-        let plan = Plan {
-            job: Job {
-                n: 1000,
-                p: 0.01,
-                seed: 0,
-            },
-            reps: 1,
-            threads: 1,
-        };
-        let error = run::<u64>(&plan, vec![Box::new(Forgetful)], |_| ())
-            .err()
-            .unwrap();
+        let plan = Plan { job: Job { n: 1000, p: 0.01, seed: 0 }, reps: 1, threads: 1 };
+        let error = run::<u64>(&plan, vec![Box::new(Forgetful)], |_| ()).err().unwrap();
         assert!(error.contains("forgetful has false negatives"), "{error}");
     }
 }

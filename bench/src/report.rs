@@ -48,30 +48,21 @@ pub fn table(rows: &[Row], threads: usize) -> String {
         let mut line = vec![row.name.to_string()];
         line.extend(SECTIONS.iter().map(|(_, samples)| time(samples(row))));
         line.push(format!("{:.2}", row.bits_per_key));
-        line.push(
-            row.rate
-                .map_or("-".into(), |rate| format!("{:.4} %", rate * 100.0)),
-        );
+        line.push(row.rate.map_or("-".into(), |rate| format!("{:.4} %", rate * 100.0)));
         line.extend(SECTIONS.iter().map(|(_, samples)| {
             reference
                 .and_then(|reference| samples(reference).median())
                 .zip(samples(row).median())
                 .map_or("-".into(), |(theirs, own)| format!("{:.2}", theirs / own))
         }));
-        line.push(
-            row.huge_pages
-                .map_or("-".into(), |part| format!("{:.0} %", part * 100.0)),
-        );
+        line.push(row.huge_pages.map_or("-".into(), |part| format!("{:.0} %", part * 100.0)));
         cells.push(line);
     }
     let mut text = align(&cells);
     text += &format!("x: how many times as fast as {REFERENCE}. Times: median (best).\n");
 
-    let mut cells = vec![vec![
-        "concurrent insert".into(),
-        "1 thread ns".into(),
-        format!("{threads} threads ns"),
-    ]];
+    let mut cells =
+        vec![vec!["concurrent insert".into(), "1 thread ns".into(), format!("{threads} threads ns")]];
     for row in rows.iter().filter(|row| row.one_thread.median().is_some()) {
         cells.push(vec![row.name.into(), time(&row.one_thread), time(&row.threads)]);
     }
@@ -111,11 +102,7 @@ mod tests {
 
     #[test]
     fn json_is_a_list_with_null_for_what_is_missing() {
-        let rows = [Row {
-            name: "physical limit",
-            bits_per_key: 10.0,
-            ..Row::default()
-        }];
+        let rows = [Row { name: "physical limit", bits_per_key: 10.0, ..Row::default() }];
         let value: Value = serde_json::from_str(&json(&rows, 1)).unwrap();
         assert_eq!(value[0]["filter"], "physical limit");
         assert!(value[0]["insert_ns"].is_null() && value[0]["fpr"].is_null());

@@ -24,9 +24,7 @@ impl<K: Key + ?Sized> super::Filter<K> for Filter {
     }
 
     fn count(&self, keys: K::List<'_>) -> u64 {
-        keys.iter()
-            .map(|key| u64::from(self.contains_hash(key.xxh3())))
-            .sum()
+        keys.iter().map(|key| u64::from(self.contains_hash(key.xxh3()))).sum()
     }
 
     fn memory_bits(&self) -> u64 {

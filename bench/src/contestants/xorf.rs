@@ -58,9 +58,7 @@ impl Filter<[u8]> for Fuse8 {
 
     fn count(&self, keys: Strings<'_>) -> u64 {
         let filter = self.built();
-        keys.iter()
-            .map(|key| u64::from(filter.contains(&key.xxh3())))
-            .sum()
+        keys.iter().map(|key| u64::from(filter.contains(&key.xxh3()))).sum()
     }
 
     fn memory_bits(&self) -> u64 {

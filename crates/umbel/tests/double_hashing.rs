@@ -17,23 +17,11 @@ struct Setup {
 }
 
 /// One in a million by theory; 8 million queries.
-const MANY_FUNCTIONS: Setup = Setup {
-    m: 1024,
-    k: 20,
-    n: 36,
-    builds: 200,
-    queries: 40_000,
-};
+const MANY_FUNCTIONS: Setup = Setup { m: 1024, k: 20, n: 36, builds: 200, queries: 40_000 };
 
 /// One percent by theory; 6 million queries. All queries of a build share its fill, which moves the rate by
 /// 12 %: hence many builds. The rate then has a standard deviation of 0.5 %.
-const ONE_PERCENT: Setup = Setup {
-    m: 1024,
-    k: 7,
-    n: 107,
-    builds: 4000,
-    queries: 1500,
-};
+const ONE_PERCENT: Setup = Setup { m: 1024, k: 7, n: 107, builds: 4000, queries: 1500 };
 
 impl Setup {
     /// The share of keys never inserted that find all their positions set. `visit` calls its second argument
@@ -67,28 +55,20 @@ impl Setup {
     fn rate_of_plain_double_hashing(self) -> f64 {
         let rate = self.rate(|key, test| {
             let (a, b) = murmur3_x64_128(key, 0);
-            (0..u64::from(self.k))
-                .map(|i| a.wrapping_add(i.wrapping_mul(b)) % self.m)
-                .all(test)
+            (0..u64::from(self.k)).map(|i| a.wrapping_add(i.wrapping_mul(b)) % self.m).all(test)
         });
         self.report("plain double hashing", rate)
     }
 
     fn report(self, name: &str, rate: f64) -> f64 {
-        println!(
-            "m = {}, k = {}, n = {}: {name} {rate:.3e}",
-            self.m, self.k, self.n
-        );
+        println!("m = {}, k = {}, n = {}: {name} {rate:.3e}", self.m, self.k, self.n);
         rate
     }
 }
 
 fn assert_within(measured: f64, expected: f64, tolerance: f64) {
     let error = measured / expected - 1.0;
-    assert!(
-        error.abs() <= tolerance,
-        "{measured:.3e} is not within {tolerance} of {expected:.3e}"
-    );
+    assert!(error.abs() <= tolerance, "{measured:.3e} is not within {tolerance} of {expected:.3e}");
 }
 
 #[test]
@@ -122,13 +102,7 @@ fn c2_one_percent_on_a_small_filter_becomes_a_tenth_worse() {
 #[test]
 fn c2_where_the_rule_calls_it_safe_nothing_is_lost() {
     // 2 million queries; the standard deviation of each rate is 0.7 %.
-    let setup = Setup {
-        m: 8192,
-        k: 7,
-        n: 854,
-        builds: 800,
-        queries: 2500,
-    };
+    let setup = Setup { m: 8192, k: 7, n: 854, builds: 800, queries: 2500 };
     assert!(double_hashing_is_safe(setup.m, setup.n, 0.01));
     assert_within(setup.rate_of(Family::Murmur3Double), 0.0101, 0.05);
 }
@@ -136,10 +110,7 @@ fn c2_where_the_rule_calls_it_safe_nothing_is_lost() {
 #[test]
 fn c2_wrapping_at_2_to_64_halves_the_floor_of_an_odd_m() {
     // About 800 hits, 4 % standard deviation.
-    let setup = Setup {
-        m: 1021,
-        ..MANY_FUNCTIONS
-    };
+    let setup = Setup { m: 1021, ..MANY_FUNCTIONS };
     let share = setup.rate_of(Family::Murmur3Double) / double_hashing_floor(setup.m, setup.n, setup.k);
     assert!((0.3..0.7).contains(&share), "{share}");
 }

@@ -18,9 +18,7 @@ fn positions(family: Family, key: &[u8], k: u32, m: u64) -> Vec<u64> {
 /// Double hashing as the papers define it, without a rule for degenerate strides.
 fn plain_double_hashing(key: &[u8], k: u32, m: u64) -> Vec<u64> {
     let (a, b) = murmur3_x64_128(key, 0);
-    (0..u64::from(k))
-        .map(|i| a.wrapping_add(i.wrapping_mul(b)) % m)
-        .collect()
+    (0..u64::from(k)).map(|i| a.wrapping_add(i.wrapping_mul(b)) % m).collect()
 }
 
 fn distinct(positions: &[u64]) -> usize {
@@ -34,35 +32,17 @@ fn hex(bytes: &[u8]) -> String {
 #[test]
 fn md5_and_sha1_are_the_real_ones() {
     assert_eq!(hex(&Md5::digest(b"abc1")), "23734cd52ad4a4fb877d8a1e26e5df5f");
-    assert_eq!(
-        hex(&Md5::digest(b"abc\x01\0\0\0")),
-        "b2f1568e6edff2e439c7c50cea58e427"
-    );
-    assert_eq!(
-        hex(&Sha1::digest(b"abc")),
-        "a9993e364706816aba3e25717850c26c9cd0d89d"
-    );
+    assert_eq!(hex(&Md5::digest(b"abc\x01\0\0\0")), "b2f1568e6edff2e439c7c50cea58e427");
+    assert_eq!(hex(&Sha1::digest(b"abc")), "a9993e364706816aba3e25717850c26c9cd0d89d");
 }
 
 #[test]
 fn seeded_families_hash_with_the_index_as_seed() {
     let fox = b"The quick brown fox jumps over the lazy dog";
-    assert_eq!(
-        positions(Family::Murmur2, fox, 2, TWO_TO_32),
-        [0x2127_29d0, 0x1e10_49e7]
-    );
-    assert_eq!(
-        positions(Family::Murmur3, fox, 2, TWO_TO_32),
-        [0x2e4f_f723, 0x78e6_9e27]
-    );
-    assert_eq!(
-        positions(Family::Murmur2, fox, 2, 1000),
-        [0x2127_29d0 % 1000, 0x1e10_49e7 % 1000]
-    );
-    assert_eq!(
-        positions(Family::Murmur3, fox, 2, 1000),
-        [0x2e4f_f723 % 1000, 0x78e6_9e27 % 1000]
-    );
+    assert_eq!(positions(Family::Murmur2, fox, 2, TWO_TO_32), [0x2127_29d0, 0x1e10_49e7]);
+    assert_eq!(positions(Family::Murmur3, fox, 2, TWO_TO_32), [0x2e4f_f723, 0x78e6_9e27]);
+    assert_eq!(positions(Family::Murmur2, fox, 2, 1000), [0x2127_29d0 % 1000, 0x1e10_49e7 % 1000]);
+    assert_eq!(positions(Family::Murmur3, fox, 2, 1000), [0x2e4f_f723 % 1000, 0x78e6_9e27 % 1000]);
 }
 
 #[test]
@@ -70,23 +50,14 @@ fn double_hashing_walks_from_the_first_half_in_strides_of_the_second() {
     let (a, b) = (0x270d_d9a5_1eeb_0832_u64, 0xda26_9d58_ac07_a707_u64);
     let sums = [a, a.wrapping_add(b), a.wrapping_add(b).wrapping_add(b)];
     assert_eq!(positions(Family::Murmur3Double, b"bloom", 3, u64::MAX), sums);
-    assert_eq!(
-        positions(Family::Murmur3Double, b"bloom", 3, 1000),
-        sums.map(|sum| sum % 1000)
-    );
+    assert_eq!(positions(Family::Murmur3Double, b"bloom", 3, 1000), sums.map(|sum| sum % 1000));
 }
 
 #[test]
 fn md5_indexed_reads_eight_bytes_little_endian() {
     // The second position comes from MD5("abc" and 1 in four bytes) = b2f1568e6edff2e4...
-    assert_eq!(
-        positions(Family::Md5Indexed, b"abc", 2, u64::MAX)[1],
-        0xe4f2_df6e_8e56_f1b2
-    );
-    assert_eq!(
-        positions(Family::Md5Indexed, b"abc", 2, 1009)[1],
-        0xe4f2_df6e_8e56_f1b2 % 1009
-    );
+    assert_eq!(positions(Family::Md5Indexed, b"abc", 2, u64::MAX)[1], 0xe4f2_df6e_8e56_f1b2);
+    assert_eq!(positions(Family::Md5Indexed, b"abc", 2, 1009)[1], 0xe4f2_df6e_8e56_f1b2 % 1009);
 }
 
 #[test]
@@ -101,10 +72,7 @@ fn slices_are_the_words_as_their_algorithms_write_them() {
         positions(Family::Sha1Slices, b"abc", 5, TWO_TO_32),
         [0xa999_3e36, 0x4706_816a, 0xba3e_2571, 0x7850_c26c, 0x9cd0_d89d]
     );
-    assert_eq!(
-        positions(Family::Sha1Slices, b"abc", 1, 1009),
-        [0xa999_3e36 % 1009]
-    );
+    assert_eq!(positions(Family::Sha1Slices, b"abc", 1, 1009), [0xa999_3e36 % 1009]);
 }
 
 #[test]
@@ -131,10 +99,7 @@ fn c1_a_stride_divisible_by_m_becomes_one_and_no_other_key_moves() {
 #[test]
 fn c1_without_the_rule_such_a_key_has_one_position() {
     let collapses = |key: &[u8; 4]| distinct(&plain_double_hashing(key, 7, 256)) == 1;
-    let key = (0..10_000_u32)
-        .map(u32::to_le_bytes)
-        .find(collapses)
-        .expect("one key in 256 collapses");
+    let key = (0..10_000_u32).map(u32::to_le_bytes).find(collapses).expect("one key in 256 collapses");
     assert_eq!(distinct(&positions(Family::Murmur3Double, &key, 7, 256)), 7);
 }
 
@@ -156,28 +121,17 @@ fn c2_the_enhanced_family_adds_the_cubic_term() {
 
 #[test]
 fn c3_reducing_32_bits_is_limited_to_2_to_32_cells() {
-    for family in [
-        Family::Murmur2,
-        Family::Murmur3,
-        Family::Md5Slices,
-        Family::Sha1Slices,
-    ] {
+    for family in [Family::Murmur2, Family::Murmur3, Family::Md5Slices, Family::Sha1Slices] {
         assert!(Scheme::new(family, 3, TWO_TO_32).is_ok(), "{family}");
         let error = Scheme::new(family, 3, TWO_TO_32 + 1).unwrap_err().to_string();
-        assert!(
-            error.contains("m = 4294967297") && error.contains(family.name()),
-            "{error}"
-        );
+        assert!(error.contains("m = 4294967297") && error.contains(family.name()), "{error}");
     }
     for family in [Family::Murmur3Double, Family::Murmur3Enhanced, Family::Md5Indexed] {
         let beyond = (0..100_u32)
             .flat_map(|number| positions(family, &number.to_le_bytes(), 3, 1 << 40))
             .filter(|&position| position >= TWO_TO_32)
             .count();
-        assert!(
-            beyond > 290,
-            "{family} reached the upper 255/256 of its cells only {beyond} times in 300"
-        );
+        assert!(beyond > 290, "{family} reached the upper 255/256 of its cells only {beyond} times in 300");
     }
 }
 
@@ -188,17 +142,10 @@ fn c3_reducing_32_bits_is_biased_and_reducing_64_bits_is_not() {
     let m = 3 << 30;
     let lowest_third = |family| {
         let keys = 0..20_000_u32;
-        let low = keys
-            .filter(|number| positions(family, &number.to_le_bytes(), 1, m)[0] < m / 3)
-            .count();
+        let low = keys.filter(|number| positions(family, &number.to_le_bytes(), 1, m)[0] < m / 3).count();
         low as f64 / 20_000.0
     };
-    for family in [
-        Family::Murmur2,
-        Family::Murmur3,
-        Family::Md5Slices,
-        Family::Sha1Slices,
-    ] {
+    for family in [Family::Murmur2, Family::Murmur3, Family::Md5Slices, Family::Sha1Slices] {
         let share = lowest_third(family);
         assert!((share - 1.0 / 2.0).abs() < 0.015, "{family}: {share}");
     }
@@ -213,17 +160,12 @@ fn c4_positions_of_one_key_may_coincide() {
     // m (1 - (1 - 1/m)^k) = 2.71 of 3. The count of distinct positions has a standard deviation of 0.48, so its
     // mean over 100 000 keys one of 0.0015; the tolerance is five times that. Keys have eight bytes because the
     // functions of MurmurHash2 are not quite independent on four.
-    for family in [
-        Family::Murmur2,
-        Family::Murmur3,
-        Family::Md5Slices,
-        Family::Sha1Slices,
-        Family::Md5Indexed,
-    ] {
+    for family in
+        [Family::Murmur2, Family::Murmur3, Family::Md5Slices, Family::Sha1Slices, Family::Md5Indexed]
+    {
         let keys = 0..100_000_u64;
-        let total: usize = keys
-            .map(|number| distinct(&positions(family, &number.to_le_bytes(), 3, 10)))
-            .sum();
+        let total: usize =
+            keys.map(|number| distinct(&positions(family, &number.to_le_bytes(), 3, 10))).sum();
         let mean = total as f64 / 100_000.0;
         assert!((mean - 2.71).abs() < 0.0075, "{family}: {mean}");
     }

@@ -25,9 +25,7 @@ impl Bits {
 
 impl fmt::Display for Bits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0
-            .iter()
-            .try_for_each(|&bit| f.write_str(if bit { "1" } else { "0" }))
+        self.0.iter().try_for_each(|&bit| f.write_str(if bit { "1" } else { "0" }))
     }
 }
 
@@ -126,10 +124,7 @@ fn given_positions_set_the_published_bits() {
 
     assert!(bits.all_set(X0) && bits.all_set(X1));
     assert!(!bits.all_set(Y0), "y0 is not a member and is not found");
-    assert!(
-        bits.all_set(Y1),
-        "y1 is not a member, but x0 and x1 together cover it"
-    );
+    assert!(bits.all_set(Y1), "y1 is not a member, but x0 and x1 together cover it");
 }
 
 #[test]
@@ -147,8 +142,5 @@ fn clearing_bits_to_remove_a_key_makes_another_key_vanish() {
     assert_eq!(picture, b"0000010010");
 
     let x1_is_found = X1.iter().all(|&position| picture[position] == b'1');
-    assert!(
-        !x1_is_found,
-        "x1 was inserted, shared cell 4 with x0, and is now a false negative"
-    );
+    assert!(!x1_is_found, "x1 was inserted, shared cell 4 with x0, and is now a false negative");
 }

@@ -54,10 +54,8 @@ pub fn double_hashing_floor(m: u64, n: u64, k: u32) -> f64 {
     let excess = |needed: u32| fill.powi(needed as i32) - fill.powi(k as i32);
 
     let shifted: f64 = (1..k).map(excess).sum::<f64>() * 2.0 + excess(0);
-    let short: f64 = (2..k)
-        .filter(|&d| m.is_multiple_of(u64::from(d)))
-        .map(|d| f64::from(totient(d)) * excess(d))
-        .sum();
+    let short: f64 =
+        (2..k).filter(|&d| m.is_multiple_of(u64::from(d))).map(|d| f64::from(totient(d)) * excess(d)).sum();
     let floor = 2.0 * n as f64 / (cells * cells) * shifted + short / cells;
     // A sum of rare events' probabilities, which tiny filters take beyond the range of probabilities.
     floor.min(1.0)
@@ -91,17 +89,10 @@ mod tests {
     #[test]
     fn strides_of_order_d_are_as_many_as_the_totient_says() {
         let m = 360u32;
-        let order = |stride: u32| {
-            (1..=m)
-                .find(|steps| (steps * stride).is_multiple_of(m))
-                .expect("m steps return")
-        };
+        let order =
+            |stride: u32| (1..=m).find(|steps| (steps * stride).is_multiple_of(m)).expect("m steps return");
         for d in (1..=m).filter(|d| m.is_multiple_of(*d)) {
-            assert_eq!(
-                (0..m).filter(|&stride| order(stride) == d).count(),
-                totient(d) as usize,
-                "order {d}"
-            );
+            assert_eq!((0..m).filter(|&stride| order(stride) == d).count(), totient(d) as usize, "order {d}");
         }
     }
 
@@ -119,16 +110,9 @@ mod tests {
         assert!(!double_hashing_is_safe(0, 0, 0.01));
         assert!(!double_hashing_is_safe(1000, 10, f64::NAN));
         assert_eq!(double_hashing_floor(0, 0, 3), 1.0);
-        assert_eq!(
-            double_hashing_floor(1, u64::MAX, 255),
-            0.0,
-            "a full filter has no rate left to spoil"
-        );
+        assert_eq!(double_hashing_floor(1, u64::MAX, 255), 0.0, "a full filter has no rate left to spoil");
         assert_eq!(double_hashing_floor(1000, 0, 3), 0.0);
         assert_eq!(double_hashing_floor(1000, 10, 0), 0.0);
-        assert_eq!(
-            double_hashing_floor(1000, 10, u32::MAX),
-            double_hashing_floor(1000, 10, MAX_HASHES)
-        );
+        assert_eq!(double_hashing_floor(1000, 10, u32::MAX), double_hashing_floor(1000, 10, MAX_HASHES));
     }
 }

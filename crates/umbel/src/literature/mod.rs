@@ -210,18 +210,10 @@ impl Family {
     pub fn validate(self, k: u32, m: u64) -> Result<()> {
         let (most_k, most_m) = (self.max_hashes(), self.max_cells());
         if !(1..=most_k).contains(&k) {
-            return Err(Error::parameter(
-                "k",
-                k,
-                format!("1 to {most_k} hash functions with {self}"),
-            ));
+            return Err(Error::parameter("k", k, format!("1 to {most_k} hash functions with {self}")));
         }
         if !(1..=most_m).contains(&m) {
-            return Err(Error::parameter(
-                "m",
-                m,
-                format!("1 to {most_m} cells with {self}"),
-            ));
+            return Err(Error::parameter("m", m, format!("1 to {most_m} cells with {self}")));
         }
         Ok(())
     }
@@ -291,10 +283,7 @@ mod tests {
             assert!(family.validate(k, m).is_ok());
             for (bad_k, bad_m, named) in [(0, m, "k"), (k + 1, m, "k"), (k, 0, "m")] {
                 let error = family.validate(bad_k, bad_m).unwrap_err();
-                assert!(
-                    matches!(error, Error::Parameter { name, .. } if name == named),
-                    "{family}: {error}"
-                );
+                assert!(matches!(error, Error::Parameter { name, .. } if name == named), "{family}: {error}");
             }
         }
     }

@@ -153,11 +153,7 @@ mod tests {
     fn known_vectors() {
         for (input, two, three, wide) in VECTORS {
             let key = input.as_bytes();
-            assert_eq!(
-                [murmur2(key, 0), murmur2(key, 1)],
-                two,
-                "MurmurHash2 of {input:?}"
-            );
+            assert_eq!([murmur2(key, 0), murmur2(key, 1)], two, "MurmurHash2 of {input:?}");
             assert_eq!(
                 [murmur3_x86_32(key, 0), murmur3_x86_32(key, 1)],
                 three,
@@ -172,22 +168,15 @@ mod tests {
     /// or seed anywhere changes the value.
     fn verification_value<const N: usize>(hash: impl Fn(&[u8], u32) -> [u8; N]) -> u32 {
         let key: Vec<u8> = (0..=255).collect();
-        let results: Vec<u8> = (0..256)
-            .flat_map(|length| hash(&key[..length], 256 - length as u32))
-            .collect();
+        let results: Vec<u8> =
+            (0..256).flat_map(|length| hash(&key[..length], 256 - length as u32)).collect();
         u32::from_le_bytes(*hash(&results, 0).first_chunk().expect("at least four bytes"))
     }
 
     #[test]
     fn every_length_up_to_255_matches_the_author() {
-        assert_eq!(
-            verification_value(|key, seed| murmur2(key, seed).to_le_bytes()),
-            0x2786_4c1e
-        );
-        assert_eq!(
-            verification_value(|key, seed| murmur3_x86_32(key, seed).to_le_bytes()),
-            0xb0f5_7ee3
-        );
+        assert_eq!(verification_value(|key, seed| murmur2(key, seed).to_le_bytes()), 0x2786_4c1e);
+        assert_eq!(verification_value(|key, seed| murmur3_x86_32(key, seed).to_le_bytes()), 0xb0f5_7ee3);
         let wide = |key: &[u8], seed| {
             let (first, second) = murmur3_x64_128(key, seed);
             (u128::from(first) | u128::from(second) << 64).to_le_bytes()
@@ -201,16 +190,8 @@ mod tests {
             let zeros = [0; 41];
             let (short, long) = (&zeros[..length], &zeros[..length + 1]);
             assert_ne!(murmur2(short, 7), murmur2(long, 7), "length {length}");
-            assert_ne!(
-                murmur3_x86_32(short, 7),
-                murmur3_x86_32(long, 7),
-                "length {length}"
-            );
-            assert_ne!(
-                murmur3_x64_128(short, 7),
-                murmur3_x64_128(long, 7),
-                "length {length}"
-            );
+            assert_ne!(murmur3_x86_32(short, 7), murmur3_x86_32(long, 7), "length {length}");
+            assert_ne!(murmur3_x64_128(short, 7), murmur3_x64_128(long, 7), "length {length}");
         }
     }
 }

@@ -61,10 +61,7 @@ impl Scheme {
     pub fn positions<'key>(&self, key: &'key [u8]) -> Positions<'key> {
         let source = match self.family {
             Family::Murmur2 => Source::Seeded { hash: murmur2, key },
-            Family::Murmur3 => Source::Seeded {
-                hash: murmur3_x86_32,
-                key,
-            },
+            Family::Murmur3 => Source::Seeded { hash: murmur3_x86_32, key },
             Family::Murmur3Double => {
                 let (a, b) = murmur3_x64_128(key, 0);
                 let stride = if b.is_multiple_of(self.m) { 1 } else { b };
@@ -78,12 +75,7 @@ impl Scheme {
             Family::Md5Slices => Source::Slices(words(&Md5::digest(key), u32::from_le_bytes)),
             Family::Sha1Slices => Source::Slices(words(&Sha1::digest(key), u32::from_be_bytes)),
         };
-        Positions {
-            source,
-            i: 0,
-            k: self.k,
-            m: self.m,
-        }
+        Positions { source, i: 0, k: self.k, m: self.m }
     }
 }
 
@@ -100,10 +92,7 @@ pub struct Positions<'key> {
 #[derive(Clone, Debug)]
 enum Source<'key> {
     /// The key is hashed anew for every position, with its index as the seed.
-    Seeded {
-        hash: fn(&[u8], u32) -> u32,
-        key: &'key [u8],
-    },
+    Seeded { hash: fn(&[u8], u32) -> u32, key: &'key [u8] },
     /// a + i b by repeated addition.
     Double { next: u64, stride: u64 },
     /// a + i b + (i³ - i)/6 by repeated addition, the stride growing by 1, 2, 3, ...
@@ -189,16 +178,8 @@ mod tests {
 
     #[test]
     fn early_exit_saves_hashing() {
-        let source = Source::Seeded {
-            hash: counting,
-            key: b"fennel",
-        };
-        let mut positions = Positions {
-            source,
-            i: 0,
-            k: 20,
-            m: 1000,
-        };
+        let source = Source::Seeded { hash: counting, key: b"fennel" };
+        let mut positions = Positions { source, i: 0, k: 20, m: 1000 };
         assert_eq!(HASHED.get(), 0, "nothing is hashed before it is asked for");
 
         let mut asked = 0;
@@ -207,11 +188,7 @@ mod tests {
             asked < 3
         });
         assert!(!all_set);
-        assert_eq!(
-            HASHED.get(),
-            3,
-            "a zero bit at the third position ends the hashing"
-        );
+        assert_eq!(HASHED.get(), 3, "a zero bit at the third position ends the hashing");
         assert_eq!(positions.len(), 17);
     }
 }

@@ -1,0 +1,64 @@
+//! Filters as sets: union, intersection, comparison.
+
+use crate::sizing::estimate::Overlap;
+use crate::{Filter, HashId, Result, Strength};
+use std::fmt;
+
+/// Filters that can be combined when shape, hash and seed are the same.
+pub trait Algebra: Filter + Sized {
+    /// The first thing that keeps the two from being combined, if any.
+    fn mismatch(&self, other: &Self) -> Option<Mismatch>;
+
+    /// Whether the two can be combined.
+    fn is_compatible(&self, other: &Self) -> bool {
+        self.mismatch(other).is_none()
+    }
+
+    /// Becomes the filter of both sets: exactly the one that would have come from inserting all keys of both.
+    fn union(&mut self, other: &Self) -> Result<()>;
+
+    /// Becomes a filter of the keys that are in both sets. It has no false negatives, and a rate not above that of
+    /// either; but bits that both set for different keys stay, so it is not as good as one built afresh.
+    fn intersect(&mut self, other: &Self) -> Result<()>;
+
+    /// How many keys the two sets have in common, with error bounds; `None` when their union is saturated.
+    fn overlap(&self, other: &Self) -> Result<Option<Overlap>>;
+}
+
+/// Why two filters do not fit together: the first difference, in the order kind, size, hashes, hash, seed or key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mismatch {
+    /// What differs: "kind", "bits", "hashes", "hash", "seed", "key", ...
+    pub what: &'static str,
+    /// Its value in the first filter.
+    pub ours: String,
+    /// Its value in the second.
+    pub theirs: String,
+}
+
+impl Mismatch {
+    /// `Some` if the two values differ.
+    pub(crate) fn of<T: PartialEq + fmt::Display>(
+        what: &'static str,
+        ours: T,
+        theirs: T,
+    ) -> Option<Mismatch> {
+        (ours != theirs).then(|| Mismatch { what, ours: ours.to_string(), theirs: theirs.to_string() })
+    }
+
+    /// The difference between two hashes, named as a person would.
+    pub(crate) fn of_hashes(ours: HashId, theirs: HashId) -> Option<Mismatch> {
+        Mismatch::of("hash", ours.strength, theirs.strength).or_else(|| match ours.strength {
+            Strength::Fast => Mismatch::of("seed", ours.value, theirs.value),
+            _ => {
+                Mismatch::of("key", format!("tag {:016x}", ours.value), format!("tag {:016x}", theirs.value))
+            }
+        })
+    }
+}
+
+impl fmt::Display for Mismatch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} differs: {} and {}", self.what, self.ours, self.theirs)
+    }
+}

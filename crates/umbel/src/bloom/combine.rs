@@ -1,0 +1,86 @@
+//! Union, intersection, comparison and folding of filters of the same shape.
+
+use super::{Bloom, Layout};
+use crate::algebra::{Algebra, Mismatch};
+use crate::sizing::estimate::Overlap;
+use crate::{Error, Result};
+
+impl<L: Layout> Bloom<L> {
+    /// The filter of the same keys in half the memory, without the keys: every bit becomes the union of two
+    /// neighbours. The rate rises accordingly. Refused when the size is odd.
+    ///
+    /// ```
+    /// use umbel::{Blocked, Bloom, Filter, Insert};
+    /// let mut roomy = Bloom::<Blocked>::with_capacity(1_000_000, 0.001)?;
+    /// roomy.insert_batch(&(0..100_000u64).collect::<Vec<_>>()[..])?;
+    /// let folded = roomy.fold()?;
+    /// assert_eq!(folded.words().lines().len() * 2, roomy.words().lines().len());
+    /// assert!((0..100_000u64).all(|key| folded.contains(&key)));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn fold(&self) -> Result<Bloom<L>> {
+        let odd = || Error::parameter("bits", self.layout.bits(), "an even number to be folded in half");
+        let layout = self.layout.folded().ok_or_else(odd)?;
+        let mut folded = Bloom::with_layout(layout, self.hasher.clone())?;
+        L::fold(self.words.lines(), folded.words.lines_mut()?);
+        folded.inserted = self.inserted;
+        // The rate it was planned for is now reached with fewer keys, or never.
+        folded.design = self.design.and_then(|design| {
+            let capacity =
+                largest(design.capacity, |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate));
+            (capacity > 0).then_some(super::Design { capacity, ..design })
+        });
+        folded.level = self.level;
+        Ok(folded)
+    }
+
+    fn check(&self, other: &Bloom<L>) -> Result<()> {
+        self.mismatch(other).map_or(Ok(()), |mismatch| Err(Error::Mismatch(mismatch)))
+    }
+
+    fn combine(&mut self, other: &Bloom<L>, operation: impl Fn(u64, u64) -> u64) -> Result<()> {
+        self.check(other)?;
+        for (ours, theirs) in self.words.words_mut()?.iter_mut().zip(other.words.words()) {
+            *ours = operation(*ours, *theirs);
+        }
+        self.inserted = None;
+        Ok(())
+    }
+}
+
+/// The largest number up to `most` for which `holds`, which holds up to some number and not beyond.
+fn largest(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if holds(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
+impl<L: Layout> Algebra for Bloom<L> {
+    fn mismatch(&self, other: &Bloom<L>) -> Option<Mismatch> {
+        Mismatch::of("bits", self.layout.bits(), other.layout.bits())
+            .or_else(|| Mismatch::of("hashes", self.layout.hashes(), other.layout.hashes()))
+            .or_else(|| Mismatch::of_hashes(self.hasher.id(), other.hasher.id()))
+    }
+
+    fn union(&mut self, other: &Bloom<L>) -> Result<()> {
+        self.combine(other, |a, b| a | b)
+    }
+
+    fn intersect(&mut self, other: &Bloom<L>) -> Result<()> {
+        self.combine(other, |a, b| a & b)
+    }
+
+    fn overlap(&self, other: &Bloom<L>) -> Result<Option<Overlap>> {
+        self.check(other)?;
+        let union = self.words.words().iter().zip(other.words.words());
+        let union = union.map(|(a, b)| u64::from((a | b).count_ones())).sum();
+        self.layout.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
+    }
+}

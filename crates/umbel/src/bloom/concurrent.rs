@@ -1,0 +1,142 @@
+//! A filter that many threads fill and ask at the same time.
+
+use super::kernels::{FillShared, InsertDigestShared, Pipeline};
+use super::layout::Places;
+use super::{Bloom, Design, Layout};
+use crate::filter::tiles;
+use crate::words::AtomicWords;
+use crate::{Answers, Batch, Digest, Hasher, Key, Level, Result, TILE};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// A [`Bloom`] filter behind `&self`, for any number of threads.
+///
+/// A key is found from the moment its insertion has returned, by the thread that inserted it and by every thread that
+/// has since synchronised with it. Two threads that insert the same new key at the same time may both be told that it
+/// was new. Lookups never wait; an insertion into a blocked filter waits only while another thread is writing to the
+/// very same line.
+///
+/// ```
+/// use umbel::{Blocked, Bloom, Concurrent, Filter};
+/// let shared = Concurrent::new(Bloom::<Blocked>::with_capacity(100_000, 0.01)?)?;
+/// std::thread::scope(|scope| {
+///     for thread in 0..4u64 {
+///         let shared = &shared;
+///         scope.spawn(move || (0..1000).for_each(|i| { shared.insert(&(thread * 1000 + i)); }));
+///     }
+/// });
+/// let filter = shared.into_filter();
+/// assert!((0..4000u64).all(|key| filter.contains(&key)));
+/// assert_eq!(filter.inserted(), Some(4000));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Concurrent<L: Layout> {
+    layout: L,
+    words: AtomicWords,
+    hasher: Hasher,
+    design: Option<Design>,
+    level: Level,
+    /// What was inserted before, if known.
+    before: Option<u64>,
+    inserted: Tally,
+}
+
+impl<L: Layout> Concurrent<L> {
+    /// Takes a filter that owns its memory; a mapped or static one is refused.
+    pub fn new(filter: Bloom<L>) -> Result<Concurrent<L>> {
+        let Bloom { layout, words, hasher, design, inserted, level } = filter;
+        let words = AtomicWords::new(words)?;
+        Ok(Concurrent { layout, words, hasher, design, level, before: inserted, inserted: Tally::default() })
+    }
+
+    /// The filter back, once all threads are done.
+    pub fn into_filter(self) -> Bloom<L> {
+        let Concurrent { layout, words, hasher, design, level, before, inserted } = self;
+        let inserted = before.map(|before| before.saturating_add(inserted.total()));
+        Bloom { layout, words: words.into_words(), hasher, design, inserted, level }
+    }
+
+    /// The function that turns keys into digests.
+    #[inline(always)]
+    pub fn hasher(&self) -> &Hasher {
+        &self.hasher
+    }
+
+    /// Inserts the key with this digest; `true` when it was certainly not there before.
+    #[inline]
+    pub fn insert_digest(&self, digest: Digest) -> bool {
+        self.inserted.add(1);
+        self.level.run(InsertDigestShared { layout: &self.layout, words: &self.words, digest })
+    }
+
+    /// Inserts `key`; `true` when it was certainly not there before.
+    #[inline]
+    pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.insert_digest(key.digest(&self.hasher))
+    }
+
+    /// Inserts many keys, the fast way.
+    pub fn insert_batch<B: Batch + ?Sized>(&self, keys: &B) {
+        self.inserted.add(keys.len() as u64);
+        let work = FillShared { words: &self.words };
+        self.level.run(Pipeline { layout: &self.layout, hasher: &self.hasher, keys, work });
+    }
+
+    /// Whether the key with this digest may be a member.
+    #[inline]
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.layout.contains_shared(&self.words, digest)
+    }
+
+    /// Whether `key` may be a member.
+    #[inline]
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_digest(key.digest(&self.hasher))
+    }
+
+    /// Asks for many keys; the fast way.
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        let mut answers = Answers::with_capacity(keys.len());
+        let mut tile = [Digest::default(); TILE];
+        let mut places = L::Places::EMPTY;
+        for range in tiles(keys.len()) {
+            let len = range.len();
+            keys.digest_tile(range, &self.hasher, &mut tile[..len]);
+            self.layout.places(&tile, &mut places);
+            self.layout.prefetch_shared(&self.words, &places);
+            let mut answer = 0;
+            for (i, digest) in tile[..len].iter().enumerate() {
+                answer |= u64::from(self.contains_digest(*digest)) << i;
+            }
+            answers.push_tile(answer, len);
+        }
+        answers
+    }
+}
+
+/// A count that threads do not fight over: each adds to one of a few cells, each in a cache line of its own.
+#[derive(Debug, Default)]
+struct Tally([Cell; 16]);
+
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Cell(AtomicU64);
+
+impl Tally {
+    #[inline]
+    fn add(&self, keys: u64) {
+        thread_local!(static CELL: usize = next_cell());
+        let cell = CELL.try_with(|cell| *cell).unwrap_or_default();
+        self.0[cell % self.0.len()].0.fetch_add(keys, Relaxed);
+    }
+
+    fn total(&self) -> u64 {
+        self.0.iter().map(|cell| cell.0.load(Relaxed)).fold(0, u64::saturating_add)
+    }
+}
+
+/// Threads take the cells in turn.
+fn next_cell() -> usize {
+    static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    NEXT.fetch_add(1, Relaxed)
+}

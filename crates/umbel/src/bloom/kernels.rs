@@ -1,0 +1,254 @@
+//! The loops around a layout, each compiled once per instruction set.
+//!
+//! A batch is worked tile by tile in three loops: hash the tile, prefetch the tile, test the tile. The next tile is
+//! hashed and prefetched before the current one is tested, so that the memory is busy while the processor is.
+
+use super::Bloom;
+use super::layout::{Layout, Pair, Places, Tile};
+use crate::arch::{Kernel, Simd};
+use crate::filter::{TILE, tiles};
+use crate::hash::Function;
+use crate::words::{AtomicWords, Line};
+use crate::{Answers, Batch, Digest, Hasher, Key};
+
+/// One key, from its bytes to the answer. Two words, so that it travels in registers.
+pub(super) struct ContainsKey<'a, L: Layout, K> {
+    pub filter: &'a Bloom<L>,
+    pub key: &'a K,
+}
+
+impl<L: Layout, K: Key> Kernel for ContainsKey<'_, L, K> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        // The caller has made sure of the fast hash; naming it again spares this function the frame that calls to
+        // the strong ones would need.
+        let Function::Fast { seed } = self.filter.hasher.0 else { unreachable!("strong hashes run outside") };
+        let digest = self.key.digest(&Hasher::fast(seed));
+        self.filter.layout.contains(simd, self.filter.words.lines(), digest)
+    }
+}
+
+/// One digest.
+pub(super) struct ContainsDigest<'a, L: Layout> {
+    pub filter: &'a Bloom<L>,
+    pub digest: Digest,
+}
+
+impl<L: Layout> Kernel for ContainsDigest<'_, L> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        self.filter.layout.contains(simd, self.filter.words.lines(), self.digest)
+    }
+}
+
+/// A tile with what is known of it.
+pub(super) struct Stage<L: Layout> {
+    tile: Tile,
+    len: usize,
+    places: L::Places,
+}
+
+impl<L: Layout> Stage<L> {
+    #[inline(always)]
+    fn empty() -> Stage<L> {
+        Stage { tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
+    }
+
+    /// At most 64 digests.
+    #[inline(always)]
+    fn of(layout: &L, digests: &[Digest]) -> Stage<L> {
+        let mut stage = Stage::empty();
+        stage.tile[..digests.len()].copy_from_slice(digests);
+        stage.len = digests.len();
+        layout.places(&stage.tile, &mut stage.places);
+        stage
+    }
+
+    #[inline(always)]
+    fn digests(&self) -> &[Digest] {
+        &self.tile[..self.len]
+    }
+
+    #[inline(always)]
+    fn before<'a>(&'a self, next: &'a Stage<L>) -> Pair<'a, L::Places> {
+        Pair { now: &self.places, next: &next.places }
+    }
+}
+
+/// A batch of keys: hashed tile by tile, each tile handed to `work` together with the one after it.
+pub(super) struct Pipeline<'a, L, B: ?Sized, W> {
+    pub layout: &'a L,
+    pub hasher: &'a Hasher,
+    pub keys: &'a B,
+    pub work: W,
+}
+
+/// What is done with each tile of a batch. (Not a closure: those cannot be marked `inline(always)`, and one that is
+/// not inlined is compiled without the instruction set.)
+pub(super) trait Work<L: Layout> {
+    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>);
+}
+
+impl<L: Layout, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
+    type Output = W;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> W {
+        let Pipeline { layout, hasher, keys, mut work } = self;
+        let mut stages = [Stage::empty(), Stage::empty()];
+        let mut ranges = tiles(keys.len());
+        let mut turn = 0;
+        loop {
+            let [even, odd] = &mut stages;
+            let (now, next) = if turn % 2 == 0 { (odd, even) } else { (even, odd) };
+            let upcoming = ranges.next();
+            if let Some(range) = upcoming.clone() {
+                next.len = range.len();
+                keys.digest_tile(range, hasher, &mut next.tile[..next.len]);
+                layout.places(&next.tile, &mut next.places);
+            }
+            if turn > 0 {
+                work.tile(simd, layout, now, if upcoming.is_some() { next } else { now });
+            }
+            if upcoming.is_none() {
+                return work;
+            }
+            turn += 1;
+        }
+    }
+}
+
+/// The answers of the first `len` keys of a tile.
+#[inline(always)]
+fn low_bits(len: usize) -> u64 {
+    if len >= TILE { !0 } else { (1 << len) - 1 }
+}
+
+/// One tile of digests, at most 64.
+pub(super) struct ContainsTile<'a, L: Layout> {
+    pub filter: &'a Bloom<L>,
+    pub tile: &'a [Digest],
+}
+
+impl<L: Layout> Kernel for ContainsTile<'_, L> {
+    type Output = u64;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u64 {
+        let (layout, lines) = (&self.filter.layout, self.filter.words.lines());
+        let stage = Stage::of(layout, self.tile);
+        layout.prefetch(lines, &stage.places);
+        layout.contains_tile(simd, lines, &stage.tile, stage.before(&stage)) & low_bits(stage.len)
+    }
+}
+
+/// Asks for each key of a batch.
+pub(super) struct Ask<'a> {
+    pub lines: &'a [Line],
+    pub answers: Answers,
+}
+
+impl<L: Layout> Work<L> for Ask<'_> {
+    #[inline(always)]
+    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
+        let answer = layout.contains_tile(simd, self.lines, &now.tile, now.before(next));
+        self.answers.push_tile(answer & low_bits(now.len), now.len);
+    }
+}
+
+/// One digest into owned memory; `true` when it was new.
+pub(super) struct InsertDigest<'a, L> {
+    pub layout: &'a L,
+    pub lines: &'a mut [Line],
+    pub digest: Digest,
+}
+
+impl<L: Layout> Kernel for InsertDigest<'_, L> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        self.layout.insert(simd, self.lines, self.digest)
+    }
+}
+
+/// Digests into owned memory.
+pub(super) struct InsertTile<'a, L> {
+    pub layout: &'a L,
+    pub lines: &'a mut [Line],
+    pub tile: &'a [Digest],
+}
+
+impl<L: Layout> Kernel for InsertTile<'_, L> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        for tile in self.tile.chunks(TILE) {
+            let stage = Stage::of(self.layout, tile);
+            self.layout.prefetch(self.lines, &stage.places);
+            self.layout.insert_tile(simd, self.lines, stage.digests(), stage.before(&stage));
+        }
+    }
+}
+
+/// One tile of digests, at most 64, into owned memory; the bits of the answer are the new ones.
+pub(super) struct InsertTileNew<'a, L> {
+    pub layout: &'a L,
+    pub lines: &'a mut [Line],
+    pub tile: &'a [Digest],
+}
+
+impl<L: Layout> Kernel for InsertTileNew<'_, L> {
+    type Output = u64;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u64 {
+        let stage = Stage::of(self.layout, self.tile);
+        self.layout.prefetch(self.lines, &stage.places);
+        let mut new = 0;
+        for (i, digest) in self.tile.iter().enumerate() {
+            new |= u64::from(self.layout.insert(simd, self.lines, *digest)) << i;
+        }
+        new
+    }
+}
+
+/// Inserts each key of a batch into owned memory.
+pub(super) struct Fill<'a> {
+    pub lines: &'a mut [Line],
+}
+
+impl<L: Layout> Work<L> for Fill<'_> {
+    #[inline(always)]
+    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
+        layout.insert_tile(simd, self.lines, now.digests(), now.before(next));
+    }
+}
+
+/// One digest into memory that other threads use as well; `true` when it was new.
+pub(super) struct InsertDigestShared<'a, L> {
+    pub layout: &'a L,
+    pub words: &'a AtomicWords,
+    pub digest: Digest,
+}
+
+impl<L: Layout> Kernel for InsertDigestShared<'_, L> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        self.layout.insert_shared(simd, self.words, self.digest)
+    }
+}
+
+/// Inserts each key of a batch into memory that other threads use as well.
+pub(super) struct FillShared<'a> {
+    pub words: &'a AtomicWords,
+}
+
+impl<L: Layout> Work<L> for FillShared<'_> {
+    #[inline(always)]
+    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
+        layout.prefetch_shared(self.words, &next.places);
+        for digest in now.digests() {
+            layout.insert_shared(simd, self.words, *digest);
+        }
+    }
+}

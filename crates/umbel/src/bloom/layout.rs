@@ -1,0 +1,102 @@
+//! What tells one bit-array filter from another: where a digest's bits are.
+
+use crate::arch::Simd;
+use crate::sizing::estimate::Shape;
+use crate::words::{AtomicWords, Line};
+use crate::{Digest, Kind, Plan, Result, Spec, TILE};
+use std::fmt::Debug;
+
+/// Where the bits of a digest are, and the loops that touch them.
+///
+/// [`Standard`](crate::Standard), [`Partitioned`](crate::Partitioned) and [`Blocked`](crate::Blocked) are layouts;
+/// [`Bloom`](crate::Bloom) puts memory, a hash and counts under one. The trait is sealed: its methods promise that
+/// whatever was inserted is found.
+pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
+    /// The kind of filter this layout makes.
+    const KIND: Kind;
+
+    /// How many 64-byte lines of memory the layout needs.
+    fn lines(&self) -> u64;
+
+    /// How many bits a key can land on; the memory may be a few bits larger.
+    fn bits(&self) -> u64;
+
+    /// How many bits a key sets, coinciding ones counted as often as they are set.
+    fn hashes(&self) -> u32;
+
+    /// Half the size, where every cell is the union of two neighbours; `None` when the size is odd.
+    fn folded(&self) -> Option<Self>;
+
+    /// The layout that a specification leads to, and its plan.
+    fn plan(spec: &Spec) -> Result<(Self, Plan)>;
+
+    /// The shape, for estimates from the number of set bits.
+    fn shape(&self) -> Shape;
+
+    /// The false-positive rate the theory predicts after `n` distinct keys.
+    fn predicted_rate(&self, n: u64) -> Result<f64>;
+
+    /// The false-positive rate that these very bits have.
+    fn rate_of(&self, lines: &[Line]) -> f64;
+
+    /// The two numbers that describe the layout in a file.
+    fn params(&self) -> [u64; 2];
+
+    /// The layout with these two numbers.
+    fn from_params(params: [u64; 2]) -> Result<Self>;
+
+    /// Folds the bits of `from` into the memory of the folded layout.
+    #[doc(hidden)]
+    fn fold(from: &[Line], to: &mut [Line]);
+
+    /// Visits the bits of a digest in probe order.
+    fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64));
+
+    // The loops. `places` is what `places()` has computed of the tile, and `next` the same of the tile after it, to be
+    // prefetched on the way: a prefetch with each key keeps the stream of requests even, where a burst of 64 would
+    // fill the processor's miss buffers and stop it.
+
+    #[doc(hidden)]
+    type Places: Places;
+    #[doc(hidden)]
+    fn places(&self, tile: &Tile, places: &mut Self::Places);
+    #[doc(hidden)]
+    fn prefetch(&self, lines: &[Line], places: &Self::Places);
+    #[doc(hidden)]
+    fn contains<S: Simd>(&self, simd: S, lines: &[Line], digest: Digest) -> bool;
+    #[doc(hidden)]
+    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, Self::Places>)
+    -> u64;
+    #[doc(hidden)]
+    fn insert<S: Simd>(&self, simd: S, lines: &mut [Line], digest: Digest) -> bool;
+    #[doc(hidden)]
+    fn insert_tile<S: Simd>(&self, simd: S, lines: &mut [Line], tile: &[Digest], at: Pair<'_, Self::Places>);
+    #[doc(hidden)]
+    fn prefetch_shared(&self, words: &AtomicWords, places: &Self::Places);
+    #[doc(hidden)]
+    fn insert_shared<S: Simd>(&self, simd: S, words: &AtomicWords, digest: Digest) -> bool;
+    #[doc(hidden)]
+    fn contains_shared(&self, words: &AtomicWords, digest: Digest) -> bool;
+}
+
+/// A full tile. One with fewer keys is filled up with zero digests, whose answers are thrown away: loops of a fixed
+/// length compile to better code.
+pub type Tile = [Digest; TILE];
+
+/// Scratch memory of one tile.
+pub trait Places: Copy {
+    /// Scratch memory with nothing in it yet.
+    const EMPTY: Self;
+}
+
+/// The places of the tile at hand and of the one after it. At the end of a batch they are the same: asking for lines
+/// that are there costs nothing.
+#[derive(Clone, Copy)]
+pub struct Pair<'a, P> {
+    pub now: &'a P,
+    pub next: &'a P,
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}

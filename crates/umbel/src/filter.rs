@@ -1,0 +1,156 @@
+//! What every approximate set can do, whatever its kind.
+//!
+//! [`Filter`] asks, [`Insert`] adds, [`Algebra`] combines. All three speak in digests; the methods that take keys are
+//! built on them. The unit of the hot path is a *tile* of up to 64 digests, whose answers are the bits of one `u64`:
+//! dispatch on kind and instruction set is paid once per tile, and several filters combine by AND and OR.
+
+use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats};
+
+/// How many digests make a full tile.
+pub const TILE: usize = 64;
+
+/// An approximate set that can be asked.
+///
+/// "No" is certain, "yes" is probable.
+pub trait Filter {
+    /// What kind of filter this is.
+    fn kind(&self) -> Kind;
+
+    /// The function that turns keys into the digests this filter understands.
+    fn hasher(&self) -> &Hasher;
+
+    /// Whether the key with this digest may be a member.
+    fn contains_digest(&self, digest: Digest) -> bool;
+
+    /// Bit `i` of the answer tells whether the key of `tile[i]` may be a member; only the first 64 are looked at.
+    fn contains_tile(&self, tile: &[Digest]) -> u64;
+
+    /// How full the filter is and what that means. Reads the whole filter.
+    fn stats(&self) -> Stats;
+
+    /// Whether `key` may be a member.
+    fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
+    where
+        Self: Sized,
+    {
+        self.contains_digest(key.digest(self.hasher()))
+    }
+
+    /// Asks for many keys; the fast way.
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers
+    where
+        Self: Sized,
+    {
+        let mut answers = Answers::with_capacity(keys.len());
+        let mut tile = [Digest::default(); TILE];
+        for range in tiles(keys.len()) {
+            let tile = &mut tile[..range.len()];
+            keys.digest_tile(range, self.hasher(), tile);
+            answers.push_tile(self.contains_tile(tile), tile.len());
+        }
+        answers
+    }
+}
+
+/// An approximate set that grows by insertion.
+pub trait Insert: Filter {
+    /// Inserts the key with this digest; `true` when it was certainly not there before.
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool>;
+
+    /// Inserts digests in order.
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()>;
+
+    /// Inserts up to 64 digests in order; bit `i` of the answer is set when `tile[i]` was certainly not there before.
+    /// Knowing that costs a little time, so it is a method of its own.
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64>;
+
+    /// Inserts `key`; `true` when it was certainly not there before.
+    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        self.insert_digest(key.digest(self.hasher()))
+    }
+
+    /// Inserts many keys, the fast way.
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()>
+    where
+        Self: Sized,
+    {
+        let mut tile = [Digest::default(); TILE];
+        for range in tiles(keys.len()) {
+            let tile = &mut tile[..range.len()];
+            keys.digest_tile(range, self.hasher(), tile);
+            self.insert_tile(tile)?;
+        }
+        Ok(())
+    }
+}
+
+/// The ranges of consecutive tiles in `0..len`.
+#[inline(always)]
+pub(crate) fn tiles(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
+    (0..len).step_by(TILE).map(move |start| start..len.min(start + TILE))
+}
+
+/// The answers to a batch: one bit per key, in the order of the keys.
+///
+/// ```
+/// use umbel::{Blocked, Bloom, Filter, Insert};
+/// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
+/// filter.insert_batch(&[1u64, 2, 3][..])?;
+/// let answers = filter.contains_batch(&[3u64, 4, 1][..]);
+/// assert_eq!(answers.get(0), Some(true));
+/// assert!(answers.iter().eq([true, false, true]));
+/// assert_eq!(answers.count(), 2);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    tiles: Vec<u64>,
+    len: usize,
+}
+
+impl Answers {
+    pub(crate) fn with_capacity(keys: usize) -> Answers {
+        Answers { tiles: Vec::with_capacity(keys.div_ceil(TILE)), len: 0 }
+    }
+
+    /// Appends the answers of a tile. All tiles but the last are full, which keeps key `i` at bit `i`.
+    #[inline(always)]
+    pub(crate) fn push_tile(&mut self, tile: u64, len: usize) {
+        debug_assert!(self.len.is_multiple_of(TILE) && (1..=TILE).contains(&len));
+        self.tiles.push(tile);
+        self.len += len;
+    }
+
+    /// How many keys were asked for.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no key was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether key `index` may be a member; `None` beyond the batch.
+    pub fn get(&self, index: usize) -> Option<bool> {
+        (index < self.len).then(|| self.tiles[index / TILE] >> (index % TILE) & 1 == 1)
+    }
+
+    /// How many keys may be members.
+    pub fn count(&self) -> u64 {
+        self.tiles.iter().map(|tile| u64::from(tile.count_ones())).sum()
+    }
+
+    /// The answers in order.
+    pub fn iter(&self) -> impl Iterator<Item = bool> {
+        (0..self.len).map(|index| self.tiles[index / TILE] >> (index % TILE) & 1 == 1)
+    }
+
+    /// The answers as bits, 64 keys to a word, the first key in the lowest bit; unused bits are zero.
+    pub fn as_words(&self) -> &[u64] {
+        &self.tiles
+    }
+}

@@ -1,0 +1,276 @@
+//! From what a caller wants to the filter that will be built: one [`Spec`] feeds both [`plan`] and `build`, so that
+//! they cannot disagree.
+//!
+//! ```
+//! use umbel::{Kind, Spec, plan};
+//! let plan = plan(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
+//! assert_eq!(plan.kind, Kind::Blocked);
+//! assert!(plan.rate <= 0.01 && plan.bytes < 1_270_000);
+//! // A small blocked filter would vary too much from seed to seed, and fits the cache anyway.
+//! assert_eq!(umbel::plan(Kind::Blocked, &Spec::new(1000, 0.01)?)?.kind, Kind::Standard);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+use crate::sizing::{self, BlockedParams, KPolicy, Known, PartitionedParams};
+use crate::words::LINE_BYTES;
+use crate::{Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard};
+
+/// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the
+/// hash and the rounding policy.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec {
+    known: Known,
+    policy: KPolicy,
+    hasher: Hasher,
+}
+
+impl Spec {
+    /// A filter for `capacity` keys with a false-positive rate of `rate`.
+    pub fn new(capacity: u64, rate: f64) -> Result<Spec> {
+        Spec::from_known(Known { n: Some(capacity), p: Some(rate), ..Known::default() })
+    }
+
+    /// A filter of which something else is known, such as its size.
+    pub fn from_known(known: Known) -> Result<Spec> {
+        if let (Some(n), Some(p)) = (known.n, known.p) {
+            check_floor(n, p)?;
+        }
+        Ok(Spec { known, policy: KPolicy::default(), hasher: Hasher::default() })
+    }
+
+    /// With this hash instead of the fast one with seed 0.
+    pub fn hasher(self, hasher: Hasher) -> Spec {
+        Spec { hasher, ..self }
+    }
+
+    /// With this way of rounding k.
+    pub fn policy(self, policy: KPolicy) -> Spec {
+        Spec { policy, ..self }
+    }
+
+    /// The hash the filter will have.
+    pub fn hash(&self) -> &Hasher {
+        &self.hasher
+    }
+}
+
+/// Two keys share a 64-bit digest with probability 2^-64, which adds n / 2^64 to every rate; it has to stay below one
+/// hundredth of it.
+fn check_floor(n: u64, p: f64) -> Result<()> {
+    let floor = 100.0 * n as f64 / 2f64.powi(64);
+    // Anything else that is wrong with p has its own message, from the sizing rules.
+    if p > 0.0 && p < floor {
+        let needs = format!("at least {floor:.1e}: {n} digests of 64 bits cannot be told apart better");
+        return Err(Error::parameter("p", p, needs));
+    }
+    Ok(())
+}
+
+/// The filter a [`Spec`] leads to.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Plan {
+    /// The kind that will be built; a small blocked filter is built as a standard one.
+    pub kind: Kind,
+    /// How many keys it is for.
+    pub capacity: u64,
+    /// The bits by the formula, before rounding up to whole words or lines.
+    pub bits: u64,
+    /// The bits that keys can land on.
+    pub stored_bits: u64,
+    /// The memory, and to within a header the file.
+    pub bytes: u64,
+    /// The bits a key sets.
+    pub hashes: u32,
+    /// The most cache lines a lookup touches.
+    pub lines_touched: u32,
+    /// The rate asked for, or the predicted one when none was.
+    pub rate_asked: f64,
+    /// The rate the theory predicts at capacity for the exact number of bits.
+    pub rate: f64,
+    /// The layout of the memory.
+    pub layout: AnyLayout,
+}
+
+/// A layout of any kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AnyLayout {
+    /// Standard.
+    Standard(Standard),
+    /// Partitioned.
+    Partitioned(Partitioned),
+    /// Blocked.
+    Blocked(Blocked),
+}
+
+impl AnyLayout {
+    fn measures(&self) -> (u64, u64, u32) {
+        match self {
+            AnyLayout::Standard(layout) => (layout.bits(), layout.lines(), layout.hashes()),
+            AnyLayout::Partitioned(layout) => (layout.bits(), layout.lines(), layout.hashes()),
+            AnyLayout::Blocked(layout) => (layout.bits(), layout.lines(), layout.hashes()),
+        }
+    }
+}
+
+/// What filter of this kind the specification leads to.
+pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
+    match kind {
+        Kind::Standard => Ok(standard(spec)?.1),
+        Kind::Partitioned => Ok(partitioned(spec)?.1),
+        Kind::Blocked => match blocked(spec) {
+            Ok((_, plan)) if plan.stored_bits >= sizing::blocked::STEADY_BITS => Ok(plan),
+            // Too small for steady rates, or for any blocked filter; then the first message is the better one.
+            small => standard(spec).map(|(_, plan)| plan).map_err(|error| small.err().unwrap_or(error)),
+        },
+        Kind::Literature => {
+            let needs = "standard, partitioned or blocked; a literature filter is made from its family";
+            Err(Error::parameter("kind", kind, needs))
+        }
+    }
+}
+
+/// The layout of a standard filter, and its plan.
+pub(crate) fn standard(spec: &Spec) -> Result<(Standard, Plan)> {
+    let params = spec.known.solve(spec.policy)?;
+    // Whole words, unless the caller has named the size: then a filter can be folded in half at least six times.
+    let bits = if spec.known.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
+    let layout = Standard::new(bits, params.hashes)?;
+    let plan =
+        spec.plan(AnyLayout::Standard(layout), params.capacity, params.bits, params.rate, params.hashes)?;
+    Ok((layout, plan))
+}
+
+/// The layout of a partitioned filter, and its plan.
+pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
+    let Known { n, p, m, k } = spec.known;
+    let params = match (n, p, m, k) {
+        (Some(n), Some(p), None, None) => PartitionedParams::for_capacity(n, p)?,
+        (Some(n), Some(p), None, Some(k)) => PartitionedParams::for_hashes(n, p, k)?,
+        (None, Some(p), Some(m), None) => PartitionedParams::for_bits_and_rate(m, p)?,
+        // For everything else the standard filter's rules give m and k, and the slices follow.
+        _ => {
+            let params = spec.known.solve(spec.policy)?;
+            PartitionedParams::for_bits(params.bits, params.hashes)?
+        }
+    };
+    let capacity = n.unwrap_or(params.capacity);
+    let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
+    let layout = Partitioned::new(params.slice_bits, params.hashes)?;
+    let plan = spec.plan(AnyLayout::Partitioned(layout), capacity, params.bits, rate, params.hashes)?;
+    Ok((layout, plan))
+}
+
+/// The layout of a blocked filter, and its plan, whatever its size.
+pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
+    let Known { n, p, m, k } = spec.known;
+    if let Some(k) = k {
+        return Err(Error::parameter(
+            "k",
+            k,
+            "to be left open: a blocked filter sets eight bits in each line",
+        ));
+    }
+    let params = match (n, p, m) {
+        (Some(n), Some(p), None) => BlockedParams::for_capacity(n, p)?,
+        (Some(n), p, Some(m)) => {
+            let params = BlockedParams::for_bits(m, n)?;
+            if p.is_some_and(|p| params.rate > p) {
+                let needs = format!("more bits: {n} keys in {m} bits have a rate of {:.3e}", params.rate);
+                return Err(Error::parameter("p", p.unwrap_or_default(), needs));
+            }
+            params
+        }
+        (None, Some(p), Some(m)) => BlockedParams::for_bits_and_rate(m, p)?,
+        // Not enough is known; the standard filter's rules say what is missing.
+        _ => return Err(spec.known.solve(spec.policy).err().unwrap_or_else(|| unknown(&spec.known))),
+    };
+    let layout = Blocked::new(params.lines, params.lines_per_key)?;
+    let layout_plan = spec.plan(
+        AnyLayout::Blocked(layout),
+        params.capacity,
+        params.bits,
+        params.rate,
+        params.lines_per_key,
+    )?;
+    Ok((layout, layout_plan))
+}
+
+fn unknown(known: &Known) -> Error {
+    Error::parameter("spec", format!("{known:?}"), "two of n, p and m for a blocked filter")
+}
+
+impl Spec {
+    fn plan(
+        &self,
+        layout: AnyLayout,
+        capacity: u64,
+        bits: u64,
+        rate: f64,
+        lines_touched: u32,
+    ) -> Result<Plan> {
+        check_floor(capacity, self.known.p.unwrap_or(1.0))?;
+        let (stored_bits, lines, hashes) = layout.measures();
+        let kind = match layout {
+            AnyLayout::Standard(_) => Kind::Standard,
+            AnyLayout::Partitioned(_) => Kind::Partitioned,
+            AnyLayout::Blocked(_) => Kind::Blocked,
+        };
+        let rate_asked = self.known.p.unwrap_or(rate);
+        let bytes = lines * LINE_BYTES as u64;
+        Ok(Plan { kind, capacity, bits, stored_bits, bytes, hashes, lines_touched, rate_asked, rate, layout })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_of_the_word_list_example_has_the_literature_numbers() {
+        let plan = plan(Kind::Standard, &Spec::new(58110, 0.04).unwrap()).unwrap();
+        assert_eq!((plan.bits, plan.hashes), (389_318, 5));
+        assert!((plan.rate - 0.040_221_2).abs() < 1e-7);
+        assert_eq!(plan.stored_bits % 64, 0);
+    }
+
+    #[test]
+    fn a_rate_below_the_collision_floor_of_the_digest_is_refused() {
+        assert!(Spec::new(1 << 40, 1e-8).unwrap_err().to_string().contains("cannot be told apart"));
+        assert!(Spec::new(1 << 40, 1e-5).is_ok());
+        let known = Known { m: Some(1 << 48), p: Some(1e-9), ..Known::default() };
+        assert!(plan(Kind::Standard, &Spec::from_known(known).unwrap()).is_err());
+    }
+
+    #[test]
+    fn every_bad_number_is_an_error_that_names_it() {
+        for (n, p, name) in [(0, 0.01, "n"), (1, 0.0, "p"), (1, 1.0, "p"), (1, f64::NAN, "p"), (1, -1.0, "p")]
+        {
+            for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+                let result = Spec::new(n, p).and_then(|spec| plan(kind, &spec));
+                match result {
+                    Err(Error::Parameter { name: found, .. }) => assert_eq!(found, name, "{kind} {n} {p}"),
+                    other => panic!("{kind} {n} {p}: {other:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_size_instead_of_a_rate_is_kept() {
+        let known = Known { n: Some(1_000_000), m: Some(16_000_000), ..Known::default() };
+        let spec = Spec::from_known(known).unwrap();
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            let plan = plan(kind, &spec).unwrap();
+            assert!(plan.stored_bits <= 16_000_100, "{kind}");
+            assert!(plan.rate < 0.001, "{kind} {}", plan.rate);
+        }
+        let known = Known { p: Some(0.01), m: Some(16_000_000), ..Known::default() };
+        let spec = Spec::from_known(known).unwrap();
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            let plan = plan(kind, &spec).unwrap();
+            assert!((1_500_000..1_700_000).contains(&plan.capacity), "{kind} {}", plan.capacity);
+        }
+    }
+}
