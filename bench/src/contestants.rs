@@ -3,10 +3,12 @@
 mod bloomfilter;
 mod fastbloom;
 mod sbbf;
+mod umbel;
 mod xorf;
 
 use crate::keys::Key;
 use crate::limit::Limit;
+use ::umbel::{Blocked, Partitioned, Standard};
 
 /// What a filter is built for.
 pub struct Job {
@@ -117,6 +119,13 @@ macro_rules! roster {
         impl Roster for $key {
             fn roster() -> Vec<Box<dyn Contestant<Self>>> {
                 vec![
+                    slot::<$key, umbel::Single<Standard>>("umbel standard"),
+                    slot::<$key, umbel::Batched<Standard>>("umbel standard batch"),
+                    slot::<$key, umbel::Atomic<Standard>>("umbel standard atomic"),
+                    slot::<$key, umbel::Batched<Partitioned>>("umbel partitioned batch"),
+                    slot::<$key, umbel::Single<Blocked>>("umbel blocked"),
+                    slot::<$key, umbel::Batched<Blocked>>("umbel blocked batch"),
+                    slot::<$key, umbel::Atomic<Blocked>>("umbel blocked atomic"),
                     slot::<$key, fastbloom::Siphash>("fastbloom"),
                     slot::<$key, fastbloom::Foldhash>("fastbloom foldhash"),
                     slot::<$key, fastbloom::AtomicFoldhash>("fastbloom atomic foldhash"),

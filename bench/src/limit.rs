@@ -10,21 +10,20 @@
 
 use crate::contestants::{Contestant, Job, Shared};
 use crate::keys::{Key, List};
-use crate::sizing;
 use memmap2::MmapMut;
 use std::hint::{black_box, select_unpredictable};
+use umbel::sizing::BlockedParams;
 
 /// Keys whose lines are in flight at once.
 const TILE: usize = 64;
 /// String bytes are prefetched this far ahead: between two hash loops the processor's own prefetcher falls behind.
 const BYTES_AHEAD: usize = 2048;
 /// Arrays from this size on ask for huge pages, as the filter they stand for does.
-const HUGE_PAGES_FROM: u64 = 4 << 20;
+const HUGE_PAGES_FROM: u64 = 2 << 20;
 
-/// The array's size in bytes: that of a blocked filter of one 512-bit line of eight lanes per key.
+/// The array's size in bytes: that of a blocked filter for the same job.
 pub fn bytes(n: u64, p: f64) -> u64 {
-    let bits = n as f64 * sizing::split_block_bits_per_key(8, 64, p);
-    (bits / 512.0).ceil() as u64 * 64
+    BlockedParams::for_capacity(n, p).expect("sizes that peers accept").bits / 8
 }
 
 /// One cache line.
@@ -267,9 +266,9 @@ mod x86 {
 fn prefetch(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: a prefetch reads nothing into the program and does not fault, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(address.cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;

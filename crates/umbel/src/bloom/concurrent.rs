@@ -56,6 +56,11 @@ impl<L: Layout> Concurrent<L> {
         Bloom { layout, words: words.into_words(), hasher, design, inserted, level }
     }
 
+    /// The layout.
+    pub fn layout(&self) -> &L {
+        &self.layout
+    }
+
     /// The function that turns keys into digests.
     #[inline(always)]
     pub fn hasher(&self) -> &Hasher {
