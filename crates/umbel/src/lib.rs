@@ -1,6 +1,7 @@
 //! Bloom filters and their relatives on one stem: key, digest, probes, bits.
 
 mod algebra;
+mod any;
 mod arch;
 mod bloom;
 mod error;
@@ -15,6 +16,7 @@ mod stats;
 pub mod words;
 
 pub use algebra::{Algebra, Mismatch};
+pub use any::{AnyFilter, Stored};
 pub use arch::Level;
 pub use bloom::{Blocked, Bloom, Concurrent, Design, Layout, Partitioned, Standard};
 pub use error::{Error, Result};

@@ -40,9 +40,7 @@ impl<L: Layout> Bloom<L> {
 
     fn combine(&mut self, other: &Bloom<L>, operation: impl Fn(u64, u64) -> u64) -> Result<()> {
         self.check(other)?;
-        for (ours, theirs) in self.words.words_mut()?.iter_mut().zip(other.words.words()) {
-            *ours = operation(*ours, *theirs);
-        }
+        self.words.merge(&other.words, operation)?;
         self.inserted = None;
         Ok(())
     }
@@ -79,8 +77,7 @@ impl<L: Layout> Algebra for Bloom<L> {
 
     fn overlap(&self, other: &Bloom<L>) -> Result<Option<Overlap>> {
         self.check(other)?;
-        let union = self.words.words().iter().zip(other.words.words());
-        let union = union.map(|(a, b)| u64::from((a | b).count_ones())).sum();
+        let union = self.words.count_union(&other.words);
         self.layout.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
     }
 }

@@ -55,6 +55,7 @@
 //!   [`double_hashing_is_safe`] and [`double_hashing_floor`].
 
 mod double_hashing;
+mod filter;
 pub mod murmur;
 mod positions;
 
@@ -62,6 +63,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use double_hashing::{double_hashing_floor, double_hashing_is_safe};
+pub use filter::Literature;
 pub use positions::{Positions, Scheme};
 
 use crate::{Error, Result};
@@ -113,12 +115,11 @@ pub enum Family {
     Md5Indexed,
     /// The four 32-bit words of one MD5 digest, mod m: the construction of Summary Cache.
     ///
-    /// The words are read little-endian, as MD5 itself writes its four words out. (The cache digests of Squid
-    /// read the same sixteen bytes big-endian and set other cells.)
+    /// The words are read big-endian, as the cache digests of Squid read them.
     Md5Slices,
     /// The five 32-bit words of one SHA-1 digest, mod m.
     ///
-    /// The words are read big-endian, as SHA-1 itself writes its five words out.
+    /// The words are read big-endian, as SHA-1 writes them out.
     Sha1Slices,
 }
 

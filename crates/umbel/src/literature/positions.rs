@@ -72,8 +72,8 @@ impl Scheme {
                 Source::Enhanced { next: a, stride: b }
             }
             Family::Md5Indexed => Source::Indexed(Md5::new_with_prefix(key)),
-            Family::Md5Slices => Source::Slices(words(&Md5::digest(key), u32::from_le_bytes)),
-            Family::Sha1Slices => Source::Slices(words(&Sha1::digest(key), u32::from_be_bytes)),
+            Family::Md5Slices => Source::Slices(words(&Md5::digest(key))),
+            Family::Sha1Slices => Source::Slices(words(&Sha1::digest(key))),
         };
         Positions { source, i: 0, k: self.k, m: self.m }
     }
@@ -129,11 +129,11 @@ impl Source<'_> {
     }
 }
 
-/// The 32-bit words of a digest, in the byte order in which its algorithm writes them.
-fn words(digest: &[u8], read: fn([u8; 4]) -> u32) -> [u32; 5] {
+/// The 32-bit words of a digest, each read big-endian.
+fn words(digest: &[u8]) -> [u32; 5] {
     let mut words = [0; 5];
     for (word, &bytes) in words.iter_mut().zip(digest.as_chunks().0) {
-        *word = read(bytes);
+        *word = u32::from_be_bytes(bytes);
     }
     words
 }

@@ -150,6 +150,19 @@ impl Words {
         Ok(Words { start: self.start, lines: self.lines, keep })
     }
 
+    /// Replaces every word by `operation` of it and the word of `other` at the same place.
+    pub(crate) fn merge(&mut self, other: &Words, operation: impl Fn(u64, u64) -> u64) -> Result<()> {
+        for (ours, theirs) in self.words_mut()?.iter_mut().zip(other.words()) {
+            *ours = operation(*ours, *theirs);
+        }
+        Ok(())
+    }
+
+    /// How many bits are set in this or in `other`.
+    pub(crate) fn count_union(&self, other: &Words) -> u64 {
+        self.words().iter().zip(other.words()).map(|(a, b)| u64::from((a | b).count_ones())).sum()
+    }
+
     /// How many bits are set.
     pub fn count_ones(&self) -> u64 {
         self.words().iter().map(|word| u64::from(word.count_ones())).sum()

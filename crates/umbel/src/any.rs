@@ -1,0 +1,334 @@
+//! One enum over all kinds, so that every face of the product treats a filter the same way.
+//!
+//! [`AnyFilter`] is every kind of set that takes digests. [`Stored`] is whatever a file can hold: those, and the
+//! filters of the literature, which take keys.
+
+use crate::literature::Literature;
+use crate::sizing::estimate::Overlap;
+use crate::words::Words;
+use crate::{
+    Algebra, Answers, AnyLayout, Batch, Blocked, Bloom, Digest, Error, Filter, HashId, Hasher, Insert, Key,
+    Kind, Mismatch, Partitioned, Result, Spec, Standard, Stats, plan,
+};
+
+/// A set of digests of any kind.
+///
+/// ```
+/// use umbel::{AnyFilter, Filter, Insert, Kind, Spec};
+/// let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
+/// filter.insert("apple")?;
+/// assert!(filter.contains("apple"));
+/// assert_eq!(filter.kind(), Kind::Blocked);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnyFilter {
+    /// Standard.
+    Standard(Bloom<Standard>),
+    /// Partitioned.
+    Partitioned(Bloom<Partitioned>),
+    /// Blocked.
+    Blocked(Bloom<Blocked>),
+}
+
+/// Does the same with whatever filter it is.
+macro_rules! each {
+    ($any:expr, $filter:ident => $action:expr) => {
+        match $any {
+            AnyFilter::Standard($filter) => $action,
+            AnyFilter::Partitioned($filter) => $action,
+            AnyFilter::Blocked($filter) => $action,
+        }
+    };
+}
+
+/// Does the same with two filters of one kind; `$else` when the kinds differ.
+macro_rules! both {
+    ($ours:expr, $theirs:expr, $a:ident, $b:ident => $action:expr, else $else:expr) => {
+        match ($ours, $theirs) {
+            (AnyFilter::Standard($a), AnyFilter::Standard($b)) => $action,
+            (AnyFilter::Partitioned($a), AnyFilter::Partitioned($b)) => $action,
+            (AnyFilter::Blocked($a), AnyFilter::Blocked($b)) => $action,
+            _ => $else,
+        }
+    };
+}
+
+impl AnyFilter {
+    /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
+    pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
+        Ok(match plan(kind, spec)?.layout {
+            AnyLayout::Standard(_) => AnyFilter::Standard(Bloom::build(spec)?),
+            AnyLayout::Partitioned(_) => AnyFilter::Partitioned(Bloom::build(spec)?),
+            AnyLayout::Blocked(_) => AnyFilter::Blocked(Bloom::build(spec)?),
+        })
+    }
+
+    /// The memory.
+    pub fn words(&self) -> &Words {
+        each!(self, filter => filter.words())
+    }
+
+    /// Visits the bits of a digest in probe order, as positions in [`AnyFilter::words`].
+    pub fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64)) {
+        use crate::Layout;
+        each!(self, filter => filter.layout().visit(digest, visit))
+    }
+
+    /// The filter of the same keys in half the memory; see [`Bloom::fold`].
+    pub fn fold(&self) -> Result<AnyFilter> {
+        Ok(match self {
+            AnyFilter::Standard(filter) => AnyFilter::Standard(filter.fold()?),
+            AnyFilter::Partitioned(filter) => AnyFilter::Partitioned(filter.fold()?),
+            AnyFilter::Blocked(filter) => AnyFilter::Blocked(filter.fold()?),
+        })
+    }
+
+    /// A copy in memory of its own.
+    pub fn try_clone_owned(&self) -> Result<AnyFilter> {
+        Ok(match self {
+            AnyFilter::Standard(filter) => AnyFilter::Standard(filter.try_clone_owned()?),
+            AnyFilter::Partitioned(filter) => AnyFilter::Partitioned(filter.try_clone_owned()?),
+            AnyFilter::Blocked(filter) => AnyFilter::Blocked(filter.try_clone_owned()?),
+        })
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) -> Result<()> {
+        each!(self, filter => filter.clear())
+    }
+
+    fn kinds_differ(&self, other: &AnyFilter) -> Mismatch {
+        let (ours, theirs) = (self.kind().to_string(), other.kind().to_string());
+        Mismatch { what: "kind", ours, theirs }
+    }
+}
+
+impl Filter for AnyFilter {
+    fn kind(&self) -> Kind {
+        each!(self, filter => filter.kind())
+    }
+
+    fn hasher(&self) -> &Hasher {
+        each!(self, filter => filter.hasher())
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        each!(self, filter => filter.contains_digest(digest))
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        each!(self, filter => filter.contains_tile(tile))
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, filter => filter.stats())
+    }
+
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        each!(self, filter => filter.contains_batch(keys))
+    }
+}
+
+impl Insert for AnyFilter {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        each!(self, filter => filter.insert_digest(digest))
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        each!(self, filter => filter.insert_tile(tile))
+    }
+
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
+        each!(self, filter => filter.insert_tile_new(tile))
+    }
+
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        each!(self, filter => filter.insert_batch(keys))
+    }
+}
+
+impl Algebra for AnyFilter {
+    fn mismatch(&self, other: &AnyFilter) -> Option<Mismatch> {
+        both!(self, other, a, b => a.mismatch(b), else Some(self.kinds_differ(other)))
+    }
+
+    fn union(&mut self, other: &AnyFilter) -> Result<()> {
+        both!(&mut *self, other, a, b => a.union(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+
+    fn intersect(&mut self, other: &AnyFilter) -> Result<()> {
+        both!(&mut *self, other, a, b => a.intersect(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+
+    fn overlap(&self, other: &AnyFilter) -> Result<Option<Overlap>> {
+        both!(self, other, a, b => a.overlap(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+}
+
+/// Whatever a file can hold.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Stored {
+    /// A set that takes digests.
+    Set(AnyFilter),
+    /// A set that hashes keys by a family of the literature.
+    Literature(Literature),
+}
+
+impl Stored {
+    /// What kind of filter this is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Stored::Set(filter) => filter.kind(),
+            Stored::Literature(_) => Kind::Literature,
+        }
+    }
+
+    /// The identity of the hash; `None` for a family of the literature.
+    pub fn hash_id(&self) -> Option<HashId> {
+        match self {
+            Stored::Set(filter) => Some(filter.hasher().id()),
+            Stored::Literature(_) => None,
+        }
+    }
+
+    /// Whether `key` may be a member.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        match self {
+            Stored::Set(filter) => filter.contains(key),
+            Stored::Literature(filter) => filter.contains(key),
+        }
+    }
+
+    /// Asks for many keys; the fast way.
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        match self {
+            Stored::Set(filter) => filter.contains_batch(keys),
+            Stored::Literature(filter) => filter.contains_batch(keys),
+        }
+    }
+
+    /// Inserts `key`; `true` when it was certainly not there before.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+        match self {
+            Stored::Set(filter) => filter.insert(key),
+            Stored::Literature(filter) => filter.insert(key),
+        }
+    }
+
+    /// Inserts many keys; the fast way.
+    pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        match self {
+            Stored::Set(filter) => filter.insert_batch(keys),
+            Stored::Literature(filter) => filter.insert_batch(keys),
+        }
+    }
+
+    /// How full the filter is and what that means.
+    pub fn stats(&self) -> Stats {
+        match self {
+            Stored::Set(filter) => filter.stats(),
+            Stored::Literature(filter) => filter.stats(),
+        }
+    }
+
+    /// The memory.
+    pub fn words(&self) -> &Words {
+        match self {
+            Stored::Set(filter) => filter.words(),
+            Stored::Literature(filter) => filter.words(),
+        }
+    }
+
+    /// The first thing that keeps the two from being combined, if any.
+    pub fn mismatch(&self, other: &Stored) -> Option<Mismatch> {
+        match (self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
+            _ => Mismatch::of("kind", self.kind(), other.kind()),
+        }
+    }
+
+    /// Becomes the filter of both sets.
+    pub fn union(&mut self, other: &Stored) -> Result<()> {
+        if let Some(mismatch) = self.mismatch(other) {
+            return Err(Error::Mismatch(mismatch));
+        }
+        match (self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.union(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.union(b),
+            _ => unreachable!("kinds that differ are a mismatch"),
+        }
+    }
+}
+
+impl From<AnyFilter> for Stored {
+    fn from(filter: AnyFilter) -> Stored {
+        Stored::Set(filter)
+    }
+}
+
+impl From<Literature> for Stored {
+    fn from(filter: Literature) -> Stored {
+        Stored::Literature(filter)
+    }
+}
+
+macro_rules! from_bloom {
+    ($($layout:ident),*) => {$(
+        impl From<Bloom<$layout>> for AnyFilter {
+            fn from(filter: Bloom<$layout>) -> AnyFilter {
+                AnyFilter::$layout(filter)
+            }
+        }
+
+        impl From<Bloom<$layout>> for Stored {
+            fn from(filter: Bloom<$layout>) -> Stored {
+                Stored::Set(filter.into())
+            }
+        }
+    )*};
+}
+from_bloom!(Standard, Partitioned, Blocked);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(kind: Kind, capacity: u64) -> AnyFilter {
+        AnyFilter::build(kind, &Spec::new(capacity, 0.01).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn plan_and_build_cannot_disagree() {
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            for capacity in [1, 1000, 100_000] {
+                let spec = Spec::new(capacity, 0.001).unwrap();
+                let (plan, filter) = (plan(kind, &spec).unwrap(), AnyFilter::build(kind, &spec).unwrap());
+                let stats = filter.stats();
+                assert_eq!((plan.kind, plan.stored_bits), (filter.kind(), stats.bits));
+                assert_eq!((plan.hashes, plan.bytes), (stats.hashes, stats.bytes));
+                assert_eq!((Some(plan.capacity), Some(plan.rate_asked)), (stats.capacity, stats.rate_target));
+            }
+        }
+    }
+
+    #[test]
+    fn small_blocked_filters_are_standard_and_say_so() {
+        assert_eq!(build(Kind::Blocked, 1000).kind(), Kind::Standard);
+        assert_eq!(build(Kind::Blocked, 100_000).kind(), Kind::Blocked);
+    }
+
+    #[test]
+    fn kinds_do_not_mix() {
+        let (mut a, b) = (build(Kind::Standard, 1000), build(Kind::Partitioned, 1000));
+        assert_eq!(a.mismatch(&b).unwrap().what, "kind");
+        assert!(a.union(&b).is_err() && a.intersect(&b).is_err() && a.overlap(&b).is_err());
+        let a = Stored::from(a);
+        let family = crate::literature::Family::Murmur3;
+        let mut literature = Stored::from(Literature::with_capacity(family, 1000, 0.01).unwrap());
+        assert!(matches!(literature.union(&a), Err(Error::Mismatch(Mismatch { what: "kind", .. }))));
+    }
+}

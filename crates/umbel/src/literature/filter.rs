@@ -1,0 +1,212 @@
+//! A standard bit array whose positions come from a family of the literature.
+
+use super::{Family, Scheme};
+use crate::algebra::Mismatch;
+use crate::sizing::estimate::{Cardinality, Overlap, Shape};
+use crate::sizing::{KPolicy, Params, rate};
+use crate::words::{LINE_BITS, LINE_BYTES, Words};
+use crate::{Answers, Batch, Design, Error, Key, Kind, Result, Stats, TILE};
+
+/// A Bloom filter that hashes the key itself, as often as its [`Family`] asks for.
+///
+/// It exists to reproduce what others have built and measured: it takes keys, not digests, so it has no fast path and
+/// no part in chains or indexes. For anything else use [`Bloom`](crate::Bloom).
+///
+/// ```
+/// use umbel::literature::{Family, Literature};
+/// let mut filter = Literature::with_capacity(Family::Murmur3, 1000, 0.01)?;
+/// filter.insert("bloom")?;
+/// assert!(filter.contains("bloom"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Literature {
+    pub(crate) scheme: Scheme,
+    pub(crate) words: Words,
+    pub(crate) design: Option<Design>,
+    pub(crate) inserted: Option<u64>,
+}
+
+impl Literature {
+    /// An empty filter with the positions of `scheme`.
+    pub fn new(scheme: Scheme) -> Result<Literature> {
+        let words = Words::zeroed(Literature::lines(&scheme))?;
+        Ok(Literature { scheme, words, design: None, inserted: Some(0) })
+    }
+
+    /// An empty filter for `capacity` keys with a false-positive rate of `rate`: exactly the m and k of the formulas.
+    pub fn with_capacity(family: Family, capacity: u64, rate: f64) -> Result<Literature> {
+        let params = Params::for_capacity(capacity, rate, KPolicy::Round)?;
+        let mut filter = Literature::new(Scheme::new(family, params.hashes, params.bits)?)?;
+        filter.design = Some(Design { capacity, rate });
+        Ok(filter)
+    }
+
+    pub(crate) fn lines(scheme: &Scheme) -> u64 {
+        scheme.m().div_ceil(LINE_BITS)
+    }
+
+    /// Family, k and m.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// The memory.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Inserts `key`; `true` when it was certainly not there before.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+        let words = self.words.words_mut()?;
+        let mut present = 1;
+        key.with_bytes(|bytes| {
+            for position in self.scheme.positions(bytes) {
+                let word = &mut words[(position / 64) as usize];
+                present &= *word >> (position % 64);
+                *word |= 1 << (position % 64);
+            }
+        });
+        self.inserted = self.inserted.map(|before| before.saturating_add(1));
+        Ok(present & 1 == 0)
+    }
+
+    /// Whether `key` may be a member. Stops at the first zero bit.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        key.with_bytes(|bytes| self.contains_bytes(bytes))
+    }
+
+    fn contains_bytes(&self, bytes: &[u8]) -> bool {
+        let words = self.words.words();
+        self.scheme
+            .positions(bytes)
+            .all(|position| words[(position / 64) as usize] >> (position % 64) & 1 == 1)
+    }
+
+    /// Inserts many keys.
+    pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        (0..keys.len()).try_for_each(|i| keys.with_bytes(i, |bytes| self.insert(bytes)).map(drop))
+    }
+
+    /// Asks for many keys.
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        let mut answers = Answers::with_capacity(keys.len());
+        for range in crate::filter::tiles(keys.len()) {
+            debug_assert!(range.len() <= TILE);
+            let bit = |i| u64::from(keys.with_bytes(i, |bytes| self.contains_bytes(bytes)));
+            let answer = range.clone().fold(0, |answer, i| answer | bit(i) << (i - range.start));
+            answers.push_tile(answer, range.len());
+        }
+        answers
+    }
+
+    /// How full the filter is and what that means.
+    pub fn stats(&self) -> Stats {
+        let (bits, hashes, set_bits) = (self.scheme.m(), self.scheme.k(), self.words.count_ones());
+        Stats {
+            kind: Kind::Literature,
+            bits,
+            hashes,
+            bytes: Literature::lines(&self.scheme) * LINE_BYTES as u64,
+            capacity: self.design.map(|design| design.capacity),
+            rate_target: self.design.map(|design| design.rate),
+            inserted: self.inserted,
+            set_bits,
+            estimate: self.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated),
+            rate_now: (set_bits as f64 / bits as f64).powi(hashes as i32),
+        }
+    }
+
+    /// The rate the classic formula predicts after `n` keys.
+    pub fn predicted_rate(&self, n: u64) -> Result<f64> {
+        rate::classic(self.scheme.m(), n, self.scheme.k())
+    }
+
+    fn shape(&self) -> Shape {
+        Shape::Standard { bits: self.scheme.m(), hashes: self.scheme.k() }
+    }
+
+    /// The first thing that keeps the two from being combined, if any.
+    pub fn mismatch(&self, other: &Literature) -> Option<Mismatch> {
+        let (ours, theirs) = (&self.scheme, &other.scheme);
+        Mismatch::of("bits", ours.m(), theirs.m())
+            .or_else(|| Mismatch::of("hashes", ours.k(), theirs.k()))
+            .or_else(|| Mismatch::of("family", ours.family(), theirs.family()))
+    }
+
+    fn check(&self, other: &Literature) -> Result<()> {
+        self.mismatch(other).map_or(Ok(()), |mismatch| Err(Error::Mismatch(mismatch)))
+    }
+
+    /// Becomes the filter of both sets.
+    pub fn union(&mut self, other: &Literature) -> Result<()> {
+        self.check(other)?;
+        self.words.merge(&other.words, |a, b| a | b)?;
+        self.inserted = None;
+        Ok(())
+    }
+
+    /// Becomes a filter of the keys in both sets, with bits that both set for different keys.
+    pub fn intersect(&mut self, other: &Literature) -> Result<()> {
+        self.check(other)?;
+        self.words.merge(&other.words, |a, b| a & b)?;
+        self.inserted = None;
+        Ok(())
+    }
+
+    /// How many keys the two sets have in common; `None` when their union is saturated.
+    pub fn overlap(&self, other: &Literature) -> Result<Option<Overlap>> {
+        self.check(other)?;
+        let union = self.words.count_union(&other.words);
+        self.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.inserted = Some(0);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_family_keeps_its_keys_and_its_rate() {
+        for family in Family::ALL {
+            // Five hash functions are the most that slices of SHA-1 give, four those of MD5.
+            let scheme = Scheme::new(family, family.max_hashes().min(5), 80_000).unwrap();
+            let mut filter = Literature::new(scheme).unwrap();
+            let keys: Vec<u64> = (0..10_000).collect();
+            filter.insert_batch(&keys[..]).unwrap();
+            assert_eq!(filter.contains_batch(&keys[..]).count(), 10_000, "{family}");
+            let absent: Vec<u64> = (1 << 40..(1 << 40) + 200_000).collect();
+            let measured = filter.contains_batch(&absent[..]).count() as f64 / 200_000.0;
+            let expected = filter.predicted_rate(10_000).unwrap();
+            // Four sigma of 200 000 queries, and 2 % for the fill of one build.
+            let tolerance = 4.0 * (expected / 200_000.0).sqrt() + 0.02 * expected;
+            assert!((measured - expected).abs() < tolerance, "{family}: {measured} {expected}");
+            assert!((filter.stats().rate_now - expected).abs() < 0.03 * expected, "{family}");
+        }
+    }
+
+    #[test]
+    fn only_filters_of_one_scheme_unite() {
+        let filter = |family, k, m| Literature::new(Scheme::new(family, k, m).unwrap()).unwrap();
+        let mut ours = filter(Family::Murmur3, 3, 100);
+        for (other, what) in [
+            (filter(Family::Murmur3, 3, 101), "bits"),
+            (filter(Family::Murmur3, 2, 100), "hashes"),
+            (filter(Family::Murmur2, 3, 100), "family"),
+        ] {
+            assert_eq!(ours.mismatch(&other).unwrap().what, what);
+            assert!(matches!(ours.union(&other), Err(Error::Mismatch(_))));
+        }
+        let mut other = filter(Family::Murmur3, 3, 100);
+        other.insert("a").unwrap();
+        ours.union(&other).unwrap();
+        assert!(ours.contains("a"));
+    }
+}
