@@ -242,6 +242,13 @@ impl Stored {
         }
     }
 
+    pub(crate) fn words_mut(&mut self) -> &mut Words {
+        match self {
+            Stored::Set(filter) => each!(filter, filter => filter.words_mut()),
+            Stored::Literature(filter) => &mut filter.words,
+        }
+    }
+
     /// The first thing that keeps the two from being combined, if any.
     pub fn mismatch(&self, other: &Stored) -> Option<Mismatch> {
         match (self, other) {

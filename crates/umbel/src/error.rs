@@ -4,8 +4,11 @@
 //! the library panics on input; whatever can go wrong with parameters, files or two filters that do not fit
 //! together arrives here.
 
+use crate::file::FormatError;
 use crate::{HashId, Mismatch};
 use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// The library's result type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -34,12 +37,48 @@ pub enum Error {
     MissingKey(HashId),
     /// Two filters cannot be combined.
     Mismatch(Mismatch),
+    /// The system refused something.
+    Io {
+        /// The file in question.
+        path: PathBuf,
+        /// What was tried: "open", "read", "write to", ...
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file's contents are not what they should be.
+    Format {
+        /// The file; empty for bytes in memory.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: FormatError,
+    },
 }
 
 impl Error {
     /// A parameter error, for the sizing rules and the builders.
     pub(crate) fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Self {
         Error::Parameter { name, got: got.to_string(), needs: needs.into() }
+    }
+
+    pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> Error {
+        Error::Io { path: path.to_owned(), doing, source }
+    }
+
+    /// Names the file in errors that do not know it yet.
+    pub(crate) fn at(mut self, file: &Path) -> Error {
+        if let Error::Io { path, .. } | Error::Format { path, .. } = &mut self
+            && path.as_os_str().is_empty()
+        {
+            file.clone_into(path);
+        }
+        self
+    }
+}
+
+impl From<FormatError> for Error {
+    fn from(problem: FormatError) -> Error {
+        Error::Format { path: PathBuf::new(), problem }
     }
 }
 
@@ -58,6 +97,9 @@ impl fmt::Display for Error {
             Error::Mismatch(mismatch) => {
                 write!(f, "the filters cannot be combined because their {mismatch}: build both with the same options")
             }
+            Error::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
+            Error::Format { path, problem } if path.as_os_str().is_empty() => problem.fmt(f),
+            Error::Format { path, problem } => write!(f, "{}: {problem}", path.display()),
             Error::ReadOnly => {
                 f.write_str("this filter is read-only because its memory is mapped or static: copy it with `try_clone_owned` first")
             }
@@ -65,4 +107,12 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Format { problem, .. } => Some(problem),
+            _ => None,
+        }
+    }
+}

@@ -1,10 +1,56 @@
 //! Bloom filters and their relatives on one stem: key, digest, probes, bits.
+//!
+//! A Bloom filter answers "certainly not" or "probably yes" about membership, in a few bits per key.
+//!
+//! ```
+//! use umbel::{Blocked, Bloom, Filter, Insert};
+//!
+//! // One million keys, one false "yes" in a hundred: 1.2 MiB.
+//! let mut filter = Bloom::<Blocked>::with_capacity(1_000_000, 0.01)?;
+//! filter.insert("apple")?;
+//! filter.insert(&42u64)?;
+//! assert!(filter.contains("apple"));
+//! assert!(!filter.contains("pear"), "certainly not");
+//!
+//! // Many keys at once are several times faster: the next keys are fetched while these are tested.
+//! let keys: Vec<u64> = (0..1000).collect();
+//! filter.insert_batch(&keys[..])?;
+//! assert_eq!(filter.contains_batch(&keys[..]).count(), 1000);
+//!
+//! let stats = filter.stats();
+//! println!("about {} keys, false-positive rate now {:.2e}", stats.estimate, stats.rate_now);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! # Which kind
+//!
+//! | kind | bits per key at 1 % | a lookup touches | use it |
+//! | --- | --- | --- | --- |
+//! | [`Blocked`] | 10.1 | one cache line (two to four below about 0.05 %) | by default |
+//! | [`Standard`] | 9.6 | up to k lines, 2 on average for a non-member | when space matters most, or the filter is small |
+//! | [`Partitioned`] | 10.1 | like standard | when every key must set exactly k bits |
+//! | [`Literature`](literature::Literature) | 9.6 | like standard | to reproduce what others have measured |
+//!
+//! [`AnyFilter`] is one enum over the kinds, [`plan()`] tells what a filter will be before it is built, and both start
+//! from the same [`Spec`]. [`Concurrent`] shares a filter between threads. [`mod@file`] saves, loads and maps filters, and
+//! [`Algebra`] unites, intersects and compares them.
+//!
+//! # The stem
+//!
+//! 1. A [`Key`] has documented bytes, the same on every platform.
+//! 2. A [`Hasher`] turns them into a 64-bit [`Digest`], exactly once; every filter takes digests.
+//! 3. A digest opens a [probe stream](hash::Stream), from which a [`Layout`] takes positions.
+//! 4. The bits live in [`Words`](words::Words), owned, mapped or static.
+//!
+//! The mathematics is in [`sizing`], as pure functions. Everything that can go wrong is an [`Error`]; nothing panics on
+//! input.
 
 mod algebra;
 mod any;
 mod arch;
 mod bloom;
 mod error;
+pub mod file;
 mod filter;
 pub mod hash;
 mod key;

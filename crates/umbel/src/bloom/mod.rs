@@ -91,6 +91,10 @@ impl<L: Layout> Bloom<L> {
         &self.words
     }
 
+    pub(crate) fn words_mut(&mut self) -> &mut Words {
+        &mut self.words
+    }
+
     /// What the filter was planned for.
     pub fn design(&self) -> Option<Design> {
         self.design

@@ -46,6 +46,11 @@ impl Literature {
         scheme.m().div_ceil(LINE_BITS)
     }
 
+    /// What kind of filter this is.
+    pub fn kind(&self) -> Kind {
+        Kind::Literature
+    }
+
     /// Family, k and m.
     pub fn scheme(&self) -> &Scheme {
         &self.scheme
@@ -104,7 +109,7 @@ impl Literature {
     pub fn stats(&self) -> Stats {
         let (bits, hashes, set_bits) = (self.scheme.m(), self.scheme.k(), self.words.count_ones());
         Stats {
-            kind: Kind::Literature,
+            kind: self.kind(),
             bits,
             hashes,
             bytes: Literature::lines(&self.scheme) * LINE_BYTES as u64,

@@ -16,6 +16,9 @@ pub use shared::AtomicWords;
 use crate::{Error, Result};
 use memmap2::{Mmap, MmapMut};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::borrow::Cow;
+use std::fs::File;
+use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
@@ -150,6 +153,35 @@ impl Words {
         Ok(Words { start: self.start, lines: self.lines, keep })
     }
 
+    /// The lines as bytes, in the order of this machine.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        // SAFETY: initialised words are initialised bytes, without padding.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.lines * LINE_BYTES) }
+    }
+
+    /// The lines as bytes, to be changed.
+    pub(crate) fn as_bytes_mut(&mut self) -> Result<&mut [u8]> {
+        let words = self.words_mut()?;
+        // SAFETY: as above, and any bytes make valid words.
+        Ok(unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) })
+    }
+
+    /// The bytes as files have them, with little-endian words.
+    pub(crate) fn to_le_bytes(&self) -> Cow<'_, [u8]> {
+        if cfg!(target_endian = "little") {
+            return Cow::Borrowed(self.as_bytes());
+        }
+        Cow::Owned(self.words().iter().flat_map(|word| word.to_le_bytes()).collect())
+    }
+
+    /// Turns the words of a file into those of this machine.
+    pub(crate) fn convert_from_le(&mut self) -> Result<()> {
+        if cfg!(target_endian = "big") {
+            self.words_mut()?.iter_mut().for_each(|word| *word = u64::from_le(*word));
+        }
+        Ok(())
+    }
+
     /// Replaces every word by `operation` of it and the word of `other` at the same place.
     pub(crate) fn merge(&mut self, other: &Words, operation: impl Fn(u64, u64) -> u64) -> Result<()> {
         for (ours, theirs) in self.words_mut()?.iter_mut().zip(other.words()) {
@@ -187,6 +219,14 @@ impl std::fmt::Debug for Words {
         };
         write!(f, "Words({} lines, {storage})", self.lines)
     }
+}
+
+/// Maps a whole file for reading.
+pub(crate) fn map_file(file: &File) -> io::Result<Mmap> {
+    // SAFETY: that nobody changes or shortens the file meanwhile cannot be guaranteed by any program. Every byte is
+    // verified before it is believed, any bytes make a valid filter, and this library replaces files, never edits them;
+    // that shortening one raises SIGBUS is documented where files are opened.
+    unsafe { Mmap::map(file) }
 }
 
 /// Lines seen as the words they consist of.

@@ -1,0 +1,202 @@
+//! From bytes to a filter.
+
+use super::header::{BITS, Header, PREAMBLE, StoredHash};
+use super::{FormatError, Meta};
+use crate::literature::{Family, Literature, Scheme};
+use crate::words::{LINE_BYTES, Words};
+use crate::{
+    AnyFilter, Blocked, Bloom, Error, HashId, Hasher, KeyRing, Kind, Layout, Partitioned, Result, Standard,
+    Stored,
+};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What a file held.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Loaded {
+    /// The filter.
+    pub filter: Stored,
+    /// The metadata.
+    pub meta: Meta,
+}
+
+/// Reads and verifies a whole file, into memory of its own.
+pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Loaded> {
+    let path = path.as_ref();
+    let (mut file, len) = open(path)?;
+    read(&mut file, len, ring).map_err(|error| error.at(path))
+}
+
+/// Reads and verifies the bytes of a file, into memory of its own.
+pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
+    let len = bytes.len() as u64;
+    read(&mut bytes, len, ring)
+}
+
+/// Verifies the bytes of a file that is part of the program, and uses them in place.
+///
+/// ```
+/// use umbel::{KeyRing, file::{self, Aligned}};
+/// # mod demo { pub const BYTES: [u8; 256] = *include_bytes!("../../tests/golden/standard.umbel"); }
+/// // static FRUIT: &Aligned<[u8]> = &Aligned(*include_bytes!("fruit.umbel"));
+/// # static FRUIT: &Aligned<[u8]> = &Aligned(demo::BYTES);
+/// let filter = file::from_static(&FRUIT.0, &KeyRing::new())?.filter;
+/// assert!(filter.contains("apple"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
+    let header = decode_header(bytes)?;
+    for index in 0..header.sums.len() {
+        header.check_chunk(index, part(bytes, header.chunk(index)))?;
+    }
+    let filter = assemble(&header, ring, |offset, lines| {
+        let misaligned =
+            || Error::parameter("bytes", "memory", "64-byte alignment: wrap them in `file::Aligned`");
+        Words::from_static(bytes, offset as usize, lines as usize).ok_or_else(misaligned)
+    })?;
+    Ok(Loaded { filter, meta: header.meta })
+}
+
+/// Gives bytes the alignment that [`from_static`] needs.
+#[repr(C, align(64))]
+#[derive(Clone, Copy, Debug)]
+pub struct Aligned<T: ?Sized>(pub T);
+
+/// Opens a regular file and tells its length.
+pub(super) fn open(path: &Path) -> Result<(File, u64)> {
+    let file = File::open(path).map_err(|source| Error::io(path, "open", source))?;
+    let metadata = file.metadata().map_err(|source| Error::io(path, "examine", source))?;
+    if metadata.is_dir() {
+        return Err(Error::io(path, "read", io::Error::from(io::ErrorKind::IsADirectory)));
+    }
+    if !metadata.is_file() {
+        let pipe =
+            io::Error::other("it is not a regular file, and a filter cannot be read from a pipe or a device");
+        return Err(Error::io(path, "read", pipe));
+    }
+    Ok((file, metadata.len()))
+}
+
+/// The header at the start of a file's bytes.
+pub(super) fn decode_header(bytes: &[u8]) -> Result<Header, FormatError> {
+    let len = bytes.len() as u64;
+    let header_len = Header::len_of(&bytes[..bytes.len().min(PREAMBLE)], len)?;
+    Header::decode(&bytes[..header_len], len)
+}
+
+/// A range of the file that its header has vouched for.
+pub(super) fn part(bytes: &[u8], range: std::ops::Range<u64>) -> &[u8] {
+    &bytes[range.start as usize..range.end as usize]
+}
+
+fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
+    let failed = |source| Error::io(Path::new(""), "read", source);
+    let mut bytes = Vec::new();
+    from.take(PREAMBLE as u64).read_to_end(&mut bytes).map_err(failed)?;
+    let header_len = Header::len_of(&bytes, len)?;
+    bytes.reserve_exact(header_len.saturating_sub(bytes.len()));
+    from.take((header_len - bytes.len()) as u64).read_to_end(&mut bytes).map_err(failed)?;
+    if bytes.len() < header_len {
+        return Err(FormatError::Length { expected: len, found: bytes.len() as u64 }.into());
+    }
+    let header = Header::decode(&bytes, len)?;
+    // Everything the header claims has been held against the file's length, so this memory is not more than that.
+    let mut filter = assemble(&header, ring, |_, lines| Words::zeroed(lines))?;
+    let words = filter.words_mut();
+    let body = words.as_bytes_mut()?;
+    let start = header.header_len;
+    for index in 0..header.sums.len() {
+        let chunk = header.chunk(index);
+        let chunk = &mut body[(chunk.start - start) as usize..(chunk.end - start) as usize];
+        from.read_exact(chunk).map_err(failed)?;
+        header.check_chunk(index, chunk)?;
+    }
+    words.convert_from_le()?;
+    Ok(Loaded { filter, meta: header.meta })
+}
+
+/// The filter a header describes, over the memory that `words` gives for an offset and a number of lines.
+pub(super) fn assemble(
+    header: &Header,
+    ring: &KeyRing,
+    words: impl FnOnce(u64, u64) -> Result<Words>,
+) -> Result<Stored> {
+    match header.kind {
+        Kind::Standard => bloom::<Standard>(header, ring, words),
+        Kind::Partitioned => bloom::<Partitioned>(header, ring, words),
+        Kind::Blocked => bloom::<Blocked>(header, ring, words),
+        Kind::Literature => {
+            let StoredHash::Family(number) = header.hash else {
+                return Err(FormatError::invalid("a literature filter without a family").into());
+            };
+            let family = u8::try_from(number).ok().and_then(Family::from_id);
+            let family =
+                family.ok_or_else(|| FormatError::Unknown { what: format!("hash family {number}") })?;
+            let [m, k] = params(header)?;
+            let scheme = Scheme::new(family, u32::try_from(k).unwrap_or(u32::MAX), m).map_err(invalid)?;
+            let offset = bits_section(header, Literature::lines(&scheme), m)?;
+            let words = words(offset, Literature::lines(&scheme))?;
+            let (design, inserted) = (header.design, header.inserted);
+            Ok(Literature { scheme, words, design, inserted }.into())
+        }
+    }
+}
+
+fn bloom<L: Layout>(
+    header: &Header,
+    ring: &KeyRing,
+    words: impl FnOnce(u64, u64) -> Result<Words>,
+) -> Result<Stored>
+where
+    AnyFilter: From<Bloom<L>>,
+{
+    let StoredHash::Digest(id) = header.hash else {
+        return Err(
+            FormatError::invalid(format!("a {} filter with a hash of the literature", header.kind)).into()
+        );
+    };
+    let layout = L::from_params(params(header)?).map_err(invalid)?;
+    let offset = bits_section(header, layout.lines(), layout.bits())?;
+    let hasher = find_hasher(header, id, ring)?;
+    let words = words(offset, layout.lines())?;
+    let filter = Bloom::from_parts(layout, words, hasher, header.design, header.inserted);
+    Ok(Stored::Set(filter.into()))
+}
+
+/// Two parameters, as the kinds of bits have.
+fn params(header: &Header) -> Result<[u64; 2], FormatError> {
+    let count = header.params.len();
+    <[u64; 2]>::try_from(&header.params[..])
+        .map_err(|_| FormatError::invalid(format!("{count} parameters instead of 2")))
+}
+
+fn invalid(error: Error) -> Error {
+    FormatError::invalid(error.to_string()).into()
+}
+
+/// The offset of the only section, which holds the bits of a filter of so many lines.
+fn bits_section(header: &Header, lines: u64, bits: u64) -> Result<u64, FormatError> {
+    let [section] = header.sections[..] else {
+        return Err(FormatError::invalid(format!("{} sections instead of 1", header.sections.len())));
+    };
+    if section.what != BITS {
+        return Err(FormatError::Unknown { what: format!("section {}", section.what) });
+    }
+    if lines.checked_mul(LINE_BYTES as u64) != Some(section.len) {
+        let what = format!("it claims a filter of {bits} bits, but holds {} bytes of it", section.len);
+        return Err(FormatError::invalid(what));
+    }
+    Ok(section.offset)
+}
+
+/// The hash with its secret, from the file itself or from the ring.
+fn find_hasher(header: &Header, id: HashId, ring: &KeyRing) -> Result<Hasher> {
+    let Some(key) = header.embedded_key else { return ring.find(id) };
+    let hasher = Hasher::keyed(key);
+    if hasher.id() != id {
+        return Err(FormatError::invalid("the embedded secret is not the one that its tag names").into());
+    }
+    Ok(hasher)
+}

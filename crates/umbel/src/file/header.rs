@@ -1,0 +1,367 @@
+//! The header: what a file says about itself. `docs/format.md` describes it byte by byte.
+
+use super::{FormatError, Meta};
+use crate::{Design, HashId, Kind, Strength};
+use std::collections::BTreeMap;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+pub(super) const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
+const VERSION: u16 = 1;
+/// "umbel" as a little-endian number.
+const HEADER_SEED: u64 = 0x6c_65_62_6d_75;
+/// Up to and including the number of chunks.
+const FIXED: usize = 80;
+/// The first bytes, which keep their meaning in every version.
+pub(super) const PREAMBLE: usize = 32;
+/// Incompatible flag: the secret of a keyed hash is in the header.
+const EMBEDDED_KEY: u32 = 1;
+const UNKNOWN: u64 = u64::MAX;
+
+const SMALLEST_CHUNK: u32 = 16;
+const MOST_CHUNKS: u64 = 16384;
+
+/// What a file says about itself.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Header {
+    pub kind: Kind,
+    pub hash: StoredHash,
+    pub design: Option<Design>,
+    pub inserted: Option<u64>,
+    pub params: Vec<u64>,
+    pub sections: Vec<Section>,
+    pub embedded_key: Option<[u8; 16]>,
+    pub meta: Meta,
+    pub header_len: u64,
+    pub file_len: u64,
+    pub chunk_log2: u32,
+    pub sums: Vec<u64>,
+}
+
+/// The hash as a file names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StoredHash {
+    Digest(HashId),
+    Family(u64),
+}
+
+/// A part of the body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Section {
+    pub what: u32,
+    pub offset: u64,
+    pub len: u64,
+}
+
+/// The section that holds bits.
+pub(super) const BITS: u32 = 1;
+
+impl StoredHash {
+    fn encode(self) -> (u8, u64) {
+        match self {
+            StoredHash::Digest(HashId { strength: Strength::Fast, value }) => (1, value),
+            StoredHash::Digest(HashId { strength: Strength::Keyed, value }) => (2, value),
+            StoredHash::Digest(HashId { strength: Strength::Sealed, value }) => (3, value),
+            StoredHash::Family(number) => (4, number),
+        }
+    }
+
+    fn decode(tag: u8, value: u64) -> Option<StoredHash> {
+        let strength = match tag {
+            1 => Strength::Fast,
+            2 => Strength::Keyed,
+            3 => Strength::Sealed,
+            4 => return Some(StoredHash::Family(value)),
+            _ => return None,
+        };
+        Some(StoredHash::Digest(HashId { strength, value }))
+    }
+}
+
+/// The smallest chunk, as a power of two, with which a body of this length has few enough of them.
+fn chunk_log2(body: u64) -> u32 {
+    (SMALLEST_CHUNK..).find(|log2| body.div_ceil(1 << log2) <= MOST_CHUNKS).unwrap_or(40)
+}
+
+impl Header {
+    /// A header for a body of these lengths, which still lacks its chunk sums.
+    pub fn for_body(
+        kind: Kind,
+        hash: StoredHash,
+        params: Vec<u64>,
+        lengths: &[(u32, u64)],
+        meta: Meta,
+    ) -> Header {
+        let mut header = Header {
+            kind,
+            hash,
+            design: None,
+            inserted: None,
+            params,
+            sections: lengths.iter().map(|&(what, len)| Section { what, offset: 0, len }).collect(),
+            embedded_key: None,
+            meta,
+            header_len: 0,
+            file_len: 0,
+            chunk_log2: 0,
+            sums: Vec::new(),
+        };
+        header.place();
+        header
+    }
+
+    /// Computes lengths and offsets from everything else; to be called again when the header has grown.
+    pub fn place(&mut self) {
+        let body: u64 =
+            self.sections.iter().fold(0u64, |end, section| end.next_multiple_of(64) + section.len);
+        self.chunk_log2 = chunk_log2(body);
+        self.sums.resize(body.div_ceil(1 << self.chunk_log2) as usize, 0);
+        self.header_len = (self.sums_offset() + 8 * self.sums.len() + 8).next_multiple_of(64) as u64;
+        let mut end = self.header_len;
+        for section in &mut self.sections {
+            section.offset = end.next_multiple_of(64);
+            end = section.offset + section.len;
+        }
+        self.file_len = end;
+    }
+
+    fn sums_offset(&self) -> usize {
+        let meta: usize = self.meta.iter().map(|(name, value)| 8 + name.len() + value.len()).sum();
+        let key = self.embedded_key.map_or(0, |key| key.len());
+        (FIXED + 8 * self.params.len() + 24 * self.sections.len() + key + meta).next_multiple_of(8)
+    }
+
+    /// Chunk `index` as a range of the file.
+    pub fn chunk(&self, index: usize) -> std::ops::Range<u64> {
+        let start = self.header_len + ((index as u64) << self.chunk_log2);
+        start..self.file_len.min(start + (1 << self.chunk_log2))
+    }
+
+    /// Whether these are the bytes of chunk `index`.
+    pub fn check_chunk(&self, index: usize, bytes: &[u8]) -> Result<(), FormatError> {
+        if chunk_sum(index, bytes) == self.sums[index] {
+            return Ok(());
+        }
+        let chunk = self.chunk(index);
+        let part = format!("chunk {index} of {} (bytes {} to {})", self.sums.len(), chunk.start, chunk.end);
+        Err(FormatError::Damaged { part })
+    }
+
+    pub fn encode(&self) -> Vec<u8> {
+        let (hash, hash_value) = self.hash.encode();
+        let mut bytes = Vec::with_capacity(self.header_len as usize);
+        bytes.extend(MAGIC);
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend(self.kind.number().to_le_bytes());
+        bytes.extend(self.embedded_key.map_or(0, |_| EMBEDDED_KEY).to_le_bytes());
+        bytes.extend(0u32.to_le_bytes());
+        bytes.extend((self.header_len as u32).to_le_bytes());
+        bytes.extend(self.file_len.to_le_bytes());
+        bytes.extend([hash, self.chunk_log2 as u8]);
+        bytes.extend((self.sections.len() as u16).to_le_bytes());
+        bytes.extend((self.meta.len() as u32).to_le_bytes());
+        bytes.extend(hash_value.to_le_bytes());
+        bytes.extend(self.design.map_or(0, |design| design.capacity).to_le_bytes());
+        bytes.extend(self.design.map_or(0.0, |design| design.rate).to_le_bytes());
+        bytes.extend(self.inserted.unwrap_or(UNKNOWN).to_le_bytes());
+        bytes.extend((self.params.len() as u32).to_le_bytes());
+        bytes.extend((self.sums.len() as u32).to_le_bytes());
+        self.params.iter().for_each(|param| bytes.extend(param.to_le_bytes()));
+        for section in &self.sections {
+            bytes.extend(u64::from(section.what).to_le_bytes());
+            bytes.extend(section.offset.to_le_bytes());
+            bytes.extend(section.len.to_le_bytes());
+        }
+        bytes.extend(self.embedded_key.iter().flatten());
+        for (name, value) in &self.meta {
+            bytes.extend((name.len() as u32).to_le_bytes());
+            bytes.extend((value.len() as u32).to_le_bytes());
+            bytes.extend(name.as_bytes());
+            bytes.extend(value.as_bytes());
+        }
+        bytes.resize(self.sums_offset(), 0);
+        self.sums.iter().for_each(|sum| bytes.extend(sum.to_le_bytes()));
+        bytes.resize(self.header_len as usize - 8, 0);
+        bytes.extend(xxh3_64_with_seed(&bytes, HEADER_SEED).to_le_bytes());
+        bytes
+    }
+
+    /// How long the header is, from the first bytes of a file of this length.
+    pub fn len_of(preamble: &[u8], file_len: u64) -> Result<usize, FormatError> {
+        let seen = preamble.len().min(MAGIC.len());
+        if seen == 0 || preamble[..seen] != MAGIC[..seen] {
+            return Err(FormatError::NotAFilter);
+        }
+        if preamble.len() < PREAMBLE {
+            return Err(FormatError::Length { expected: (FIXED + 16) as u64, found: file_len });
+        }
+        let len = u64::from(Reader(&preamble[20..]).u32()?);
+        if len < FIXED as u64 || !len.is_multiple_of(64) {
+            return Err(FormatError::Damaged { part: "the header".into() });
+        }
+        if len > file_len {
+            return Err(FormatError::Length { expected: len, found: file_len });
+        }
+        usize::try_from(len).map_err(|_| FormatError::invalid("the header does not fit into memory"))
+    }
+
+    /// Reads a header of exactly the length that [`Header::len_of`] gave.
+    pub fn decode(bytes: &[u8], file_len: u64) -> Result<Header, FormatError> {
+        let (content, sum) = bytes.split_at(bytes.len() - 8);
+        if xxh3_64_with_seed(content, HEADER_SEED) != Reader(sum).u64()? {
+            return Err(FormatError::Damaged { part: "the header".into() });
+        }
+        let mut reader = Reader(&content[MAGIC.len()..]);
+        let version = reader.u16()?;
+        if version > VERSION {
+            return Err(FormatError::Newer { version });
+        }
+        let kind = reader.u16()?;
+        let incompatible = reader.u32()?;
+        if incompatible & !EMBEDDED_KEY != 0 {
+            return Err(FormatError::Unknown { what: format!("features {incompatible:#x}") });
+        }
+        let _compatible = reader.u32()?;
+        let header_len = u64::from(reader.u32()?);
+        let expected = reader.u64()?;
+        if expected != file_len {
+            return Err(FormatError::Length { expected, found: file_len });
+        }
+        if version == 0 {
+            return Err(FormatError::invalid("version 0 does not exist"));
+        }
+        let kind = Kind::from_number(kind).ok_or(FormatError::Unknown { what: format!("kind {kind}") })?;
+        let [hash, chunk_log2] = reader.array()?;
+        let (sections, entries) = (reader.u16()?, reader.u32()?);
+        let hash_value = reader.u64()?;
+        let hash = StoredHash::decode(hash, hash_value)
+            .ok_or(FormatError::Unknown { what: format!("hash {hash}") })?;
+        let (capacity, rate, inserted) = (reader.u64()?, f64::from_bits(reader.u64()?), reader.u64()?);
+        let (params, chunks) = (reader.u32()?, reader.u32()?);
+        let params = reader.many(params.into(), 8, Reader::u64)?;
+        let sections = reader.many(sections.into(), 24, |reader| {
+            let what = u32::try_from(reader.u64()?);
+            let what = what.map_err(|_| FormatError::invalid("a section's reserved bytes are not zero"))?;
+            Ok(Section { what, offset: reader.u64()?, len: reader.u64()? })
+        })?;
+        let embedded_key = if incompatible & EMBEDDED_KEY != 0 { Some(reader.array()?) } else { None };
+        let mut meta = BTreeMap::new();
+        for _ in 0..entries {
+            let (name, value) = (reader.u32()?, reader.u32()?);
+            let (name, value) = (reader.text(name)?, reader.text(value)?);
+            if meta.last_key_value().is_some_and(|(last, _)| *last >= name) {
+                return Err(FormatError::invalid("metadata names are not in order"));
+            }
+            meta.insert(name, value);
+        }
+        let at = content.len() - reader.0.len();
+        reader.bytes(at.next_multiple_of(8) - at)?;
+        let sums = reader.many(chunks.into(), 8, Reader::u64)?;
+        let chunk_log2 = u32::from(chunk_log2);
+        let header = Header {
+            kind,
+            hash,
+            design: (capacity > 0).then_some(Design { capacity, rate }),
+            inserted: (inserted != UNKNOWN).then_some(inserted),
+            params,
+            sections,
+            embedded_key,
+            meta,
+            header_len,
+            file_len,
+            chunk_log2,
+            sums,
+        };
+        header.check()?;
+        Ok(header)
+    }
+
+    /// Whether the fields fit each other.
+    fn check(&self) -> Result<(), FormatError> {
+        if !(12..=40).contains(&self.chunk_log2) {
+            return Err(FormatError::invalid(format!("chunks of 2^{} bytes", self.chunk_log2)));
+        }
+        let body = self.file_len - self.header_len;
+        if self.sums.len() as u64 != body.div_ceil(1 << self.chunk_log2) {
+            return Err(FormatError::invalid(format!("{} checksums for {body} bytes", self.sums.len())));
+        }
+        let mut end = self.header_len;
+        for section in &self.sections {
+            if section.offset != end.next_multiple_of(64) {
+                return Err(FormatError::invalid("a section is not where the one before it ends"));
+            }
+            let fits = section.offset.checked_add(section.len).filter(|end| *end <= self.file_len);
+            end = fits.ok_or_else(|| {
+                let len = section.len;
+                FormatError::invalid(format!(
+                    "a section claims {len} bytes, but the file has only {}",
+                    self.file_len
+                ))
+            })?;
+        }
+        if end != self.file_len {
+            return Err(FormatError::invalid("the file does not end with its last section"));
+        }
+        if let Some(Design { rate, .. }) = self.design
+            && !(rate > 0.0 && rate < 1.0)
+        {
+            return Err(FormatError::invalid(format!("a planned rate of {rate}")));
+        }
+        if self.embedded_key.is_some()
+            && !matches!(self.hash, StoredHash::Digest(HashId { strength: Strength::Keyed, .. }))
+        {
+            return Err(FormatError::invalid("a secret is embedded that its hash does not use"));
+        }
+        Ok(())
+    }
+}
+
+/// The sum of chunk `index`.
+pub(super) fn chunk_sum(index: usize, bytes: &[u8]) -> u64 {
+    xxh3_64_with_seed(bytes, index as u64)
+}
+
+/// Bytes that are taken from the front; running out of them is an error, not a panic.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn bytes(&mut self, len: usize) -> Result<&'a [u8], FormatError> {
+        let short = || FormatError::invalid("the header claims more than it holds");
+        let (taken, rest) = self.0.split_at_checked(len).ok_or_else(short)?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], FormatError> {
+        Ok(self.bytes(N)?.try_into().expect("so many bytes were taken"))
+    }
+
+    fn u16(&mut self) -> Result<u16, FormatError> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, FormatError> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Result<u64, FormatError> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    fn text(&mut self, len: u32) -> Result<String, FormatError> {
+        let text = std::str::from_utf8(self.bytes(len as usize)?);
+        text.map(str::to_owned).map_err(|_| FormatError::invalid("metadata is not UTF-8"))
+    }
+
+    /// So many items of `size` bytes; the bytes are there before memory for them is asked for.
+    fn many<T>(
+        &mut self,
+        count: u64,
+        size: u64,
+        mut item: impl FnMut(&mut Self) -> Result<T, FormatError>,
+    ) -> Result<Vec<T>, FormatError> {
+        if count * size > self.0.len() as u64 {
+            return Err(FormatError::invalid("the header claims more than it holds"));
+        }
+        (0..count).map(|_| item(self)).collect()
+    }
+}

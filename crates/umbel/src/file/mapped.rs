@@ -1,0 +1,172 @@
+//! A file used where it lies, checked as far as it is touched.
+
+use super::decode::{assemble, decode_header, open, part};
+use super::header::Header;
+use super::{Loaded, Meta};
+use crate::filter::tiles;
+use crate::words::{LINE_BITS, Words, map_file};
+use crate::{Answers, AnyFilter, Batch, Digest, Error, Filter, Key, KeyRing, Kind, Result, Stored, TILE};
+use memmap2::Mmap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// Opens a file without reading it: the time does not depend on its size.
+///
+/// The file must not be shortened while it is mapped: the system then ends the program with the signal SIGBUS when the
+/// missing part is touched. [`save`](super::save) never does that; it replaces a file by a new one.
+pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
+    let path = path.as_ref();
+    let (file, len) = open(path)?;
+    if len == 0 {
+        return Err(Error::from(super::FormatError::NotAFilter).at(path));
+    }
+    let map = Arc::new(map_file(&file).map_err(|source| Error::io(path, "map", source))?);
+    Mapped::new(map, ring, path.to_owned()).map_err(|error| error.at(path))
+}
+
+/// A filter in a mapped file, of which every part is verified before the first answer from it.
+///
+/// Answers are fallible: the part that a key needs may turn out to be damaged. Once all of it has been touched, or after
+/// [`Mapped::verify`], nothing more is checked.
+#[derive(Debug)]
+pub struct Mapped {
+    map: Arc<Mmap>,
+    header: Header,
+    filter: Stored,
+    path: PathBuf,
+    /// One bit per chunk that was found intact.
+    intact: Box<[AtomicU64]>,
+    /// How many chunks have not been checked yet.
+    unchecked: AtomicUsize,
+}
+
+impl Mapped {
+    fn new(map: Arc<Mmap>, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
+        if cfg!(target_endian = "big") {
+            return Err(Error::parameter(
+                "machine",
+                "big-endian",
+                "a little-endian one to map files: use `load`",
+            ));
+        }
+        let header = decode_header(&map)?;
+        let filter = assemble(&header, ring, |offset, lines| {
+            // The header has vouched for the range, and a map starts at a page.
+            Words::mapped(Arc::clone(&map), offset as usize, lines as usize).ok_or(Error::ReadOnly)
+        })?;
+        let intact = (0..header.sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let unchecked = AtomicUsize::new(header.sums.len());
+        Ok(Mapped { map, header, filter, path, intact, unchecked })
+    }
+
+    /// What kind of filter this is.
+    pub fn kind(&self) -> Kind {
+        self.filter.kind()
+    }
+
+    /// The metadata.
+    pub fn meta(&self) -> &Meta {
+        &self.header.meta
+    }
+
+    /// How long the file is.
+    pub fn file_len(&self) -> u64 {
+        self.header.file_len
+    }
+
+    /// Checks what has not been checked yet, and gives the filter, which reads the file where it lies.
+    pub fn verify(self) -> Result<Loaded> {
+        (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
+        Ok(Loaded { filter: self.filter, meta: self.header.meta })
+    }
+
+    /// Whether `key` may be a member.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
+        match &self.filter {
+            Stored::Set(filter) => {
+                let digest = key.digest(filter.hasher());
+                self.check_digest(filter, digest)?;
+                Ok(filter.contains_digest(digest))
+            }
+            Stored::Literature(filter) => {
+                key.with_bytes(|bytes| {
+                    filter.scheme().positions(bytes).try_for_each(|at| self.check_bit(at))
+                })?;
+                Ok(filter.contains(key))
+            }
+        }
+    }
+
+    /// Asks for many keys; the fast way.
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
+        let mut answers = Answers::with_capacity(keys.len());
+        let mut tile = [Digest::default(); TILE];
+        for range in tiles(keys.len()) {
+            if self.unchecked.load(Relaxed) == 0 && range.start == 0 {
+                return Ok(self.filter.contains_batch(keys));
+            }
+            let (tile, len) = (&mut tile[..range.len()], range.len());
+            let answer = match &self.filter {
+                Stored::Set(filter) => {
+                    keys.digest_tile(range, filter.hasher(), tile);
+                    self.contains_tile(tile)?
+                }
+                Stored::Literature(_) => range.clone().try_fold(0, |answer, i| {
+                    let bit = keys.with_bytes(i, |bytes| self.contains(bytes))?;
+                    Ok::<u64, Error>(answer | u64::from(bit) << (i - range.start))
+                })?,
+            };
+            answers.push_tile(answer, len);
+        }
+        Ok(answers)
+    }
+
+    /// Bit `i` of the answer tells whether the key of `tile[i]` may be a member; only the first 64 are looked at. A filter
+    /// of the literature has no digests and refuses.
+    pub fn contains_tile(&self, tile: &[Digest]) -> Result<u64> {
+        let Stored::Set(filter) = &self.filter else {
+            return Err(Error::parameter("kind", self.kind(), "a kind that takes digests"));
+        };
+        if self.unchecked.load(Relaxed) > 0 {
+            tile.iter().take(TILE).try_for_each(|digest| self.check_digest(filter, *digest))?;
+        }
+        Ok(filter.contains_tile(tile))
+    }
+
+    fn check_digest(&self, filter: &AnyFilter, digest: Digest) -> Result<()> {
+        if self.unchecked.load(Relaxed) == 0 {
+            return Ok(());
+        }
+        let (mut result, mut line) = (Ok(()), u64::MAX);
+        filter.visit(digest, &mut |bit| {
+            // The bits of one line come one after the other, and chunks consist of whole lines.
+            if bit / LINE_BITS != line && result.is_ok() {
+                line = bit / LINE_BITS;
+                result = self.check_bit(bit);
+            }
+        });
+        result
+    }
+
+    /// Checks the chunk that holds a bit of the filter.
+    fn check_bit(&self, bit: u64) -> Result<()> {
+        let offset = self.header.sections[0].offset - self.header.header_len + bit / 8;
+        self.check((offset >> self.header.chunk_log2) as usize)
+    }
+
+    /// Checks a chunk, once.
+    fn check(&self, index: usize) -> Result<()> {
+        let (word, bit) = (&self.intact[index / 64], 1 << (index % 64));
+        if word.load(Relaxed) & bit != 0 {
+            return Ok(());
+        }
+        let bytes = part(&self.map, self.header.chunk(index));
+        self.header.check_chunk(index, bytes).map_err(|error| Error::from(error).at(&self.path))?;
+        // Two threads may check the same chunk at the same time; only one of them counts it.
+        if word.fetch_or(bit, Relaxed) & bit == 0 {
+            self.unchecked.fetch_sub(1, Relaxed);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,50 @@
+//! Filters on disk: one versioned container for every kind, checked before it is believed.
+//!
+//! There are two ways to open a file. [`load`] reads and verifies everything and returns a filter in memory of its own.
+//! [`map`] takes a time that does not depend on the file's size and answers at once, checking each part of the file
+//! when it is first touched; [`Mapped::verify`] checks the rest and turns it into a filter over the mapped memory.
+//!
+//! [`save`] writes a file wholly or not at all: into a temporary file beside the target, flushed to the disk, then
+//! renamed. `docs/format.md` in the repository describes the bytes.
+//!
+//! ```
+//! use umbel::{Blocked, Bloom, Insert, KeyRing, Stored, file};
+//! let directory = tempfile::tempdir()?;
+//! let path = directory.path().join("fruit.umbel");
+//! let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
+//! filter.insert("apple")?;
+//! file::save(&path, &filter.into(), &file::Options::default())?;
+//!
+//! let filter = file::load(&path, &KeyRing::new())?.filter;
+//! assert!(filter.contains("apple"));
+//!
+//! let mapped = file::map(&path, &KeyRing::new())?;
+//! assert!(mapped.contains("apple")?);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod decode;
+mod encode;
+mod error;
+mod header;
+mod mapped;
+
+pub use decode::{Aligned, Loaded, from_bytes, from_static, load};
+pub use encode::{save, size, to_bytes};
+pub use error::FormatError;
+pub use mapped::{Mapped, map};
+
+use std::collections::BTreeMap;
+
+/// Free-form names and values that travel with a filter.
+pub type Meta = BTreeMap<String, String>;
+
+/// What goes into a file beside the filter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Metadata.
+    pub meta: Meta,
+    /// Whether the secret of a `keyed` hash is written into the file. Whoever has the file can then build false
+    /// positives; without it the file can only be used with the secret. A `sealed` secret is never written.
+    pub embed_key: bool,
+}

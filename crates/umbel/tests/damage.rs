@@ -1,0 +1,276 @@
+//! A file written is either wholly there or not at all; every flipped bit and every truncation is detected before an
+//! answer is given from the damaged part; a hostile file costs no more memory than its own length.
+
+use proptest::prelude::*;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use umbel::file::{self, FormatError, Options};
+use umbel::{Blocked, Bloom, Error, Hasher, Insert, KeyRing, Standard, Stored};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+fn small() -> Vec<u8> {
+    let mut filter = Bloom::<Standard>::with_capacity(20, 0.01).unwrap();
+    filter.insert_batch(&["a", "b", "c"][..]).unwrap();
+    let meta = [("name".to_owned(), "value".to_owned())].into();
+    file::to_bytes(&filter.into(), &Options { meta, ..Options::default() }).unwrap()
+}
+
+/// About a megabyte: many chunks.
+fn large() -> (Stored, Vec<u64>) {
+    let keys: Vec<u64> = (0..800_000).collect();
+    let mut filter = Bloom::<Blocked>::with_capacity(800_000, 0.01).unwrap();
+    filter.insert_batch(&keys[..]).unwrap();
+    (filter.into(), keys)
+}
+
+fn load(bytes: &[u8]) -> umbel::Result<file::Loaded> {
+    file::from_bytes(bytes, &KeyRing::new())
+}
+
+/// What is wrong, when something is wrong with the contents.
+fn problem<T>(result: umbel::Result<T>) -> FormatError {
+    match result {
+        Err(Error::Format { problem, .. }) => problem,
+        Err(other) => panic!("not a format error: {other}"),
+        Ok(_) => panic!("not noticed"),
+    }
+}
+
+/// Writes a header sum that fits, as a hostile writer would.
+fn reseal(bytes: &mut [u8]) {
+    let len = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+    if let Some(content) = len.checked_sub(8).filter(|_| len <= bytes.len()) {
+        let sum = xxh3_64_with_seed(&bytes[..content], 0x006c_6562_6d75);
+        bytes[content..len].copy_from_slice(&sum.to_le_bytes());
+    }
+}
+
+#[test]
+fn every_single_bit_flip_is_detected() {
+    let (bytes, folder) = (small(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("flipped");
+    for bit in 0..8 * bytes.len() {
+        let mut flipped = bytes.clone();
+        flipped[bit / 8] ^= 1 << (bit % 8);
+        assert!(load(&flipped).is_err(), "bit {bit}, loaded");
+        std::fs::write(&path, &flipped).unwrap();
+        assert!(
+            file::map(&path, &KeyRing::new()).and_then(file::Mapped::verify).is_err(),
+            "bit {bit}, mapped"
+        );
+    }
+}
+
+#[test]
+fn every_truncation_and_every_extension_is_detected() {
+    let (bytes, folder) = (small(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("cut");
+    for len in 0..bytes.len() {
+        assert!(load(&bytes[..len]).is_err(), "{len} bytes, loaded");
+        std::fs::write(&path, &bytes[..len]).unwrap();
+        assert!(file::map(&path, &KeyRing::new()).is_err(), "{len} bytes, mapped");
+    }
+    let mut longer = bytes.clone();
+    longer.push(0);
+    assert!(matches!(problem(load(&longer)), FormatError::Length { .. }));
+    assert!(problem(load(&bytes[..bytes.len() - 1])).to_string().contains("truncated"));
+}
+
+#[test]
+fn swapped_chunks_are_detected() {
+    let mut bytes = file::to_bytes(&large().0, &Options::default()).unwrap();
+    let chunk = 1 << 16;
+    // Two whole chunks of the body change places; the header lies before them.
+    let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+    let (left, right) = bytes[header..].split_at_mut(chunk);
+    left.swap_with_slice(&mut right[..chunk]);
+    assert!(problem(load(&bytes)).to_string().contains("chunk 0"));
+}
+
+#[test]
+fn a_mapped_file_answers_from_intact_parts_and_refuses_the_damaged_one() {
+    let (filter, keys) = large();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large");
+    let mut bytes = file::to_bytes(&filter, &Options::default()).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    let mapped = file::map(&path, &KeyRing::new()).unwrap();
+    let (mut found, mut refused) = (0, 0);
+    for key in &keys[..20_000] {
+        match mapped.contains(key) {
+            Ok(present) => {
+                assert!(present);
+                found += 1;
+            }
+            Err(error) => {
+                assert!(error.to_string().contains("damaged"), "{error}");
+                refused += 1;
+            }
+        }
+    }
+    // One chunk of sixteen.
+    assert!(found > 15_000 && refused > 200, "{found} {refused}");
+    assert!(problem(mapped.contains_batch(&keys[..])).to_string().contains("damaged"));
+    assert!(problem(mapped.verify()).to_string().contains("damaged"));
+    assert!(problem(file::load(&path, &KeyRing::new())).to_string().contains("damaged"));
+}
+
+#[test]
+fn an_intact_mapped_file_answers_like_the_filter_it_was() {
+    let (filter, keys) = large();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("large");
+    file::save(&path, &filter, &Options::default()).unwrap();
+    let queries: Vec<u64> = (700_000..1_000_000).collect();
+    let mapped = file::map(&path, &KeyRing::new()).unwrap();
+    // The first time parts are checked on the way, the second time all of them have been.
+    for _ in 0..2 {
+        assert_eq!(mapped.contains_batch(&queries[..]).unwrap(), filter.contains_batch(&queries[..]));
+        assert_eq!(mapped.contains_batch(&keys[..]).unwrap().count(), keys.len() as u64);
+    }
+    let mut verified = mapped.verify().unwrap().filter;
+    assert_eq!(verified.contains_batch(&queries[..]), filter.contains_batch(&queries[..]));
+    assert!(matches!(verified.insert(&1u64), Err(Error::ReadOnly)), "the file is not changed through a map");
+}
+
+#[test]
+fn a_header_that_claims_2_to_the_60_bits_is_refused_at_once() {
+    let mut bytes = small();
+    bytes[80..88].copy_from_slice(&(1u64 << 60).to_le_bytes());
+    reseal(&mut bytes);
+    let start = Instant::now();
+    let message = problem(load(&bytes)).to_string();
+    assert!(message.contains("1152921504606846976 bits"), "{message}");
+    assert!(start.elapsed() < Duration::from_secs(1));
+    // The section claims as much as the parameters.
+    bytes[80 + 16 + 16..80 + 16 + 24].copy_from_slice(&(1u64 << 57).to_le_bytes());
+    reseal(&mut bytes);
+    assert!(problem(load(&bytes)).to_string().contains("the file has only"));
+}
+
+#[test]
+fn what_is_not_a_filter_of_this_version_is_named() {
+    assert_eq!(problem(load(b"")), FormatError::NotAFilter);
+    assert_eq!(
+        problem(load(b"PK\x03\x04 and much more text than a header would need")),
+        FormatError::NotAFilter
+    );
+    let mut newer = small();
+    newer[8] = 2;
+    assert!(matches!(problem(load(&newer)), FormatError::Damaged { .. }), "a flipped bit is damage");
+    reseal(&mut newer);
+    assert_eq!(problem(load(&newer)), FormatError::Newer { version: 2 });
+    let mut unknown = small();
+    unknown[15] = 0x80;
+    reseal(&mut unknown);
+    assert!(problem(load(&unknown)).to_string().contains("newer"));
+    let mut compatible = small();
+    compatible[19] = 0x80;
+    reseal(&mut compatible);
+    assert!(load(&compatible).is_ok(), "compatible flags are ignored");
+    for (offset, value) in [(10, 99), (32, 9), (33, 60), (34, 2), (72, 3)] {
+        let mut odd = small();
+        odd[offset] = value;
+        reseal(&mut odd);
+        assert!(load(&odd).is_err(), "byte {offset}");
+    }
+}
+
+#[test]
+fn a_missing_secret_is_named_by_its_tag() {
+    let secret = Hasher::sealed([9; 32]);
+    let filter = Bloom::with_layout(Standard::new(100, 3).unwrap(), secret.clone()).unwrap().into();
+    let bytes = file::to_bytes(&filter, &Options::default()).unwrap();
+    let message = load(&bytes).unwrap_err().to_string();
+    assert!(message.contains(&format!("{:016x}", secret.id().value)), "{message}");
+    assert!(file::from_bytes(&bytes, &KeyRing::from_iter([secret])).is_ok());
+    let refused = file::to_bytes(&filter, &Options { embed_key: true, ..Options::default() });
+    assert!(refused.unwrap_err().to_string().contains("keyed"), "a sealed secret is never written");
+}
+
+#[test]
+fn paths_that_cannot_be_used_are_errors_that_name_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let filter = load(&small()).unwrap().filter;
+    let missing = folder.path().join("missing.umbel");
+    let below_a_file = {
+        std::fs::write(folder.path().join("plain"), "text").unwrap();
+        folder.path().join("plain/x.umbel")
+    };
+    for path in [folder.path(), &missing, &below_a_file] {
+        let message = file::load(path, &KeyRing::new()).unwrap_err().to_string();
+        assert!(message.contains(path.to_str().unwrap()), "{message}");
+        assert!(file::map(path, &KeyRing::new()).is_err());
+    }
+    for path in [folder.path(), &below_a_file, Path::new("/nonexistent/x.umbel")] {
+        let message = file::save(path, &filter, &Options::default()).unwrap_err().to_string();
+        assert!(message.contains(path.to_str().unwrap()), "{message}");
+    }
+    let left: Vec<_> =
+        std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["plain"], "nothing half-written stays behind");
+}
+
+#[test]
+fn saving_replaces_a_file_as_a_whole_and_keeps_old_readers_alive() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.umbel");
+    let with = |key: &str| {
+        let mut filter = Bloom::with_layout(Standard::new(1000, 3).unwrap(), Hasher::default()).unwrap();
+        filter.insert(key).unwrap();
+        Stored::from(filter)
+    };
+    file::save(&path, &with("old"), &Options::default()).unwrap();
+    let reader = file::map(&path, &KeyRing::new()).unwrap();
+    file::save(&path, &with("new"), &Options::default()).unwrap();
+    assert!(reader.contains("old").unwrap() && !reader.contains("new").unwrap());
+    assert!(file::load(&path, &KeyRing::new()).unwrap().filter.contains("new"));
+}
+
+/// Run again by [`a_full_disk_leaves_what_was_there`] in a process that may write only a few bytes.
+#[test]
+fn save_with_limited_space() {
+    let Some(path) = std::env::var_os("UMBEL_LIMITED_SPACE") else { return };
+    let error = file::save(&path, &large().0, &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("cannot write to"), "{error}");
+    println!("refused as it should be");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_leaves_what_was_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.umbel");
+    std::fs::write(&path, small()).unwrap();
+    // A limit on the size of files stands for the full disk; its signal is ignored, so that the write fails.
+    let output = std::process::Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact save_with_limited_space --nocapture"])
+        .arg(std::env::current_exe().unwrap())
+        .env("UMBEL_LIMITED_SPACE", &path)
+        .output()
+        .unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && printed.contains("refused as it should be"), "{printed}");
+    assert!(std::fs::read(&path).unwrap() == small(), "the old file is untouched");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing half-written stays behind");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #[test]
+    fn hostile_headers_never_panic(edits in prop::collection::vec((0..192usize, any::<u8>()), 1..6), cut in 0..300usize) {
+        let mut bytes = small();
+        for (at, value) in edits {
+            bytes[at] = value;
+        }
+        bytes.truncate(bytes.len().saturating_sub(cut / 4));
+        reseal(&mut bytes);
+        // Whatever the answer is, it is one.
+        if let Ok(loaded) = load(&bytes) {
+            loaded.filter.contains("a");
+            loaded.filter.stats();
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Files written by one version are read by the next: the golden files, and the format from its description alone.
+//!
+//! `UMBEL_BLESS=1 cargo test --test format` writes golden files anew; with a changed format that is a new version.
+
+use std::path::PathBuf;
+use umbel::file::{self, Options};
+use umbel::literature::{Family, Literature, Scheme};
+use umbel::{Blocked, Bloom, Hasher, Insert, KeyRing, Layout, Partitioned, Standard, Stored};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+const FRUIT: [&str; 5] = ["apple", "pear", "quince", "medlar", ""];
+
+fn golden(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name).with_extension("umbel")
+}
+
+fn filled<L: Layout>(layout: L, hasher: Hasher) -> Stored
+where
+    Stored: From<Bloom<L>>,
+{
+    let mut filter = Bloom::with_layout(layout, hasher).unwrap();
+    filter.insert_batch(&FRUIT[..]).unwrap();
+    filter.insert(&-7i32).unwrap();
+    filter.into()
+}
+
+fn literature(family: Family) -> Stored {
+    let mut filter = Literature::new(Scheme::new(family, 4, 509).unwrap()).unwrap();
+    filter.insert_batch(&FRUIT[..]).unwrap();
+    filter.insert(&-7i32).unwrap();
+    filter.into()
+}
+
+fn secrets() -> (Hasher, Hasher) {
+    (Hasher::keyed(*b"sixteen letters!"), Hasher::sealed(*b"thirty-two letters make a secret"))
+}
+
+/// Every kind, every strength, with and without what is optional.
+fn all() -> Vec<(String, Stored, Options)> {
+    let (keyed, sealed) = secrets();
+    let meta = [("made by", "umbel"), ("köder", "äpfel")];
+    let meta = meta.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let plain = Options::default;
+    let mut planned = Bloom::<Standard>::with_capacity(40, 0.01).unwrap();
+    planned.insert_batch(&FRUIT[..]).unwrap();
+    planned.insert(&-7i32).unwrap();
+    let mut all = vec![
+        ("standard".to_owned(), filled(Standard::new(500, 4).unwrap(), Hasher::default()), plain()),
+        ("planned".into(), planned.into(), Options { meta, ..plain() }),
+        ("partitioned".into(), filled(Partitioned::new(101, 5).unwrap(), Hasher::fast(2)), plain()),
+        ("blocked".into(), filled(Blocked::new(8, 1).unwrap(), Hasher::default()), plain()),
+        ("blocked-four-lines".into(), filled(Blocked::new(9, 4).unwrap(), Hasher::default()), plain()),
+        ("keyed".into(), filled(Standard::new(500, 4).unwrap(), keyed.clone()), plain()),
+        (
+            "keyed-embedded".into(),
+            filled(Standard::new(500, 4).unwrap(), keyed),
+            Options { embed_key: true, ..plain() },
+        ),
+        ("sealed".into(), filled(Blocked::new(8, 1).unwrap(), sealed), plain()),
+    ];
+    for family in Family::ALL {
+        all.push((format!("literature-{family}"), literature(family), plain()));
+    }
+    all
+}
+
+#[test]
+fn golden_files_are_written_and_read_to_the_byte() {
+    let ring = KeyRing::from_iter(<[Hasher; 2]>::from(secrets()));
+    for (name, filter, options) in all() {
+        let (path, bytes) = (golden(&name), file::to_bytes(&filter, &options).unwrap());
+        if std::env::var_os("UMBEL_BLESS").is_some() {
+            std::fs::write(&path, &bytes).unwrap();
+        }
+        let stored = std::fs::read(&path).unwrap();
+        assert!(stored == bytes, "{name} is written as before");
+        assert_eq!(file::size(&filter, &options).unwrap(), bytes.len() as u64, "{name}");
+
+        let loaded = file::load(&path, &ring).unwrap();
+        assert_eq!(loaded.filter.kind(), filter.kind(), "{name}");
+        assert_eq!(loaded.filter.stats(), filter.stats(), "{name}");
+        assert_eq!(loaded.meta, options.meta, "{name}");
+        let mapped = file::map(&path, &ring).unwrap();
+        let verified = file::map(&path, &ring).unwrap().verify().unwrap();
+        for key in FRUIT {
+            assert!(loaded.filter.contains(key), "{name} {key}");
+            assert!(mapped.contains(key).unwrap(), "{name} {key}");
+            assert!(verified.filter.contains(key), "{name} {key}");
+        }
+        assert!(loaded.filter.contains(&-7i64), "{name}");
+        assert!(!loaded.filter.contains("durian"), "{name}");
+        // Saved again, it is the same file.
+        let again = file::to_bytes(&loaded.filter, &Options { meta: loaded.meta, ..options }).unwrap();
+        assert!(again == bytes, "{name}");
+    }
+}
+
+#[test]
+fn a_file_can_be_made_from_the_description_alone() {
+    // The bits: docs/format.md, "From a key to a digest" and "From a digest to bits", for kind 1 with m = 500, k = 4.
+    let mut body = [0u8; 64];
+    let keys = FRUIT.iter().map(|text| text.as_bytes().to_vec()).chain([(-7i64).to_le_bytes().to_vec()]);
+    for key in keys {
+        let mut x = xxh3_64_with_seed(&key, 0);
+        for _ in 0..4 {
+            let position = ((u128::from(x) * 500) >> 64) as usize;
+            body[position / 8] |= 1 << (position % 8);
+            x = x.wrapping_mul(0xf135_7aea_2e62_a9c5);
+        }
+    }
+    // The container: 80 fixed bytes, two parameters, one section, one sum, and the header sum: 136, so H is 192.
+    let mut file = Vec::new();
+    file.extend(b"\x89UMBEL\r\n");
+    file.extend([1, 0]); // version
+    file.extend([1, 0]); // kind
+    file.extend([0; 8]); // flags
+    file.extend(192u32.to_le_bytes());
+    file.extend(256u64.to_le_bytes());
+    file.extend([1, 16]); // fast, chunks of 64 KiB
+    file.extend([1, 0]); // one section
+    file.extend([0; 4]); // no metadata
+    file.extend([0; 8]); // seed
+    file.extend([0; 16]); // not planned
+    file.extend(6u64.to_le_bytes()); // six insertions
+    file.extend(2u32.to_le_bytes());
+    file.extend(1u32.to_le_bytes());
+    file.extend(500u64.to_le_bytes());
+    file.extend(4u64.to_le_bytes());
+    file.extend(1u64.to_le_bytes()); // a section of bits
+    file.extend(192u64.to_le_bytes());
+    file.extend(64u64.to_le_bytes());
+    file.extend(xxh3_64_with_seed(&body, 0).to_le_bytes());
+    file.resize(184, 0);
+    file.extend(xxh3_64_with_seed(&file, 0x006c_6562_6d75).to_le_bytes());
+    file.extend(body);
+    assert!(file == std::fs::read(golden("standard")).unwrap());
+}
+
+#[test]
+fn the_bits_of_a_blocked_file_are_where_the_description_says() {
+    let bytes = std::fs::read(golden("blocked-four-lines")).unwrap();
+    let body = &bytes[bytes.len() - 9 * 64..];
+    let mut expected = vec![0u8; 9 * 64];
+    let keys = FRUIT.iter().map(|text| text.as_bytes().to_vec()).chain([(-7i64).to_le_bytes().to_vec()]);
+    for key in keys {
+        let mut x = xxh3_64_with_seed(&key, 0);
+        let mut draw = || {
+            let now = x;
+            x = x.wrapping_mul(0xf135_7aea_2e62_a9c5);
+            now
+        };
+        for _ in 0..4 {
+            let line = ((u128::from(draw()) * 9) >> 64) as usize;
+            let lanes = draw();
+            for lane in 0..8 {
+                let bit = 512 * line + 64 * lane + (lanes >> (16 + 6 * lane) & 63) as usize;
+                expected[bit / 8] |= 1 << (bit % 8);
+            }
+        }
+    }
+    assert!(body == expected);
+}
