@@ -126,6 +126,7 @@ macro_rules! roster {
                     slot::<$key, umbel::Single<Blocked>>("umbel blocked"),
                     slot::<$key, umbel::Batched<Blocked>>("umbel blocked batch"),
                     slot::<$key, umbel::Atomic<Blocked>>("umbel blocked atomic"),
+                    slot::<$key, umbel::Mapped>("umbel blocked mapped"),
                     slot::<$key, fastbloom::Siphash>("fastbloom"),
                     slot::<$key, fastbloom::Foldhash>("fastbloom foldhash"),
                     slot::<$key, fastbloom::AtomicFoldhash>("fastbloom atomic foldhash"),

@@ -10,26 +10,19 @@
 
 use crate::contestants::{Contestant, Job, Shared};
 use crate::keys::{Key, List};
-use memmap2::MmapMut;
 use std::hint::{black_box, select_unpredictable};
 use umbel::sizing::BlockedParams;
+use umbel::words::{Line, Words};
 
 /// Keys whose lines are in flight at once.
 const TILE: usize = 64;
 /// String bytes are prefetched this far ahead: between two hash loops the processor's own prefetcher falls behind.
 const BYTES_AHEAD: usize = 2048;
-/// Arrays from this size on ask for huge pages, as the filter they stand for does.
-const HUGE_PAGES_FROM: u64 = 2 << 20;
 
-/// The array's size in bytes: that of a blocked filter for the same job.
-pub fn bytes(n: u64, p: f64) -> u64 {
-    BlockedParams::for_capacity(n, p).expect("sizes that peers accept").bits / 8
+/// The lines of the array: as many as a blocked filter for the same job has.
+pub fn lines(n: u64, p: f64) -> u64 {
+    BlockedParams::for_capacity(n, p).expect("sizes that peers accept").lines
 }
-
-/// One cache line.
-#[derive(Clone, Copy)]
-#[repr(align(64))]
-struct Line([u64; 8]);
 
 #[derive(Clone, Copy)]
 enum Level {
@@ -59,16 +52,13 @@ impl Level {
 /// The array, once it is there.
 #[derive(Default)]
 pub struct Limit {
-    pages: Option<MmapMut>,
+    /// The very memory that umbel's filters lie in: the same alignment, the same pages.
+    words: Option<Words>,
 }
 
 impl Limit {
     fn lines(&self) -> &[Line] {
-        let pages = self.pages.as_deref().expect("prepared before use");
-        // SAFETY: a `Line` is plain words, for which any bytes are valid.
-        let (before, lines, after) = unsafe { pages.align_to::<Line>() };
-        debug_assert!(before.is_empty() && after.is_empty(), "pages hold whole lines");
-        lines
+        self.words.as_ref().expect("prepared before use").lines()
     }
 }
 
@@ -82,16 +72,10 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
     }
 
     fn prepare(&mut self, job: &Job) {
-        self.pages = None;
-        let size = bytes(job.n, job.p);
-        let mut pages = MmapMut::map_anon(size as usize).expect("memory for the physical limit");
-        #[cfg(target_os = "linux")]
-        if size >= HUGE_PAGES_FROM {
-            // Refused where the kernel has no huge pages; then the array lies on ordinary ones, like the filter.
-            let _ = pages.advise(memmap2::Advice::HugePage);
-        }
-        pages.fill(0xa5);
-        self.pages = Some(pages);
+        self.words = None;
+        let mut words = Words::zeroed(lines(job.n, job.p)).expect("memory for the physical limit");
+        words.words_mut().expect("owned words").fill(0xa5a5_a5a5_a5a5_a5a5);
+        self.words = Some(words);
     }
 
     fn insert(&mut self, _: K::List<'_>) {}
@@ -121,7 +105,7 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
     }
 
     fn release(&mut self) {
-        self.pages = None;
+        self.words = None;
     }
 }
 
@@ -366,8 +350,9 @@ mod tests {
             let work = Workload::<K>::new(job.n, job.seed);
             let mut limit = Limit::default();
             Contestant::<K>::prepare(&mut limit, &job);
-            for (i, byte) in limit.pages.as_deref_mut().unwrap().iter_mut().enumerate() {
-                *byte = (i * i / 7) as u8;
+            let words = limit.words.as_mut().unwrap().words_mut().unwrap();
+            for (i, word) in (0u64..).zip(words) {
+                *word = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             }
             for len in [0, 1, 63, 64, 65, 1000] {
                 let keys = work.members.list().slice(0..len);
@@ -392,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_array_is_as_large_as_a_blocked_filter() {
-        let per_key = bytes(1_000_000, 0.01) as f64 * 8.0 / 1e6;
+        let per_key = lines(1_000_000, 0.01) as f64 * 512.0 / 1e6;
         assert!((10.0..10.2).contains(&per_key), "{per_key}");
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Filter, Job, Shared};
 use crate::keys::Strings;
-use ::umbel::{Arena, Bloom, Concurrent, Filter as _, Hasher, Insert as _, Layout, Spec};
+use ::umbel::{
+    Arena, Blocked, Bloom, Concurrent, Filter as _, Hasher, Insert as _, KeyRing, Layout, Spec, Stored, file,
+};
 
 /// A key at a time.
 pub struct Single<L: Layout>(Bloom<L>);
@@ -10,6 +12,25 @@ pub struct Single<L: Layout>(Bloom<L>);
 pub struct Batched<L: Layout>(Bloom<L>);
 /// Through `&self`, whole runs at once; `None` only while it is being emptied.
 pub struct Atomic<L: Layout>(Option<Concurrent<L>>);
+
+/// A verified map of the file it was saved to. "Insert" is all of that: build, save, map, verify.
+pub struct Mapped {
+    empty: Option<Bloom<Blocked>>,
+    mapped: Option<Stored>,
+}
+
+impl Mapped {
+    fn save_and_map(&mut self) {
+        let folder = tempfile::tempdir().expect("a folder for temporary files");
+        let path = folder.path().join("filter.umbel");
+        let filter = self.empty.take().expect("built once").into();
+        file::save(&path, &filter, &file::Options::default()).expect("room for a temporary file");
+        drop(filter);
+        let mapped = file::map(&path, &KeyRing::new()).and_then(file::Mapped::verify);
+        // The folder is removed here; the map stays.
+        self.mapped = Some(mapped.expect("an intact file").filter);
+    }
+}
 
 fn create<L: Layout>(job: &Job) -> Bloom<L> {
     let spec = Spec::new(job.n, job.p).expect("sizes that peers accept").hasher(Hasher::fast(job.seed));
@@ -107,6 +128,33 @@ macro_rules! keys {
 
             fn shared(&self) -> Option<&dyn Shared<$key>> {
                 Some(self)
+            }
+        }
+
+        impl Filter<$key> for Mapped {
+            fn create(job: &Job) -> Self {
+                Mapped { empty: Some(create(job)), mapped: None }
+            }
+
+            fn wipe(&mut self) {
+                self.empty.as_mut().expect("wiped before it is filled").clear().expect(OWNED);
+            }
+
+            fn insert_all(&mut self, keys: $list) {
+                self.empty.as_mut().expect("filled once").insert_batch(batch!($key, keys)).expect(OWNED);
+                self.save_and_map();
+            }
+
+            fn count(&self, keys: $list) -> u64 {
+                self.mapped
+                    .as_ref()
+                    .expect("filled before it is asked")
+                    .contains_batch(batch!($key, keys))
+                    .count()
+            }
+
+            fn memory_bits(&self) -> u64 {
+                self.mapped.as_ref().map_or(0, |filter| filter.words().lines().len() as u64 * 512)
             }
         }
 

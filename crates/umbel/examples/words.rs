@@ -22,7 +22,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     filter.insert_batch(&words[..])?;
     let per_word = start.elapsed().as_nanos() as f64 / words.len().max(1) as f64;
     let stats = filter.stats();
-    println!("{} words in a {} filter of {} bytes, {per_word:.1} ns each", words.len(), stats.kind, stats.bytes);
+    println!(
+        "{} words in a {} filter of {} bytes, {per_word:.1} ns each",
+        words.len(),
+        stats.kind,
+        stats.bytes
+    );
     println!("distinct words, estimated from the bits: {}", stats.estimate);
 
     let path = std::env::temp_dir().join(format!("words-{}.umbel", std::process::id()));
@@ -35,7 +40,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let missed = words.len() as u64 - mapped.contains_batch(&words[..])?.count();
     let wrong = mapped.contains_batch(&absent[..])?.count();
     println!("words not found: {missed}");
-    println!("absent words found: {wrong}, {:.3} % (asked for 1 %)", 100.0 * wrong as f64 / absent.len().max(1) as f64);
+    println!(
+        "absent words found: {wrong}, {:.3} % (asked for 1 %)",
+        100.0 * wrong as f64 / absent.len().max(1) as f64
+    );
     std::fs::remove_file(&path)?;
     Ok(())
 }
