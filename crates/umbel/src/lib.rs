@@ -72,3 +72,8 @@ pub use key::{Arena, Batch, Key};
 pub use kind::Kind;
 pub use spec::{AnyLayout, Plan, Spec, plan};
 pub use stats::Stats;
+
+/// The README's code, kept true.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
