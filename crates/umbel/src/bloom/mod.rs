@@ -25,7 +25,6 @@ use crate::hash::Function;
 use crate::words::{LINE_BYTES, Words};
 use crate::{Answers, Batch, Digest, Filter, Hasher, Insert, Key, Kind, Level, Result, Spec, Stats, TILE};
 use kernels::{Ask, Fill, Pipeline};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A Bloom filter: bits, a layout that says which of them belong to a digest, and a hash.
 ///
@@ -231,15 +230,4 @@ impl<L: Layout> std::fmt::Debug for Bloom<L> {
             .field("level", level)
             .finish()
     }
-}
-
-/// Sets the bits of `mask` in a word that other threads use as well; `true` when they were not all set.
-#[inline(always)]
-fn set_shared(word: &AtomicU64, mask: u64) -> bool {
-    // A plain load first: it is cheap, and bits that are there need no locked write.
-    let missing = word.load(Relaxed) & mask != mask;
-    if missing {
-        word.fetch_or(mask, Relaxed);
-    }
-    missing
 }

@@ -3,7 +3,6 @@
 //! They differ only in where probe `i` may land, so their loops are written once, over [`Scatter`].
 
 use super::layout::{Layout, Pair, Places, Tile, sealed::Sealed};
-use super::set_shared;
 use crate::arch::{Simd, prefetch};
 use crate::filter::TILE;
 use crate::hash::{MULTIPLIER, reduce};
@@ -234,10 +233,17 @@ macro_rules! scattered_layout {
 
             #[inline(always)]
             fn insert_shared<S: Simd>(&self, _: S, words: &AtomicWords, digest: Digest) -> bool {
-                (0..self.hashes).zip(digest.stream()).fold(false, |new, (i, x)| {
-                    let (word, bit) = split(self.position(i, x));
-                    set_shared(&words.words()[word], 1 << bit) | new
-                })
+                let places = (0..self.hashes).zip(digest.stream()).map(|(i, x)| split(self.position(i, x)));
+                let all =
+                    places.clone().fold(1, |all, (word, bit)| all & words.words()[word].load(Relaxed) >> bit);
+                // A key that is there already needs no locked write. For any other, skipping the bits that happen to be
+                // set would cost more in mispredicted branches than it saves.
+                if all & 1 == 0 {
+                    for (word, bit) in places {
+                        words.words()[word].fetch_or(1 << bit, Relaxed);
+                    }
+                }
+                all & 1 == 0
             }
 
             #[inline(always)]
