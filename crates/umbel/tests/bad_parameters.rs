@@ -1,0 +1,273 @@
+//! Parameters that make no sense are refused by an error that names them. Nothing panics, nothing is allocated.
+
+use std::fmt::Debug;
+use umbel::literature::{Family, Scheme};
+use umbel::sizing::{
+    BlockedParams, KPolicy, Known, Params, PartitionedParams, Shape, blocked, partitioned, rate,
+};
+use umbel::words::Words;
+use umbel::{Arena, Blocked, Bloom, Error, Hasher, Kind, Layout, Partitioned, Result, Spec, Standard, plan};
+
+/// The result is a parameter error whose sentence starts with the parameter and the value given.
+#[track_caller]
+fn assert_names<T: Debug>(name: &str, result: Result<T>) -> String {
+    match result {
+        Err(error @ Error::Parameter { .. }) => {
+            let Error::Parameter { name: named, ref got, ref needs } = error else { unreachable!() };
+            assert_eq!(named, name, "{error}");
+            assert!(!got.is_empty() && !needs.is_empty(), "{error}");
+            let sentence = error.to_string();
+            assert!(sentence.starts_with(&format!("{name} = {got} ")), "{sentence}");
+            sentence
+        }
+        other => panic!("{name} was to be refused: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn assert_out_of_memory<T: Debug>(result: Result<T>) {
+    match result {
+        Err(error @ Error::OutOfMemory { bytes }) => {
+            assert!(bytes >= 1 << 56 && error.to_string().contains(&bytes.to_string()), "{error}");
+        }
+        other => panic!("so much memory was to be refused: {other:?}"),
+    }
+}
+
+const KINDS: [Kind; 3] = [Kind::Standard, Kind::Partitioned, Kind::Blocked];
+
+const BAD_RATES: [f64; 9] = [0.0, -0.0, 1.0, -0.01, 1.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 100.0];
+
+/// Both ways from a capacity and a rate to a filter, for every kind.
+fn assert_all_refuse(name: &str, n: u64, p: f64) {
+    for kind in KINDS {
+        assert_names(name, Spec::new(n, p).and_then(|spec| plan(kind, &spec)));
+    }
+    assert_names(name, Bloom::<Standard>::with_capacity(n, p));
+    assert_names(name, Bloom::<Partitioned>::with_capacity(n, p));
+    assert_names(name, Bloom::<Blocked>::with_capacity(n, p));
+}
+
+#[test]
+fn no_keys_are_refused() {
+    assert_all_refuse("n", 0, 0.01);
+    for policy in KPolicy::ALL {
+        assert_names("n", Params::for_capacity(0, 0.01, policy));
+        assert_names("n", Params::for_bits(1000, 0, policy));
+    }
+    assert_names("n", PartitionedParams::for_capacity(0, 0.01));
+    assert_names("n", BlockedParams::for_capacity(0, 0.01));
+    assert_names("n", BlockedParams::for_bits(4096, 0));
+}
+
+#[test]
+fn rates_that_are_none_are_refused() {
+    for p in BAD_RATES {
+        assert_all_refuse("p", 1000, p);
+        for policy in KPolicy::ALL {
+            assert_names("p", Params::for_capacity(1000, p, policy));
+            assert_names("p", Known { m: Some(1000), p: Some(p), ..Known::default() }.solve(policy));
+        }
+        assert_names("p", PartitionedParams::for_capacity(1000, p));
+        assert_names("p", PartitionedParams::for_bits_and_rate(100_000, p));
+        assert_names("p", BlockedParams::for_capacity(1000, p));
+        assert_names("p", BlockedParams::for_bits_and_rate(100_000, p));
+        assert_names("p", rate::bits_per_key(p));
+        assert_names("p", rate::information_minimum(p));
+        assert_names("p", rate::optimal_bits(1000, p));
+    }
+}
+
+#[test]
+fn a_rate_that_digests_of_64_bits_cannot_keep_is_refused() {
+    let sentence = assert_names("p", Spec::new(1_000_000_000, 1e-12));
+    assert!(sentence.contains("5.4e-9"), "{sentence}");
+    assert!(Spec::new(1_000_000_000, 1e-8).is_ok());
+    assert_names("p", Spec::new(1000, f64::MIN_POSITIVE));
+    assert_names("p", Spec::new(1000, 5e-324));
+}
+
+#[test]
+fn absurd_numbers_of_keys_are_refused() {
+    for policy in KPolicy::ALL {
+        assert_names("n", Params::for_capacity(u64::MAX, 0.01, policy));
+        assert_names("n", Params::for_bits(1000, u64::MAX, policy));
+    }
+    assert_names("n", PartitionedParams::for_capacity(u64::MAX, 0.01));
+    assert_names("n", BlockedParams::for_capacity(u64::MAX, 0.01));
+    assert_names("n", rate::classic(1000, u64::MAX, 7));
+    assert_names("n", partitioned::rate(1000, u64::MAX, 7));
+    assert_names("n", blocked::rate(1000, u64::MAX, 1));
+    // Within the limits, but more bits than there may be.
+    assert_all_refuse("n", 1 << 47, 0.01);
+}
+
+#[test]
+fn an_absurd_number_of_keys_is_named_and_not_the_rate() {
+    // No rate would help: one "of at least 100" is no advice.
+    for n in [u64::MAX, 1 << 60, (1 << 48) + 1] {
+        assert_all_refuse("n", n, 0.01);
+    }
+}
+
+#[test]
+fn no_hash_functions_or_far_too_many_are_refused() {
+    for k in [0, 1025, u32::MAX] {
+        assert_names("k", Standard::new(1000, k));
+        assert_names("k", Partitioned::new(1000, k));
+        assert_names("k", Standard::from_params([1000, k.into()]));
+        assert_names("k", Partitioned::from_params([1000, k.into()]));
+        assert_names("k", rate::classic(1000, 10, k));
+        assert_names("k", Shape::Standard { bits: 1000, hashes: k }.cardinality(10));
+        for known in [
+            Known { n: Some(1000), k: Some(k), ..Known::default() },
+            Known { m: Some(1000), k: Some(k), ..Known::default() },
+            Known { n: Some(1000), p: Some(0.01), k: Some(k), ..Known::default() },
+            Known { m: Some(1000), p: Some(0.01), k: Some(k), ..Known::default() },
+            Known { n: Some(1000), m: Some(9586), k: Some(k), ..Known::default() },
+        ] {
+            for kind in KINDS {
+                assert_names("k", Spec::from_known(known).and_then(|spec| plan(kind, &spec)));
+            }
+        }
+        assert_names("k", Scheme::new(Family::Murmur3, k, 1000));
+    }
+    // A file holds 64 bits for it.
+    assert_names("k", Standard::from_params([1000, u64::MAX]));
+    assert_names("k", Standard::from_params([1000, (1 << 32) + 7]));
+    assert_names("k", Partitioned::from_params([1000, (1 << 32) + 7]));
+    // A blocked filter has no use for it.
+    let known = Known { n: Some(1000), p: Some(0.01), k: Some(8), ..Known::default() };
+    assert_names("k", Spec::from_known(known).and_then(|spec| Bloom::<Blocked>::build(&spec)));
+}
+
+#[test]
+fn no_bits_are_refused() {
+    assert_names("m", Standard::new(0, 7));
+    assert_names("slice bits", Partitioned::new(0, 7));
+    assert_names("lines", Blocked::new(0, 1));
+    assert_names("m", rate::classic(0, 10, 7));
+    assert_names("m", Shape::Standard { bits: 0, hashes: 7 }.cardinality(0));
+    assert_names("m", Scheme::new(Family::Murmur3, 7, 0));
+    for known in [
+        Known { n: Some(1000), m: Some(0), ..Known::default() },
+        Known { p: Some(0.01), m: Some(0), ..Known::default() },
+        Known { n: Some(1000), p: Some(0.01), m: Some(0), ..Known::default() },
+    ] {
+        for kind in KINDS {
+            assert_names("m", Spec::from_known(known).and_then(|spec| plan(kind, &spec)));
+        }
+    }
+    assert_names("lines", Words::zeroed(0));
+}
+
+#[test]
+fn absurd_sizes_are_refused_when_they_are_planned() {
+    for m in [1 << 60, u64::MAX] {
+        for known in [
+            Known { n: Some(1000), m: Some(m), ..Known::default() },
+            Known { p: Some(0.01), m: Some(m), ..Known::default() },
+        ] {
+            for kind in KINDS {
+                assert_names("m", Spec::from_known(known).and_then(|spec| plan(kind, &spec)));
+            }
+        }
+    }
+    assert_names("lines", Blocked::new(1 << 60, 1));
+    assert_names("lines", Blocked::new(u64::MAX, 1));
+    assert_names("slice bits", Partitioned::new(1 << 60, 1024));
+    assert_names("slice bits", Partitioned::new(u64::MAX, 2));
+}
+
+#[test]
+fn absurd_sizes_are_refused_when_they_are_built() {
+    // 2^60 bits are more than a processor can address, so that no system gives them, however generous.
+    let hasher = Hasher::default;
+    assert_out_of_memory(Standard::new(1 << 60, 3).and_then(|layout| Bloom::with_layout(layout, hasher())));
+    assert_out_of_memory(Standard::new(u64::MAX, 3).and_then(|layout| Bloom::with_layout(layout, hasher())));
+    assert_out_of_memory(
+        Partitioned::new(1 << 57, 8).and_then(|layout| Bloom::with_layout(layout, hasher())),
+    );
+    assert_out_of_memory(
+        Partitioned::new(u64::MAX, 1).and_then(|layout| Bloom::with_layout(layout, hasher())),
+    );
+    assert_out_of_memory(Blocked::new(1 << 51, 1).and_then(|layout| Bloom::with_layout(layout, hasher())));
+    let most = u64::MAX / 512;
+    assert_out_of_memory(Blocked::new(most, 4).and_then(|layout| Bloom::with_layout(layout, hasher())));
+    assert_out_of_memory(Words::zeroed(u64::MAX));
+}
+
+#[test]
+fn lines_per_key_other_than_one_to_four_are_refused() {
+    for lines_per_key in [0, 5, 64, u32::MAX] {
+        assert_names("lines per key", Blocked::new(1000, lines_per_key));
+        assert_names("lines per key", Blocked::from_params([1000, lines_per_key.into()]));
+        assert_names("lines per key", blocked::rate(1000, 10, lines_per_key));
+        assert_names("lines per key", BlockedParams::with_lines_per_key(1000, 0.01, lines_per_key));
+        assert_names("lines per key", Shape::Blocked { lines: 1000, lines_per_key }.cardinality(10));
+    }
+    assert_names("lines per key", Blocked::from_params([1000, (1 << 32) + 1]));
+}
+
+#[test]
+fn too_little_knowledge_is_refused_with_what_is_missing() {
+    for (known, missing) in [
+        (Known::default(), "two of"),
+        (Known { n: Some(1000), ..Known::default() }, "p, m or k"),
+        (Known { p: Some(0.01), ..Known::default() }, "n or m"),
+        (Known { m: Some(1000), ..Known::default() }, "n, p or k"),
+    ] {
+        for kind in KINDS {
+            let error = Spec::from_known(known).and_then(|spec| plan(kind, &spec)).expect_err("not enough");
+            assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
+            assert!(error.to_string().contains(missing), "{error}");
+        }
+    }
+}
+
+#[test]
+fn knowledge_that_contradicts_itself_is_refused() {
+    let known = Known { n: Some(1_000_000), p: Some(0.001), m: Some(1_000_000), ..Known::default() };
+    for kind in KINDS {
+        let error = Spec::from_known(known).and_then(|spec| plan(kind, &spec)).expect_err("too few bits");
+        assert!(matches!(error, Error::Parameter { name: "m" | "p", .. }), "{kind}: {error:?}");
+        assert!(error.to_string().contains("bits"), "{kind}: {error}");
+    }
+}
+
+#[test]
+fn a_literature_filter_has_no_plan() {
+    let spec = Spec::new(1000, 0.01).expect("valid");
+    assert_names("kind", plan(Kind::Literature, &spec));
+    assert!("blom".parse::<Kind>().is_err() && "sloppy".parse::<umbel::Strength>().is_err());
+}
+
+#[test]
+fn offsets_that_leave_the_buffer_are_refused() {
+    for offsets in [&[0u64, 4][..], &[0, 2, 1], &[u64::MAX], &[3, 0]] {
+        assert_names("offsets", Arena::new(b"abc", offsets));
+    }
+}
+
+#[test]
+fn counts_of_set_bits_that_cannot_be_are_refused() {
+    let shape = Shape::Standard { bits: 1000, hashes: 7 };
+    assert_names("set bits", shape.cardinality(1001));
+    assert_names("union", shape.overlap(500, 400, 499));
+    assert_names("union", shape.overlap(100, 100, 201));
+    assert_names("set bits", shape.overlap(1001, 1, 2));
+}
+
+#[test]
+fn the_smallest_and_the_strangest_that_make_sense_are_built() {
+    // The refusals are not there to be safe: what makes sense works.
+    assert!(Bloom::<Standard>::with_capacity(1, 0.999_999).is_ok());
+    assert!(Bloom::<Partitioned>::with_capacity(1, 0.999_999).is_ok());
+    assert!(Bloom::<Blocked>::with_capacity(1, 0.999_999).is_ok());
+    assert!(Bloom::<Standard>::with_capacity(1, 1e-17).is_ok());
+    assert!(Bloom::<Partitioned>::with_capacity(1, 1e-17).is_ok());
+    assert!(Bloom::<Blocked>::with_capacity(1, 1e-17).is_ok());
+    assert!(
+        Standard::new(1, 1024).is_ok() && Partitioned::new(1, 1024).is_ok() && Blocked::new(1, 4).is_ok()
+    );
+}
