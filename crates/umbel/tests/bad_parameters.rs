@@ -1,4 +1,5 @@
-//! Parameters that make no sense are refused by an error that names them. Nothing panics, nothing is allocated.
+//! Parameters that make no sense are refused by an error that names them. Nothing panics, nothing is
+//! allocated.
 
 use std::fmt::Debug;
 use umbel::literature::{Family, Scheme};

@@ -51,7 +51,8 @@ fn check<L: Layout>(layout: L, n: u64, queries: u64) {
 
 #[test]
 fn filters_above_2_to_32_bits_keep_their_rate_and_use_all_of_their_bits() {
-    // Two positions a key, so that fifty million keys make a rate that can be measured: 5e-4, 20 000 false positives.
+    // Two positions a key, so that fifty million keys make a rate that can be measured: 5e-4, 20 000 false
+    // positives.
     check(standard(4_400_000_081, 2), 50_000_000, 40_000_000);
     // A blocked filter sets eight bits a key, and needs more keys for such a rate: about 29 in each line.
     check(blocked(8_600_008, 1), 250_000_000, 40_000_000);

@@ -1,9 +1,10 @@
-//! The positions of a key are as good as independent: no floor under small rates, no favourite cells, no favourite
-//! neighbours.
+//! The positions of a key are as good as independent: no floor under small rates, no favourite cells, no
+//! favourite neighbours.
 //!
-//! Double hashing, which derives all positions from two numbers, makes a filter of 1024 bits with 20 positions a key a
-//! thousand times worse than theory. The default probe stream must not. Keys and seeds are fixed, so every number
-//! here is the same in every run; tolerances are given in standard errors of the measurement.
+//! Double hashing, which derives all positions from two numbers, makes a filter of 1024 bits with 20
+//! positions a key a thousand times worse than theory. The default probe stream must not. Keys and seeds are
+//! fixed, so every number here is the same in every run; tolerances are given in standard errors of the
+//! measurement.
 
 mod common;
 
@@ -11,8 +12,7 @@ use common::{Keys, blocked, count_found, empty, filter_of, mix, moments, partiti
 use umbel::sizing::rate;
 use umbel::{Digest, Filter, Hasher, Key, Layout};
 
-/// Builds standard filters and asks each for strangers. Returns the measured rate, the mean rate of the bits, and the
-/// relative standard errors of the two against each other and of the latter against theory.
+/// Builds standard filters and asks each for strangers.
 fn measure(m: u64, k: u32, n: u64, builds: u64, queries: u64) -> Measured {
     let (mut found, mut of_the_bits) = (0, Vec::new());
     for build in 0..builds {
@@ -56,7 +56,8 @@ impl Measured {
 
 #[test]
 fn twenty_positions_in_1024_bits_have_no_floor() {
-    // 8e8 queries over 4000 builds: about 1000 false positives. Standard errors of 3.2 % (counting) and 0.6 % (builds).
+    // 8e8 queries over 4000 builds: about 1000 false positives. Standard errors of 3.2 % (counting) and 0.6 %
+    // (builds).
     let (m, k, n) = (1024, 20, 36);
     let theory = rate::exact(m, n, k).expect("a small filter");
     assert!((1.2e-6..1.3e-6).contains(&theory), "{theory:e}");
@@ -69,7 +70,8 @@ fn twenty_positions_in_1024_bits_have_no_floor() {
 
 #[test]
 fn seven_positions_in_1024_bits_lose_nothing() {
-    // 8e7 queries over 8000 builds: standard errors of 0.11 % (counting) and 0.14 % (builds). Double hashing loses 11 %.
+    // 8e7 queries over 8000 builds: standard errors of 0.11 % (counting) and 0.14 % (builds). Double hashing
+    // loses 11 %.
     let (m, k, n) = (1024, 7, 107);
     let measured = measure(m, k, n, 8000, 10_000);
     measured.assert_near(rate::exact(m, n, k).expect("a small filter"));
@@ -82,7 +84,8 @@ fn digests(count: u64) -> impl Iterator<Item = Digest> {
     (0..count).map(move |number| number.digest(&hasher))
 }
 
-/// Pearson's statistic as a number of standard deviations of the normal distribution (Wilson and Hilferty 1931).
+/// Pearson's statistic as a number of standard deviations of the normal distribution (Wilson and Hilferty
+/// 1931).
 fn chi_square_score(counts: &[u32]) -> f64 {
     let cells = counts.len() as f64;
     let expected = counts.iter().map(|&count| f64::from(count)).sum::<f64>() / cells;
@@ -92,8 +95,8 @@ fn chi_square_score(counts: &[u32]) -> f64 {
     ((statistic / freedom).cbrt() - (1.0 - spread)) / spread.sqrt()
 }
 
-/// Up to five standard deviations either way: of the two thousand statistics below, a correct implementation would
-/// fail one with a probability of 0.1 %. Too even is as suspicious as too uneven.
+/// Up to five standard deviations either way: of the two thousand statistics below, a correct implementation
+/// would fail one with a probability of 0.1 %. Too even is as suspicious as too uneven.
 fn assert_uniform(what: &str, counts: &[u32]) {
     let score = chi_square_score(counts);
     assert!(score.abs() < 5.0, "{what}: {score:.1} standard deviations from uniform");
@@ -109,8 +112,8 @@ fn the_statistic_sees_what_it_should() {
     assert!(chi_square_score(&fair).abs() < 4.0, "as uneven as chance makes it");
 }
 
-/// The positions of many digests: each of the `k` positions alone over the cells that `cell` maps it to, and each pair
-/// over a grid of 16 by 16.
+/// The positions of many digests: each of the `k` positions alone over the cells that `cell` maps it to, and
+/// each pair over a grid of 16 by 16.
 fn assert_independent<L: Layout>(layout: L, cells: usize, cell: impl Fn(usize, u64) -> usize, keys: u64) {
     const GRID: usize = 16;
     let k = layout.hashes() as usize;
@@ -143,7 +146,8 @@ fn assert_independent<L: Layout>(layout: L, cells: usize, cell: impl Fn(usize, u
 
 #[test]
 fn standard_positions_are_uniform_and_pairwise_independent() {
-    // Sizes that are a multiple of the grid, so that its cells are equally large: odd multiples, and a power of two.
+    // Sizes that are a multiple of the grid, so that its cells are equally large: odd multiples, and a power
+    // of two.
     for m in [16 * 67, 16 * 1021, 1 << 12] {
         assert_independent(standard(m, 20), m as usize, |_, position| position as usize, 400_000);
     }

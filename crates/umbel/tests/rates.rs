@@ -1,9 +1,9 @@
 //! The measured false-positive rate is the promised one: within 2 % of theory, whatever the keys look like.
 //!
-//! All keys and seeds are fixed, so each measured rate is one number, the same in every run. Every measurement
-//! computes its own standard error, from the false positives it counted and from how much the builds differ, and
-//! insists that four of them fit into the tolerance: a correct filter with other seeds would fail one measurement in
-//! sixteen thousand at most, and a rate that is wrong by 4 % could not pass.
+//! All keys and seeds are fixed, so each measured rate is one number, the same in every run. Every
+//! measurement computes its own standard error, from the false positives it counted and from how much the
+//! builds differ, and insists that four of them fit into the tolerance: a correct filter with other seeds
+//! would fail one measurement in sixteen thousand at most, and a rate that is wrong by 4 % could not pass.
 
 mod common;
 
@@ -43,8 +43,8 @@ impl Measured {
         let building = deviation / theory / (self.of_the_bits.len() as f64).sqrt();
         let error = counting.hypot(building);
         println!(
-            "{what}: {rate:.4e}, theory {theory:.4e} ({:+.2} %, standard error {:.2} %), of the bits {:+.3} % \
-             (standard error {:.3} %), asked {asked} ({:+.2} %), {} queries",
+            "{what}: {rate:.4e}, theory {theory:.4e} ({:+.2} %, standard error {:.2} %), \
+             of the bits {:+.3} % (standard error {:.3} %), asked {asked} ({:+.2} %), {} queries",
             100.0 * (rate / theory - 1.0),
             100.0 * error,
             100.0 * (bits_rate / theory - 1.0),
@@ -55,8 +55,8 @@ impl Measured {
         assert!(4.0 * error <= TOLERANCE, "{what}: {error} is too coarse a measurement");
         assert!((rate / theory - 1.0).abs() <= TOLERANCE, "{what}: measured {rate}, theory {theory}");
         assert!(rate <= asked * (1.0 + TOLERANCE), "{what}: measured {rate}, asked {asked}");
-        // What the filter says of itself: the rate of its bits, which only counting separates from the measured one,
-        // and only the luck of the builds from the theoretical one.
+        // What the filter says of itself: the rate of its bits, which only counting separates from the
+        // measured one, and only the luck of the builds from the theoretical one.
         assert!(
             (rate / bits_rate - 1.0).abs() <= 4.0 * counting,
             "{what}: measured {rate}, bits {bits_rate}"
@@ -87,8 +87,8 @@ fn measure<L: Layout>(rate: f64, queries: u64, hasher: &[Hasher]) {
     measured.check(&format!("{}, {strength}, random keys", L::KIND), theory::<L>(rate), rate);
 }
 
-/// Ten builds. 400 000 false positives are expected at 1 % and 0.1 %, and 60 000 to 100 000 at 0.01 %: standard errors
-/// of 0.16 % and 0.3 to 0.4 %.
+/// Ten builds. 400 000 false positives are expected at 1 % and 0.1 %, and 60 000 to 100 000 at 0.01 %:
+/// standard errors of 0.16 % and 0.3 to 0.4 %.
 fn measure_random_keys<L: Layout>() {
     let seeds: Vec<Hasher> = (0..10).map(Hasher::fast).collect();
     measure::<L>(0.01, 4_000_000, &seeds);
@@ -115,8 +115,8 @@ fn blocked_filters_of_random_keys_keep_their_rate() {
 fn every_strength_of_hash_keeps_the_rate() {
     let keyed: Vec<Hasher> = (0..4).map(|i| Hasher::keyed([i; 16])).collect();
     let sealed: Vec<Hasher> = (0..4).map(|i| Hasher::sealed([i; 32])).collect();
-    // 100 000 false positives for the keyed hash, standard error 0.3 %; 60 000 for the sealed one, which takes its
-    // time: 0.4 %. The partitioned filter, which rounds the rate down, has fewer.
+    // 100 000 false positives for the keyed hash, standard error 0.3 %; 60 000 for the sealed one, which
+    // takes its time: 0.4 %. The partitioned filter, which rounds the rate down, has fewer.
     measure::<Standard>(0.01, 2_500_000, &keyed);
     measure::<Partitioned>(0.01, 2_500_000, &keyed);
     measure::<Blocked>(0.01, 2_500_000, &keyed);
@@ -156,8 +156,8 @@ impl AllLayouts {
     }
 }
 
-/// Keys with a structure: number `i` of a sequence without repetitions. The first million go in, what follows is
-/// asked for. Four builds, the first with the seed that is the default; 80 000 to 100 000 false positives
+/// Keys with a structure: number `i` of a sequence without repetitions. The first million go in, what follows
+/// is asked for. Four builds, the first with the seed that is the default; 80 000 to 100 000 false positives
 /// in all: standard errors of 0.3 to 0.4 %.
 ///
 /// `each_chunk` calls its second argument with the keys of a range of numbers.
@@ -270,9 +270,9 @@ fn decimal_strings_are_those_of_the_standard_library() {
 
 #[test]
 fn plans_do_not_exceed_the_rate_asked_for() {
-    // From one in ten down to 1e-8, at sizes from a thousand to a billion keys: by theory, which the tests above hold
-    // against measurements. (Where only one to three hash functions are worth their bits, at rates above 0.1, a whole
-    // number of them can miss the rate by 3 %.)
+    // From one in ten down to 1e-8, at sizes from a thousand to a billion keys: by theory, which the tests
+    // above hold against measurements. (Where only one to three hash functions are worth their bits, at rates
+    // above 0.1, a whole number of them can miss the rate by 3 %.)
     for n in [1_000, 31_623, 1_000_000, 1_000_000_000] {
         for step in 0..=140 {
             let rate = 10f64.powf(-1.0 - f64::from(step) / 20.0);

@@ -1,12 +1,13 @@
-//! Two worked examples from the literature, small enough to follow on paper: ten cells, three positions a key.
+//! Two worked examples from the literature, small enough to follow on paper: ten cells, three positions a
+//! key.
 //!
 //! They show the bits after every step, which is why positions are given here instead of hashed.
 
 use std::fmt;
 use umbel::words::Words;
 
-/// The Bloom filter of the examples: set positions, test positions, show the bits from cell 0 on. The memory is that of
-/// the real filters, which take their positions from no one.
+/// The Bloom filter of the examples: set positions, test positions, show the bits from cell 0 on. The memory
+/// is that of the real filters, which take their positions from no one.
 struct Bits {
     words: Words,
     m: usize,

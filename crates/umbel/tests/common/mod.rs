@@ -1,13 +1,14 @@
-//! Keys for the tests: made from counters by a bijection, so that different counters are different keys, and members
-//! and strangers are disjoint by construction.
+//! Keys for the tests: made from counters by a bijection, so that different counters are different keys, and
+//! members and strangers are disjoint by construction.
 
 // Every test file takes a part of this.
 #![allow(dead_code)]
 
 use umbel::{Blocked, Bloom, Digest, Filter, Hasher, Insert, Key, Layout, Partitioned, Standard, TILE};
 
-/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser). It has nothing in common with
-/// the hashes of the library: a filter must not be tested with keys that its own hash has made uniform.
+/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser). It has nothing in
+/// common with the hashes of the library: a filter must not be tested with keys that its own hash has made
+/// uniform.
 pub fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
