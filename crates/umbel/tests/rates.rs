@@ -8,6 +8,7 @@
 mod common;
 
 use common::{CHUNK, Keys, chunks, count_found, fill, moments};
+use umbel::sizing::Known;
 use umbel::{
     Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Kind, Layout, Partitioned, Spec, Standard, plan,
 };
@@ -279,6 +280,26 @@ fn plans_do_not_exceed_the_rate_asked_for() {
             for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
                 let plan = plan(kind, &Spec::new(n, rate).expect("valid")).expect("possible");
                 assert!(plan.rate <= rate * (1.0 + TOLERANCE), "{kind}, n = {n}, p = {rate}: {}", plan.rate);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_size_and_a_rate_lead_to_a_capacity_that_keeps_the_rate() {
+    for bits in [512, 1000, 4096, 100_000, 10_000_000] {
+        for step in 0..=100 {
+            let rate = 10f64.powf(-1.0 - f64::from(step) / 20.0);
+            let known = Known { m: Some(bits), p: Some(rate), ..Known::default() };
+            for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+                let spec = Spec::from_known(known).expect("valid");
+                let plan = plan(kind, &spec).expect("room for a key");
+                let over = plan.rate / rate - 1.0;
+                let capacity = plan.capacity;
+                assert!(
+                    over <= TOLERANCE,
+                    "{kind}, m = {bits}, p = {rate:.3e}: {capacity} keys have {over:+.3} of it"
+                );
             }
         }
     }
