@@ -576,7 +576,7 @@ fn threads_leave_bit_for_bit_what_one_thread_leaves() {
 /// Readers follow writers at once: how far a writer has come is published after each insertion has returned,
 /// and whatever lies before that mark must be found.
 fn read_while_writing<L: Layout>(layout: L) {
-    const EACH: usize = 30_000;
+    const EACH: usize = 500_000;
     let shared = Concurrent::new(empty(layout, Hasher::default())).expect("owned memory");
     let keys: Vec<Vec<u64>> = (0..2).map(|writer| Keys::of_build(writer).members(EACH as u64)).collect();
     let done = [AtomicUsize::new(0), AtomicUsize::new(0)];
@@ -626,10 +626,10 @@ fn read_while_writing<L: Layout>(layout: L) {
 
 #[test]
 fn readers_find_every_key_whose_insertion_has_returned() {
-    read_while_writing(standard(600_011, 7));
-    read_while_writing(partitioned(90_001, 7));
-    read_while_writing(blocked(1_250, 1));
-    read_while_writing(blocked(1_300, 2));
+    read_while_writing(standard(9_600_011, 7));
+    read_while_writing(partitioned(1_440_001, 7));
+    read_while_writing(blocked(20_000, 1));
+    read_while_writing(blocked(20_800, 2));
 }
 
 #[test]
