@@ -58,8 +58,8 @@ impl Spec {
 /// hundredth of it.
 fn check_floor(n: u64, p: f64) -> Result<()> {
     let floor = 100.0 * n as f64 / 2f64.powi(64);
-    // Anything else that is wrong with p has its own message, from the sizing rules.
-    if p > 0.0 && p < floor {
+    // Anything else that is wrong with n or p has its own message, from the sizing rules.
+    if n <= sizing::MAX_KEYS && p > 0.0 && p < floor {
         let needs = format!("at least {floor:.1e}: {n} digests of 64 bits cannot be told apart better");
         return Err(Error::parameter("p", p, needs));
     }

@@ -241,7 +241,7 @@ impl<L: Layout> Checked<L> {
             }
             Operation::Clone => self.filter = self.filter.try_clone().expect("enough memory"),
             Operation::Fold => {
-                let even = self.filter.layout().folded().is_some();
+                let even = self.filter.layout().folded().is_ok();
                 match self.filter.fold() {
                     Ok(folded) => self.filter = folded,
                     Err(error) => prop_assert!(!even, "{error}"),

@@ -1,6 +1,6 @@
 //! The blocked layout: all bits of a key in one cache line, or in a few.
 
-use super::layout::{Layout, Pair, Places, Tile, sealed::Sealed};
+use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::hash::{POWERS, reduce};
 use crate::sizing::{self, estimate::Shape};
@@ -116,8 +116,8 @@ impl Layout for Blocked {
         LANES * self.lines_per_key
     }
 
-    fn folded(&self) -> Option<Blocked> {
-        self.lines.is_multiple_of(2).then_some(Blocked { lines: self.lines / 2, ..*self })
+    fn folded(&self) -> Result<Blocked> {
+        Ok(Blocked { lines: half("lines", self.lines)?, ..*self })
     }
 
     fn plan(spec: &Spec) -> Result<(Blocked, Plan)> {

@@ -19,8 +19,7 @@ impl<L: Layout> Bloom<L> {
     /// # Ok::<(), umbel::Error>(())
     /// ```
     pub fn fold(&self) -> Result<Bloom<L>> {
-        let odd = || Error::parameter("bits", self.layout.bits(), "an even number to be folded in half");
-        let layout = self.layout.folded().ok_or_else(odd)?;
+        let layout = self.layout.folded()?;
         let mut folded = Bloom::with_layout(layout, self.hasher.clone())?;
         L::fold(self.words.lines(), folded.words.lines_mut()?);
         folded.inserted = self.inserted;

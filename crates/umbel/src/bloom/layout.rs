@@ -3,7 +3,7 @@
 use crate::arch::Simd;
 use crate::sizing::estimate::Shape;
 use crate::words::{AtomicWords, Line};
-use crate::{Digest, Kind, Plan, Result, Spec, TILE};
+use crate::{Digest, Error, Kind, Plan, Result, Spec, TILE};
 use std::fmt::Debug;
 
 /// Where the bits of a digest are, and the loops that touch them.
@@ -24,8 +24,8 @@ pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     /// How many bits a key sets, coinciding ones counted as often as they are set.
     fn hashes(&self) -> u32;
 
-    /// Half the size, where every cell is the union of two neighbours; `None` when the size is odd.
-    fn folded(&self) -> Option<Self>;
+    /// Half the size, where every cell is the union of two neighbours; refused when the size is odd.
+    fn folded(&self) -> Result<Self>;
 
     /// The layout that a specification leads to, and its plan.
     fn plan(spec: &Spec) -> Result<(Self, Plan)>;
@@ -95,6 +95,12 @@ pub trait Places: Copy {
 pub struct Pair<'a, P> {
     pub now: &'a P,
     pub next: &'a P,
+}
+
+/// Half of an even number of cells.
+pub(super) fn half(name: &'static str, cells: u64) -> Result<u64> {
+    let odd = || Error::parameter(name, cells, "an even number to be folded in half");
+    cells.is_multiple_of(2).then_some(cells / 2).ok_or_else(odd)
 }
 
 pub(crate) mod sealed {

@@ -2,7 +2,7 @@
 //!
 //! They differ only in where probe `i` may land, so their loops are written once, over [`Scatter`].
 
-use super::layout::{Layout, Pair, Places, Tile, sealed::Sealed};
+use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::filter::TILE;
 use crate::hash::{MULTIPLIER, reduce};
@@ -101,11 +101,6 @@ impl Scatter for Partitioned {
     }
 }
 
-/// Half of an even number.
-fn half(n: u64) -> Option<u64> {
-    (n.is_multiple_of(2)).then_some(n / 2)
-}
-
 /// The word and the bit in it.
 #[inline(always)]
 fn split(position: u64) -> (usize, u32) {
@@ -139,9 +134,9 @@ macro_rules! scattered_layout {
                 self.hashes
             }
 
-            fn folded(&self) -> Option<Self> {
-                let $cells = half(self.$cells)?;
-                Some($layout { $cells, ..*self })
+            fn folded(&self) -> Result<Self> {
+                let $cells = half(stringify!($cells), self.$cells)?;
+                Ok($layout { $cells, ..*self })
             }
 
             fn plan(spec: &Spec) -> Result<(Self, Plan)> {

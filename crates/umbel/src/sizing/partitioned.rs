@@ -20,7 +20,7 @@
 //! # }
 //! ```
 
-use super::{MAX_BITS, MAX_HASHES, check, least, rate as standard};
+use super::{MAX_BITS, MAX_HASHES, check, greatest, least, rate as standard};
 use crate::{Error, Result};
 use std::f64::consts::LN_2;
 
@@ -78,9 +78,14 @@ impl PartitionedParams {
         Ok(Self::of(slice_bits, capacity(slice_bits)?, k))
     }
 
-    /// As [`for_bits`](Self::for_bits), with k = ceil(log2 1/p) slices.
+    /// As [`for_bits`](Self::for_bits), with k = ceil(log2 1/p) slices. Where they are so short that half filling
+    /// them would exceed `p`, the capacity is the most keys that do not.
     pub fn for_bits_and_rate(bits: u64, p: f64) -> Result<Self> {
-        Self::for_bits(bits, hashes(p)?)
+        let half_full = Self::for_bits(bits, hashes(p)?)?;
+        let keeps = |n| unchecked_rate(half_full.slice_bits, n, half_full.hashes) <= p;
+        let needs = || Error::parameter("m", bits, format!("more bits to hold a single key at rate {p}"));
+        let n = greatest(1..=half_full.capacity, keeps).ok_or_else(needs)?;
+        Ok(Self::of(half_full.slice_bits, n, half_full.hashes))
     }
 
     fn of(slice_bits: u64, n: u64, k: u32) -> Self {
