@@ -10,8 +10,9 @@
 //!
 //! A [`Batch`] is many keys at once: a slice of keys, or an [`Arena`] of byte strings in one buffer.
 
-use crate::hash::{Function, sip13_u64, xxh3_u64};
-use crate::{Digest, Error, Hasher, Result};
+use crate::arch::{Kernel, Simd, prefetch};
+use crate::hash::{Ends, Function, sip13_u64, xxh3_u64};
+use crate::{Digest, Error, Hasher, Level, Result, TILE};
 use std::ops::Range;
 
 /// Something that has key bytes. A new key type has to say only which.
@@ -47,7 +48,20 @@ pub trait Key {
     where
         Self: Sized,
     {
-        for (key, digest) in keys.iter().zip(digests) {
+        hash_each(keys.iter(), hasher, digests);
+    }
+}
+
+/// Hashes keys one after the other, having looked only once at which function it is.
+#[inline(always)]
+fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &mut [Digest]) {
+    if let Function::Fast { seed } = hasher.0 {
+        let hasher = Hasher::fast(seed);
+        for (key, digest) in keys.zip(digests) {
+            *digest = key.digest(&hasher);
+        }
+    } else {
+        for (key, digest) in keys.zip(digests) {
             *digest = key.digest(hasher);
         }
     }
@@ -104,6 +118,11 @@ macro_rules! wide_keys {
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 f(&self.to_le_bytes())
             }
+
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                hasher.digest_bytes(&self.to_le_bytes())
+            }
         }
     )*};
 }
@@ -115,6 +134,12 @@ macro_rules! byte_keys {
             #[inline(always)]
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 f(self.as_ref())
+            }
+
+            // Not through `with_bytes`: a closure that is not inlined is compiled without the instruction set.
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                hasher.digest_bytes(self.as_ref())
             }
         }
     )*};
@@ -145,6 +170,20 @@ pub trait Batch {
 
     /// Hashes the keys of `range`, which lies inside `0..len()`, into the first places of `digests`.
     fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]);
+
+    /// `digest_tile` inside a kernel, with room to gather strings in.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn digest_tile_with<S: Simd>(
+        &self,
+        _: S,
+        range: Range<usize>,
+        hasher: &Hasher,
+        digests: &mut [Digest],
+        _: &mut Ends,
+    ) {
+        self.digest_tile(range, hasher, digests);
+    }
 
     /// Calls `f` with the bytes of key `index`, which is below `len()`.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
@@ -183,10 +222,14 @@ pub struct Arena<'a, O> {
     offsets: &'a [O],
 }
 
+/// How far ahead the bytes of an arena are asked for. They are read in order, but in bursts of one tile, between
+/// which the processor's own prefetching falls behind.
+const BYTES_AHEAD: usize = 4096;
+
 impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
     /// Checks that the offsets rise and stay inside the buffer.
     pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
-        let rising = offsets.is_sorted_by(|a, b| (*a).into() <= (*b).into());
+        let rising = Level::detect().run(Rising(offsets));
         let end = offsets.last().map_or(0, |&end| end.into());
         if !rising || end > bytes.len() as u64 {
             let needs =
@@ -204,6 +247,19 @@ impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
     }
 }
 
+/// Whether no offset is below the one before it. Without an early exit, so that it becomes SIMD: the check reads all
+/// offsets of every batch.
+struct Rising<'a, O>(&'a [O]);
+
+impl<O: Copy + Into<u64>> Kernel for Rising<'_, O> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) -> bool {
+        let later = self.0.get(1..).unwrap_or_default();
+        self.0.iter().zip(later).fold(true, |rising, (&a, &b)| rising & (a.into() <= b.into()))
+    }
+}
+
 impl<O: Copy + Into<u64>> Batch for Arena<'_, O> {
     #[inline(always)]
     fn len(&self) -> usize {
@@ -212,8 +268,33 @@ impl<O: Copy + Into<u64>> Batch for Arena<'_, O> {
 
     #[inline(always)]
     fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
-        for (index, digest) in range.zip(digests) {
-            *digest = hasher.digest_bytes(self.get(index).unwrap_or_default());
+        let strings = range.map(|index| self.get(index).unwrap_or_default());
+        hash_each(strings, hasher, digests);
+    }
+
+    #[inline(always)]
+    fn digest_tile_with<S: Simd>(
+        &self,
+        _: S,
+        range: Range<usize>,
+        hasher: &Hasher,
+        digests: &mut [Digest],
+        ends: &mut Ends,
+    ) {
+        let (&Function::Fast { seed }, true) = (&hasher.0, S::WIDE && self.bytes.len() >= 16) else {
+            return self.digest_tile(range, hasher, digests);
+        };
+        let offsets = &self.offsets[range.start..=range.end];
+        let [start, end] = [offsets[0], offsets[range.len()]].map(|offset| offset.into() as usize);
+        for at in (start..end).step_by(64).take(TILE) {
+            prefetch(self.bytes, at.wrapping_add(BYTES_AHEAD));
+        }
+        let mut others = ends.take(self.bytes, start, &offsets[1..]);
+        ends.hash(seed, digests);
+        while others != 0 {
+            let i = others.trailing_zeros() as usize;
+            digests[i] = self.get(range.start + i).unwrap_or_default().digest(&Hasher::fast(seed));
+            others &= others - 1;
         }
     }
 

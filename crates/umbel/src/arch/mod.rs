@@ -50,6 +50,8 @@ pub trait Kernel {
 ///
 /// The position in lane `j` is bits `16 + 6j .. 22 + 6j` of `x`.
 pub trait Simd: Copy {
+    /// Whether a loop of 64-bit multiplications, built from 32-bit ones, is faster than one by one.
+    const WIDE: bool;
     /// Whether all eight bits of `x` are set in `line`.
     fn test(self, line: &Line, x: u64) -> bool;
     /// Sets the eight bits of `x` in `line`.

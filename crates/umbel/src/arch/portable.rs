@@ -13,6 +13,8 @@ fn mask(x: u64, lane: usize) -> u64 {
 }
 
 impl Simd for Portable {
+    const WIDE: bool = false;
+
     #[inline(always)]
     fn test(self, line: &Line, x: u64) -> bool {
         // Without branches: a miss leaves after two lanes on average, but where is not predictable.

@@ -61,6 +61,8 @@ impl Avx2 {
 }
 
 impl Simd for Avx2 {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn test(self, line: &Line, x: u64) -> bool {
         let (low, high) = self.halves(x);
@@ -118,6 +120,8 @@ impl Avx512 {
 }
 
 impl Simd for Avx512 {
+    const WIDE: bool = true;
+
     #[inline(always)]
     fn test(self, line: &Line, x: u64) -> bool {
         // SAFETY: the token is proof of AVX-512F; a `Line` is 64 bytes, aligned to 64.

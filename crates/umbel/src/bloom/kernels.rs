@@ -7,7 +7,7 @@ use super::Bloom;
 use super::layout::{Layout, Pair, Places, Tile};
 use crate::arch::{Kernel, Simd};
 use crate::filter::{TILE, tiles};
-use crate::hash::Function;
+use crate::hash::{Ends, Function};
 use crate::words::{AtomicWords, Line};
 use crate::{Answers, Batch, Digest, Hasher, Key};
 
@@ -98,6 +98,7 @@ impl<L: Layout, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> 
         let Pipeline { layout, hasher, keys, mut work } = self;
         let mut stages = [Stage::empty(), Stage::empty()];
         let mut ranges = tiles(keys.len());
+        let mut ends = Ends::EMPTY;
         let mut turn = 0;
         loop {
             let [even, odd] = &mut stages;
@@ -105,7 +106,7 @@ impl<L: Layout, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> 
             let upcoming = ranges.next();
             if let Some(range) = upcoming.clone() {
                 next.len = range.len();
-                keys.digest_tile(range, hasher, &mut next.tile[..next.len]);
+                keys.digest_tile_with(simd, range, hasher, &mut next.tile[..next.len], &mut ends);
                 layout.places(&next.tile, &mut next.places);
             }
             if turn > 0 {
