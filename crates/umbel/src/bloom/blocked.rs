@@ -201,13 +201,14 @@ impl Layout for Blocked {
 
     #[inline(always)]
     fn contains<S: Simd>(&self, simd: S, lines: &[Line], digest: Digest) -> bool {
-        // The first line's answer must not decide a branch when it is the only one: it cannot be predicted.
-        let first = simd.test(&lines[self.line(digest, 0)], Blocked::lanes(digest, 0));
-        if self.lines_per_key == 1 {
-            return first;
+        let mut present = simd.test(&lines[self.line(digest, 0)], Blocked::lanes(digest, 0));
+        let mut j = 1;
+        // In this order: with one line per key its answer, which cannot be predicted, must not decide a branch.
+        while j < self.lines_per_key && present {
+            present = simd.test(&lines[self.line(digest, j)], Blocked::lanes(digest, j));
+            j += 1;
         }
-        let further = |j| simd.test(&lines[self.line(digest, j)], Blocked::lanes(digest, j));
-        first && (1..self.lines_per_key).all(further)
+        present
     }
 
     #[inline(always)]

@@ -7,27 +7,9 @@ use super::Bloom;
 use super::layout::{Layout, Pair, Places, Tile};
 use crate::arch::{Kernel, Simd};
 use crate::filter::{TILE, tiles};
-use crate::hash::{Ends, Function};
+use crate::hash::Ends;
 use crate::words::{AtomicWords, Line};
-use crate::{Answers, Batch, Digest, Hasher, Key};
-
-/// One key, from its bytes to the answer. Two words, so that it travels in registers.
-pub(super) struct ContainsKey<'a, L: Layout, K> {
-    pub filter: &'a Bloom<L>,
-    pub key: &'a K,
-}
-
-impl<L: Layout, K: Key> Kernel for ContainsKey<'_, L, K> {
-    type Output = bool;
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> bool {
-        // The caller has made sure of the fast hash; naming it again spares this function the frame that calls to
-        // the strong ones would need.
-        let Function::Fast { seed } = self.filter.hasher.0 else { unreachable!("strong hashes run outside") };
-        let digest = self.key.digest(&Hasher::fast(seed));
-        self.filter.layout.contains(simd, self.filter.words.lines(), digest)
-    }
-}
+use crate::{Answers, Batch, Digest, Hasher};
 
 /// One digest.
 pub(super) struct ContainsDigest<'a, L: Layout> {

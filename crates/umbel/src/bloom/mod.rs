@@ -21,7 +21,6 @@ pub use concurrent::Concurrent;
 pub use layout::Layout;
 pub use scattered::{Partitioned, Standard};
 
-use crate::hash::Function;
 use crate::words::{LINE_BYTES, Words};
 use crate::{Answers, Batch, Digest, Filter, Hasher, Insert, Key, Kind, Level, Result, Spec, Stats, TILE};
 use kernels::{Ask, Fill, Pipeline};
@@ -175,10 +174,8 @@ impl<L: Layout> Filter for Bloom<L> {
 
     #[inline]
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        match self.hasher.0 {
-            Function::Fast { .. } => self.level.run(kernels::ContainsKey { filter: self, key: &key }),
-            _ => self.contains_digest(key.digest(&self.hasher)),
-        }
+        // Hashed outside the kernel: in the caller's loop what depends only on the seed is computed once.
+        self.contains_digest(key.digest(&self.hasher))
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {

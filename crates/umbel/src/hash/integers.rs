@@ -3,13 +3,19 @@
 //! Bit for bit what the general functions give for the eight little-endian bytes, but straight-line arithmetic on one
 //! register, which the compiler turns into SIMD when it stands in the loop of a kernel.
 
-use super::bytes::{flip_short, mix_short};
-
 /// XXH3-64 of the eight little-endian bytes of `value`.
 #[inline(always)]
 pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
-    // The algorithm's case of four to eight bytes, which for eight reads the two halves in exchanged places.
-    mix_short(value.rotate_left(32) ^ flip_short(seed), 8)
+    /// Bytes 8..16 of the default secret, xored with bytes 16..24.
+    const FLIP: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
+    const PRIME: u64 = 0x9fb2_1c65_1e98_df25;
+    let seed = seed ^ (((seed as u32).swap_bytes() as u64) << 32);
+    let mut h = value.rotate_left(32) ^ FLIP.wrapping_sub(seed);
+    h ^= h.rotate_left(49) ^ h.rotate_left(24);
+    h = h.wrapping_mul(PRIME);
+    h ^= (h >> 35).wrapping_add(8);
+    h = h.wrapping_mul(PRIME);
+    h ^ (h >> 28)
 }
 
 /// SipHash-1-3 of the eight little-endian bytes of `value`.

@@ -17,22 +17,22 @@
 //! assert_ne!(digest.salted(1), digest.salted(2), "independent digests without the key");
 //! ```
 
-mod bytes;
+mod ends;
 mod integers;
 mod ring;
 mod stream;
 
-pub(crate) use bytes::Ends;
+pub(crate) use ends::Ends;
 pub(crate) use integers::{sip13_u64, xxh3_u64};
 pub use ring::KeyRing;
 pub(crate) use stream::POWERS;
 pub use stream::{MULTIPLIER, Stream, reduce};
 
 use crate::{Error, Result};
-use bytes::xxh3_bytes;
 use siphasher::sip::SipHasher13;
 use std::fmt;
 use std::str::FromStr;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// A key, hashed: 64 uniformly distributed bits.
 ///
@@ -169,7 +169,7 @@ impl Hasher {
     #[inline(always)]
     pub fn digest_bytes(&self, bytes: &[u8]) -> Digest {
         Digest(match &self.0 {
-            Function::Fast { seed } => xxh3_bytes(bytes, *seed),
+            Function::Fast { seed } => xxh3_64_with_seed(bytes, *seed),
             Function::Keyed { key, .. } => sip13(key, bytes),
             Function::Sealed { key, .. } => blake3_64(key, bytes),
         })
