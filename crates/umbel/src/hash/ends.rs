@@ -6,7 +6,7 @@
 
 use super::Digest;
 use crate::TILE;
-use std::hint::black_box;
+use std::hint::{black_box, select_unpredictable};
 
 /// The first seven words of the default secret.
 const SECRET: [u64; 7] = [
@@ -67,8 +67,7 @@ impl Ends {
 
 #[inline(always)]
 fn words(bytes: &[u8; 16]) -> [u64; 2] {
-    let both = u128::from_le_bytes(*bytes);
-    [both as u64, (both >> 64) as u64]
+    [0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")))
 }
 
 #[inline(always)]
@@ -85,7 +84,8 @@ fn hash(head: [u64; 2], tail: [u64; 2], len: u64, seed: u64, thirty_two: u32) ->
         .wrapping_mul(0x9e37_79b1_85eb_ca87)
         .wrapping_add(fold(up(0, head[0]), down(1, head[1])))
         .wrapping_add(fold(up(2, tail[0]), down(3, tail[1])));
-    let mut h = if len <= 16 { short } else { long };
+    // A plain `if` is compiled to a loop with branches.
+    let mut h = select_unpredictable(len <= 16, short, long);
     h ^= h >> 37;
     h = h.wrapping_mul(0x1656_6791_9e37_79f9);
     h ^ (h >> 32)
