@@ -12,6 +12,7 @@
 
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::hash::{Ends, Function, sip13_u64, xxh3_u64};
+use crate::words::LINE_BYTES;
 use crate::{Digest, Error, Hasher, Level, Result, TILE};
 use std::ops::Range;
 
@@ -197,6 +198,10 @@ impl<K: Key> Batch for [K] {
 
     #[inline(always)]
     fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+        let keys_per_line = LINE_BYTES / size_of::<K>().clamp(1, LINE_BYTES);
+        for at in range.clone().step_by(keys_per_line) {
+            prefetch(self, at + KEYS_AHEAD);
+        }
         K::digest_tile(&self[range], hasher, digests);
     }
 
@@ -204,6 +209,10 @@ impl<K: Key> Batch for [K] {
         self[index].with_bytes(f)
     }
 }
+
+/// How many keys ahead a slice of keys is asked for, and in [`BYTES_AHEAD`] how many bytes of an arena. Keys are read
+/// in order, but in bursts of one tile, between which the processor's own prefetching falls behind.
+const KEYS_AHEAD: usize = 4 * TILE;
 
 /// Byte strings in one buffer: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 ///
@@ -222,8 +231,7 @@ pub struct Arena<'a, O> {
     offsets: &'a [O],
 }
 
-/// How far ahead the bytes of an arena are asked for. They are read in order, but in bursts of one tile, between
-/// which the processor's own prefetching falls behind.
+/// See [`KEYS_AHEAD`].
 const BYTES_AHEAD: usize = 4096;
 
 impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
@@ -286,7 +294,7 @@ impl<O: Copy + Into<u64>> Batch for Arena<'_, O> {
         };
         let offsets = &self.offsets[range.start..=range.end];
         let [start, end] = [offsets[0], offsets[range.len()]].map(|offset| offset.into() as usize);
-        for at in (start..end).step_by(64).take(TILE) {
+        for at in (start..end).step_by(LINE_BYTES).take(TILE) {
             prefetch(self.bytes, at.wrapping_add(BYTES_AHEAD));
         }
         let mut others = ends.take(self.bytes, start, &offsets[1..]);

@@ -165,6 +165,7 @@ impl Layout for Blocked {
     }
 
     type Places = LinePlaces;
+    const PLACES_TO_INSERT: bool = true;
 
     #[inline(always)]
     fn places(&self, tile: &Tile, places: &mut LinePlaces) {

@@ -70,6 +70,8 @@ pub(super) struct Pipeline<'a, L, B: ?Sized, W> {
 /// What is done with each tile of a batch. (Not a closure: those cannot be marked `inline(always)`, and one that is
 /// not inlined is compiled without the instruction set.)
 pub(super) trait Work<L: Layout> {
+    /// Whether the places of the keys are needed.
+    const PLACES: bool = true;
     fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>);
 }
 
@@ -89,7 +91,9 @@ impl<L: Layout, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> 
             if let Some(range) = upcoming.clone() {
                 next.len = range.len();
                 keys.digest_tile_with(simd, range, hasher, &mut next.tile[..next.len], &mut ends);
-                layout.places(&next.tile, &mut next.places);
+                if W::PLACES {
+                    layout.places(&next.tile, &mut next.places);
+                }
             }
             if turn > 0 {
                 work.tile(simd, layout, now, if upcoming.is_some() { next } else { now });
@@ -200,6 +204,8 @@ pub(super) struct Fill<'a> {
 }
 
 impl<L: Layout> Work<L> for Fill<'_> {
+    const PLACES: bool = L::PLACES_TO_INSERT;
+
     #[inline(always)]
     fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
         layout.insert_tile(simd, self.lines, now.digests(), now.before(next));

@@ -58,6 +58,9 @@ pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
 
     #[doc(hidden)]
     type Places: Places;
+    /// Whether `insert_tile` looks at the places.
+    #[doc(hidden)]
+    const PLACES_TO_INSERT: bool;
     #[doc(hidden)]
     fn places(&self, tile: &Tile, places: &mut Self::Places);
     #[doc(hidden)]

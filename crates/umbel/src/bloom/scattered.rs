@@ -172,6 +172,7 @@ macro_rules! scattered_layout {
             }
 
             type Places = FirstPositions;
+            const PLACES_TO_INSERT: bool = false;
 
             #[inline(always)]
             fn places(&self, tile: &Tile, places: &mut FirstPositions) {
@@ -387,7 +388,19 @@ fn insert_tile<L: Scatter>(layout: L, hashes: u32, words: &mut [u64], tile: &[Di
             }
         }
     }
-    for digest in tile {
+    // Probe by probe over eight keys: each stream is a chain of multiplications, but they do not wait for each other.
+    let mut groups = tile.chunks_exact(8);
+    for group in groups.by_ref() {
+        let mut x: [u64; 8] = std::array::from_fn(|lane| group[lane].get());
+        for i in 0..hashes {
+            for x in &mut x {
+                let (word, bit) = split(layout.position(i, *x));
+                words[word] |= 1 << bit;
+                *x = x.wrapping_mul(MULTIPLIER);
+            }
+        }
+    }
+    for digest in groups.remainder() {
         let mut stream = digest.stream();
         for i in 0..hashes {
             let (word, bit) = split(layout.position(i, stream.draw()));
