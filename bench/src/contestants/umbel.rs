@@ -23,7 +23,7 @@ impl Mapped {
     fn save_and_map(&mut self) {
         let folder = tempfile::tempdir().expect("a folder for temporary files");
         let path = folder.path().join("filter.umbel");
-        let filter = self.empty.take().expect("built once").into();
+        let filter = self.empty.take().expect("built once");
         file::save(&path, &filter, &file::Options::default()).expect("room for a temporary file");
         drop(filter);
         let mapped = file::map(&path, &KeyRing::new()).and_then(file::Mapped::verify);
@@ -33,7 +33,7 @@ impl Mapped {
 }
 
 fn create<L: Layout>(job: &Job) -> Bloom<L> {
-    let spec = Spec::new(job.n, job.p).expect("sizes that peers accept").hasher(Hasher::fast(job.seed));
+    let spec = Spec::new(job.n, job.p).expect("sizes that peers accept").with_hasher(Hasher::fast(job.seed));
     Bloom::build(&spec).expect("memory for a filter")
 }
 

@@ -7,7 +7,7 @@
 
 use std::time::Instant;
 use umbel::file::{self, Options};
-use umbel::{AnyFilter, Filter, Insert, KeyRing, Kind, Spec, Stored};
+use umbel::{AnyFilter, Filter, Insert, KeyRing, Kind, Spec};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = match std::env::args_os().nth(1) {
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("distinct words, estimated from the bits: {}", stats.estimate);
 
     let path = std::env::temp_dir().join(format!("words-{}.umbel", std::process::id()));
-    file::save(&path, &Stored::from(filter), &Options::default())?;
+    file::save(&path, &filter, &Options::default())?;
     let mapped = file::map(&path, &KeyRing::new())?;
     println!("saved and mapped: {} bytes", mapped.file_len());
 

@@ -1,7 +1,7 @@
 //! Filters as sets: union, intersection, comparison.
 
 use crate::sizing::estimate::Overlap;
-use crate::{Filter, HashId, Result, Strength};
+use crate::{Filter, HashId, Kind, Result, Strength};
 use std::fmt;
 
 /// Filters that can be combined when shape, hash and seed are the same.
@@ -28,7 +28,7 @@ pub trait Algebra: Filter + Sized {
 /// Why two filters do not fit together: the first difference, in the order kind, size, hashes, hash, seed or key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs: "kind", "bits", "hashes", "hash", "seed", "key", ...
+    /// What differs: "kind", "number of bits", "number of hashes", "hash", "seed", "key" or "family".
     pub what: &'static str,
     /// Its value in the first filter.
     pub ours: String,
@@ -46,6 +46,11 @@ impl Mismatch {
         (ours != theirs).then(|| Mismatch { what, ours: ours.to_string(), theirs: theirs.to_string() })
     }
 
+    /// Two kinds that differ.
+    pub(crate) fn kinds(ours: Kind, theirs: Kind) -> Mismatch {
+        Mismatch { what: "kind", ours: ours.to_string(), theirs: theirs.to_string() }
+    }
+
     /// The difference between two hashes, named as a person would.
     pub(crate) fn of_hashes(ours: HashId, theirs: HashId) -> Option<Mismatch> {
         Mismatch::of("hash", ours.strength, theirs.strength).or_else(|| match ours.strength {
@@ -59,6 +64,6 @@ impl Mismatch {
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} differs: {} and {}", self.what, self.ours, self.theirs)
+        write!(f, "{} is {} in one and {} in the other", self.what, self.ours, self.theirs)
     }
 }

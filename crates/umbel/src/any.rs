@@ -8,7 +8,7 @@ use crate::sizing::estimate::Overlap;
 use crate::words::Words;
 use crate::{
     Algebra, Answers, AnyLayout, Batch, Blocked, Bloom, Digest, Error, Filter, HashId, Hasher, Insert, Key,
-    Kind, Mismatch, Partitioned, Result, Spec, Standard, Stats, plan,
+    Kind, Layout, Mismatch, Partitioned, Result, Spec, Standard, Stats, plan,
 };
 
 /// A set of digests of any kind.
@@ -58,10 +58,11 @@ macro_rules! both {
 impl AnyFilter {
     /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
-        Ok(match plan(kind, spec)?.layout {
-            AnyLayout::Standard(_) => AnyFilter::Standard(Bloom::build(spec)?),
-            AnyLayout::Partitioned(_) => AnyFilter::Partitioned(Bloom::build(spec)?),
-            AnyLayout::Blocked(_) => AnyFilter::Blocked(Bloom::build(spec)?),
+        let plan = plan(kind, spec)?;
+        Ok(match plan.layout {
+            AnyLayout::Standard(layout) => Bloom::planned(layout, spec, &plan)?.into(),
+            AnyLayout::Partitioned(layout) => Bloom::planned(layout, spec, &plan)?.into(),
+            AnyLayout::Blocked(layout) => Bloom::planned(layout, spec, &plan)?.into(),
         })
     }
 
@@ -72,7 +73,6 @@ impl AnyFilter {
 
     /// Visits the bits of a digest in probe order, as positions in [`AnyFilter::words`].
     pub fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64)) {
-        use crate::Layout;
         each!(self, filter => filter.layout().visit(digest, visit))
     }
 
@@ -100,8 +100,7 @@ impl AnyFilter {
     }
 
     fn kinds_differ(&self, other: &AnyFilter) -> Mismatch {
-        let (ours, theirs) = (self.kind().to_string(), other.kind().to_string());
-        Mismatch { what: "kind", ours, theirs }
+        Mismatch::kinds(self.kind(), other.kind())
     }
 }
 
@@ -242,10 +241,34 @@ impl Stored {
         }
     }
 
+    /// How many bits a key can land on.
+    pub(crate) fn bits(&self) -> u64 {
+        match self {
+            Stored::Set(filter) => each!(filter, filter => filter.layout().bits()),
+            Stored::Literature(filter) => filter.scheme().m(),
+        }
+    }
+
     pub(crate) fn words_mut(&mut self) -> &mut Words {
         match self {
             Stored::Set(filter) => each!(filter, filter => filter.words_mut()),
             Stored::Literature(filter) => &mut filter.words,
+        }
+    }
+
+    /// A copy in memory of its own, which can be changed whatever this one is.
+    pub fn try_clone_owned(&self) -> Result<Stored> {
+        Ok(match self {
+            Stored::Set(filter) => Stored::Set(filter.try_clone_owned()?),
+            Stored::Literature(filter) => Stored::Literature(filter.try_clone_owned()?),
+        })
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) -> Result<()> {
+        match self {
+            Stored::Set(filter) => filter.clear(),
+            Stored::Literature(filter) => filter.clear(),
         }
     }
 
@@ -254,26 +277,57 @@ impl Stored {
         match (self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
-            _ => Mismatch::of("kind", self.kind(), other.kind()),
+            _ => Some(Mismatch::kinds(self.kind(), other.kind())),
         }
     }
 
     /// Becomes the filter of both sets.
     pub fn union(&mut self, other: &Stored) -> Result<()> {
-        if let Some(mismatch) = self.mismatch(other) {
-            return Err(Error::Mismatch(mismatch));
-        }
-        match (self, other) {
+        match (&mut *self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.union(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.union(b),
-            _ => unreachable!("kinds that differ are a mismatch"),
+            _ => Err(self.kinds_differ(other)),
         }
+    }
+
+    /// Becomes a filter of the keys that are in both sets; see [`Algebra::intersect`].
+    pub fn intersect(&mut self, other: &Stored) -> Result<()> {
+        match (&mut *self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.intersect(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.intersect(b),
+            _ => Err(self.kinds_differ(other)),
+        }
+    }
+
+    /// How many keys the two sets have in common; see [`Algebra::overlap`].
+    pub fn overlap(&self, other: &Stored) -> Result<Option<Overlap>> {
+        match (self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.overlap(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.overlap(b),
+            _ => Err(self.kinds_differ(other)),
+        }
+    }
+
+    fn kinds_differ(&self, other: &Stored) -> Error {
+        Error::Mismatch(Mismatch::kinds(self.kind(), other.kind()))
     }
 }
 
 impl From<AnyFilter> for Stored {
     fn from(filter: AnyFilter) -> Stored {
         Stored::Set(filter)
+    }
+}
+
+impl TryFrom<Stored> for AnyFilter {
+    type Error = Error;
+
+    /// The filter, if it takes digests.
+    fn try_from(filter: Stored) -> Result<AnyFilter> {
+        match filter {
+            Stored::Set(filter) => Ok(filter),
+            other => Err(Error::parameter("kind", other.kind(), "a kind that takes digests")),
+        }
     }
 }
 
@@ -288,6 +342,18 @@ macro_rules! from_bloom {
         impl From<Bloom<$layout>> for AnyFilter {
             fn from(filter: Bloom<$layout>) -> AnyFilter {
                 AnyFilter::$layout(filter)
+            }
+        }
+
+        impl TryFrom<AnyFilter> for Bloom<$layout> {
+            type Error = Error;
+
+            /// The filter, if it is of this kind.
+            fn try_from(filter: AnyFilter) -> Result<Bloom<$layout>> {
+                match filter {
+                    AnyFilter::$layout(filter) => Ok(filter),
+                    other => Err(Error::Mismatch(Mismatch::kinds(Kind::$layout, other.kind()))),
+                }
             }
         }
 

@@ -34,7 +34,12 @@ pub enum Error {
     /// The filter's memory is mapped from a file or static, so it can be asked but not changed.
     ReadOnly,
     /// The secret with which the filter was built is not in the key ring.
-    MissingKey(HashId),
+    MissingKey {
+        /// The file, if it came from one.
+        path: PathBuf,
+        /// Which secret it is.
+        id: HashId,
+    },
     /// Two filters cannot be combined.
     Mismatch(Mismatch),
     /// The system refused something.
@@ -67,7 +72,8 @@ impl Error {
 
     /// Names the file in errors that do not know it yet.
     pub(crate) fn at(mut self, file: &Path) -> Error {
-        if let Error::Io { path, .. } | Error::Format { path, .. } = &mut self
+        if let Error::Io { path, .. } | Error::Format { path, .. } | Error::MissingKey { path, .. } =
+            &mut self
             && path.as_os_str().is_empty()
         {
             file.clone_into(path);
@@ -89,13 +95,16 @@ impl fmt::Display for Error {
                 write!(f, "{name} = {got} cannot be used: it needs {needs}")
             }
             Error::OutOfMemory { bytes } => {
-                write!(f, "the system has no {bytes} bytes of memory for this filter: use a smaller capacity or a higher rate")
+                write!(f, "the system has no {bytes} bytes of memory for this filter: free some memory, or use a smaller filter")
             }
-            Error::MissingKey(id) => {
+            Error::MissingKey { path, id } => {
+                if !path.as_os_str().is_empty() {
+                    write!(f, "{}: ", path.display())?;
+                }
                 write!(f, "this filter was built with a secret ({id}) that is not among the given keys: add its key file")
             }
             Error::Mismatch(mismatch) => {
-                write!(f, "the filters cannot be combined because their {mismatch}: build both with the same options")
+                write!(f, "the filters cannot be combined: their {mismatch}; build both with the same options")
             }
             Error::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
             Error::Format { path, problem } if path.as_os_str().is_empty() => problem.fmt(f),
@@ -107,12 +116,5 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Error::Io { source, .. } => Some(source),
-            Error::Format { problem, .. } => Some(problem),
-            _ => None,
-        }
-    }
-}
+// The sentence already holds what the system said, so there is no `source` that would print it a second time.
+impl std::error::Error for Error {}

@@ -60,8 +60,8 @@ pub trait Insert: Filter {
     /// Inserts digests in order.
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()>;
 
-    /// Inserts up to 64 digests in order; bit `i` of the answer is set when `tile[i]` was certainly not there before.
-    /// Knowing that costs a little time, so it is a method of its own.
+    /// Inserts at most 64 digests in order; bit `i` of the answer is set when `tile[i]` was certainly not there before.
+    /// Knowing that costs a little time, so it is a method of its own. More than 64 are refused.
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64>;
 
     /// Inserts `key`; `true` when it was certainly not there before.

@@ -200,7 +200,7 @@ impl<K: Key> Batch for [K] {
     fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
         let keys_per_line = LINE_BYTES / size_of::<K>().clamp(1, LINE_BYTES);
         for at in range.clone().step_by(keys_per_line) {
-            prefetch(self, at + KEYS_AHEAD);
+            prefetch(self, at.wrapping_add(KEYS_AHEAD));
         }
         K::digest_tile(&self[range], hasher, digests);
     }

@@ -66,6 +66,8 @@ impl FromStr for Kind {
 
     fn from_str(text: &str) -> Result<Kind> {
         let found = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-        found.ok_or_else(|| Error::parameter("kind", text, Kind::ALL.map(Kind::name).join(", ")))
+        found.ok_or_else(|| {
+            Error::parameter("kind", text, format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
+        })
     }
 }

@@ -39,17 +39,17 @@ impl Spec {
     }
 
     /// With this hash instead of the fast one with seed 0.
-    pub fn hasher(self, hasher: Hasher) -> Spec {
+    pub fn with_hasher(self, hasher: Hasher) -> Spec {
         Spec { hasher, ..self }
     }
 
     /// With this way of rounding k.
-    pub fn policy(self, policy: KPolicy) -> Spec {
+    pub fn with_policy(self, policy: KPolicy) -> Spec {
         Spec { policy, ..self }
     }
 
     /// The hash the filter will have.
-    pub fn hash(&self) -> &Hasher {
+    pub fn hasher(&self) -> &Hasher {
         &self.hasher
     }
 }
@@ -119,11 +119,15 @@ pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
     match kind {
         Kind::Standard => Ok(standard(spec)?.1),
         Kind::Partitioned => Ok(partitioned(spec)?.1),
-        Kind::Blocked => match blocked(spec) {
-            Ok((_, plan)) if plan.stored_bits >= sizing::blocked::STEADY_BITS => Ok(plan),
-            // Too small for steady rates, or for any blocked filter; then the first message is the better one.
-            small => standard(spec).map(|(_, plan)| plan).map_err(|error| small.err().unwrap_or(error)),
-        },
+        Kind::Blocked => {
+            // Too small for any blocked filter, or for a steady rate: then a standard filter is built.
+            let tiny = spec.known.m.is_some_and(|m| m < sizing::blocked::STEADY_BITS);
+            match blocked(spec) {
+                Ok((_, plan)) if plan.stored_bits < sizing::blocked::STEADY_BITS => Ok(standard(spec)?.1),
+                Err(_) if tiny => Ok(standard(spec)?.1),
+                planned => Ok(planned?.1),
+            }
+        }
         Kind::Literature => {
             let needs = "standard, partitioned or blocked; a literature filter is made from its family";
             Err(Error::parameter("kind", kind, needs))
@@ -149,6 +153,7 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
         (Some(n), Some(p), None, None) => PartitionedParams::for_capacity(n, p)?,
         (Some(n), Some(p), None, Some(k)) => PartitionedParams::for_hashes(n, p, k)?,
         (None, Some(p), Some(m), None) => PartitionedParams::for_bits_and_rate(m, p)?,
+        (None, Some(p), Some(m), Some(k)) => PartitionedParams::for_bits_hashes_and_rate(m, k, p)?,
         // For everything else the standard filter's rules give m and k, and the slices follow.
         _ => {
             let params = spec.known.solve(spec.policy)?;
@@ -157,6 +162,7 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     };
     let capacity = n.unwrap_or(params.capacity);
     let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
+    check_rate(p, rate, capacity, params.bits)?;
     let layout = Partitioned::new(params.slice_bits, params.hashes)?;
     let plan = spec.plan(AnyLayout::Partitioned(layout), capacity, params.bits, rate, params.hashes)?;
     Ok((layout, plan))
@@ -176,10 +182,7 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
         (Some(n), Some(p), None) => BlockedParams::for_capacity(n, p)?,
         (Some(n), p, Some(m)) => {
             let params = BlockedParams::for_bits(m, n)?;
-            if p.is_some_and(|p| params.rate > p) {
-                let needs = format!("more bits: {n} keys in {m} bits have a rate of {:.3e}", params.rate);
-                return Err(Error::parameter("p", p.unwrap_or_default(), needs));
-            }
+            check_rate(p, params.rate, n, params.bits)?;
             params
         }
         (None, Some(p), Some(m)) => BlockedParams::for_bits_and_rate(m, p)?,
@@ -195,6 +198,18 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
         params.lines_per_key,
     )?;
     Ok((layout, layout_plan))
+}
+
+/// Where keys, rate and bits are all given they may contradict each other.
+fn check_rate(asked: Option<f64>, rate: f64, n: u64, bits: u64) -> Result<()> {
+    match asked {
+        Some(p) if rate > p => {
+            let needs =
+                format!("a higher rate or more bits: {n} keys in {bits} bits have a rate of {rate:.3e}");
+            Err(Error::parameter("p", p, needs))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn unknown(known: &Known) -> Error {
@@ -255,6 +270,25 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn a_plan_never_promises_what_its_numbers_cannot_keep() {
+        for (m, k, p) in [(1_000_000, 3, 0.001), (1_000_000, 20, 0.0001), (1_000_000, 1, 0.3)] {
+            let known = Known { m: Some(m), k: Some(k), p: Some(p), ..Known::default() };
+            for kind in [Kind::Standard, Kind::Partitioned] {
+                let plan = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
+                assert!(plan.rate <= p && plan.hashes == k, "{kind} {m} {k} {p}: {plan:?}");
+            }
+        }
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            let known = Known { n: Some(1_000_000), m: Some(8_000_000), p: Some(0.01), ..Known::default() };
+            assert!(plan(kind, &Spec::from_known(known).unwrap()).is_err(), "{kind}: too few bits");
+        }
+        // A blocked filter with a number of hashes is refused, not built as something else.
+        let known = Known { n: Some(100_000_000), p: Some(0.01), k: Some(7), ..Known::default() };
+        let error = plan(Kind::Blocked, &Spec::from_known(known).unwrap()).unwrap_err();
+        assert!(error.to_string().contains("eight bits in each line"), "{error}");
     }
 
     #[test]

@@ -117,13 +117,13 @@ fn what_does_not_fit_together_is_refused_naming_the_first_difference() {
     let fast = Hasher::fast;
     let (keyed, sealed) = (|key| Hasher::keyed([key; 16]), |key| Hasher::sealed([key; 32]));
 
-    assert_refused("bits", (standard(9586, 7), fast(0)), (standard(9587, 7), fast(0)));
-    assert_refused("hashes", (standard(9586, 7), fast(0)), (standard(9586, 6), fast(0)));
-    assert_refused("bits", (partitioned(1000, 7), fast(0)), (partitioned(1001, 7), fast(0)));
+    assert_refused("number of bits", (standard(9586, 7), fast(0)), (standard(9587, 7), fast(0)));
+    assert_refused("number of hashes", (standard(9586, 7), fast(0)), (standard(9586, 6), fast(0)));
+    assert_refused("number of bits", (partitioned(1000, 7), fast(0)), (partitioned(1001, 7), fast(0)));
     // As many bits, cut into other slices.
-    assert_refused("hashes", (partitioned(1400, 5), fast(0)), (partitioned(1000, 7), fast(0)));
-    assert_refused("bits", (blocked(16, 1), fast(0)), (blocked(17, 1), fast(0)));
-    assert_refused("hashes", (blocked(16, 1), fast(0)), (blocked(16, 2), fast(0)));
+    assert_refused("number of hashes", (partitioned(1400, 5), fast(0)), (partitioned(1000, 7), fast(0)));
+    assert_refused("number of bits", (blocked(16, 1), fast(0)), (blocked(17, 1), fast(0)));
+    assert_refused("number of hashes", (blocked(16, 1), fast(0)), (blocked(16, 2), fast(0)));
 
     macro_rules! hashes_differ {
         ($($layout:expr),*) => {$(
@@ -138,8 +138,8 @@ fn what_does_not_fit_together_is_refused_naming_the_first_difference() {
     hashes_differ!(standard(9586, 7), partitioned(1000, 7), blocked(16, 2));
 
     // When everything differs, the first is named.
-    assert_refused("bits", (standard(9586, 7), fast(0)), (standard(64, 3), keyed(1)));
-    assert_refused("hashes", (standard(9586, 7), fast(0)), (standard(9586, 3), keyed(1)));
+    assert_refused("number of bits", (standard(9586, 7), fast(0)), (standard(64, 3), keyed(1)));
+    assert_refused("number of hashes", (standard(9586, 7), fast(0)), (standard(9586, 3), keyed(1)));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn filters_that_differ_in_their_seed_alone_say_so() {
     let mut ours = empty(standard(9586, 7), Hasher::fast(1));
     let sentence =
         ours.union(&empty(standard(9586, 7), Hasher::fast(2))).expect_err("other seeds").to_string();
-    assert!(sentence.contains("seed differs: 1 and 2"), "{sentence}");
+    assert!(sentence.contains("seed is 1 in one and 2 in the other"), "{sentence}");
 }
 
 #[test]

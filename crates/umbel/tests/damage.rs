@@ -12,7 +12,7 @@ fn small() -> Vec<u8> {
     let mut filter = Bloom::<Standard>::with_capacity(20, 0.01).unwrap();
     filter.insert_batch(&["a", "b", "c"][..]).unwrap();
     let meta = [("name".to_owned(), "value".to_owned())].into();
-    file::to_bytes(&filter.into(), &Options { meta, ..Options::default() }).unwrap()
+    file::to_bytes(&filter, &Options { meta, ..Options::default() }).unwrap()
 }
 
 /// About a megabyte: many chunks.
@@ -142,7 +142,7 @@ fn a_header_that_claims_2_to_the_60_bits_is_refused_at_once() {
     reseal(&mut bytes);
     let start = Instant::now();
     let message = problem(load(&bytes)).to_string();
-    assert!(message.contains("1152921504606846976 bits"), "{message}");
+    assert!(message.contains("1152921504606846976"), "{message}");
     assert!(start.elapsed() < Duration::from_secs(1));
     // The section claims as much as the parameters.
     bytes[80 + 16 + 16..80 + 16 + 24].copy_from_slice(&(1u64 << 57).to_le_bytes());
@@ -170,7 +170,7 @@ fn what_is_not_a_filter_of_this_version_is_named() {
     compatible[19] = 0x80;
     reseal(&mut compatible);
     assert!(load(&compatible).is_ok(), "compatible flags are ignored");
-    for (offset, value) in [(10, 99), (32, 9), (33, 60), (34, 2), (72, 3)] {
+    for (offset, value) in [(10, 99), (32, 9), (33, 60), (34, 2), (36, 2), (63, 0x7f), (72, 3)] {
         let mut odd = small();
         odd[offset] = value;
         reseal(&mut odd);
@@ -179,9 +179,63 @@ fn what_is_not_a_filter_of_this_version_is_named() {
 }
 
 #[test]
+fn bits_beyond_the_filter_are_refused_even_with_fitting_sums() {
+    let filter = Bloom::with_layout(Standard::new(65, 3).unwrap(), Hasher::default()).unwrap();
+    let bytes = file::to_bytes(&filter, &Options::default()).unwrap();
+    let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+    let folder = tempfile::tempdir().unwrap();
+    for bit in [64, 65, 127, 128, 511] {
+        let mut bytes = bytes.clone();
+        bytes[header + bit / 8] |= 1 << (bit % 8);
+        // The only chunk sum follows 80 fixed bytes, two parameters and a section.
+        let sum = xxh3_64_with_seed(&bytes[header..], 0);
+        bytes[120..128].copy_from_slice(&sum.to_le_bytes());
+        reseal(&mut bytes);
+        let path = folder.path().join("tail");
+        std::fs::write(&path, &bytes).unwrap();
+        let verified = file::map(&path, &KeyRing::new()).and_then(file::Mapped::verify);
+        if bit == 64 {
+            assert!(load(&bytes).is_ok() && verified.is_ok(), "the last bit of the filter");
+        } else {
+            assert!(problem(load(&bytes)).to_string().contains("beyond"), "bit {bit}");
+            assert!(problem(verified).to_string().contains("beyond"), "bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn metadata_is_bounded_so_that_a_file_costs_no_more_memory_than_its_length() {
+    let filter = load(&small()).unwrap().filter;
+    let entries = |count: usize, len: usize| {
+        let meta = (0..count).map(|i| (format!("{i:06}"), "x".repeat(len))).collect();
+        file::to_bytes(&filter, &Options { meta, ..Options::default() })
+    };
+    assert_eq!(load(&entries(4096, 200).unwrap()).unwrap().meta.len(), 4096);
+    assert!(entries(4097, 1).unwrap_err().to_string().contains("metadata"));
+    assert!(entries(2, 600_000).unwrap_err().to_string().contains("metadata"));
+}
+
+#[test]
+fn a_file_describes_itself_without_its_secret_and_never_shows_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keyed");
+    let secret = Hasher::keyed([0x5a; 16]);
+    let filter = Bloom::with_layout(Standard::new(100, 3).unwrap(), secret.clone()).unwrap();
+    file::save(&path, &filter, &Options { embed_key: true, ..Options::default() }).unwrap();
+    let mapped = file::map(&path, &KeyRing::new()).unwrap();
+    for shown in [format!("{mapped:?}"), format!("{filter:?}")] {
+        assert!(!shown.contains("90, 90") && !shown.contains("5a5a"), "{shown}");
+    }
+    file::save(&path, &filter, &Options::default()).unwrap();
+    let info = file::inspect(&path).unwrap();
+    assert_eq!((info.kind, info.hash), (umbel::Kind::Standard, Some(secret.id())));
+    assert!(matches!(file::load(&path, &KeyRing::new()), Err(Error::MissingKey { .. })));
+}
+
+#[test]
 fn a_missing_secret_is_named_by_its_tag() {
     let secret = Hasher::sealed([9; 32]);
-    let filter = Bloom::with_layout(Standard::new(100, 3).unwrap(), secret.clone()).unwrap().into();
+    let filter = Bloom::with_layout(Standard::new(100, 3).unwrap(), secret.clone()).unwrap();
     let bytes = file::to_bytes(&filter, &Options::default()).unwrap();
     let message = load(&bytes).unwrap_err().to_string();
     assert!(message.contains(&format!("{:016x}", secret.id().value)), "{message}");
@@ -227,6 +281,26 @@ fn saving_replaces_a_file_as_a_whole_and_keeps_old_readers_alive() {
     file::save(&path, &with("new"), &Options::default()).unwrap();
     assert!(reader.contains("old").unwrap() && !reader.contains("new").unwrap());
     assert!(file::load(&path, &KeyRing::new()).unwrap().filter.contains("new"));
+}
+
+#[test]
+#[cfg(unix)]
+fn saving_keeps_links_and_permissions_and_refuses_what_is_not_a_file() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let [target, link, pipe] = ["target", "link", "pipe"].map(|name| folder.path().join(name));
+    let filter = load(&small()).unwrap().filter;
+    file::save(&target, &filter, &Options::default()).unwrap();
+    std::fs::set_permissions(&target, std::fs::Permissions::from_mode(0o666)).unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    file::save(&link, &filter, &Options::default()).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o666);
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    assert!(
+        file::save(&pipe, &filter, &Options::default()).unwrap_err().to_string().contains("regular file")
+    );
+    assert!(file::load(&pipe, &KeyRing::new()).unwrap_err().to_string().contains("regular file"));
 }
 
 /// Run again by [`a_full_disk_leaves_what_was_there`] in a process that may write only a few bytes.

@@ -117,8 +117,8 @@ fn a_file_can_be_made_from_the_description_alone() {
     file.extend(192u32.to_le_bytes());
     file.extend(256u64.to_le_bytes());
     file.extend([1, 16]); // fast, chunks of 64 KiB
-    file.extend([1, 0]); // one section
-    file.extend([0; 4]); // no metadata
+    file.extend([0, 0]); // no metadata
+    file.extend(1u32.to_le_bytes()); // one section
     file.extend([0; 8]); // seed
     file.extend([0; 16]); // not planned
     file.extend(6u64.to_le_bytes()); // six insertions

@@ -24,7 +24,7 @@ fn check<L: Layout, B: Batch + ?Sized>(members: &B, asked: &B) {
     // One line per key and two in the blocked layout, or seven probes and fourteen.
     for rate in [0.01, 0.0001] {
         for hasher in [Hasher::fast(0), Hasher::fast(0x0123_4567_89ab_cdef), Hasher::keyed([5; 16])] {
-            let spec = Spec::new(20_000, rate).unwrap().hasher(hasher.clone());
+            let spec = Spec::new(20_000, rate).unwrap().with_hasher(hasher.clone());
             let portable = fill_and_ask::<L, B>(Level::PORTABLE, &spec, members, asked);
             for level in Level::available() {
                 let same = fill_and_ask::<L, B>(level, &spec, members, asked) == portable;

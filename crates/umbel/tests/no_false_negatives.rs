@@ -451,13 +451,14 @@ fn batches_of_every_length_answer_in_the_order_of_their_keys() {
 }
 
 #[test]
-fn only_the_first_64_of_a_tile_are_asked_and_told() {
+fn a_tile_has_at_most_64_digests() {
     fn check<L: Layout>(layout: L) {
         let digests: Vec<Digest> =
             Keys::of_build(1).members(100).iter().map(|key| key.digest(&Hasher::default())).collect();
         let mut filter = empty(layout, Hasher::default());
-        let new = filter.insert_tile_new(&digests).expect("the memory is owned");
-        assert_eq!(filter.inserted(), Some(64));
+        assert!(filter.insert_tile_new(&digests).is_err(), "their answers would not fit into a word");
+        assert_eq!((filter.inserted(), filter.stats().set_bits), (Some(0), 0), "nothing was inserted");
+        let new = filter.insert_tile_new(&digests[..64]).expect("the memory is owned");
         assert_eq!(new & 1, 1, "the first is new");
         assert_eq!(filter.contains_tile(&digests), !0, "{layout:?}");
         assert_eq!((filter.contains_tile(&[]), filter.insert_tile_new(&[]).expect("nothing to do")), (0, 0));
@@ -636,7 +637,7 @@ fn readers_find_every_key_whose_insertion_has_returned() {
 fn planned_filters_of_every_kind_find_their_keys_and_those_of_a_refilled_filter() {
     fn check<L: Layout>(hasher: Hasher) {
         for (n, rate) in [(1, 0.5), (10, 0.01), (1000, 1e-6), (100_000, 0.03), (20_000, 1e-9)] {
-            let spec = umbel::Spec::new(n, rate).expect("a valid rate").hasher(hasher.clone());
+            let spec = umbel::Spec::new(n, rate).expect("a valid rate").with_hasher(hasher.clone());
             let mut filter = Bloom::<L>::build(&spec).expect("enough memory");
             for round in 0..3 {
                 let members = Keys::of_build(round).members(n);

@@ -67,7 +67,7 @@ impl Measured {
 }
 
 fn build<L: Layout>(rate: f64, hasher: Hasher) -> Bloom<L> {
-    Bloom::build(&Spec::new(N, rate).expect("a valid rate").hasher(hasher)).expect("enough memory")
+    Bloom::build(&Spec::new(N, rate).expect("a valid rate").with_hasher(hasher)).expect("enough memory")
 }
 
 fn theory<L: Layout>(rate: f64) -> f64 {

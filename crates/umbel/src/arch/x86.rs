@@ -50,11 +50,11 @@ impl Avx2 {
             let x = _mm256_set1_epi64x(x as i64);
             let low = _mm256_srlv_epi64(x, _mm256_setr_epi64x(16, 22, 28, 34));
             let high = _mm256_srlv_epi64(x, _mm256_setr_epi64x(40, 46, 52, 58));
-            let (one, six) = (_mm256_set1_epi64x(1), _mm256_set1_epi64x(63));
+            let (one, field) = (_mm256_set1_epi64x(1), _mm256_set1_epi64x(63));
             (
-                _mm256_sllv_epi64(one, _mm256_and_si256(low, six)),
+                _mm256_sllv_epi64(one, _mm256_and_si256(low, field)),
                 // The topmost field has nothing above it, the three others do.
-                _mm256_sllv_epi64(one, _mm256_and_si256(high, six)),
+                _mm256_sllv_epi64(one, _mm256_and_si256(high, field)),
             )
         }
     }

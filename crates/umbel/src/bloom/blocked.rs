@@ -3,7 +3,7 @@
 use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::hash::{POWERS, reduce};
-use crate::sizing::{self, estimate::Shape};
+use crate::sizing::{self, MAX_BITS, estimate::Shape};
 use crate::words::{AtomicWords, LINE_BITS, Line};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, TILE, spec};
 use std::sync::atomic::Ordering::Relaxed;
@@ -28,8 +28,8 @@ const LANES: u32 = 8;
 impl Blocked {
     /// A layout of so many lines, of which a key takes `lines_per_key`.
     pub fn new(lines: u64, lines_per_key: u32) -> Result<Blocked> {
-        if lines == 0 || lines > u64::MAX / LINE_BITS {
-            return Err(Error::parameter("lines", lines, format!("1 to {} lines", u64::MAX / LINE_BITS)));
+        if !(1..=MAX_BITS / LINE_BITS).contains(&lines) {
+            return Err(Error::parameter("lines", lines, "1 to 2^39 lines of 512 bits"));
         }
         if !(1..=sizing::blocked::MAX_LINES_PER_KEY).contains(&lines_per_key) {
             return Err(Error::parameter("lines per key", lines_per_key, "1 to 4 lines"));

@@ -61,8 +61,8 @@ fn largest(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
 
 impl<L: Layout> Algebra for Bloom<L> {
     fn mismatch(&self, other: &Bloom<L>) -> Option<Mismatch> {
-        Mismatch::of("bits", self.layout.bits(), other.layout.bits())
-            .or_else(|| Mismatch::of("hashes", self.layout.hashes(), other.layout.hashes()))
+        Mismatch::of("number of bits", self.layout.bits(), other.layout.bits())
+            .or_else(|| Mismatch::of("number of hashes", self.layout.hashes(), other.layout.hashes()))
             .or_else(|| Mismatch::of_hashes(self.hasher.id(), other.hasher.id()))
     }
 

@@ -37,12 +37,15 @@ pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     fn predicted_rate(&self, n: u64) -> Result<f64>;
 
     /// The false-positive rate that these very bits have.
+    #[doc(hidden)]
     fn rate_of(&self, lines: &[Line]) -> f64;
 
     /// The two numbers that describe the layout in a file.
+    #[doc(hidden)]
     fn params(&self) -> [u64; 2];
 
     /// The layout with these two numbers.
+    #[doc(hidden)]
     fn from_params(params: [u64; 2]) -> Result<Self>;
 
     /// Folds the bits of `from` into the memory of the folded layout.

@@ -22,7 +22,9 @@ pub use layout::Layout;
 pub use scattered::{Partitioned, Standard};
 
 use crate::words::{LINE_BYTES, Words};
-use crate::{Answers, Batch, Digest, Filter, Hasher, Insert, Key, Kind, Level, Result, Spec, Stats, TILE};
+use crate::{
+    Answers, Batch, Digest, Error, Filter, Hasher, Insert, Key, Kind, Level, Plan, Result, Spec, Stats, TILE,
+};
 use kernels::{Ask, Fill, Pipeline};
 
 /// A Bloom filter: bits, a layout that says which of them belong to a digest, and a hash.
@@ -49,7 +51,8 @@ pub struct Design {
 }
 
 impl<L: Layout> Bloom<L> {
-    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash.
+    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash. It has
+    /// this layout however small it is; [`AnyFilter::build`](crate::AnyFilter::build) knows better for small ones.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Bloom<L>> {
         Bloom::build(&Spec::new(capacity, rate)?)
     }
@@ -57,7 +60,12 @@ impl<L: Layout> Bloom<L> {
     /// An empty filter as specified.
     pub fn build(spec: &Spec) -> Result<Bloom<L>> {
         let (layout, plan) = L::plan(spec)?;
-        let mut filter = Bloom::with_layout(layout, spec.hash().clone())?;
+        Bloom::planned(layout, spec, &plan)
+    }
+
+    /// An empty filter of the layout that a plan has.
+    pub(crate) fn planned(layout: L, spec: &Spec, plan: &Plan) -> Result<Bloom<L>> {
+        let mut filter = Bloom::with_layout(layout, spec.hasher().clone())?;
         filter.design = Some(Design { capacity: plan.capacity, rate: plan.rate_asked });
         Ok(filter)
     }
@@ -201,7 +209,14 @@ impl<L: Layout> Insert for Bloom<L> {
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        let (tile, lines) = (&tile[..tile.len().min(TILE)], self.words.lines_mut()?);
+        if tile.len() > TILE {
+            return Err(Error::parameter(
+                "tile",
+                tile.len(),
+                "at most 64 digests, whose answers fit into a word",
+            ));
+        }
+        let lines = self.words.lines_mut()?;
         let new = self.level.run(kernels::InsertTileNew { layout: &self.layout, lines, tile });
         self.count_inserted(tile.len());
         Ok(new)

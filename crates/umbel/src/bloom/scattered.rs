@@ -6,7 +6,7 @@ use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::filter::TILE;
 use crate::hash::{MULTIPLIER, reduce};
-use crate::sizing::{self, MAX_HASHES, estimate::Shape};
+use crate::sizing::{self, MAX_BITS, MAX_HASHES, estimate::Shape};
 use crate::words::{AtomicWords, LINE_BITS, Line, as_words, as_words_mut};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;
@@ -41,8 +41,8 @@ impl Standard {
     /// A layout of `bits` bits (m) and `hashes` probes (k).
     pub fn new(bits: u64, hashes: u32) -> Result<Standard> {
         check_hashes(hashes)?;
-        if bits == 0 {
-            return Err(Error::parameter("m", bits, "at least one bit"));
+        if !(1..=MAX_BITS).contains(&bits) {
+            return Err(Error::parameter("m", bits, "1 to 2^48 bits"));
         }
         Ok(Standard { bits, hashes })
     }
@@ -52,7 +52,8 @@ impl Partitioned {
     /// A layout of `hashes` slices (k) of `slice_bits` bits each.
     pub fn new(slice_bits: u64, hashes: u32) -> Result<Partitioned> {
         check_hashes(hashes)?;
-        if slice_bits == 0 || slice_bits.checked_mul(hashes.into()).is_none() {
+        let bits = slice_bits.checked_mul(hashes.into());
+        if !bits.is_some_and(|bits| (1..=MAX_BITS).contains(&bits)) {
             return Err(Error::parameter(
                 "slice bits",
                 slice_bits,

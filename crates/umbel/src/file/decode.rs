@@ -5,8 +5,8 @@ use super::{FormatError, Meta};
 use crate::literature::{Family, Literature, Scheme};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
-    AnyFilter, Blocked, Bloom, Error, HashId, Hasher, KeyRing, Kind, Layout, Partitioned, Result, Standard,
-    Stored,
+    AnyFilter, Blocked, Bloom, Design, Error, HashId, Hasher, KeyRing, Kind, Layout, Partitioned, Result,
+    Standard, Stored,
 };
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,6 +20,37 @@ pub struct Loaded {
     pub filter: Stored,
     /// The metadata.
     pub meta: Meta,
+}
+
+/// What a file says about itself.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Info {
+    /// The kind of filter in it.
+    pub kind: Kind,
+    /// The hash; `None` for a family of the literature.
+    pub hash: Option<HashId>,
+    /// What the filter was planned for.
+    pub design: Option<Design>,
+    /// How often something was inserted, if that is known.
+    pub inserted: Option<u64>,
+    /// The metadata.
+    pub meta: Meta,
+    /// The length of the file.
+    pub file_len: u64,
+}
+
+/// Reads what a file says about itself. No secret is needed, and only the header is read and verified.
+pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
+    let path = path.as_ref();
+    let (mut file, len) = open(path)?;
+    let header = read_header(&mut file, len).map_err(|error| error.at(path))?;
+    let hash = match header.hash {
+        StoredHash::Digest(id) => Some(id),
+        StoredHash::Family(_) => None,
+    };
+    let Header { kind, design, inserted, meta, file_len, .. } = header;
+    Ok(Info { kind, hash, design, inserted, meta, file_len })
 }
 
 /// Reads and verifies a whole file, into memory of its own.
@@ -47,6 +78,7 @@ pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
+    in_place()?;
     let header = decode_header(bytes)?;
     for index in 0..header.sums.len() {
         header.check_chunk(index, part(bytes, header.chunk(index)))?;
@@ -56,7 +88,30 @@ pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
             || Error::parameter("bytes", "memory", "64-byte alignment: wrap them in `file::Aligned`");
         Words::from_static(bytes, offset as usize, lines as usize).ok_or_else(misaligned)
     })?;
+    check_tail(&filter)?;
     Ok(Loaded { filter, meta: header.meta })
+}
+
+/// Files have little-endian words: elsewhere they can be read, but not used where they lie.
+pub(super) fn in_place() -> Result<()> {
+    if cfg!(target_endian = "big") {
+        let needs = "little-endian words to use a file where it lies: use `load`";
+        return Err(Error::parameter("machine", "big-endian", needs));
+    }
+    Ok(())
+}
+
+/// Bits beyond the last position are zero; whoever counts bits relies on it.
+pub(super) fn check_tail(filter: &Stored) -> Result<(), FormatError> {
+    let bits = filter.bits();
+    let words = filter.words().words();
+    let (whole, rest) = ((bits / 64) as usize, bits % 64);
+    let partial = words.get(whole).is_some_and(|word| rest > 0 && word >> rest != 0);
+    let beyond = words.get(whole + usize::from(rest > 0)..).unwrap_or_default();
+    if partial || beyond.iter().any(|word| *word != 0) {
+        return Err(FormatError::invalid(format!("there are bits beyond the {bits} of the filter")));
+    }
+    Ok(())
 }
 
 /// Gives bytes the alignment that [`from_static`] needs.
@@ -66,17 +121,16 @@ pub struct Aligned<T: ?Sized>(pub T);
 
 /// Opens a regular file and tells its length.
 pub(super) fn open(path: &Path) -> Result<(File, u64)> {
-    let file = File::open(path).map_err(|source| Error::io(path, "open", source))?;
-    let metadata = file.metadata().map_err(|source| Error::io(path, "examine", source))?;
-    if metadata.is_dir() {
-        return Err(Error::io(path, "read", io::Error::from(io::ErrorKind::IsADirectory)));
-    }
+    let examine = |source| Error::io(path, "examine", source);
+    // Before it is opened: opening a pipe would wait for a writer.
+    let metadata = std::fs::metadata(path).map_err(|source| Error::io(path, "open", source))?;
     if !metadata.is_file() {
-        let pipe =
-            io::Error::other("it is not a regular file, and a filter cannot be read from a pipe or a device");
-        return Err(Error::io(path, "read", pipe));
+        let kind = if metadata.is_dir() { "it is a directory" } else { "it is not a regular file" };
+        return Err(Error::io(path, "read", io::Error::other(kind)));
     }
-    Ok((file, metadata.len()))
+    let file = File::open(path).map_err(|source| Error::io(path, "open", source))?;
+    let len = file.metadata().map_err(examine)?.len();
+    Ok((file, len))
 }
 
 /// The header at the start of a file's bytes.
@@ -91,17 +145,25 @@ pub(super) fn part(bytes: &[u8], range: std::ops::Range<u64>) -> &[u8] {
     &bytes[range.start as usize..range.end as usize]
 }
 
-fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
-    let failed = |source| Error::io(Path::new(""), "read", source);
+fn read_failed(source: io::Error) -> Error {
+    Error::io(Path::new(""), "read", source)
+}
+
+fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
     let mut bytes = Vec::new();
-    from.take(PREAMBLE as u64).read_to_end(&mut bytes).map_err(failed)?;
+    from.take(PREAMBLE as u64).read_to_end(&mut bytes).map_err(read_failed)?;
     let header_len = Header::len_of(&bytes, len)?;
-    bytes.reserve_exact(header_len.saturating_sub(bytes.len()));
-    from.take((header_len - bytes.len()) as u64).read_to_end(&mut bytes).map_err(failed)?;
+    let out_of_memory = |_| Error::OutOfMemory { bytes: header_len as u64 };
+    bytes.try_reserve_exact(header_len.saturating_sub(bytes.len())).map_err(out_of_memory)?;
+    from.take((header_len - bytes.len()) as u64).read_to_end(&mut bytes).map_err(read_failed)?;
     if bytes.len() < header_len {
         return Err(FormatError::Length { expected: len, found: bytes.len() as u64 }.into());
     }
-    let header = Header::decode(&bytes, len)?;
+    Ok(Header::decode(&bytes, len)?)
+}
+
+fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
+    let header = read_header(from, len)?;
     // Everything the header claims has been held against the file's length, so this memory is not more than that.
     let mut filter = assemble(&header, ring, |_, lines| Words::zeroed(lines))?;
     let words = filter.words_mut();
@@ -110,10 +172,11 @@ fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     for index in 0..header.sums.len() {
         let chunk = header.chunk(index);
         let chunk = &mut body[(chunk.start - start) as usize..(chunk.end - start) as usize];
-        from.read_exact(chunk).map_err(failed)?;
+        from.read_exact(chunk).map_err(read_failed)?;
         header.check_chunk(index, chunk)?;
     }
     words.convert_from_le()?;
+    check_tail(&filter)?;
     Ok(Loaded { filter, meta: header.meta })
 }
 
@@ -194,7 +257,7 @@ fn bits_section(header: &Header, lines: u64, bits: u64) -> Result<u64, FormatErr
 /// The hash with its secret, from the file itself or from the ring.
 fn find_hasher(header: &Header, id: HashId, ring: &KeyRing) -> Result<Hasher> {
     let Some(key) = header.embedded_key else { return ring.find(id) };
-    let hasher = Hasher::keyed(key);
+    let hasher = Hasher::keyed(key.0);
     if hasher.id() != id {
         return Err(FormatError::invalid("the embedded secret is not the one that its tag names").into());
     }

@@ -1,38 +1,47 @@
 //! From a filter to bytes, and to a file that is wholly there or not at all.
 
 use super::Options;
-use super::header::{BITS, Header, StoredHash, chunk_sum};
+use super::header::{BITS, Header, MOST_ENTRIES, MOST_META, Secret, StoredHash, chunk_sum};
 use crate::hash::Function;
+use crate::literature::Literature;
 use crate::words::Words;
 use crate::{AnyFilter, Bloom, Error, Filter, Hasher, Layout, Result, Stored};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-/// Writes the filter to `path`, replacing what is there only once everything is safely on the disk.
-pub fn save(path: impl AsRef<Path>, filter: &Stored, options: &Options) -> Result<()> {
+/// Writes the filter to `path`, replacing what is there only once everything is safely on the disk. A symbolic link
+/// stays, and what it points to is replaced; anything but a regular file is refused.
+pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -> Result<()> {
     let path = path.as_ref();
-    let encoder = Encoder::new(filter, options)?;
+    let mut encoder = filter.encoder(options)?;
+    encoder.finish()?;
     let failed = |doing| move |source| Error::io(path, doing, source);
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if path.is_dir() {
-        return Err(Error::io(path, "write to", io::Error::from(io::ErrorKind::IsADirectory)));
+    let before = fs::metadata(path).ok();
+    if let Some(before) = before.as_ref().filter(|before| !before.is_file()) {
+        let kind = if before.is_dir() { "it is a directory" } else { "it is not a regular file" };
+        return Err(Error::io(path, "write to", io::Error::other(kind)));
     }
+    let target =
+        if before.is_some() { fs::canonicalize(path).map_err(failed("find"))? } else { path.to_owned() };
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".umbel-").suffix(".part");
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // What is replaced keeps its permissions; what is new gets the usual ones, less the umask.
-        let mode = fs::metadata(path).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777);
-        builder.permissions(fs::Permissions::from_mode(mode));
+        // A new file gets the usual permissions, less the umask.
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
     let mut part = builder.tempfile_in(folder).map_err(failed("create a file beside"))?;
     let mut writer = BufWriter::with_capacity(1 << 20, part.as_file_mut());
     encoder.write(&mut writer).and_then(|()| writer.flush()).map_err(failed("write to"))?;
     drop(writer);
+    if let Some(before) = before {
+        part.as_file().set_permissions(before.permissions()).map_err(failed("give its permissions to"))?;
+    }
     part.as_file().sync_all().map_err(failed("flush"))?;
-    part.persist(path).map_err(|error| Error::io(path, "replace", error.error))?;
+    part.persist(&target).map_err(|error| Error::io(path, "replace", error.error))?;
     // The new name has to survive a power failure as well as the contents. Some file systems cannot flush a directory;
     // the file itself is complete in any case.
     if let Ok(folder) = File::open(folder) {
@@ -42,57 +51,90 @@ pub fn save(path: impl AsRef<Path>, filter: &Stored, options: &Options) -> Resul
 }
 
 /// The bytes of the file that [`save`] would write.
-pub fn to_bytes(filter: &Stored, options: &Options) -> Result<Vec<u8>> {
-    let encoder = Encoder::new(filter, options)?;
-    let mut bytes = Vec::with_capacity(encoder.header.file_len as usize);
+pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
+    let mut encoder = filter.encoder(options)?;
+    encoder.finish()?;
+    let mut bytes = Vec::new();
+    let out_of_memory = |_| Error::OutOfMemory { bytes: encoder.header.file_len };
+    bytes.try_reserve_exact(encoder.header.file_len as usize).map_err(out_of_memory)?;
     encoder.write(&mut bytes).expect("writing to memory cannot fail");
     Ok(bytes)
 }
 
 /// How long the file will be.
-pub fn size(filter: &Stored, options: &Options) -> Result<u64> {
-    Ok(Encoder::new(filter, options)?.header.file_len)
+pub fn size(filter: &impl Storable, options: &Options) -> Result<u64> {
+    let mut encoder = filter.encoder(options)?;
+    encoder.finish()?;
+    Ok(encoder.header.file_len)
 }
 
-struct Encoder<'a> {
+/// Whatever can be written to a file: a filter of any kind, or one of the enums over them.
+pub trait Storable {
+    #[doc(hidden)]
+    fn encoder(&self, options: &Options) -> Result<Encoder<'_>>;
+}
+
+impl<L: Layout> Storable for Bloom<L> {
+    fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
+        let hash = StoredHash::Digest(self.hasher().id());
+        let mut encoder = Encoder::bits(L::KIND, hash, self.layout().params(), self.words(), options);
+        (encoder.header.design, encoder.header.inserted) = (self.design(), self.inserted());
+        if options.embed_key {
+            encoder.header.embedded_key = Some(embeddable(self.hasher())?);
+        }
+        Ok(encoder)
+    }
+}
+
+impl Storable for Literature {
+    fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
+        if options.embed_key {
+            return Err(Error::parameter("embed_key", self.scheme().family(), "a filter with a keyed hash"));
+        }
+        let scheme = self.scheme();
+        let (hash, params) =
+            (StoredHash::Family(scheme.family().id().into()), [scheme.m(), scheme.k().into()]);
+        let mut encoder = Encoder::bits(self.kind(), hash, params, &self.words, options);
+        (encoder.header.design, encoder.header.inserted) = (self.design, self.inserted);
+        Ok(encoder)
+    }
+}
+
+impl Storable for AnyFilter {
+    fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
+        match self {
+            AnyFilter::Standard(filter) => filter.encoder(options),
+            AnyFilter::Partitioned(filter) => filter.encoder(options),
+            AnyFilter::Blocked(filter) => filter.encoder(options),
+        }
+    }
+}
+
+impl Storable for Stored {
+    fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
+        match self {
+            Stored::Set(filter) => filter.encoder(options),
+            Stored::Literature(filter) => filter.encoder(options),
+        }
+    }
+}
+
+/// A header and the words behind it, ready to be written.
+pub struct Encoder<'a> {
     header: Header,
     words: &'a Words,
 }
 
 impl<'a> Encoder<'a> {
-    fn new(filter: &'a Stored, options: &Options) -> Result<Encoder<'a>> {
-        let mut encoder = match filter {
-            Stored::Set(AnyFilter::Standard(filter)) => Encoder::bloom(filter, options),
-            Stored::Set(AnyFilter::Partitioned(filter)) => Encoder::bloom(filter, options),
-            Stored::Set(AnyFilter::Blocked(filter)) => Encoder::bloom(filter, options),
-            Stored::Literature(filter) => {
-                let scheme = filter.scheme();
-                let (hash, params) =
-                    (StoredHash::Family(scheme.family().id().into()), [scheme.m(), scheme.k().into()]);
-                let mut encoder = Encoder::bits(filter.kind(), hash, params, &filter.words, options);
-                (encoder.header.design, encoder.header.inserted) = (filter.design, filter.inserted);
-                Ok(encoder)
-            }
-        }?;
-        encoder.header.place();
-        if encoder.header.header_len > u64::from(u32::MAX) {
-            return Err(Error::parameter(
-                "metadata",
-                format!("{} bytes", encoder.header.header_len),
-                "less than 4 GiB",
-            ));
+    /// Computes what depends on everything else, once everything else is known.
+    fn finish(&mut self) -> Result<()> {
+        let (entries, bytes) = (self.header.meta.len(), self.header.meta_len());
+        if entries > MOST_ENTRIES || bytes > MOST_META {
+            let got = format!("{entries} entries of {bytes} bytes");
+            return Err(Error::parameter("metadata", got, "at most 4096 entries and 1 MiB"));
         }
-        Ok(encoder)
-    }
-
-    fn bloom<L: Layout>(filter: &'a Bloom<L>, options: &Options) -> Result<Encoder<'a>> {
-        let hash = StoredHash::Digest(filter.hasher().id());
-        let mut encoder = Encoder::bits(L::KIND, hash, filter.layout().params(), filter.words(), options);
-        (encoder.header.design, encoder.header.inserted) = (filter.design(), filter.inserted());
-        if options.embed_key {
-            encoder.header.embedded_key = Some(embeddable(filter.hasher())?);
-        }
-        Ok(encoder)
+        self.header.place();
+        Ok(())
     }
 
     fn bits(
@@ -121,9 +163,9 @@ impl<'a> Encoder<'a> {
 }
 
 /// The secret that may be written into a file.
-fn embeddable(hasher: &Hasher) -> Result<[u8; 16]> {
+fn embeddable(hasher: &Hasher) -> Result<Secret> {
     match hasher.0 {
-        Function::Keyed { key, .. } => Ok(key),
+        Function::Keyed { key, .. } => Ok(Secret(key)),
         _ => Err(Error::parameter(
             "embed_key",
             hasher.id(),

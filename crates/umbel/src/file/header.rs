@@ -16,9 +16,16 @@ pub(super) const PREAMBLE: usize = 32;
 /// Incompatible flag: the secret of a keyed hash is in the header.
 const EMBEDDED_KEY: u32 = 1;
 const UNKNOWN: u64 = u64::MAX;
+/// One line of header sums and fields more than there can be less of, and one line of bits.
+const SMALLEST_FILE: u64 = 192 + 64;
 
 const SMALLEST_CHUNK: u32 = 16;
-const MOST_CHUNKS: u64 = 16384;
+const LARGEST_CHUNK: u32 = 40;
+const MOST_CHUNKS: u64 = 1 << 17;
+
+/// The most metadata entries, and the most bytes of all their names and values.
+pub(super) const MOST_ENTRIES: usize = 4096;
+pub(super) const MOST_META: usize = 1 << 20;
 
 /// What a file says about itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,12 +36,22 @@ pub(super) struct Header {
     pub inserted: Option<u64>,
     pub params: Vec<u64>,
     pub sections: Vec<Section>,
-    pub embedded_key: Option<[u8; 16]>,
+    pub embedded_key: Option<Secret>,
     pub meta: Meta,
     pub header_len: u64,
     pub file_len: u64,
     pub chunk_log2: u32,
     pub sums: Vec<u64>,
+}
+
+/// A secret on its way from or to a file; debug output does not show it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Secret(pub [u8; 16]);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(..)")
+    }
 }
 
 /// The hash as a file names it.
@@ -79,11 +96,13 @@ impl StoredHash {
 
 /// The smallest chunk, as a power of two, with which a body of this length has few enough of them.
 fn chunk_log2(body: u64) -> u32 {
-    (SMALLEST_CHUNK..).find(|log2| body.div_ceil(1 << log2) <= MOST_CHUNKS).unwrap_or(40)
+    (SMALLEST_CHUNK..LARGEST_CHUNK)
+        .find(|log2| body.div_ceil(1 << log2) <= MOST_CHUNKS)
+        .unwrap_or(LARGEST_CHUNK)
 }
 
 impl Header {
-    /// A header for a body of these lengths, which still lacks its chunk sums.
+    /// A header for a body of these lengths, to be completed and then [placed](Header::place).
     pub fn for_body(
         kind: Kind,
         hash: StoredHash,
@@ -91,7 +110,7 @@ impl Header {
         lengths: &[(u32, u64)],
         meta: Meta,
     ) -> Header {
-        let mut header = Header {
+        Header {
             kind,
             hash,
             design: None,
@@ -104,12 +123,10 @@ impl Header {
             file_len: 0,
             chunk_log2: 0,
             sums: Vec::new(),
-        };
-        header.place();
-        header
+        }
     }
 
-    /// Computes lengths and offsets from everything else; to be called again when the header has grown.
+    /// Computes lengths and offsets from everything else.
     pub fn place(&mut self) {
         let body: u64 =
             self.sections.iter().fold(0u64, |end, section| end.next_multiple_of(64) + section.len);
@@ -125,9 +142,14 @@ impl Header {
     }
 
     fn sums_offset(&self) -> usize {
-        let meta: usize = self.meta.iter().map(|(name, value)| 8 + name.len() + value.len()).sum();
-        let key = self.embedded_key.map_or(0, |key| key.len());
+        let meta = 8 * self.meta.len() + self.meta_len();
+        let key = self.embedded_key.map_or(0, |key| key.0.len());
         (FIXED + 8 * self.params.len() + 24 * self.sections.len() + key + meta).next_multiple_of(8)
+    }
+
+    /// The bytes of all names and values.
+    pub fn meta_len(&self) -> usize {
+        self.meta.iter().map(|(name, value)| name.len() + value.len()).sum()
     }
 
     /// Chunk `index` as a range of the file.
@@ -157,8 +179,8 @@ impl Header {
         bytes.extend((self.header_len as u32).to_le_bytes());
         bytes.extend(self.file_len.to_le_bytes());
         bytes.extend([hash, self.chunk_log2 as u8]);
-        bytes.extend((self.sections.len() as u16).to_le_bytes());
-        bytes.extend((self.meta.len() as u32).to_le_bytes());
+        bytes.extend((self.meta.len() as u16).to_le_bytes());
+        bytes.extend((self.sections.len() as u32).to_le_bytes());
         bytes.extend(hash_value.to_le_bytes());
         bytes.extend(self.design.map_or(0, |design| design.capacity).to_le_bytes());
         bytes.extend(self.design.map_or(0.0, |design| design.rate).to_le_bytes());
@@ -171,7 +193,7 @@ impl Header {
             bytes.extend(section.offset.to_le_bytes());
             bytes.extend(section.len.to_le_bytes());
         }
-        bytes.extend(self.embedded_key.iter().flatten());
+        bytes.extend(self.embedded_key.iter().flat_map(|key| key.0));
         for (name, value) in &self.meta {
             bytes.extend((name.len() as u32).to_le_bytes());
             bytes.extend((value.len() as u32).to_le_bytes());
@@ -192,14 +214,15 @@ impl Header {
             return Err(FormatError::NotAFilter);
         }
         if preamble.len() < PREAMBLE {
-            return Err(FormatError::Length { expected: (FIXED + 16) as u64, found: file_len });
+            return Err(FormatError::Length { expected: SMALLEST_FILE, found: file_len });
         }
-        let len = u64::from(Reader(&preamble[20..]).u32()?);
+        let mut reader = Reader(&preamble[20..]);
+        let (len, expected) = (u64::from(reader.u32()?), reader.u64()?);
         if len < FIXED as u64 || !len.is_multiple_of(64) {
             return Err(FormatError::Damaged { part: "the header".into() });
         }
         if len > file_len {
-            return Err(FormatError::Length { expected: len, found: file_len });
+            return Err(FormatError::Length { expected: expected.max(len), found: file_len });
         }
         usize::try_from(len).map_err(|_| FormatError::invalid("the header does not fit into memory"))
     }
@@ -218,7 +241,8 @@ impl Header {
         let kind = reader.u16()?;
         let incompatible = reader.u32()?;
         if incompatible & !EMBEDDED_KEY != 0 {
-            return Err(FormatError::Unknown { what: format!("features {incompatible:#x}") });
+            let unknown = incompatible & !EMBEDDED_KEY;
+            return Err(FormatError::Unknown { what: format!("features {unknown:#x}") });
         }
         let _compatible = reader.u32()?;
         let header_len = u64::from(reader.u32()?);
@@ -231,7 +255,7 @@ impl Header {
         }
         let kind = Kind::from_number(kind).ok_or(FormatError::Unknown { what: format!("kind {kind}") })?;
         let [hash, chunk_log2] = reader.array()?;
-        let (sections, entries) = (reader.u16()?, reader.u32()?);
+        let (entries, sections) = (reader.u16()?, reader.u32()?);
         let hash_value = reader.u64()?;
         let hash = StoredHash::decode(hash, hash_value)
             .ok_or(FormatError::Unknown { what: format!("hash {hash}") })?;
@@ -243,8 +267,12 @@ impl Header {
             let what = what.map_err(|_| FormatError::invalid("a section's reserved bytes are not zero"))?;
             Ok(Section { what, offset: reader.u64()?, len: reader.u64()? })
         })?;
-        let embedded_key = if incompatible & EMBEDDED_KEY != 0 { Some(reader.array()?) } else { None };
+        let embedded_key =
+            if incompatible & EMBEDDED_KEY != 0 { Some(Secret(reader.array()?)) } else { None };
         let mut meta = BTreeMap::new();
+        if usize::from(entries) > MOST_ENTRIES {
+            return Err(FormatError::invalid(format!("{entries} metadata entries")));
+        }
         for _ in 0..entries {
             let (name, value) = (reader.u32()?, reader.u32()?);
             let (name, value) = (reader.text(name)?, reader.text(value)?);
@@ -254,13 +282,15 @@ impl Header {
             meta.insert(name, value);
         }
         let at = content.len() - reader.0.len();
-        reader.bytes(at.next_multiple_of(8) - at)?;
+        if reader.bytes(at.next_multiple_of(8) - at)?.iter().any(|byte| *byte != 0) {
+            return Err(FormatError::invalid("bytes between its fields are not zero"));
+        }
         let sums = reader.many(chunks.into(), 8, Reader::u64)?;
         let chunk_log2 = u32::from(chunk_log2);
         let header = Header {
             kind,
             hash,
-            design: (capacity > 0).then_some(Design { capacity, rate }),
+            design: (capacity > 0 || rate != 0.0).then_some(Design { capacity, rate }),
             inserted: (inserted != UNKNOWN).then_some(inserted),
             params,
             sections,
@@ -277,7 +307,10 @@ impl Header {
 
     /// Whether the fields fit each other.
     fn check(&self) -> Result<(), FormatError> {
-        if !(12..=40).contains(&self.chunk_log2) {
+        if self.meta_len() > MOST_META {
+            return Err(FormatError::invalid(format!("{} bytes of metadata", self.meta_len())));
+        }
+        if !(12..=LARGEST_CHUNK).contains(&self.chunk_log2) {
             return Err(FormatError::invalid(format!("chunks of 2^{} bytes", self.chunk_log2)));
         }
         let body = self.file_len - self.header_len;
@@ -301,10 +334,10 @@ impl Header {
         if end != self.file_len {
             return Err(FormatError::invalid("the file does not end with its last section"));
         }
-        if let Some(Design { rate, .. }) = self.design
-            && !(rate > 0.0 && rate < 1.0)
+        if let Some(Design { capacity, rate }) = self.design
+            && !(capacity > 0 && rate > 0.0 && rate < 1.0)
         {
-            return Err(FormatError::invalid(format!("a planned rate of {rate}")));
+            return Err(FormatError::invalid(format!("planned for {capacity} keys at a rate of {rate}")));
         }
         if self.embedded_key.is_some()
             && !matches!(self.hash, StoredHash::Digest(HashId { strength: Strength::Keyed, .. }))

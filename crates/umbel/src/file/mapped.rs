@@ -1,6 +1,6 @@
 //! A file used where it lies, checked as far as it is touched.
 
-use super::decode::{assemble, decode_header, open, part};
+use super::decode::{assemble, check_tail, decode_header, in_place, open, part};
 use super::header::Header;
 use super::{Loaded, Meta};
 use crate::filter::tiles;
@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// Opens a file without reading it: the time does not depend on its size.
 ///
-/// The file must not be shortened while it is mapped: the system then ends the program with the signal SIGBUS when the
-/// missing part is touched. [`save`](super::save) never does that; it replaces a file by a new one.
+/// The file must be neither changed nor shortened while it is mapped. A part that is changed after it was verified may
+/// give wrong answers; when a missing part is touched, the system ends the program with the signal SIGBUS.
+/// [`save`](super::save) does neither: it replaces a file by a new one, and who has mapped the old one keeps it.
 pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
     let path = path.as_ref();
     let (file, len) = open(path)?;
@@ -43,13 +44,7 @@ pub struct Mapped {
 
 impl Mapped {
     fn new(map: Arc<Mmap>, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
-        if cfg!(target_endian = "big") {
-            return Err(Error::parameter(
-                "machine",
-                "big-endian",
-                "a little-endian one to map files: use `load`",
-            ));
-        }
+        in_place()?;
         let header = decode_header(&map)?;
         let filter = assemble(&header, ring, |offset, lines| {
             // The header has vouched for the range, and a map starts at a page.
@@ -78,6 +73,7 @@ impl Mapped {
     /// Checks what has not been checked yet, and gives the filter, which reads the file where it lies.
     pub fn verify(self) -> Result<Loaded> {
         (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
+        check_tail(&self.filter).map_err(|error| Error::from(error).at(&self.path))?;
         Ok(Loaded { filter: self.filter, meta: self.header.meta })
     }
 
@@ -102,10 +98,10 @@ impl Mapped {
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
         let mut answers = Answers::with_capacity(keys.len());
         let mut tile = [Digest::default(); TILE];
+        if self.unchecked.load(Relaxed) == 0 {
+            return Ok(self.filter.contains_batch(keys));
+        }
         for range in tiles(keys.len()) {
-            if self.unchecked.load(Relaxed) == 0 && range.start == 0 {
-                return Ok(self.filter.contains_batch(keys));
-            }
             let (tile, len) = (&mut tile[..range.len()], range.len());
             let answer = match &self.filter {
                 Stored::Set(filter) => {
@@ -138,12 +134,16 @@ impl Mapped {
         if self.unchecked.load(Relaxed) == 0 {
             return Ok(());
         }
-        let (mut result, mut line) = (Ok(()), u64::MAX);
+        // Chunks consist of whole lines; and a lookup goes no further than the line of the first bit that is zero.
+        let (mut result, mut line, words) = (Ok(()), u64::MAX, filter.words().words());
+        let mut absent = false;
         filter.visit(digest, &mut |bit| {
-            // The bits of one line come one after the other, and chunks consist of whole lines.
-            if bit / LINE_BITS != line && result.is_ok() {
-                line = bit / LINE_BITS;
-                result = self.check_bit(bit);
+            if result.is_ok() && !absent {
+                if bit / LINE_BITS != line {
+                    line = bit / LINE_BITS;
+                    result = self.check_bit(bit);
+                }
+                absent = result.is_ok() && words[(bit / 64) as usize] >> (bit % 64) & 1 == 0;
             }
         });
         result

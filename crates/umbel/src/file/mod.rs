@@ -8,12 +8,12 @@
 //! renamed. `docs/format.md` in the repository describes the bytes.
 //!
 //! ```
-//! use umbel::{Blocked, Bloom, Insert, KeyRing, Stored, file};
+//! use umbel::{Blocked, Bloom, Insert, KeyRing, file};
 //! let directory = tempfile::tempdir()?;
 //! let path = directory.path().join("fruit.umbel");
 //! let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
 //! filter.insert("apple")?;
-//! file::save(&path, &filter.into(), &file::Options::default())?;
+//! file::save(&path, &filter, &file::Options::default())?;
 //!
 //! let filter = file::load(&path, &KeyRing::new())?.filter;
 //! assert!(filter.contains("apple"));
@@ -29,8 +29,8 @@ mod error;
 mod header;
 mod mapped;
 
-pub use decode::{Aligned, Loaded, from_bytes, from_static, load};
-pub use encode::{save, size, to_bytes};
+pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
+pub use encode::{Storable, save, size, to_bytes};
 pub use error::FormatError;
 pub use mapped::{Mapped, map};
 

@@ -2,6 +2,7 @@
 
 use super::{HashId, Hasher, Strength};
 use crate::{Error, Result};
+use std::path::PathBuf;
 
 /// A set of secrets, found by the tag that a file carries.
 ///
@@ -33,7 +34,11 @@ impl KeyRing {
         if id.strength == Strength::Fast {
             return Ok(Hasher::fast(id.value));
         }
-        self.0.iter().find(|hasher| hasher.id() == id).cloned().ok_or(Error::MissingKey(id))
+        self.0
+            .iter()
+            .find(|hasher| hasher.id() == id)
+            .cloned()
+            .ok_or_else(|| Error::MissingKey { path: PathBuf::new(), id })
     }
 }
 

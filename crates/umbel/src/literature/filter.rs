@@ -61,6 +61,22 @@ impl Literature {
         &self.words
     }
 
+    /// What the filter was planned for.
+    pub fn design(&self) -> Option<Design> {
+        self.design
+    }
+
+    /// How often something was inserted; `None` after a union, when nobody knows.
+    pub fn inserted(&self) -> Option<u64> {
+        self.inserted
+    }
+
+    /// A copy in memory of its own, which can be changed whatever this one is.
+    pub fn try_clone_owned(&self) -> Result<Literature> {
+        let Literature { scheme, ref words, design, inserted } = *self;
+        Ok(Literature { scheme, words: words.try_clone_owned()?, design, inserted })
+    }
+
     /// Inserts `key`; `true` when it was certainly not there before.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         let words = self.words.words_mut()?;
@@ -134,8 +150,8 @@ impl Literature {
     /// The first thing that keeps the two from being combined, if any.
     pub fn mismatch(&self, other: &Literature) -> Option<Mismatch> {
         let (ours, theirs) = (&self.scheme, &other.scheme);
-        Mismatch::of("bits", ours.m(), theirs.m())
-            .or_else(|| Mismatch::of("hashes", ours.k(), theirs.k()))
+        Mismatch::of("number of bits", ours.m(), theirs.m())
+            .or_else(|| Mismatch::of("number of hashes", ours.k(), theirs.k()))
             .or_else(|| Mismatch::of("family", ours.family(), theirs.family()))
     }
 
@@ -202,8 +218,8 @@ mod tests {
         let filter = |family, k, m| Literature::new(Scheme::new(family, k, m).unwrap()).unwrap();
         let mut ours = filter(Family::Murmur3, 3, 100);
         for (other, what) in [
-            (filter(Family::Murmur3, 3, 101), "bits"),
-            (filter(Family::Murmur3, 2, 100), "hashes"),
+            (filter(Family::Murmur3, 3, 101), "number of bits"),
+            (filter(Family::Murmur3, 2, 100), "number of hashes"),
             (filter(Family::Murmur2, 3, 100), "family"),
         ] {
             assert_eq!(ours.mismatch(&other).unwrap().what, what);

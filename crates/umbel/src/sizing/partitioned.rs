@@ -20,7 +20,7 @@
 //! # }
 //! ```
 
-use super::{MAX_BITS, MAX_HASHES, check, greatest, least, rate as standard};
+use super::{MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate as standard};
 use crate::{Error, Result};
 use std::f64::consts::LN_2;
 
@@ -76,6 +76,15 @@ impl PartitionedParams {
             return Err(Error::parameter("m", bits, format!("at most 2^48 bits in k = {k} whole slices")));
         }
         Ok(Self::of(slice_bits, capacity(slice_bits)?, k))
+    }
+
+    /// As [`for_bits`](Self::for_bits), with the most keys that keep rate `p`, however full they make the slices.
+    pub fn for_bits_hashes_and_rate(bits: u64, k: u32, p: f64) -> Result<Self> {
+        check::rate(p)?;
+        let Self { slice_bits, .. } = Self::for_bits(bits, k)?;
+        let n = greatest(1..=MAX_KEYS, |n| unchecked_rate(slice_bits, n, k) <= p);
+        let needs = || Error::parameter("m", bits, format!("more bits to hold a single key at rate {p}"));
+        Ok(Self::of(slice_bits, n.ok_or_else(needs)?, k))
     }
 
     /// As [`for_bits`](Self::for_bits), with k = ceil(log2 1/p) slices. Where they are so short that half filling

@@ -104,7 +104,8 @@ impl Words {
     #[inline(always)]
     pub fn lines(&self) -> &[Line] {
         // SAFETY: `start` is valid for `lines` initialised lines for as long as `keep` lives, and `&self` keeps any
-        // writer away (writing needs `&mut self`, and `AtomicWords` owns its words).
+        // writer of this program away (writing needs `&mut self`, and `AtomicWords` owns its words); that nobody else
+        // changes a mapped file is the contract of `file::map`.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.lines) }
     }
 
