@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let spec = Spec::new(words.len().max(1) as u64, 0.01)?;
     let mut filter = AnyFilter::build(Kind::Blocked, &spec)?;
     let start = Instant::now();
-    filter.insert_batch(&words[..])?;
+    filter.insert_batch(&words)?;
     let per_word = start.elapsed().as_nanos() as f64 / words.len().max(1) as f64;
     let stats = filter.stats();
     println!(
@@ -37,8 +37,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Every word with a mark appended that no word has: certainly absent, so each "yes" is a false one.
     let absent: Vec<Vec<u8>> = words.iter().map(|word| [word, &b"\x01"[..]].concat()).collect();
-    let missed = words.len() as u64 - mapped.contains_batch(&words[..])?.count();
-    let wrong = mapped.contains_batch(&absent[..])?.count();
+    let missed = words.len() as u64 - mapped.contains_batch(&words)?.count();
+    let wrong = mapped.contains_batch(&absent)?.count();
     println!("words not found: {missed}");
     println!(
         "absent words found: {wrong}, {:.3} % (asked for 1 %)",

@@ -98,8 +98,8 @@ pub(crate) fn tiles(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> 
 /// ```
 /// use umbel::{Blocked, Bloom, Filter, Insert};
 /// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
-/// filter.insert_batch(&[1u64, 2, 3][..])?;
-/// let answers = filter.contains_batch(&[3u64, 4, 1][..]);
+/// filter.insert_batch(&[1u64, 2, 3])?;
+/// let answers = filter.contains_batch(&[3u64, 4, 1]);
 /// assert_eq!(answers.get(0), Some(true));
 /// assert!(answers.iter().eq([true, false, true]));
 /// assert_eq!(answers.count(), 2);

@@ -14,7 +14,10 @@ use crate::arch::{Kernel, Simd, prefetch};
 use crate::hash::{Ends, Function, sip13_u64, xxh3_u64};
 use crate::words::LINE_BYTES;
 use crate::{Digest, Error, Hasher, Level, Result, TILE};
+use std::borrow::Cow;
 use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
 
 /// Something that has key bytes. A new key type has to say only which.
 ///
@@ -145,21 +148,33 @@ macro_rules! byte_keys {
         }
     )*};
 }
-byte_keys!([] [u8], [] str, [] String, [] Vec<u8>, [] Box<[u8]>, [const N: usize] [u8; N]);
+byte_keys!([] [u8], [] str, [] String, [] Vec<u8>, [const N: usize] [u8; N]);
 
-impl<K: Key + ?Sized> Key for &K {
+macro_rules! pointer_keys {
+    ($($pointer:ty),*) => {$(
+        impl<K: Key + ?Sized> Key for $pointer {
+            #[inline(always)]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                (**self).with_bytes(f)
+            }
+
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                (**self).digest(hasher)
+            }
+        }
+    )*};
+}
+pointer_keys!(&K, Box<K>, Rc<K>, Arc<K>);
+
+impl<K: Key + ToOwned + ?Sized> Key for Cow<'_, K> {
     #[inline(always)]
     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
         (**self).with_bytes(f)
     }
-
-    #[inline(always)]
-    fn digest(&self, hasher: &Hasher) -> Digest {
-        (**self).digest(hasher)
-    }
 }
 
-/// Many keys at once, in whatever shape the caller holds them.
+/// Many keys at once, in whatever shape the caller holds them: a slice, a vector or an array of keys, or an [`Arena`].
 pub trait Batch {
     /// How many keys there are.
     fn len(&self) -> usize;
@@ -210,9 +225,48 @@ impl<K: Key> Batch for [K] {
     }
 }
 
+macro_rules! slice_batches {
+    ($([$($generics:tt)*] $keys:ty),*) => {$(
+        impl<K: Key, $($generics)*> Batch for $keys {
+            #[inline(always)]
+            fn len(&self) -> usize {
+                self[..].len()
+            }
+
+            #[inline(always)]
+            fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+                self[..].digest_tile(range, hasher, digests);
+            }
+
+            fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+                self[index].with_bytes(f)
+            }
+        }
+    )*};
+}
+slice_batches!([] Vec<K>, [const N: usize] [K; N]);
+
 /// How many keys ahead a slice of keys is asked for, and in [`BYTES_AHEAD`] how many bytes of an arena. Keys are read
 /// in order, but in bursts of one tile, between which the processor's own prefetching falls behind.
 const KEYS_AHEAD: usize = 4 * TILE;
+
+/// A place in the buffer of an [`Arena`].
+pub trait Offset: Copy {
+    /// The number of bytes before it; a negative one becomes larger than any buffer, and is refused.
+    fn bytes(self) -> u64;
+}
+
+macro_rules! offsets {
+    ($($int:ty),*) => {$(
+        impl Offset for $int {
+            #[inline(always)]
+            fn bytes(self) -> u64 {
+                self as u64
+            }
+        }
+    )*};
+}
+offsets!(u32, u64, usize, i32, i64);
 
 /// Byte strings in one buffer: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 ///
@@ -234,11 +288,11 @@ pub struct Arena<'a, O> {
 /// See [`KEYS_AHEAD`].
 const BYTES_AHEAD: usize = 4096;
 
-impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
+impl<'a, O: Offset> Arena<'a, O> {
     /// Checks that the offsets rise and stay inside the buffer.
     pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
         let rising = Level::detect().run(Rising(offsets));
-        let end = offsets.last().map_or(0, |&end| end.into());
+        let end = offsets.last().map_or(0, |&end| end.bytes());
         if !rising || end > bytes.len() as u64 {
             let needs =
                 format!("offsets that rise and end at or below {}, the length of the buffer", bytes.len());
@@ -251,7 +305,7 @@ impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let (from, to) = (*self.offsets.get(index)?, *self.offsets.get(index + 1)?);
-        self.bytes.get(from.into() as usize..to.into() as usize)
+        self.bytes.get(from.bytes() as usize..to.bytes() as usize)
     }
 }
 
@@ -259,16 +313,16 @@ impl<'a, O: Copy + Into<u64>> Arena<'a, O> {
 /// offsets of every batch.
 struct Rising<'a, O>(&'a [O]);
 
-impl<O: Copy + Into<u64>> Kernel for Rising<'_, O> {
+impl<O: Offset> Kernel for Rising<'_, O> {
     type Output = bool;
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> bool {
         let later = self.0.get(1..).unwrap_or_default();
-        self.0.iter().zip(later).fold(true, |rising, (&a, &b)| rising & (a.into() <= b.into()))
+        self.0.iter().zip(later).fold(true, |rising, (&a, &b)| rising & (a.bytes() <= b.bytes()))
     }
 }
 
-impl<O: Copy + Into<u64>> Batch for Arena<'_, O> {
+impl<O: Offset> Batch for Arena<'_, O> {
     #[inline(always)]
     fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
@@ -293,7 +347,7 @@ impl<O: Copy + Into<u64>> Batch for Arena<'_, O> {
             return self.digest_tile(range, hasher, digests);
         };
         let offsets = &self.offsets[range.start..=range.end];
-        let [start, end] = [offsets[0], offsets[range.len()]].map(|offset| offset.into() as usize);
+        let [start, end] = [offsets[0], offsets[range.len()]].map(|offset| offset.bytes() as usize);
         for at in (start..end).step_by(LINE_BYTES).take(TILE) {
             prefetch(self.bytes, at.wrapping_add(BYTES_AHEAD));
         }
@@ -361,9 +415,30 @@ mod tests {
     }
 
     #[test]
+    fn a_pointer_to_a_key_and_a_container_of_keys_are_what_they_hold() {
+        let hasher = Hasher::fast(5);
+        let digest = "key".digest(&hasher);
+        let (boxed, shared): (Box<str>, Arc<[u8]>) = ("key".into(), b"key"[..].into());
+        assert_eq!(
+            [boxed.digest(&hasher), shared.digest(&hasher), Cow::from("key").digest(&hasher)],
+            [digest; 3]
+        );
+        let tile = |batch: &dyn Fn(&mut [Digest])| {
+            let mut tile = [Digest::default(); 2];
+            batch(&mut tile);
+            tile
+        };
+        let expected = [7u64.digest(&hasher), 8u64.digest(&hasher)];
+        assert_eq!(tile(&|out| vec![7u64, 8].digest_tile(0..2, &hasher, out)), expected);
+        assert_eq!(tile(&|out| Batch::digest_tile(&[7u64, 8], 0..2, &hasher, out)), expected);
+    }
+
+    #[test]
     fn an_arena_refuses_offsets_that_fall_or_leave_the_buffer() {
         assert!(Arena::new(b"abc", &[0u64, 2, 1]).is_err());
         assert!(Arena::new(b"abc", &[0u32, 4]).is_err());
+        assert!(Arena::new(b"abc", &[-1i32, 2]).is_err());
+        assert_eq!(Arena::new(b"abc", &[0usize, 2, 3]).unwrap().get(1), Some(&b"c"[..]));
         assert_eq!(Arena::<u64>::new(b"abc", &[]).unwrap().len(), 0);
         assert_eq!(Arena::new(b"abc", &[0u32, 0, 3]).unwrap().get(0), Some(&b""[..]));
     }

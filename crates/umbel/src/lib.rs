@@ -14,8 +14,8 @@
 //!
 //! // Many keys at once are several times faster: the next keys are fetched while these are tested.
 //! let keys: Vec<u64> = (0..1000).collect();
-//! filter.insert_batch(&keys[..])?;
-//! assert_eq!(filter.contains_batch(&keys[..]).count(), 1000);
+//! filter.insert_batch(&keys)?;
+//! assert_eq!(filter.contains_batch(&keys).count(), 1000);
 //!
 //! let stats = filter.stats();
 //! println!("about {} keys, false-positive rate now {:.2e}", stats.estimate, stats.rate_now);
@@ -68,7 +68,7 @@ pub use bloom::{Blocked, Bloom, Concurrent, Design, Layout, Partitioned, Standar
 pub use error::{Error, Result};
 pub use filter::{Answers, Filter, Insert, TILE};
 pub use hash::{Digest, HashId, Hasher, KeyRing, Strength};
-pub use key::{Arena, Batch, Key};
+pub use key::{Arena, Batch, Key, Offset};
 pub use kind::Kind;
 pub use spec::{AnyLayout, Plan, Spec, plan};
 pub use stats::Stats;

@@ -12,7 +12,7 @@ impl<L: Layout> Bloom<L> {
     /// ```
     /// use umbel::{Blocked, Bloom, Filter, Insert};
     /// let mut roomy = Bloom::<Blocked>::with_capacity(1_000_000, 0.001)?;
-    /// roomy.insert_batch(&(0..100_000u64).collect::<Vec<_>>()[..])?;
+    /// roomy.insert_batch(&(0..100_000u64).collect::<Vec<_>>())?;
     /// let folded = roomy.fold()?;
     /// assert_eq!(folded.words().lines().len() * 2, roomy.words().lines().len());
     /// assert!((0..100_000u64).all(|key| folded.contains(&key)));

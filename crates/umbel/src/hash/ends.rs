@@ -5,7 +5,7 @@
 //! both are computed for all strings of a tile in one loop, with multiplications that SIMD has, and one is taken.
 
 use super::Digest;
-use crate::TILE;
+use crate::{Offset, TILE};
 use std::hint::{black_box, select_unpredictable};
 
 /// The first seven words of the default secret.
@@ -36,12 +36,12 @@ impl Ends {
     /// is not of 9 to 32 bytes or lies too close to the ends of `bytes`: of a string under sixteen bytes, sixteen are
     /// copied all the same, some of them its neighbours', which nobody looks at.
     #[inline(always)]
-    pub(crate) fn take<O: Copy + Into<u64>>(&mut self, bytes: &[u8], start: usize, stops: &[O]) -> u64 {
+    pub(crate) fn take<O: Offset>(&mut self, bytes: &[u8], start: usize, stops: &[O]) -> u64 {
         let last = bytes.len() - 16;
         let (mut from, mut others) = (start, 0);
         let places = self.head.iter_mut().zip(&mut self.tail).zip(&mut self.len);
         for (i, (((head, tail), len), to)) in places.zip(stops).enumerate() {
-            let to = (*to).into() as usize;
+            let to = to.bytes() as usize;
             let (first, second) = (from, to.wrapping_sub(16));
             *len = to.wrapping_sub(from) as u64;
             from = to;
