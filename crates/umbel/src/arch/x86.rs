@@ -79,13 +79,8 @@ impl Simd for Avx2 {
     #[inline(always)]
     fn set(self, line: &mut Line, x: u64) {
         let (low, high) = self.halves(x);
-        // SAFETY: as in `test`, and the line is borrowed exclusively.
-        unsafe {
-            let at = std::ptr::from_mut(line).cast::<__m256i>();
-            _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
-            let at = at.add(1);
-            _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), high));
-        }
+        // SAFETY: the token is proof of AVX2.
+        unsafe { set_halves(line, low, high) };
     }
 
     #[inline(always)]
@@ -99,6 +94,21 @@ impl Simd for Avx2 {
             _mm256_store_si256(at.add(1), high);
         }
         line
+    }
+}
+
+/// Sets the bits of both halves.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[inline(always)]
+unsafe fn set_halves(line: &mut Line, low: __m256i, high: __m256i) {
+    // SAFETY: a `Line` is 64 bytes, aligned to 64, and borrowed exclusively.
+    unsafe {
+        let at = std::ptr::from_mut(line).cast::<__m256i>();
+        _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
+        let at = at.add(1);
+        _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), high));
     }
 }
 
@@ -147,13 +157,8 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn set(self, line: &mut Line, x: u64) {
         let (low, high) = self.halves(x);
-        // SAFETY: as in `test`, and the line is borrowed exclusively.
-        unsafe {
-            let at = std::ptr::from_mut(line).cast::<__m256i>();
-            _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
-            let at = at.add(1);
-            _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), high));
-        }
+        // SAFETY: the token is proof of AVX2.
+        unsafe { set_halves(line, low, high) };
     }
 
     #[inline(always)]

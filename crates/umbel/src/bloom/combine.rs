@@ -1,8 +1,8 @@
 //! Union, intersection, comparison and folding of filters of the same shape.
 
-use super::{Bloom, Layout};
+use super::{Bloom, Design, Layout};
 use crate::algebra::{Algebra, Mismatch};
-use crate::sizing::estimate::Overlap;
+use crate::sizing::{estimate::Overlap, greatest};
 use crate::{Error, Result};
 
 impl<L: Layout> Bloom<L> {
@@ -25,9 +25,8 @@ impl<L: Layout> Bloom<L> {
         folded.inserted = self.inserted;
         // The rate it was planned for is now reached with fewer keys, or never.
         folded.design = self.design.and_then(|design| {
-            let capacity =
-                largest(design.capacity, |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate));
-            (capacity > 0).then_some(super::Design { capacity, ..design })
+            let keeps = |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate);
+            greatest(1..=design.capacity, keeps).map(|capacity| Design { capacity, ..design })
         });
         folded.level = self.level;
         Ok(folded)
@@ -43,20 +42,6 @@ impl<L: Layout> Bloom<L> {
         self.inserted = None;
         Ok(())
     }
-}
-
-/// The largest number up to `most` for which `holds`, which holds up to some number and not beyond.
-fn largest(most: u64, holds: impl Fn(u64) -> bool) -> u64 {
-    let (mut low, mut high) = (0, most);
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if holds(middle) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    low
 }
 
 impl<L: Layout> Algebra for Bloom<L> {

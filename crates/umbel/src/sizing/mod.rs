@@ -91,7 +91,7 @@ fn least(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> O
 }
 
 /// The greatest value of a range that satisfies a predicate which, once false, stays false.
-fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
+pub(crate) fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let end = *range.end();
     let start = *range.start();
     match least(range, |x| !holds(x)) {
