@@ -574,6 +574,61 @@ fn threads_leave_bit_for_bit_what_one_thread_leaves() {
     fill_by_threads(blocked(100_000, 2), 200_000, 1);
 }
 
+/// Batches large enough to be sorted, of odd sizes, while another thread inserts overlapping keys one by one.
+fn fill_in_large_batches<L: Layout>(layout: L, keys: u64, batch: usize) {
+    for level in Level::available() {
+        let all = Keys::of_build(7).members(keys);
+        let mut filter = empty(layout, Hasher::default());
+        filter.set_level(level);
+        let shared = Concurrent::new(filter).expect("owned memory");
+        std::thread::scope(|scope| {
+            for thread in 0..4 {
+                let (shared, all) = (&shared, &all);
+                scope.spawn(move || {
+                    // Each thread leaves out another quarter of the keys, and the last one goes key by key.
+                    let (from, to) = (all.len() * thread / 4, all.len() * (thread + 1) / 4);
+                    for part in [&all[to..], &all[..from]].into_iter().flat_map(|half| half.chunks(batch)) {
+                        if thread == 3 {
+                            part.iter().for_each(|key| _ = shared.insert(key));
+                        } else {
+                            shared.insert_batch(part);
+                        }
+                        assert_eq!(shared.contains_batch(part).count(), part.len() as u64, "{layout:?}");
+                    }
+                });
+            }
+        });
+        let filter = shared.into_filter();
+        let expected = filter_of(layout, Hasher::default(), &all);
+        assert!(same_bits(&filter, &expected), "{layout:?}, batches of {batch}, {level}");
+    }
+}
+
+#[test]
+fn large_batches_from_several_threads_leave_what_one_thread_leaves() {
+    for lines_per_key in [1, 3] {
+        for batch in [4_095, 4_097, 30_011, 1_000_000] {
+            fill_in_large_batches(blocked(1, lines_per_key), 20_000, batch);
+            fill_in_large_batches(blocked(257, lines_per_key), 50_000, batch);
+            fill_in_large_batches(blocked(4_099, lines_per_key), 150_001, batch);
+        }
+    }
+    fill_in_large_batches(standard(2_000_003, 7), 150_001, 30_011);
+    fill_in_large_batches(partitioned(300_007, 7), 150_001, 30_011);
+}
+
+/// The same key over and over makes one region of the filter complete in every tile.
+#[test]
+fn a_large_batch_of_one_key_is_inserted() {
+    for lines_per_key in [1, 3, 4] {
+        let shared = Concurrent::new(empty(blocked(1_000, lines_per_key), Hasher::default())).expect("owned");
+        shared.insert_batch(&[42u64; 10_000][..]);
+        let filter = shared.into_filter();
+        assert!(same_bits(&filter, &filter_of(blocked(1_000, lines_per_key), Hasher::default(), &[42])));
+        assert_eq!(filter.inserted(), Some(10_000));
+    }
+}
+
 /// Readers follow writers at once: how far a writer has come is published after each insertion has returned,
 /// and whatever lies before that mark must be found.
 fn read_while_writing<L: Layout>(layout: L) {

@@ -1,8 +1,9 @@
 //! The blocked layout: all bits of a key in one cache line, or in a few.
 
 use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
+use super::sorter::{Group, Sorter};
 use crate::arch::{Simd, prefetch};
-use crate::hash::{POWERS, reduce};
+use crate::hash::{MULTIPLIER, POWERS, reduce};
 use crate::sizing::{self, MAX_BITS, estimate::Shape};
 use crate::words::{AtomicWords, LINE_BITS, Line};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, TILE, spec};
@@ -242,7 +243,7 @@ impl Layout for Blocked {
     #[inline(always)]
     fn prefetch_shared(&self, words: &AtomicWords, places: &LinePlaces) {
         for line in &places.line {
-            words.prefetch(*line as usize);
+            prefetch(words.lines(), *line as usize);
         }
     }
 
@@ -250,19 +251,44 @@ impl Layout for Blocked {
     fn insert_shared<S: Simd>(&self, simd: S, words: &AtomicWords, digest: Digest) -> bool {
         let mut new = false;
         for j in 0..self.lines_per_key {
-            let masks = simd.masks(Blocked::lanes(digest, j));
-            // One locked operation per line instead of one per lane: while the line is held nobody else writes to it,
-            // so that plain loads and stores will do. Readers do not need the line to hold still.
-            let line = words.hold(self.line(digest, j));
-            let mut missing = 0;
-            for (word, mask) in line.iter().zip(masks.0) {
-                let before = word.load(Relaxed);
-                missing |= mask & !before;
-                word.store(before | mask, Relaxed);
-            }
-            new |= missing != 0;
+            let (line, masks) = (self.line(digest, j), simd.masks(Blocked::lanes(digest, j)));
+            new |= words.hold(words.region_of(line)).set(line, masks) != 0;
         }
         new
+    }
+
+    #[inline(always)]
+    fn sorts(&self) -> u32 {
+        self.lines_per_key
+    }
+
+    #[inline(always)]
+    fn sort_shared(&self, words: &AtomicWords, tile: &[Digest], j: u32, sorter: &mut Sorter) {
+        let mut sorting = sorter.sort();
+        for digest in tile {
+            let x = digest.get().wrapping_mul(POWERS[2 * j as usize]);
+            sorting.push(words.region_of(reduce(x, self.lines) as usize), x);
+        }
+    }
+
+    #[inline(always)]
+    fn write_shared<S: Simd>(&self, simd: S, words: &AtomicWords, now: Group<'_>, next: &[u64]) {
+        let (lines, count) = (words.lines(), self.lines);
+        // The next group is fetched while this one is written, key by key, as in `insert_tile`.
+        let both = now.keys.len().min(next.len());
+        if !now.keys.is_empty() {
+            let held = words.hold(now.region);
+            for (x, next) in now.keys.iter().zip(next) {
+                prefetch(lines, reduce(*next, count) as usize);
+                held.set(reduce(*x, count) as usize, simd.masks(x.wrapping_mul(MULTIPLIER)));
+            }
+            for x in &now.keys[both..] {
+                held.set(reduce(*x, count) as usize, simd.masks(x.wrapping_mul(MULTIPLIER)));
+            }
+        }
+        for next in &next[both..] {
+            prefetch(lines, reduce(*next, count) as usize);
+        }
     }
 
     #[inline(always)]

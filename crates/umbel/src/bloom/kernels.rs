@@ -5,6 +5,7 @@
 
 use super::Bloom;
 use super::layout::{Layout, Pair, Places, Tile};
+use super::sorter::Sorter;
 use crate::arch::{Kernel, Simd};
 use crate::filter::{TILE, tiles};
 use crate::hash::Ends;
@@ -238,6 +239,46 @@ impl<L: Layout> Work<L> for FillShared<'_> {
         layout.prefetch_shared(self.words, &next.places);
         for digest in now.digests() {
             layout.insert_shared(simd, self.words, *digest);
+        }
+    }
+}
+
+/// The same, sorted by region.
+pub(super) struct SortShared<'a> {
+    pub words: &'a AtomicWords,
+    pub sorter: Sorter,
+}
+
+impl<L: Layout> Work<L> for SortShared<'_> {
+    const PLACES: bool = false;
+
+    #[inline(always)]
+    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, _: &Stage<L>) {
+        for j in 0..layout.sorts() {
+            layout.sort_shared(self.words, now.digests(), j, &mut self.sorter);
+            while let Some(region) = self.sorter.full() {
+                let (now, next) = self.sorter.turn(region);
+                layout.write_shared(simd, self.words, now, next);
+            }
+        }
+    }
+}
+
+/// Writes what is left in the sorter after the last tile.
+pub(super) struct FlushShared<'a, L> {
+    pub layout: &'a L,
+    pub work: SortShared<'a>,
+}
+
+impl<L: Layout> Kernel for FlushShared<'_, L> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let SortShared { words, mut sorter } = self.work;
+        // Once more at the end, for the group that the last region put off.
+        for region in (0..words.regions()).chain([0]) {
+            let (now, next) = sorter.turn(region);
+            self.layout.write_shared(simd, words, now, next);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What tells one bit-array filter from another: where a digest's bits are.
 
+use super::sorter::{Group, Sorter};
 use crate::arch::Simd;
 use crate::sizing::estimate::Shape;
 use crate::words::{AtomicWords, Line};
@@ -81,6 +82,17 @@ pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     fn prefetch_shared(&self, words: &AtomicWords, places: &Self::Places);
     #[doc(hidden)]
     fn insert_shared<S: Simd>(&self, simd: S, words: &AtomicWords, digest: Digest) -> bool;
+    /// How many places a key has by which a batch is sorted before it is written; 0 when sorting does not pay.
+    #[doc(hidden)]
+    fn sorts(&self) -> u32 {
+        0
+    }
+    /// Sorts a tile by the regions of place `j`.
+    #[doc(hidden)]
+    fn sort_shared(&self, _: &AtomicWords, _: &[Digest], _j: u32, _: &mut Sorter) {}
+    /// Writes a group of sorted keys, and fetches the lines of the next.
+    #[doc(hidden)]
+    fn write_shared<S: Simd>(&self, _: S, _: &AtomicWords, _now: Group<'_>, _next: &[u64]) {}
     #[doc(hidden)]
     fn contains_shared(&self, words: &AtomicWords, digest: Digest) -> bool;
 }

@@ -15,6 +15,7 @@ mod concurrent;
 mod kernels;
 mod layout;
 mod scattered;
+mod sorter;
 
 pub use blocked::Blocked;
 pub use concurrent::Concurrent;

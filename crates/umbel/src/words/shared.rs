@@ -1,7 +1,6 @@
 //! Words that several threads change at once.
 
-use super::{LINE_WORDS, Words};
-use crate::arch::prefetch;
+use super::{LINE_WORDS, Line, Words};
 use crate::{Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -12,22 +11,34 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Debug)]
 pub struct AtomicWords {
     words: Words,
-    /// One flag for every line, or for every so many-th: see [`AtomicWords::hold`].
-    held: Box<[AtomicBool]>,
+    /// One flag for every region: see [`AtomicWords::hold`].
+    held: Box<[Flag]>,
+    /// A region is `1 << region_shift` lines.
+    region_shift: u32,
 }
 
-/// The most flags: 64 KiB, few enough to stay in the cache and enough that two threads hardly ever meet at one.
-const MOST_FLAGS: usize = 1 << 16;
+/// Whether a region is held, in a cache line of its own: two threads in two regions do not disturb each other.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Flag(AtomicBool);
 
 impl AtomicWords {
+    /// The most regions: few enough that a batch can collect keys for each of them, enough that two threads seldom
+    /// meet.
+    pub(crate) const MOST_REGIONS: usize = 256;
+
     /// Takes owned words; mapped and static memory is refused.
     pub(crate) fn new(words: Words) -> Result<AtomicWords> {
         if !words.is_owned() {
             return Err(Error::ReadOnly);
         }
-        let flags = words.lines.next_power_of_two().min(MOST_FLAGS);
-        let held = (0..flags).map(|_| AtomicBool::new(false)).collect();
-        Ok(AtomicWords { words, held })
+        let mut region_shift = 0;
+        while words.lines.saturating_sub(1) >> region_shift >= Self::MOST_REGIONS {
+            region_shift += 1;
+        }
+        let regions = (words.lines.saturating_sub(1) >> region_shift) + 1;
+        let held = (0..regions).map(|_| Flag::default()).collect();
+        Ok(AtomicWords { words, held, region_shift })
     }
 
     /// The words back, once all threads are done.
@@ -51,26 +62,29 @@ impl AtomicWords {
         self.words().as_chunks().0
     }
 
-    /// Line `index`, with the promise that nobody else who holds lines writes to it until the guard is dropped.
+    /// How many regions there are.
+    pub(crate) fn regions(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Which region line `index` lies in.
     #[inline(always)]
-    pub(crate) fn hold(&self, index: usize) -> HeldLine<'_> {
-        let line = &self.lines()[index];
-        let flag = &self.held[index & (self.held.len() - 1)];
+    pub(crate) fn region_of(&self, index: usize) -> usize {
+        index >> self.region_shift
+    }
+
+    /// Waits for a region: until the guard is dropped, nobody else who holds regions writes to its lines.
+    #[inline(always)]
+    pub(crate) fn hold(&self, region: usize) -> HeldRegion<'_> {
+        let flag = &self.held[region].0;
         while flag.swap(true, Ordering::Acquire) {
             wait_for(flag);
         }
-        HeldLine { line, flag }
-    }
-
-    /// Asks for the flag of a line ahead of time.
-    #[inline(always)]
-    pub(crate) fn prefetch(&self, index: usize) {
-        prefetch(self.lines(), index);
-        prefetch(&self.held, index & (self.held.len() - 1));
+        HeldRegion { lines: self.lines(), flag }
     }
 }
 
-/// Another thread is in the middle of a dozen instructions, or was interrupted there.
+/// Another thread is writing a few keys, or was interrupted there.
 #[cold]
 fn wait_for(flag: &AtomicBool) {
     for _ in 0..1000 {
@@ -82,22 +96,30 @@ fn wait_for(flag: &AtomicBool) {
     std::thread::yield_now();
 }
 
-/// A line that one thread writes to.
-pub(crate) struct HeldLine<'a> {
-    line: &'a [AtomicU64; LINE_WORDS],
+/// Lines that only one thread writes to.
+pub(crate) struct HeldRegion<'a> {
+    lines: &'a [[AtomicU64; LINE_WORDS]],
     flag: &'a AtomicBool,
 }
 
-impl std::ops::Deref for HeldLine<'_> {
-    type Target = [AtomicU64; LINE_WORDS];
-
+impl HeldRegion<'_> {
+    /// Sets the bits of `masks` in line `index` of this region, and returns those that were not set before.
+    ///
+    /// One locked operation per region instead of one per word: while it is held nobody else writes to it, so that
+    /// plain loads and stores will do. Readers do not need the line to hold still.
     #[inline(always)]
-    fn deref(&self) -> &Self::Target {
-        self.line
+    pub(crate) fn set(&self, index: usize, masks: Line) -> u64 {
+        let mut missing = 0;
+        for (word, mask) in self.lines[index].iter().zip(masks.0) {
+            let before = word.load(Ordering::Relaxed);
+            missing |= mask & !before;
+            word.store(before | mask, Ordering::Relaxed);
+        }
+        missing
     }
 }
 
-impl Drop for HeldLine<'_> {
+impl Drop for HeldRegion<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         self.flag.store(false, Ordering::Release);
