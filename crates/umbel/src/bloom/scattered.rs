@@ -230,17 +230,14 @@ macro_rules! scattered_layout {
 
             #[inline(always)]
             fn insert_shared<S: Simd>(&self, _: S, words: &AtomicWords, digest: Digest) -> bool {
-                let places = (0..self.hashes).zip(digest.stream()).map(|(i, x)| split(self.position(i, x)));
-                let all =
-                    places.clone().fold(1, |all, (word, bit)| all & words.words()[word].load(Relaxed) >> bit);
-                // A key that is there already needs no locked write. For any other, skipping the bits that happen to be
-                // set would cost more in mispredicted branches than it saves.
-                if all & 1 == 0 {
-                    for (word, bit) in places {
-                        words.words()[word].fetch_or(1 << bit, Relaxed);
-                    }
+                // Looking before writing would bring each line here twice, once to be read and once to be written, and
+                // skipping the bits that happen to be set would cost more in mispredicted branches than it saves.
+                let mut present = 1;
+                for (i, x) in (0..self.hashes).zip(digest.stream()) {
+                    let (word, bit) = split(self.position(i, x));
+                    present &= words.words()[word].fetch_or(1 << bit, Relaxed) >> bit;
                 }
-                all & 1 == 0
+                present & 1 == 0
             }
 
             #[inline(always)]
