@@ -275,8 +275,9 @@ impl<L: Layout> Kernel for FlushShared<'_, L> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let SortShared { words, mut sorter } = self.work;
-        // Once more at the end, for the group that the last region put off.
-        for region in (0..words.regions()).chain([0]) {
+        // Each thread starts somewhere else, and ends there once more, for the group that the last region put off.
+        let start = sorter.somewhere();
+        for region in (start..words.regions()).chain(0..=start) {
             let (now, next) = sorter.turn(region);
             self.layout.write_shared(simd, words, now, next);
         }

@@ -68,6 +68,11 @@ impl Sorter {
         Some(self.regions[self.complete].into())
     }
 
+    /// The region of one of the last keys.
+    pub(super) fn somewhere(&self) -> usize {
+        self.regions[0].into()
+    }
+
     /// Takes out the keys of a region and puts them off; the group put off before, and these.
     #[inline(always)]
     pub(super) fn turn(&mut self, region: usize) -> (Group<'_>, &[u64]) {
