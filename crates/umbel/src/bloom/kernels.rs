@@ -1,7 +1,7 @@
 //! The loops around a layout, each compiled once per instruction set.
 //!
-//! A batch is worked tile by tile in three loops: hash the tile, prefetch the tile, test the tile. The next tile is
-//! hashed and prefetched before the current one is tested, so that the memory is busy while the processor is.
+//! A batch is worked tile by tile: hash the next tile and compute its places, then test the current one and, with each
+//! of its keys, ask the memory for a key of the next. So the memory is busy while the processor is.
 
 use super::Bloom;
 use super::layout::{Layout, Pair, Places, Tile};
