@@ -118,7 +118,7 @@ fn walk_avx2<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512dq,avx512vl")]
 fn walk_avx512<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
-    walk::<K, x86::Whole>(lines, keys)
+    walk::<K, x86::Halves>(lines, keys)
 }
 
 #[inline(always)]
@@ -215,31 +215,6 @@ mod x86 {
                 _mm256_store_si256(half, self.0);
                 _mm256_store_si256(half.add(1), self.1);
             }
-            line.fold()
-        }
-    }
-
-    /// A line in one register. Used only inside the AVX-512 shell.
-    pub struct Whole(__m512i);
-
-    impl Sum for Whole {
-        #[inline(always)]
-        fn zero() -> Self {
-            // SAFETY: only called inside the AVX-512 shell.
-            Whole(unsafe { _mm512_setzero_si512() })
-        }
-
-        #[inline(always)]
-        fn add(&mut self, line: &Line) {
-            // SAFETY: only called inside the AVX-512 shell; a line is one register, aligned to 64 bytes.
-            self.0 = unsafe { _mm512_xor_si512(self.0, _mm512_load_si512((&raw const *line).cast())) };
-        }
-
-        #[inline(always)]
-        fn fold(self) -> u64 {
-            let mut line = Line([0; 8]);
-            // SAFETY: only called inside the AVX-512 shell; a line is one register, aligned to 64 bytes.
-            unsafe { _mm512_store_si512((&raw mut line).cast(), self.0) };
             line.fold()
         }
     }
