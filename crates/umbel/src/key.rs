@@ -389,6 +389,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::fixed_cases())]
         #[test]
         fn a_tile_is_hashed_like_its_keys_one_by_one(ints: Vec<u64>, texts: Vec<String>) {
             let bytes: Vec<u8> = texts.iter().flat_map(|text| text.bytes()).collect();

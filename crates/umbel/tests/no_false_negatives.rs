@@ -689,6 +689,20 @@ fn readers_find_every_key_whose_insertion_has_returned() {
 }
 
 #[test]
+fn a_snapshot_holds_what_was_inserted_and_leaves_the_filter_alone() {
+    let keys = Keys::of_build(5).members(20_000);
+    let shared = Concurrent::new(empty(blocked(500, 1), Hasher::default())).expect("owned memory");
+    shared.insert_batch(&keys[..10_000]);
+    let snapshot = shared.snapshot().expect("enough memory");
+    shared.insert_batch(&keys[10_000..]);
+    assert_eq!(snapshot.inserted(), Some(10_000));
+    assert_eq!(snapshot.contains_batch(&keys[..10_000]).count(), 10_000);
+    let filter = shared.into_filter();
+    assert_eq!((filter.inserted(), filter.contains_batch(&keys).count()), (Some(20_000), 20_000));
+    assert!(filter.stats().set_bits > snapshot.stats().set_bits);
+}
+
+#[test]
 fn planned_filters_of_every_kind_find_their_keys_and_those_of_a_refilled_filter() {
     fn check<L: Layout>(hasher: Hasher) {
         for (n, rate) in [(1, 0.5), (10, 0.01), (1000, 1e-6), (100_000, 0.03), (20_000, 1e-9)] {

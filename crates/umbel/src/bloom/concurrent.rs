@@ -60,6 +60,18 @@ impl<L: Layout> Concurrent<L> {
         Bloom { layout, words: words.into_words(), hasher, design, inserted, level }
     }
 
+    /// A copy of the filter as it is now, while threads go on. Whatever was inserted before is in it; of what is being
+    /// inserted meanwhile, some is.
+    pub fn snapshot(&self) -> Result<Bloom<L>> {
+        let mut copy = Bloom::with_layout(self.layout, self.hasher.clone())?;
+        copy.inserted = self.before.map(|before| before.saturating_add(self.inserted.total()));
+        for (copy, word) in copy.words.words_mut()?.iter_mut().zip(self.words.words()) {
+            *copy = word.load(Relaxed);
+        }
+        (copy.design, copy.level) = (self.design, self.level);
+        Ok(copy)
+    }
+
     /// The layout.
     pub fn layout(&self) -> &L {
         &self.layout

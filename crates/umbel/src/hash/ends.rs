@@ -145,6 +145,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::fixed_cases())]
         #[test]
         fn any_tile_is_hashed_like_its_strings(
             bytes in proptest::collection::vec(any::<u8>(), 40 * TILE),

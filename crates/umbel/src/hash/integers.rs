@@ -61,6 +61,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(crate::fixed_cases())]
         #[test]
         fn the_short_cuts_equal_the_general_functions(value: u64, seed: u64, k0: u64, k1: u64) {
             let bytes = value.to_le_bytes();
