@@ -10,7 +10,7 @@ use crate::arch::{Kernel, Simd};
 use crate::filter::{TILE, tiles};
 use crate::hash::Ends;
 use crate::words::{AtomicWords, Line};
-use crate::{Answers, Batch, Digest, Hasher};
+use crate::{Answers, Batch, Digest, Hasher, Result};
 
 /// One digest.
 pub(super) struct ContainsDigest<'a, L: Layout> {
@@ -144,18 +144,19 @@ impl<L: Layout> Work<L> for Ask<'_> {
     }
 }
 
-/// One digest into owned memory; `true` when it was new.
-pub(super) struct InsertDigest<'a, L> {
-    pub layout: &'a L,
-    pub lines: &'a mut [Line],
+/// One digest into owned memory; `true` when it was new. Two words, so that it travels in registers.
+pub(super) struct InsertDigest<'a, L: Layout> {
+    pub filter: &'a mut Bloom<L>,
     pub digest: Digest,
 }
 
 impl<L: Layout> Kernel for InsertDigest<'_, L> {
-    type Output = bool;
+    type Output = Result<bool>;
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> bool {
-        self.layout.insert(simd, self.lines, self.digest)
+    fn run<S: Simd>(self, simd: S) -> Result<bool> {
+        let new = self.filter.layout.insert(simd, self.filter.words.lines_mut()?, self.digest);
+        self.filter.count_inserted(1);
+        Ok(new)
     }
 }
 

@@ -196,10 +196,7 @@ impl<L: Layout> Filter for Bloom<L> {
 impl<L: Layout> Insert for Bloom<L> {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        let lines = self.words.lines_mut()?;
-        let new = self.level.run(kernels::InsertDigest { layout: &self.layout, lines, digest });
-        self.count_inserted(1);
-        Ok(new)
+        self.level.run(kernels::InsertDigest { filter: self, digest })
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
