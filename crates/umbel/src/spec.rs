@@ -138,7 +138,8 @@ pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
 /// The layout of a standard filter, and its plan.
 pub(crate) fn standard(spec: &Spec) -> Result<(Standard, Plan)> {
     let params = spec.known.solve(spec.policy)?;
-    // Whole words, unless the caller has named the size: then a filter can be folded in half at least six times.
+    // A size that the caller has named is kept. Any other is rounded up to whole words, so that the filter can be
+    // folded in half at least six times.
     let bits = if spec.known.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
     let layout = Standard::new(bits, params.hashes)?;
     let plan =
@@ -190,14 +191,14 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
         _ => return Err(spec.known.solve(spec.policy).err().unwrap_or_else(|| unknown(&spec.known))),
     };
     let layout = Blocked::new(params.lines, params.lines_per_key)?;
-    let layout_plan = spec.plan(
+    let plan = spec.plan(
         AnyLayout::Blocked(layout),
         params.capacity,
         params.bits,
         params.rate,
         params.lines_per_key,
     )?;
-    Ok((layout, layout_plan))
+    Ok((layout, plan))
 }
 
 /// Where keys, rate and bits are all given they may contradict each other.

@@ -53,7 +53,6 @@ impl Avx2 {
             let (one, field) = (_mm256_set1_epi64x(1), _mm256_set1_epi64x(63));
             (
                 _mm256_sllv_epi64(one, _mm256_and_si256(low, field)),
-                // The topmost field has nothing above it, the three others do.
                 _mm256_sllv_epi64(one, _mm256_and_si256(high, field)),
             )
         }

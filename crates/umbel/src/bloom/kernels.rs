@@ -173,7 +173,9 @@ impl<L: Layout> Kernel for InsertTile<'_, L> {
     fn run<S: Simd>(self, simd: S) {
         for tile in self.tile.chunks(TILE) {
             let stage = Stage::of(self.layout, tile);
-            self.layout.prefetch(self.lines, &stage.places);
+            if L::PLACES_TO_INSERT {
+                self.layout.prefetch(self.lines, &stage.places);
+            }
             self.layout.insert_tile(simd, self.lines, stage.digests(), stage.before(&stage));
         }
     }

@@ -8,7 +8,7 @@ use crate::{
     AnyFilter, Blocked, Bloom, Design, Error, HashId, Hasher, KeyRing, Kind, Layout, Partitioned, Result,
     Standard, Stored,
 };
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -119,15 +119,21 @@ pub(super) fn check_tail(filter: &Stored) -> Result<(), FormatError> {
 #[derive(Clone, Copy, Debug)]
 pub struct Aligned<T: ?Sized>(pub T);
 
+/// Refuses what is not a regular file.
+pub(super) fn regular(metadata: &Metadata) -> io::Result<()> {
+    match metadata {
+        metadata if metadata.is_file() => Ok(()),
+        metadata if metadata.is_dir() => Err(io::Error::other("it is a directory")),
+        _ => Err(io::Error::other("it is not a regular file")),
+    }
+}
+
 /// Opens a regular file and tells its length.
 pub(super) fn open(path: &Path) -> Result<(File, u64)> {
     let examine = |source| Error::io(path, "examine", source);
     // Before it is opened: opening a pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|source| Error::io(path, "open", source))?;
-    if !metadata.is_file() {
-        let kind = if metadata.is_dir() { "it is a directory" } else { "it is not a regular file" };
-        return Err(Error::io(path, "read", io::Error::other(kind)));
-    }
+    regular(&metadata).map_err(|source| Error::io(path, "read", source))?;
     let file = File::open(path).map_err(|source| Error::io(path, "open", source))?;
     let len = file.metadata().map_err(examine)?.len();
     Ok((file, len))

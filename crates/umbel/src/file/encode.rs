@@ -1,6 +1,7 @@
 //! From a filter to bytes, and to a file that is wholly there or not at all.
 
 use super::Options;
+use super::decode::regular;
 use super::header::{BITS, Header, MOST_ENTRIES, MOST_META, Secret, StoredHash, chunk_sum};
 use crate::hash::Function;
 use crate::literature::Literature;
@@ -14,13 +15,11 @@ use std::path::Path;
 /// stays, and what it points to is replaced; anything but a regular file is refused.
 pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -> Result<()> {
     let path = path.as_ref();
-    let mut encoder = filter.encoder(options)?;
-    encoder.finish()?;
+    let encoder = Encoder::of(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
     let before = fs::metadata(path).ok();
-    if let Some(before) = before.as_ref().filter(|before| !before.is_file()) {
-        let kind = if before.is_dir() { "it is a directory" } else { "it is not a regular file" };
-        return Err(Error::io(path, "write to", io::Error::other(kind)));
+    if let Some(before) = &before {
+        regular(before).map_err(failed("write to"))?;
     }
     let target =
         if before.is_some() { fs::canonicalize(path).map_err(failed("find"))? } else { path.to_owned() };
@@ -52,8 +51,7 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
 
 /// The bytes of the file that [`save`] would write.
 pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
-    let mut encoder = filter.encoder(options)?;
-    encoder.finish()?;
+    let encoder = Encoder::of(filter, options)?;
     let mut bytes = Vec::new();
     let out_of_memory = |_| Error::OutOfMemory { bytes: encoder.header.file_len };
     bytes.try_reserve_exact(encoder.header.file_len as usize).map_err(out_of_memory)?;
@@ -63,9 +61,7 @@ pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
 
 /// How long the file will be.
 pub fn size(filter: &impl Storable, options: &Options) -> Result<u64> {
-    let mut encoder = filter.encoder(options)?;
-    encoder.finish()?;
-    Ok(encoder.header.file_len)
+    Ok(Encoder::of(filter, options)?.header.file_len)
 }
 
 /// Whatever can be written to a file: a filter of any kind, or one of the enums over them.
@@ -126,15 +122,16 @@ pub struct Encoder<'a> {
 }
 
 impl<'a> Encoder<'a> {
-    /// Computes what depends on everything else, once everything else is known.
-    fn finish(&mut self) -> Result<()> {
-        let (entries, bytes) = (self.header.meta.len(), self.header.meta_len());
+    /// The encoder of a filter, with what depends on everything else in the header.
+    fn of(filter: &'a impl Storable, options: &Options) -> Result<Encoder<'a>> {
+        let mut encoder = filter.encoder(options)?;
+        let (entries, bytes) = (encoder.header.meta.len(), encoder.header.meta_len());
         if entries > MOST_ENTRIES || bytes > MOST_META {
             let got = format!("{entries} entries of {bytes} bytes");
             return Err(Error::parameter("metadata", got, "at most 4096 entries and 1 MiB"));
         }
-        self.header.place();
-        Ok(())
+        encoder.header.place();
+        Ok(encoder)
     }
 
     fn bits(

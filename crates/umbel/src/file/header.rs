@@ -16,7 +16,7 @@ pub(super) const PREAMBLE: usize = 32;
 /// Incompatible flag: the secret of a keyed hash is in the header.
 const EMBEDDED_KEY: u32 = 1;
 const UNKNOWN: u64 = u64::MAX;
-/// One line of header sums and fields more than there can be less of, and one line of bits.
+/// Three lines of header and one of bits: what a file has at least that is too short to say so itself.
 const SMALLEST_FILE: u64 = 192 + 64;
 
 const SMALLEST_CHUNK: u32 = 16;

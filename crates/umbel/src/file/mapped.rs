@@ -85,22 +85,26 @@ impl Mapped {
                 self.check_digest(filter, digest)?;
                 Ok(filter.contains_digest(digest))
             }
-            Stored::Literature(filter) => {
-                key.with_bytes(|bytes| {
-                    filter.scheme().positions(bytes).try_for_each(|at| self.check_bit(at))
-                })?;
-                Ok(filter.contains(key))
-            }
+            Stored::Literature(filter) => key.with_bytes(|bytes| {
+                // One pass, and no further than the first bit that is zero.
+                for bit in filter.scheme().positions(bytes) {
+                    self.check_bit(bit)?;
+                    if !is_set(filter.words(), bit) {
+                        return Ok(false);
+                    }
+                }
+                Ok(true)
+            }),
         }
     }
 
     /// Asks for many keys; the fast way.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
-        let mut answers = Answers::with_capacity(keys.len());
-        let mut tile = [Digest::default(); TILE];
         if self.unchecked.load(Relaxed) == 0 {
             return Ok(self.filter.contains_batch(keys));
         }
+        let mut answers = Answers::with_capacity(keys.len());
+        let mut tile = [Digest::default(); TILE];
         for range in tiles(keys.len()) {
             let (tile, len) = (&mut tile[..range.len()], range.len());
             let answer = match &self.filter {
@@ -124,9 +128,7 @@ impl Mapped {
         let Stored::Set(filter) = &self.filter else {
             return Err(Error::parameter("kind", self.kind(), "a kind that takes digests"));
         };
-        if self.unchecked.load(Relaxed) > 0 {
-            tile.iter().take(TILE).try_for_each(|digest| self.check_digest(filter, *digest))?;
-        }
+        tile.iter().take(TILE).try_for_each(|digest| self.check_digest(filter, *digest))?;
         Ok(filter.contains_tile(tile))
     }
 
@@ -135,15 +137,14 @@ impl Mapped {
             return Ok(());
         }
         // Chunks consist of whole lines; and a lookup goes no further than the line of the first bit that is zero.
-        let (mut result, mut line, words) = (Ok(()), u64::MAX, filter.words().words());
-        let mut absent = false;
+        let (mut result, mut line, mut absent) = (Ok(()), u64::MAX, false);
         filter.visit(digest, &mut |bit| {
             if result.is_ok() && !absent {
                 if bit / LINE_BITS != line {
                     line = bit / LINE_BITS;
                     result = self.check_bit(bit);
                 }
-                absent = result.is_ok() && words[(bit / 64) as usize] >> (bit % 64) & 1 == 0;
+                absent = result.is_ok() && !is_set(filter.words(), bit);
             }
         });
         result
@@ -169,4 +170,9 @@ impl Mapped {
         }
         Ok(())
     }
+}
+
+/// Whether a bit of the filter is set.
+fn is_set(words: &Words, bit: u64) -> bool {
+    words.words()[(bit / 64) as usize] >> (bit % 64) & 1 == 1
 }
