@@ -3,12 +3,16 @@
 //! [`AnyFilter`] is every kind of set that takes digests. [`Stored`] is whatever a file can hold: those, and the
 //! filters of the literature, which take keys.
 
+mod shared;
+
+pub use shared::AnyConcurrent;
+
 use crate::literature::Literature;
 use crate::sizing::estimate::Overlap;
 use crate::words::Words;
 use crate::{
-    Algebra, Answers, AnyLayout, Batch, Blocked, Bloom, Digest, Error, Filter, HashId, Hasher, Insert, Key,
-    Kind, Layout, Mismatch, Partitioned, Result, Spec, Standard, Stats, plan,
+    Algebra, Answers, AnyLayout, Batch, Blocked, Bloom, Design, Digest, Error, Filter, HashId, Hasher,
+    Insert, Key, Kind, Layout, Mismatch, Partitioned, Result, Spec, Standard, Stats, plan,
 };
 
 /// A set of digests of any kind.
@@ -97,6 +101,16 @@ impl AnyFilter {
     /// Forgets everything.
     pub fn clear(&mut self) -> Result<()> {
         each!(self, filter => filter.clear())
+    }
+
+    /// What the filter was planned for.
+    pub fn design(&self) -> Option<Design> {
+        each!(self, filter => filter.design())
+    }
+
+    /// The false-positive rate the theory predicts after `n` distinct keys.
+    pub fn predicted_rate(&self, n: u64) -> Result<f64> {
+        each!(self, filter => filter.layout().predicted_rate(n))
     }
 
     fn kinds_differ(&self, other: &AnyFilter) -> Mismatch {
@@ -238,6 +252,14 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.words(),
             Stored::Literature(filter) => filter.words(),
+        }
+    }
+
+    /// What the filter was planned for.
+    pub fn design(&self) -> Option<Design> {
+        match self {
+            Stored::Set(filter) => filter.design(),
+            Stored::Literature(filter) => filter.design(),
         }
     }
 

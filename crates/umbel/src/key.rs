@@ -270,19 +270,24 @@ offsets!(u32, u64, usize, i32, i64);
 
 /// Byte strings in one buffer: string `i` is `bytes[offsets[i]..offsets[i + 1]]`.
 ///
-/// No allocation and no pointer per key; the shape of an Arrow string column.
+/// No allocation and no pointer per key; the shape of an Arrow string column. Lines of text have a byte between them
+/// that belongs to none: for those there is [`Arena::separated`].
 ///
 /// ```
 /// use umbel::{Arena, Batch};
 /// let arena = Arena::new(b"redgreenblue", &[0u32, 3, 8, 12])?;
 /// assert_eq!(arena.len(), 3);
 /// assert_eq!(arena.get(1), Some(&b"green"[..]));
+/// let lines = Arena::separated(b"red\ngreen\nblue\n", &[0u32, 4, 10, 15])?;
+/// assert_eq!(lines.get(1), Some(&b"green"[..]));
 /// # Ok::<(), umbel::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Arena<'a, O> {
     bytes: &'a [u8],
     offsets: &'a [O],
+    /// How many bytes lie between a string and the next.
+    gap: usize,
 }
 
 /// See [`KEYS_AHEAD`].
@@ -291,34 +296,52 @@ const BYTES_AHEAD: usize = 4096;
 impl<'a, O: Offset> Arena<'a, O> {
     /// Checks that the offsets rise and stay inside the buffer.
     pub fn new(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
-        let rising = Level::detect().run(Rising(offsets));
+        Arena::with_gap(bytes, offsets, 0)
+    }
+
+    /// Strings with one byte between them, as lines have: string `i` is `bytes[offsets[i]..offsets[i + 1] - 1]`. Checks
+    /// that the offsets rise, by one at least, and stay inside the buffer.
+    pub fn separated(bytes: &'a [u8], offsets: &'a [O]) -> Result<Arena<'a, O>> {
+        Arena::with_gap(bytes, offsets, 1)
+    }
+
+    fn with_gap(bytes: &'a [u8], offsets: &'a [O], gap: usize) -> Result<Arena<'a, O>> {
+        let rising = Level::detect().run(Rising { offsets, by: gap as u64 });
         let end = offsets.last().map_or(0, |&end| end.bytes());
         if !rising || end > bytes.len() as u64 {
             let needs =
                 format!("offsets that rise and end at or below {}, the length of the buffer", bytes.len());
             return Err(Error::parameter("offsets", format!("{} entries up to {end}", offsets.len()), needs));
         }
-        Ok(Arena { bytes, offsets })
+        Ok(Arena { bytes, offsets, gap })
     }
 
     /// String `index`, if there are so many.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let (from, to) = (*self.offsets.get(index)?, *self.offsets.get(index + 1)?);
-        self.bytes.get(from.bytes() as usize..to.bytes() as usize)
+        self.bytes.get(from.bytes() as usize..to.bytes() as usize - self.gap)
     }
 }
 
-/// Whether no offset is below the one before it. Without an early exit, so that it becomes SIMD: the check reads all
-/// offsets of every batch.
-struct Rising<'a, O>(&'a [O]);
+/// Whether every offset is at least `by` above the one before it. Without an early exit, so that it becomes SIMD: the
+/// check reads all offsets of every batch.
+struct Rising<'a, O> {
+    offsets: &'a [O],
+    by: u64,
+}
 
 impl<O: Offset> Kernel for Rising<'_, O> {
     type Output = bool;
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> bool {
-        let later = self.0.get(1..).unwrap_or_default();
-        self.0.iter().zip(later).fold(true, |rising, (&a, &b)| rising & (a.bytes() <= b.bytes()))
+        let Rising { offsets, by } = self;
+        let later = offsets.get(1..).unwrap_or_default();
+        // Not `a + by <= b`: that may overflow. A difference below zero is a large one, so both ends are compared.
+        offsets.iter().zip(later).fold(true, |rising, (&a, &b)| {
+            let (a, b) = (a.bytes(), b.bytes());
+            rising & (a <= b) & (b.wrapping_sub(a) >= by)
+        })
     }
 }
 
@@ -351,7 +374,7 @@ impl<O: Offset> Batch for Arena<'_, O> {
         for at in (start..end).step_by(LINE_BYTES).take(TILE) {
             prefetch(self.bytes, at.wrapping_add(BYTES_AHEAD));
         }
-        let mut others = ends.take(self.bytes, start, &offsets[1..]);
+        let mut others = ends.take(self.bytes, start, &offsets[1..], self.gap);
         ends.hash(seed, digests);
         while others != 0 {
             let i = others.trailing_zeros() as usize;
@@ -362,6 +385,56 @@ impl<O: Offset> Batch for Arena<'_, O> {
 
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         f(self.get(index).unwrap_or_default())
+    }
+}
+
+/// Keys that were hashed before, by the hasher of the filter they are meant for: what is left of keys that were kept as
+/// digests. Only filters that take digests understand them.
+///
+/// ```
+/// use umbel::{Bloom, Blocked, Filter, Hashed, Insert, Hasher, Key};
+/// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
+/// let digests: Vec<_> = ["apple", "pear"].iter().map(|key| key.digest(filter.hasher())).collect();
+/// filter.insert_batch(&Hashed(&digests))?;
+/// assert!(filter.contains("pear"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Hashed<'a>(pub &'a [Digest]);
+
+impl Batch for Hashed<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn digest_tile(&self, range: Range<usize>, _: &Hasher, digests: &mut [Digest]) {
+        digests.copy_from_slice(&self.0[range]);
+    }
+
+    /// The bytes of the digest: the key's own are gone.
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(&self.0[index].get().to_le_bytes())
+    }
+}
+
+/// A batch hashed from end to end.
+pub(crate) struct DigestAll<'a, B: ?Sized> {
+    pub keys: &'a B,
+    pub hasher: &'a Hasher,
+    pub digests: &'a mut [Digest],
+}
+
+impl<B: Batch + ?Sized> Kernel for DigestAll<'_, B> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let DigestAll { keys, hasher, digests } = self;
+        let mut ends = Ends::EMPTY;
+        for (range, tile) in crate::filter::tiles(keys.len()).zip(digests.chunks_mut(TILE)) {
+            keys.digest_tile_with(simd, range, hasher, tile, &mut ends);
+        }
     }
 }
 
@@ -408,6 +481,13 @@ mod tests {
                 let mut same = tile.clone();
                 texts[..].digest_tile(0..texts.len(), &hasher, &mut same);
                 prop_assert_eq!(&tile, &same);
+                prop_assert_eq!(&tile, &hasher.digest_batch(&arena));
+                prop_assert_eq!(&tile, &hasher.digest_batch(&Hashed(&tile)));
+                // The same strings as lines.
+                let lines: Vec<u8> = texts.iter().flat_map(|text| text.bytes().chain([b'\n'])).collect();
+                let starts: Vec<u32> = offsets.iter().zip(0..).map(|(offset, i)| offset + i).collect();
+                let separated = Arena::separated(&lines, &starts).unwrap();
+                prop_assert_eq!(&tile, &hasher.digest_batch(&separated));
                 for (text, digest) in texts.iter().zip(&tile) {
                     prop_assert_eq!(*digest, hasher.digest_bytes(text.as_bytes()));
                 }
@@ -441,6 +521,10 @@ mod tests {
         assert!(Arena::new(b"abc", &[-1i32, 2]).is_err());
         assert_eq!(Arena::new(b"abc", &[0usize, 2, 3]).unwrap().get(1), Some(&b"c"[..]));
         assert_eq!(Arena::<u64>::new(b"abc", &[]).unwrap().len(), 0);
+        assert!(Arena::separated(b"a\nb\n", &[0u32, 2, 2]).is_err(), "no room for the byte between");
+        assert!(Arena::separated(b"a\nb\n", &[0u32, 2, 5]).is_err());
+        assert!(Arena::separated(b"a\nb\n", &[3u64, u64::MAX, 2]).is_err());
+        assert_eq!(Arena::separated(b"\nb\n", &[0u32, 1, 3]).unwrap().get(0), Some(&b""[..]));
         assert_eq!(Arena::new(b"abc", &[0u32, 0, 3]).unwrap().get(0), Some(&b""[..]));
     }
 }

@@ -62,13 +62,13 @@ mod stats;
 pub mod words;
 
 pub use algebra::{Algebra, Mismatch};
-pub use any::{AnyFilter, Stored};
+pub use any::{AnyConcurrent, AnyFilter, Stored};
 pub use arch::Level;
 pub use bloom::{Blocked, Bloom, Concurrent, Design, Layout, Partitioned, Standard};
 pub use error::{Error, Result};
 pub use filter::{Answers, Filter, Insert, TILE};
 pub use hash::{Digest, HashId, Hasher, KeyRing, Strength};
-pub use key::{Arena, Batch, Key, Offset};
+pub use key::{Arena, Batch, Hashed, Key, Offset};
 pub use kind::Kind;
 pub use spec::{AnyLayout, Plan, Spec, plan};
 pub use stats::Stats;

@@ -32,19 +32,20 @@ impl Ends {
     pub(crate) const EMPTY: Ends = Ends { head: [[0; 16]; TILE], tail: [[0; 16]; TILE], len: [0; TILE] };
 
     /// Takes up to 64 strings that follow each other in `bytes`, which are at least sixteen: the first begins at
-    /// `start`, and each ends at one of `stops`. Bit `i` of the answer is set if string `i` was not taken, because it
-    /// is not of 9 to 32 bytes or lies too close to the ends of `bytes`: of a string under sixteen bytes, sixteen are
-    /// copied all the same, some of them its neighbours', which nobody looks at.
+    /// `start`, and each ends `gap` bytes before one of `stops`, where the next begins. Bit `i` of the answer is set if
+    /// string `i` was not taken, because it is not of 9 to 32 bytes or lies too close to the ends of `bytes`: of a
+    /// string under sixteen bytes, sixteen are copied all the same, some of them its neighbours', which nobody looks at.
     #[inline(always)]
-    pub(crate) fn take<O: Offset>(&mut self, bytes: &[u8], start: usize, stops: &[O]) -> u64 {
+    pub(crate) fn take<O: Offset>(&mut self, bytes: &[u8], start: usize, stops: &[O], gap: usize) -> u64 {
         let last = bytes.len() - 16;
         let (mut from, mut others) = (start, 0);
         let places = self.head.iter_mut().zip(&mut self.tail).zip(&mut self.len);
         for (i, (((head, tail), len), to)) in places.zip(stops).enumerate() {
-            let to = to.bytes() as usize;
+            let next = to.bytes() as usize;
+            let to = next.wrapping_sub(gap);
             let (first, second) = (from, to.wrapping_sub(16));
             *len = to.wrapping_sub(from) as u64;
-            from = to;
+            from = next;
             if (9..=32).contains(len) && first <= last && second <= last {
                 head.copy_from_slice(&bytes[first..][..16]);
                 tail.copy_from_slice(&bytes[second..][..16]);
@@ -118,7 +119,7 @@ mod tests {
             })
             .collect();
         let (mut ends, mut digests) = (Ends::EMPTY, vec![Digest::default(); lengths.len()]);
-        let others = ends.take(bytes, 0, &stops);
+        let others = ends.take(bytes, 0, &stops, 0);
         ends.hash(seed, &mut digests);
         digests.iter().enumerate().map(|(i, digest)| (others >> i & 1 == 0).then_some(digest.get())).collect()
     }

@@ -28,7 +28,8 @@ pub use ring::KeyRing;
 pub(crate) use stream::POWERS;
 pub use stream::{MULTIPLIER, Stream, reduce};
 
-use crate::{Error, Result};
+use crate::key::DigestAll;
+use crate::{Batch, Error, Level, Result};
 use siphasher::sip::SipHasher13;
 use std::fmt;
 use std::str::FromStr;
@@ -173,6 +174,13 @@ impl Hasher {
             Function::Keyed { key, .. } => sip13(key, bytes),
             Function::Sealed { key, .. } => blake3_64(key, bytes),
         })
+    }
+
+    /// The digests of many keys, in their order; faster than one by one.
+    pub fn digest_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Digest> {
+        let mut digests = vec![Digest::default(); keys.len()];
+        Level::detect().run(DigestAll { keys, hasher: self, digests: &mut digests });
+        digests
     }
 }
 

@@ -14,18 +14,26 @@ use std::path::PathBuf;
 /// assert!(KeyRing::new().find(secret.id()).is_err());
 /// ```
 #[derive(Clone, Debug, Default)]
-pub struct KeyRing(Vec<Hasher>);
+pub struct KeyRing {
+    secrets: Vec<Hasher>,
+    blind: bool,
+}
 
 impl KeyRing {
     /// No secrets: enough for every file with a fast hash.
     pub const fn new() -> KeyRing {
-        KeyRing(Vec::new())
+        KeyRing { secrets: Vec::new(), blind: false }
+    }
+
+    /// Opens every file with a stand-in for its hash: for what looks at bits and never asks for a key.
+    pub(crate) const fn blind() -> KeyRing {
+        KeyRing { secrets: Vec::new(), blind: true }
     }
 
     /// Adds a secret.
     pub fn insert(&mut self, hasher: Hasher) {
-        if !self.0.contains(&hasher) {
-            self.0.push(hasher);
+        if !self.secrets.contains(&hasher) {
+            self.secrets.push(hasher);
         }
     }
 
@@ -34,7 +42,10 @@ impl KeyRing {
         if id.strength == Strength::Fast {
             return Ok(Hasher::fast(id.value));
         }
-        self.0
+        if self.blind {
+            return Ok(Hasher::default());
+        }
+        self.secrets
             .iter()
             .find(|hasher| hasher.id() == id)
             .cloned()

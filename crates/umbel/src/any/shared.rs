@@ -1,0 +1,66 @@
+//! A filter of any kind between threads.
+
+use super::AnyFilter;
+use crate::{Batch, Blocked, Concurrent, Hasher, Partitioned, Result, Standard};
+
+/// A [`Concurrent`] filter of any kind that can be one.
+///
+/// ```
+/// use umbel::{AnyConcurrent, AnyFilter, Filter, Kind, Spec};
+/// let filter = AnyFilter::build(Kind::Standard, &Spec::new(10_000, 0.01)?)?;
+/// let shared = AnyConcurrent::new(filter)?;
+/// std::thread::scope(|scope| {
+///     for keys in [["apple", "pear"], ["plum", "fig"]] {
+///         let shared = &shared;
+///         scope.spawn(move || shared.insert_batch(&keys));
+///     }
+/// });
+/// assert!(shared.into_filter().contains("fig"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum AnyConcurrent {
+    /// Standard.
+    Standard(Concurrent<Standard>),
+    /// Partitioned.
+    Partitioned(Concurrent<Partitioned>),
+    /// Blocked.
+    Blocked(Concurrent<Blocked>),
+}
+
+macro_rules! each {
+    ($any:expr, $filter:ident => $action:expr) => {
+        match $any {
+            AnyConcurrent::Standard($filter) => $action,
+            AnyConcurrent::Partitioned($filter) => $action,
+            AnyConcurrent::Blocked($filter) => $action,
+        }
+    };
+}
+
+impl AnyConcurrent {
+    /// Takes a filter that owns its memory; a mapped or static one is refused.
+    pub fn new(filter: AnyFilter) -> Result<AnyConcurrent> {
+        Ok(match filter {
+            AnyFilter::Standard(filter) => AnyConcurrent::Standard(Concurrent::new(filter)?),
+            AnyFilter::Partitioned(filter) => AnyConcurrent::Partitioned(Concurrent::new(filter)?),
+            AnyFilter::Blocked(filter) => AnyConcurrent::Blocked(Concurrent::new(filter)?),
+        })
+    }
+
+    /// The filter back, once all threads are done.
+    pub fn into_filter(self) -> AnyFilter {
+        each!(self, filter => filter.into_filter().into())
+    }
+
+    /// The function that turns keys into digests.
+    pub fn hasher(&self) -> &Hasher {
+        each!(self, filter => filter.hasher())
+    }
+
+    /// Inserts many keys; see [`Concurrent::insert_batch`].
+    pub fn insert_batch<B: Batch + ?Sized>(&self, keys: &B) {
+        each!(self, filter => filter.insert_batch(keys))
+    }
+}
