@@ -235,6 +235,49 @@ fn a_file_describes_itself_without_its_secret_and_never_shows_it() {
 }
 
 #[test]
+fn a_file_is_examined_and_its_metadata_replaced_without_its_secret() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("keyed");
+    let secret = Hasher::keyed([3; 16]);
+    let mut filter = Bloom::with_layout(Standard::new(1000, 3).unwrap(), secret.clone()).unwrap();
+    filter.insert("apple").unwrap();
+    for embed_key in [false, true] {
+        file::save(&path, &filter, &Options { embed_key, ..Options::default() }).unwrap();
+        let meta = file::Meta::from([("name".into(), "x".repeat(5000))]);
+        file::set_meta(&path, meta.clone()).unwrap();
+        let examined = file::examine(&path).unwrap();
+        assert_eq!((&examined.info.meta, examined.info.embedded_key), (&meta, embed_key));
+        assert_eq!((examined.info.hash, examined.stats), (Some(secret.id()), filter.stats()));
+        let loaded = file::load(&path, &KeyRing::from_iter([secret.clone()])).unwrap();
+        assert!(loaded.filter.contains("apple"));
+        // What was loaded goes back as it was.
+        let bytes = file::to_bytes(&loaded.filter, &loaded.options()).unwrap();
+        assert_eq!(bytes, std::fs::read(&path).unwrap());
+        assert!(file::set_meta(&path, [("x".into(), "y".repeat(2 << 20))].into()).is_err());
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "a refusal changes nothing");
+    }
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(file::examine(&path).unwrap_err().to_string().contains("damaged"));
+    assert!(file::set_meta(&path, file::Meta::new()).unwrap_err().to_string().contains("damaged"));
+}
+
+#[test]
+fn a_file_that_is_there_is_not_replaced_when_a_new_one_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("one.umbel");
+    let filter = load(&small()).unwrap().filter;
+    let options = Options { create_new: true, ..Options::default() };
+    file::save(&path, &filter, &options).unwrap();
+    let before = std::fs::read(&path).unwrap();
+    let error = file::save(&path, &filter, &Options { meta: [("a".into(), "b".into())].into(), ..options });
+    assert!(error.unwrap_err().to_string().starts_with("cannot create"));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "and nothing is left beside it");
+}
+
+#[test]
 fn a_missing_secret_is_named_by_its_tag() {
     let secret = Hasher::sealed([9; 32]);
     let filter = Bloom::with_layout(Standard::new(100, 3).unwrap(), secret.clone()).unwrap();

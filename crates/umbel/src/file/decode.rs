@@ -1,7 +1,7 @@
 //! From bytes to a filter.
 
 use super::header::{BITS, Header, PREAMBLE, StoredHash};
-use super::{FormatError, Meta};
+use super::{FormatError, Meta, Options};
 use crate::literature::{Family, Literature, Scheme};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
@@ -20,6 +20,15 @@ pub struct Loaded {
     pub filter: Stored,
     /// The metadata.
     pub meta: Meta,
+    /// Whether the secret of a `keyed` hash is in the file.
+    pub embedded_key: bool,
+}
+
+impl Loaded {
+    /// The options with which the filter goes back into a file as it came out of one.
+    pub fn options(&self) -> Options {
+        Options { meta: self.meta.clone(), embed_key: self.embedded_key, create_new: false }
+    }
 }
 
 /// What a file says about itself.
@@ -30,6 +39,10 @@ pub struct Info {
     pub kind: Kind,
     /// The hash; `None` for a family of the literature.
     pub hash: Option<HashId>,
+    /// The family of the literature, if it is one.
+    pub family: Option<Family>,
+    /// Whether the secret of a `keyed` hash is in the file.
+    pub embedded_key: bool,
     /// What the filter was planned for.
     pub design: Option<Design>,
     /// How often something was inserted, if that is known.
@@ -38,6 +51,28 @@ pub struct Info {
     pub meta: Meta,
     /// The length of the file.
     pub file_len: u64,
+    /// How many parts of it have a checksum of their own, apart from the header.
+    pub chunks: usize,
+}
+
+impl Info {
+    pub(super) fn of(header: &Header) -> Info {
+        let (hash, family) = match header.hash {
+            StoredHash::Digest(id) => (Some(id), None),
+            StoredHash::Family(number) => (None, u8::try_from(number).ok().and_then(Family::from_id)),
+        };
+        Info {
+            kind: header.kind,
+            hash,
+            family,
+            embedded_key: header.embedded_key.is_some(),
+            design: header.design,
+            inserted: header.inserted,
+            meta: header.meta.clone(),
+            file_len: header.file_len,
+            chunks: header.sums.len(),
+        }
+    }
 }
 
 /// Reads what a file says about itself. No secret is needed, and only the header is read and verified.
@@ -45,12 +80,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
     let path = path.as_ref();
     let (mut file, len) = open(path)?;
     let header = read_header(&mut file, len).map_err(|error| error.at(path))?;
-    let hash = match header.hash {
-        StoredHash::Digest(id) => Some(id),
-        StoredHash::Family(_) => None,
-    };
-    let Header { kind, design, inserted, meta, file_len, .. } = header;
-    Ok(Info { kind, hash, design, inserted, meta, file_len })
+    Ok(Info::of(&header))
 }
 
 /// Reads and verifies a whole file, into memory of its own.
@@ -89,7 +119,7 @@ pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
         Words::from_static(bytes, offset as usize, lines as usize).ok_or_else(misaligned)
     })?;
     check_tail(&filter)?;
-    Ok(Loaded { filter, meta: header.meta })
+    Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
 
 /// Files have little-endian words: elsewhere they can be read, but not used where they lie.
@@ -183,7 +213,7 @@ fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     }
     words.convert_from_le()?;
     check_tail(&filter)?;
-    Ok(Loaded { filter, meta: header.meta })
+    Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
 
 /// The filter a header describes, over the memory that `words` gives for an offset and a number of lines.

@@ -1,13 +1,12 @@
 //! From a filter to bytes, and to a file that is wholly there or not at all.
 
 use super::Options;
-use super::decode::regular;
-use super::header::{BITS, Header, MOST_ENTRIES, MOST_META, Secret, StoredHash, chunk_sum};
+use super::header::{BITS, Header, Secret, StoredHash, chunk_sum};
+use super::part::Part;
 use crate::hash::Function;
 use crate::literature::Literature;
 use crate::words::Words;
 use crate::{AnyFilter, Bloom, Error, Filter, Hasher, Layout, Result, Stored};
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -17,36 +16,11 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
     let path = path.as_ref();
     let encoder = Encoder::of(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
-    let before = fs::metadata(path).ok();
-    if let Some(before) = &before {
-        regular(before).map_err(failed("write to"))?;
-    }
-    let target =
-        if before.is_some() { fs::canonicalize(path).map_err(failed("find"))? } else { path.to_owned() };
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".umbel-").suffix(".part");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A new file gets the usual permissions, less the umask.
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    let mut part = builder.tempfile_in(folder).map_err(failed("create a file beside"))?;
-    let mut writer = BufWriter::with_capacity(1 << 20, part.as_file_mut());
+    let mut part = Part::beside(path, options.create_new)?;
+    let mut writer = BufWriter::with_capacity(1 << 20, part.file());
     encoder.write(&mut writer).and_then(|()| writer.flush()).map_err(failed("write to"))?;
     drop(writer);
-    if let Some(before) = before {
-        part.as_file().set_permissions(before.permissions()).map_err(failed("give its permissions to"))?;
-    }
-    part.as_file().sync_all().map_err(failed("flush"))?;
-    part.persist(&target).map_err(|error| Error::io(path, "replace", error.error))?;
-    // The new name has to survive a power failure as well as the contents. Some file systems cannot flush a directory;
-    // the file itself is complete in any case.
-    if let Ok(folder) = File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
+    part.persist()
 }
 
 /// The bytes of the file that [`save`] would write.
@@ -125,11 +99,7 @@ impl<'a> Encoder<'a> {
     /// The encoder of a filter, with what depends on everything else in the header.
     fn of(filter: &'a impl Storable, options: &Options) -> Result<Encoder<'a>> {
         let mut encoder = filter.encoder(options)?;
-        let (entries, bytes) = (encoder.header.meta.len(), encoder.header.meta_len());
-        if entries > MOST_ENTRIES || bytes > MOST_META {
-            let got = format!("{entries} entries of {bytes} bytes");
-            return Err(Error::parameter("metadata", got, "at most 4096 entries and 1 MiB"));
-        }
+        encoder.header.check_meta()?;
         encoder.header.place();
         Ok(encoder)
     }

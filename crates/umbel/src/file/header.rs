@@ -1,7 +1,7 @@
 //! The header: what a file says about itself. `docs/format.md` describes it byte by byte.
 
 use super::{FormatError, Meta};
-use crate::{Design, HashId, Kind, Strength};
+use crate::{Design, Error, HashId, Kind, Result, Strength};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -24,8 +24,8 @@ const LARGEST_CHUNK: u32 = 40;
 const MOST_CHUNKS: u64 = 1 << 17;
 
 /// The most metadata entries, and the most bytes of all their names and values.
-pub(super) const MOST_ENTRIES: usize = 4096;
-pub(super) const MOST_META: usize = 1 << 20;
+const MOST_ENTRIES: usize = 4096;
+const MOST_META: usize = 1 << 20;
 
 /// What a file says about itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +124,16 @@ impl Header {
             chunk_log2: 0,
             sums: Vec::new(),
         }
+    }
+
+    /// Refuses more metadata than a file may have.
+    pub fn check_meta(&self) -> Result<()> {
+        let (entries, bytes) = (self.meta.len(), self.meta_len());
+        if entries > MOST_ENTRIES || bytes > MOST_META {
+            let got = format!("{entries} entries of {bytes} bytes");
+            return Err(Error::parameter("metadata", got, "at most 4096 entries and 1 MiB"));
+        }
+        Ok(())
     }
 
     /// Computes lengths and offsets from everything else.

@@ -2,11 +2,15 @@
 
 use super::decode::{assemble, check_tail, decode_header, in_place, open, part};
 use super::header::Header;
-use super::{Loaded, Meta};
+use super::part::Part;
+use super::{Info, Loaded, Meta};
 use crate::filter::tiles;
 use crate::words::{LINE_BITS, Words, map_file};
-use crate::{Answers, AnyFilter, Batch, Digest, Error, Filter, Key, KeyRing, Kind, Result, Stored, TILE};
+use crate::{
+    Answers, AnyFilter, Batch, Digest, Error, Filter, Key, KeyRing, Kind, Result, Stats, Stored, TILE,
+};
 use memmap2::Mmap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -18,12 +22,65 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// [`save`](super::save) does neither: it replaces a file by a new one, and who has mapped the old one keeps it.
 pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
     let path = path.as_ref();
+    let map = map_whole(path)?;
+    Mapped::new(map, ring, path.to_owned()).map_err(|error| error.at(path))
+}
+
+fn map_whole(path: &Path) -> Result<Arc<Mmap>> {
     let (file, len) = open(path)?;
     if len == 0 {
         return Err(Error::from(super::FormatError::NotAFilter).at(path));
     }
-    let map = Arc::new(map_file(&file).map_err(|source| Error::io(path, "map", source))?);
-    Mapped::new(map, ring, path.to_owned()).map_err(|error| error.at(path))
+    Ok(Arc::new(map_file(&file).map_err(|source| Error::io(path, "map", source))?))
+}
+
+/// What can be found out about a file and the filter in it without a secret.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Examined {
+    /// What the file says about itself.
+    pub info: Info,
+    /// How full the filter is.
+    pub stats: Stats,
+    /// Its memory, where it lies in the file.
+    pub words: Words,
+}
+
+/// Reads and verifies a whole file and counts its bits. No secret is needed, and no memory of the filter's size.
+pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
+    let path = path.as_ref();
+    let mapped = Mapped::new(map_whole(path)?, &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
+    let info = Info::of(&mapped.header);
+    let filter = mapped.verify()?.filter;
+    Ok(Examined { info, stats: filter.stats(), words: filter.words().try_clone()? })
+}
+
+/// Replaces the metadata of a file; everything else stays as it is. No secret is needed.
+///
+/// ```
+/// use umbel::{Blocked, Bloom, file};
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("fruit.umbel");
+/// file::save(&path, &Bloom::<Blocked>::with_capacity(100_000, 0.01)?, &file::Options::default())?;
+/// file::set_meta(&path, [("source".to_string(), "garden".to_string())].into())?;
+/// assert_eq!(file::inspect(&path)?.meta["source"], "garden");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
+    let path = path.as_ref();
+    let map = map_whole(path)?;
+    let mapped = Mapped::new(Arc::clone(&map), &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
+    let mut header = mapped.header.clone();
+    mapped.verify()?;
+    // The checksums are those of the chunks of the body, counted from its start, and the body stays.
+    let body = part(&map, header.header_len..header.file_len);
+    header.meta = meta;
+    header.check_meta()?;
+    header.place();
+    let failed = |source| Error::io(path, "write to", source);
+    let mut part = Part::beside(path, false)?;
+    part.file().write_all(&header.encode()).and_then(|()| part.file().write_all(body)).map_err(failed)?;
+    part.persist()
 }
 
 /// A filter in a mapped file, of which every part is verified before the first answer from it.
@@ -74,7 +131,8 @@ impl Mapped {
     pub fn verify(self) -> Result<Loaded> {
         (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
         check_tail(&self.filter).map_err(|error| Error::from(error).at(&self.path))?;
-        Ok(Loaded { filter: self.filter, meta: self.header.meta })
+        let embedded_key = self.header.embedded_key.is_some();
+        Ok(Loaded { filter: self.filter, meta: self.header.meta, embedded_key })
     }
 
     /// Whether `key` may be a member.

@@ -28,11 +28,12 @@ mod encode;
 mod error;
 mod header;
 mod mapped;
+mod part;
 
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
 pub use encode::{Storable, save, size, to_bytes};
 pub use error::FormatError;
-pub use mapped::{Mapped, map};
+pub use mapped::{Examined, Mapped, examine, map, set_meta};
 
 use std::collections::BTreeMap;
 
@@ -47,4 +48,6 @@ pub struct Options {
     /// Whether the secret of a `keyed` hash is written into the file. Whoever has the file can then build false
     /// positives; without it the file can only be used with the secret. A `sealed` secret is never written.
     pub embed_key: bool,
+    /// Whether [`save`] refuses to replace a file that is there already.
+    pub create_new: bool,
 }
