@@ -172,24 +172,24 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
 /// The layout of a blocked filter, and its plan, whatever its size.
 pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
     let Known { n, p, m, k } = spec.known;
-    if let Some(k) = k {
-        return Err(Error::parameter(
-            "k",
-            k,
-            "to be left open: a blocked filter sets eight bits in each line",
-        ));
-    }
-    let params = match (n, p, m) {
-        (Some(n), Some(p), None) => BlockedParams::for_capacity(n, p)?,
-        (Some(n), p, Some(m)) => {
-            let params = BlockedParams::for_bits(m, n)?;
-            check_rate(p, params.rate, n, params.bits)?;
-            params
+    let params = match (n, p, m, k.map(lines_per_key).transpose()?) {
+        (Some(n), Some(p), None, None) => BlockedParams::for_capacity(n, p)?,
+        (Some(n), Some(p), None, Some(lines)) => BlockedParams::with_lines_per_key(n, p, lines)?,
+        (Some(n), _, Some(m), None) => BlockedParams::for_bits(m, n)?,
+        (Some(n), _, Some(m), Some(lines)) => BlockedParams::for_bits_and_lines(m, n, lines)?,
+        (None, Some(p), Some(m), None) => BlockedParams::for_bits_and_rate(m, p)?,
+        (None, Some(p), Some(m), Some(lines)) => BlockedParams::for_bits_lines_and_rate(m, lines, p)?,
+        // For everything else the standard filter's rules give what is missing, or say what.
+        (_, _, _, lines) => {
+            let known = spec.known.solve(spec.policy)?;
+            let bits = known.bits.max(sizing::blocked::SMALLEST_BITS);
+            match lines {
+                Some(lines) => BlockedParams::for_bits_and_lines(bits, known.capacity, lines)?,
+                None => BlockedParams::for_bits(bits, known.capacity)?,
+            }
         }
-        (None, Some(p), Some(m)) => BlockedParams::for_bits_and_rate(m, p)?,
-        // Not enough is known; the standard filter's rules say what is missing.
-        _ => return Err(spec.known.solve(spec.policy).err().unwrap_or_else(|| unknown(&spec.known))),
     };
+    check_rate(p, params.rate, params.capacity, params.bits)?;
     let layout = Blocked::new(params.lines, params.lines_per_key)?;
     let plan = spec.plan(
         AnyLayout::Blocked(layout),
@@ -213,8 +213,14 @@ fn check_rate(asked: Option<f64>, rate: f64, n: u64, bits: u64) -> Result<()> {
     }
 }
 
-fn unknown(known: &Known) -> Error {
-    Error::parameter("spec", format!("{known:?}"), "two of n, p and m for a blocked filter")
+/// A key sets eight bits in each of its lines.
+fn lines_per_key(k: u32) -> Result<u32> {
+    if k.is_multiple_of(8) && (1..=4).contains(&(k / 8)) {
+        return Ok(k / 8);
+    }
+    let needs =
+        "8, 16, 24 or 32, or to be left open: a blocked filter sets eight bits in each of one to four lines";
+    Err(Error::parameter("k", k, needs))
 }
 
 impl Spec {
@@ -286,10 +292,44 @@ mod tests {
             let known = Known { n: Some(1_000_000), m: Some(8_000_000), p: Some(0.01), ..Known::default() };
             assert!(plan(kind, &Spec::from_known(known).unwrap()).is_err(), "{kind}: too few bits");
         }
-        // A blocked filter with a number of hashes is refused, not built as something else.
+        // A number of hashes that no blocked filter has is refused; the filter is not built as something else.
         let known = Known { n: Some(100_000_000), p: Some(0.01), k: Some(7), ..Known::default() };
         let error = plan(Kind::Blocked, &Spec::from_known(known).unwrap()).unwrap_err();
-        assert!(error.to_string().contains("eight bits in each line"), "{error}");
+        assert!(error.to_string().contains("eight bits in each of"), "{error}");
+    }
+
+    #[test]
+    fn any_sufficient_subset_leads_to_a_plan_of_every_kind() {
+        let (n, p, m, k) = (Some(1_000_000), Some(0.01), Some(12_000_000), Some(8));
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            for known in [
+                Known { n, p, ..Known::default() },
+                Known { n, p, k, ..Known::default() },
+                Known { n, m, ..Known::default() },
+                Known { n, m, k, ..Known::default() },
+                Known { m, p, ..Known::default() },
+                Known { m, p, k, ..Known::default() },
+                Known { n, k, ..Known::default() },
+                Known { m, k, ..Known::default() },
+                Known { n, p, m, ..Known::default() },
+                Known { n, p, m, k },
+            ] {
+                let plan = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
+                assert_eq!(plan.kind, kind, "{known:?}");
+                assert!(known.n.is_none_or(|n| n == plan.capacity), "{known:?} {plan:?}");
+                assert!(known.k.is_none_or(|k| k == plan.hashes), "{known:?} {plan:?}");
+                // Slices are whole and of one length, so a partitioned filter may be a bit per slice larger.
+                assert!(known.m.is_none_or(|m| plan.stored_bits < m + 8), "{known:?} {plan:?}");
+                // The policy that rounds k may miss the rate by what rounding costs.
+                assert!(known.p.is_none_or(|p| plan.rate <= p * 1.02), "{known:?} {plan:?}");
+                let predicted = match plan.layout {
+                    AnyLayout::Standard(layout) => layout.predicted_rate(plan.capacity),
+                    AnyLayout::Partitioned(layout) => layout.predicted_rate(plan.capacity),
+                    AnyLayout::Blocked(layout) => layout.predicted_rate(plan.capacity),
+                };
+                assert!((predicted.unwrap() / plan.rate - 1.0).abs() < 0.001, "{known:?} {plan:?}");
+            }
+        }
     }
 
     #[test]

@@ -137,9 +137,11 @@ fn no_hash_functions_or_far_too_many_are_refused() {
     assert_names("k", Standard::from_params([1000, u64::MAX]));
     assert_names("k", Standard::from_params([1000, (1 << 32) + 7]));
     assert_names("k", Partitioned::from_params([1000, (1 << 32) + 7]));
-    // A blocked filter has no use for it.
-    let known = Known { n: Some(1000), p: Some(0.01), k: Some(8), ..Known::default() };
-    assert_names("k", Spec::from_known(known).and_then(|spec| Bloom::<Blocked>::build(&spec)));
+    // A blocked filter sets eight bits in each of one to four lines.
+    for k in [7, 9, 40] {
+        let known = Known { n: Some(1000), p: Some(0.01), k: Some(k), ..Known::default() };
+        assert_names("k", Spec::from_known(known).and_then(|spec| Bloom::<Blocked>::build(&spec)));
+    }
 }
 
 #[test]

@@ -41,6 +41,9 @@ pub const MAX_LINES_PER_KEY: u32 = 4;
 /// Line counts are planned in multiples of this: a filter folded in half, and again, still has whole lines.
 pub const LINE_MULTIPLE: u64 = 8;
 
+/// The fewest bits of a blocked filter.
+pub const SMALLEST_BITS: u64 = LINE_MULTIPLE * LINE_BITS;
+
 /// The size, 64 KiB, below which chance moves the rate of a blocked filter by more than 1 % from seed to seed
 /// (see [`relative_deviation`]): keys spread over few lines spread unevenly. A standard filter is steadier
 /// there, and fits into the cache anyway.
@@ -102,6 +105,19 @@ impl BlockedParams {
         Ok(choose(choices, |params| 1.0 + params.overhead()).unwrap_or_else(|| Self::of(lines, n, 1)))
     }
 
+    /// The filter for `n` keys in at most `bits` bits that keeps each key in a given number of lines.
+    pub fn for_bits_and_lines(bits: u64, n: u64, lines_per_key: u32) -> Result<Self> {
+        check::capacity(n)?;
+        check_lines_per_key(lines_per_key)?;
+        Ok(Self::of(whole_lines(bits)?, n, lines_per_key))
+    }
+
+    /// The most keys that at most `bits` bits hold at rate `p` when each is kept in a given number of lines.
+    pub fn for_bits_lines_and_rate(bits: u64, lines_per_key: u32, p: f64) -> Result<Self> {
+        let lines = whole_lines(bits)?;
+        Ok(Self::of(lines, capacity(lines, lines_per_key, p)?, lines_per_key))
+    }
+
     /// The most keys that at most `bits` bits hold at rate `p`; the lines per key are those of
     /// [`for_capacity`](Self::for_capacity).
     pub fn for_bits_and_rate(bits: u64, p: f64) -> Result<Self> {
@@ -149,7 +165,10 @@ impl BlockedParams {
 fn whole_lines(bits: u64) -> Result<u64> {
     check::bits(bits)?;
     match bits / LINE_BITS / LINE_MULTIPLE * LINE_MULTIPLE {
-        0 => Err(Error::parameter("m", bits, "at least 4096 bits, eight lines, for a blocked filter")),
+        0 => {
+            let needs = format!("at least {SMALLEST_BITS} bits, eight lines, for a blocked filter");
+            Err(Error::parameter("m", bits, needs))
+        }
         lines => Ok(lines),
     }
 }
