@@ -6,7 +6,7 @@ use proptest::test_runner::RngSeed;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use umbel::file::{self, FormatError, Options};
-use umbel::{Blocked, Bloom, Error, Hasher, Insert, KeyRing, Standard, Stored};
+use umbel::{Blocked, Bloom, Error, Filter, Hasher, Insert, KeyRing, Standard, Stored};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 fn small() -> Vec<u8> {
