@@ -7,7 +7,7 @@ use super::{Info, Loaded, Meta};
 use crate::filter::tiles;
 use crate::words::{LINE_BITS, Words, map_file};
 use crate::{
-    Answers, AnyFilter, Batch, Digest, Error, Filter, Key, KeyRing, Kind, Result, Stats, Stored, TILE,
+    Answers, AnyFilter, Batch, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Result, Stats, Stored, TILE,
 };
 use memmap2::Mmap;
 use std::io::Write;
@@ -115,6 +115,14 @@ impl Mapped {
     /// What kind of filter this is.
     pub fn kind(&self) -> Kind {
         self.filter.kind()
+    }
+
+    /// The function that turns keys into digests; `None` for a family of the literature.
+    pub fn hasher(&self) -> Option<&Hasher> {
+        match &self.filter {
+            Stored::Set(filter) => Some(filter.hasher()),
+            Stored::Literature(_) => None,
+        }
     }
 
     /// The metadata.

@@ -36,7 +36,12 @@ impl Literature {
 
     /// An empty filter for `capacity` keys with a false-positive rate of `rate`: exactly the m and k of the formulas.
     pub fn with_capacity(family: Family, capacity: u64, rate: f64) -> Result<Literature> {
-        let params = Params::for_capacity(capacity, rate, KPolicy::Round)?;
+        Literature::with_policy(family, capacity, rate, KPolicy::Round)
+    }
+
+    /// The same with another way of rounding k.
+    pub fn with_policy(family: Family, capacity: u64, rate: f64, policy: KPolicy) -> Result<Literature> {
+        let params = Params::for_capacity(capacity, rate, policy)?;
         let mut filter = Literature::new(Scheme::new(family, params.hashes, params.bits)?)?;
         filter.design = Some(Design { capacity, rate });
         Ok(filter)

@@ -1,0 +1,77 @@
+//! `umbel add`: more lines into a filter.
+
+use super::filling::{Filling, warn_if_overfull};
+use super::firsts;
+use crate::engine;
+use crate::facts::Facts;
+use crate::filters::{Keys, Lock};
+use crate::input::{InputArgs, check_not_output};
+use crate::output::{self, Out, is_broken_pipe};
+use anyhow::{Result, bail};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::file;
+
+/// Add lines to a filter.
+///
+/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong, it stays as it
+/// was. Two processes that add to the same filter wait for each other. Says so when the filter comes to hold more keys
+/// than it was made for.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filter to add to
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Print the lines that were not there before, and only those
+    #[arg(long, conflicts_with = "json")]
+    new: bool,
+
+    /// Show each new line as soon as it is found; automatic when the input has nothing more at the moment
+    #[arg(long, requires = "new")]
+    line_buffered: bool,
+
+    /// Print the facts of the filter as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    keys: Keys,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    check_not_output(args.input.files(), &args.filter)?;
+    let lock = Lock::take(&args.filter)?;
+    let mut loaded = args.keys.load(&args.filter)?;
+    let options = loaded.options();
+    loaded.filter = if args.new {
+        let out = Out::new(args.line_buffered)?;
+        match firsts::print(&args.input, loaded.filter, out, |_, _| Ok(())) {
+            // Lines that nobody has seen should be new again next time.
+            Err(error) if is_broken_pipe(&error) => {
+                bail!(
+                    "{} stays as it was, because the output was closed before the end",
+                    args.filter.display()
+                )
+            }
+            result => result?.0,
+        }
+    } else {
+        let threads = args.input.threads();
+        let filling = Filling::new(loaded.filter, threads)?;
+        let go_on = |(), _| Ok(ControlFlow::Continue(()));
+        engine::run(args.input.open()?, threads, |_, lot| filling.insert(&lot.keys()?), go_on)?;
+        filling.into_filter()
+    };
+    file::save(&args.filter, &loaded.filter, &options)?;
+    drop(lock);
+    warn_if_overfull(&loaded.filter);
+    if args.json {
+        output::json(&Facts::of_filter(&loaded.filter, options.meta))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,264 @@
+//! `umbel build`: a filter from lines.
+
+use super::filling::{Filling, warn_if_overfull};
+use super::{entries, entry};
+use crate::digests::Digests;
+use crate::distinct::Distinct;
+use crate::engine;
+use crate::facts::{Facts, percent};
+use crate::filters::{Keys, Target};
+use crate::input::{InputArgs, check_not_output};
+use crate::number;
+use crate::output::{self, warn};
+use crate::progress::size;
+use anyhow::{Context, Result, bail};
+use std::io::IsTerminal;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use umbel::file::Options;
+use umbel::literature::{Family, Literature};
+use umbel::sizing::{KPolicy, Known};
+use umbel::{AnyFilter, Hashed, Hasher, Kind, Plan, Spec, Stored, Strength, plan};
+
+/// Build a filter from lines.
+///
+/// Without -n the filter is made for as many different keys as there turn out to be: their digests, eight bytes each,
+/// are kept until the end of the input, on disk beyond 64 MiB. With -n nothing is kept. The same input and options give
+/// the same file, whatever the number of threads; and since the seed is fixed, filters built apart can be united.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+
+    /// Make it for so many keys (default: as many as there are)
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    capacity: Option<u64>,
+
+    /// The share of keys that were never added to which it may say yes [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    fpr: Option<f64>,
+
+    /// The kind of filter: blocked, standard, partitioned or literature
+    #[arg(long, default_value_t)]
+    kind: Kind,
+
+    /// How the number of hash functions is rounded: round, ceil, best or strict
+    #[arg(long, default_value_t, value_name = "POLICY")]
+    policy: KPolicy,
+
+    /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
+    #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
+    max_bytes: Option<u64>,
+
+    /// The hash: fast, keyed or sealed; for the kind literature murmur2, murmur3, murmur3-double, murmur3-enhanced,
+    /// md5-indexed, md5-slices or sha1-slices
+    #[arg(long)]
+    hash: Option<String>,
+
+    /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    keys: Keys,
+
+    /// Write the secret of a keyed hash into the file, so that it can be used without the key file
+    #[arg(long)]
+    embed_key: bool,
+
+    /// The same shape, hash and seed as another filter, so that the two can be united
+    #[arg(long, value_name = "FILTER", conflicts_with_all = ["capacity", "fpr", "kind", "policy", "max_bytes", "hash", "seed"])]
+    like: Option<PathBuf>,
+
+    /// Metadata that travels with the filter (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
+    meta: Vec<(String, String)>,
+
+    /// Print the facts of the filter as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+/// The rate without -p.
+const DEFAULT_RATE: f64 = 0.01;
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.json && args.target.path().is_none() {
+        bail!("--json prints to standard output, where the filter would go: name a file with -o");
+    }
+    args.target.check()?;
+    if let Some(path) = args.target.path() {
+        check_not_output(args.input.files(), path)?;
+    }
+    let meta = entries(&args.meta)?;
+    let (filter, embed_key) = match &args.like {
+        Some(like) => {
+            let mut loaded = args.keys.load(like)?;
+            loaded.filter.clear()?;
+            (args.stream(loaded.filter)?, args.embed_key || loaded.embedded_key)
+        }
+        None => (args.build()?, args.embed_key),
+    };
+    warn_if_overfull(&filter);
+    let facts = Facts::of_filter(&filter, meta.clone());
+    args.target.save(&filter, Options { meta, embed_key, create_new: false })?;
+    if args.json {
+        output::json(&facts)?;
+    } else if std::io::stderr().is_terminal() {
+        output::say(format_args!(
+            "{} lines, {} filter of {}, rate {}",
+            facts.count.unwrap_or_default(),
+            facts.kind,
+            size(facts.bytes),
+            percent(facts.fpr_now)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn build(&self) -> Result<Stored> {
+        match (self.function()?, self.capacity) {
+            (Function::Digest(hasher), Some(capacity)) => {
+                let filter = self.empty(capacity, hasher)?;
+                self.stream(filter)
+            }
+            (Function::Digest(hasher), None) => self.from_digests(hasher),
+            (Function::Family(family), Some(capacity)) => {
+                if self.max_bytes.is_some() {
+                    bail!(
+                        "--max-bytes is not for the kind literature, whose size its formulas give: use -n and -p"
+                    );
+                }
+                let rate = self.fpr.unwrap_or(DEFAULT_RATE);
+                self.stream(Literature::with_policy(family, capacity, rate, self.policy)?.into())
+            }
+            (Function::Family(_), None) => {
+                bail!(
+                    "the kind literature needs -n: it hashes every key itself, so keys cannot be kept as digests until their number is known"
+                )
+            }
+        }
+    }
+
+    /// Fills a filter as the lines come.
+    fn stream(&self, filter: Stored) -> Result<Stored> {
+        let threads = self.input.threads();
+        let filling = Filling::new(filter, threads)?;
+        let go_on = |(), _| Ok(ControlFlow::Continue(()));
+        engine::run(self.input.open()?, threads, |_, lot| filling.insert(&lot.keys()?), go_on)?;
+        Ok(filling.into_filter())
+    }
+
+    /// Keeps the digests of all lines, then fills a filter that is just large enough.
+    fn from_digests(&self, hasher: Hasher) -> Result<Stored> {
+        let threads = self.input.threads();
+        let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
+        let mut digests = Digests::default();
+        engine::run(
+            self.input.open()?,
+            threads,
+            |thread, lot| {
+                let piece = hasher.digest_batch(&lot.keys()?);
+                sketches[thread].lock().unwrap_or_else(PoisonError::into_inner).add(&piece);
+                Ok(piece)
+            },
+            |piece, _| digests.push(piece).map(ControlFlow::Continue),
+        )?;
+        let mut distinct = Distinct::default();
+        for sketch in sketches {
+            distinct.merge(&sketch.into_inner().unwrap_or_else(PoisonError::into_inner));
+        }
+        if digests.count() == 0 {
+            warn(
+                "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
+            );
+        }
+        let filling = Filling::new(self.empty(digests.capacity(&distinct), hasher)?, threads)?;
+        engine::spread(digests.into_pieces()?, threads, |piece| filling.insert(&Hashed(&piece)))?;
+        Ok(filling.into_filter())
+    }
+
+    /// An empty filter for so many keys, within the memory allowed.
+    fn empty(&self, capacity: u64, hasher: Hasher) -> Result<Stored> {
+        let spec = |known| {
+            Ok::<_, umbel::Error>(
+                Spec::from_known(known)?.with_policy(self.policy).with_hasher(hasher.clone()),
+            )
+        };
+        let wanted =
+            Known { n: Some(capacity), p: Some(self.fpr.unwrap_or(DEFAULT_RATE)), ..Known::default() };
+        let planned = plan(self.kind, &spec(wanted)?)?;
+        let Some(most) = self.max_bytes.filter(|most| planned.bytes > *most) else {
+            return Ok(AnyFilter::build(self.kind, &spec(wanted)?)?.into());
+        };
+        let within = |bits| {
+            let known = Known { n: Some(capacity), m: Some(bits), ..Known::default() };
+            spec(known).and_then(|spec| Ok((plan(self.kind, &spec)?, spec)))
+        };
+        // Memory comes in lines of 512 bits, and some kinds round up.
+        let (best, spec) = (0..4u64)
+            .filter_map(|less| within((most / 64).checked_sub(less)?.checked_mul(512)?).ok())
+            .find(|(plan, _)| plan.bytes <= most)
+            .with_context(|| format!("--max-bytes {most} is too small for a filter of {capacity} keys"))?;
+        let Plan { bytes, rate, .. } = best;
+        if let Some(asked) = self.fpr {
+            bail!(
+                "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: with so much the rate is {}; leave -p out to accept it",
+                percent(asked),
+                size(planned.bytes),
+                size(most),
+                percent(rate)
+            );
+        }
+        warn(format_args!("within {} the rate is {}", size(bytes), percent(rate)));
+        Ok(AnyFilter::build(self.kind, &spec)?.into())
+    }
+
+    fn function(&self) -> Result<Function> {
+        let secret = self.keys.single()?;
+        let name = self.hash.as_deref();
+        if let Some(family) = name.and_then(|name| name.parse::<Family>().ok()) {
+            if self.kind != Kind::Literature {
+                bail!("{family} is a hash of the kind literature: add --kind literature");
+            }
+            if secret.is_some() || self.seed.is_some() || self.embed_key {
+                bail!("{family} has neither secret nor seed: leave out --key-file, --seed and --embed-key");
+            }
+            return Ok(Function::Family(family));
+        }
+        if self.kind == Kind::Literature {
+            let families = Family::ALL.map(|family| family.to_string()).join(", ");
+            bail!("the kind literature needs --hash with one of its families: {families}");
+        }
+        let strength = match (name, &secret) {
+            (Some(name), _) => name.parse()?,
+            (None, Some(secret)) => secret.id().strength,
+            (None, None) => Strength::Fast,
+        };
+        if self.seed.is_some() && strength != Strength::Fast {
+            bail!("a {strength} hash has a secret instead of a seed: leave out --seed");
+        }
+        match secret {
+            None if strength == Strength::Fast => Ok(Function::Digest(Hasher::fast(self.seed.unwrap_or(0)))),
+            None => bail!(
+                "a {strength} hash needs its secret: make one with `umbel key new FILE --hash {strength}`, and give it with --key-file FILE"
+            ),
+            Some(secret) if secret.id().strength == strength => Ok(Function::Digest(secret)),
+            Some(secret) => {
+                bail!("the key file is for a {} hash, not for a {strength} one", secret.id().strength)
+            }
+        }
+    }
+}
+
+/// How keys are hashed.
+enum Function {
+    Digest(Hasher),
+    Family(Family),
+}

@@ -1,0 +1,186 @@
+//! `umbel check`: which lines may be members.
+
+use super::found;
+use crate::engine;
+use crate::filters::Keys;
+use crate::input::{InputArgs, Lot, is_filter};
+use crate::output::Out;
+use crate::runs::runs;
+use anyhow::{Result, bail};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::file::Mapped;
+use umbel::{Hashed, Hasher};
+
+/// Print the lines that may be members of a filter.
+///
+/// Lines come out in the order of the input, whatever the number of threads. A line that is not printed is certainly not
+/// a member; one that is may be, with the rate that `umbel info` tells. Exit code 0 if a line was selected, 1 if none.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filter to ask
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Print the lines that are certainly not members instead
+    #[arg(short = 'v', long)]
+    invert: bool,
+
+    /// Print only how many lines there are
+    #[arg(short, long)]
+    count: bool,
+
+    /// Print nothing; stop at the first line and tell by the exit code
+    #[arg(short, long, conflicts_with = "count")]
+    quiet: bool,
+
+    /// Ask this filter too (repeatable); see --any, --all and --tag
+    #[arg(long = "with", value_name = "FILTER")]
+    others: Vec<PathBuf>,
+
+    /// A line is a member if it may be in any of the filters: the default
+    #[arg(long, conflicts_with = "all")]
+    any: bool,
+
+    /// A line is a member if it may be in all of the filters
+    #[arg(long)]
+    all: bool,
+
+    /// Add a column with the filters that it may be in
+    #[arg(long, conflicts_with_all = ["invert", "count", "quiet"])]
+    tag: bool,
+
+    /// Print all lines, with a column that says maybe or no
+    #[arg(long, conflicts_with_all = ["invert", "count", "quiet"])]
+    label: bool,
+
+    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
+    #[arg(long)]
+    line_buffered: bool,
+
+    #[command(flatten)]
+    keys: Keys,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if !is_filter(&args.filter) && args.input.files().iter().any(|input| is_filter(input)) {
+        bail!("the filter comes first, then the lines: `umbel check FILTER {}`", args.filter.display());
+    }
+    let panel = Panel::open(args)?;
+    let mut out = Out::new(args.line_buffered)?;
+    let mut selected = 0;
+    engine::run(
+        args.input.open()?,
+        args.input.threads(),
+        |_, lot| panel.ask(args, lot),
+        |(count, lines), turn| {
+            selected += count;
+            if args.quiet && selected > 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            out.write(&lines, turn.caught_up)?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    if args.count {
+        out.write(format!("{selected}\n").as_bytes(), true)?;
+    }
+    out.finish()?;
+    Ok(found(selected > 0))
+}
+
+/// The filters that are asked.
+struct Panel {
+    filters: Vec<Asked>,
+    /// The hashes that several of them share; a key is hashed once for each.
+    hashers: Vec<Hasher>,
+}
+
+struct Asked {
+    name: String,
+    filter: Mapped,
+    /// Which of the shared hashes it has.
+    hasher: Option<usize>,
+}
+
+impl Panel {
+    fn open(args: &Args) -> Result<Panel> {
+        let mut panel = Panel { filters: Vec::new(), hashers: Vec::new() };
+        let several = !args.others.is_empty();
+        for path in std::iter::once(&args.filter).chain(&args.others) {
+            let filter = args.keys.map(path)?;
+            let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
+            panel.filters.push(Asked { name: path.display().to_string(), filter, hasher });
+        }
+        Ok(panel)
+    }
+
+    fn share(&mut self, hasher: &Hasher) -> usize {
+        self.hashers.iter().position(|known| known == hasher).unwrap_or_else(|| {
+            self.hashers.push(hasher.clone());
+            self.hashers.len() - 1
+        })
+    }
+
+    /// How many lines are selected, and what is printed for them.
+    fn ask(&self, args: &Args, lot: &Lot) -> Result<(u64, Vec<u8>)> {
+        let keys = lot.keys()?;
+        let digests: Vec<_> = self.hashers.iter().map(|hasher| hasher.digest_batch(&keys)).collect();
+        let mut answers = Vec::with_capacity(self.filters.len());
+        for asked in &self.filters {
+            answers.push(match asked.hasher {
+                Some(hasher) => asked.filter.contains_batch(&Hashed(&digests[hasher]))?,
+                None => asked.filter.contains_batch(&keys)?,
+            });
+        }
+        let Some((first, others)) = answers.split_first() else { return Ok((0, Vec::new())) };
+        let mut members = first.as_words().to_vec();
+        for other in others {
+            for (ours, theirs) in members.iter_mut().zip(other.as_words()) {
+                *ours = if args.all { *ours & theirs } else { *ours | theirs };
+            }
+        }
+        if args.invert {
+            for (word, start) in members.iter_mut().zip((0..).step_by(64)) {
+                let len = lot.len() - start;
+                *word = !*word & if len < 64 { (1 << len) - 1 } else { !0 };
+            }
+        }
+        let mut out = Vec::new();
+        let count: u64 = members.iter().map(|word| u64::from(word.count_ones())).sum();
+        if args.quiet || args.count {
+            return Ok((count, out));
+        }
+        let is_member = |key: usize| members[key / 64] >> (key % 64) & 1 == 1;
+        let column = |key: usize, out: &mut Vec<u8>| {
+            lot.print(key, out);
+            if args.label {
+                out.extend_from_slice(if is_member(key) { b"\tmaybe" } else { b"\tno" });
+            }
+            if args.tag {
+                let names =
+                    self.filters.iter().zip(&answers).filter(|(_, answers)| answers.get(key) == Some(true));
+                let names: Vec<&str> = names.map(|(asked, _)| &asked.name[..]).collect();
+                out.push(b'\t');
+                out.extend_from_slice(names.join(",").as_bytes());
+            }
+            out.push(args.input.line_end());
+        };
+        if args.label {
+            (0..lot.len()).for_each(|key| column(key, &mut out));
+            return Ok((lot.len() as u64, out));
+        }
+        for run in runs(&members) {
+            if args.tag {
+                run.for_each(|key| column(key, &mut out));
+            } else {
+                lot.print_lines(run, &mut out);
+            }
+        }
+        Ok((count, out))
+    }
+}

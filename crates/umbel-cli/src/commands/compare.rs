@@ -1,0 +1,148 @@
+//! `umbel compare`: how much filters have in common.
+
+use crate::facts::{Columns, Rows};
+use crate::filters::Keys;
+use crate::output;
+use anyhow::{Context, Result, bail};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::Stored;
+use umbel::sizing::estimate::Overlap;
+
+/// Compare filters: how many keys each holds, how many they share, how similar they are.
+///
+/// Everything is estimated from the bits and given with its standard error. Two filters are told about in full; of more,
+/// a matrix shows the similarity (Jaccard) of each pair. The filters need the same kind, size, hash and seed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filters
+    #[arg(value_name = "FILTER", num_args = 2.., required = true)]
+    filters: Vec<PathBuf>,
+
+    /// Show in the matrix which share of each row's keys is in each column's filter, instead of the similarity
+    #[arg(long)]
+    containment: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+/// Two filters and what they share, by the names that scripts rely on.
+#[derive(Serialize)]
+struct Pair {
+    left: String,
+    right: String,
+    left_count: f64,
+    left_count_error: f64,
+    right_count: f64,
+    right_count_error: f64,
+    union: f64,
+    union_error: f64,
+    intersection: f64,
+    intersection_error: f64,
+    jaccard: f64,
+    jaccard_error: f64,
+    left_in_right: f64,
+    left_in_right_error: f64,
+    right_in_left: f64,
+    right_in_left_error: f64,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let mut filters = Vec::new();
+    for path in &args.filters {
+        filters.push((path.display().to_string(), args.keys.map_verified(path)?.filter));
+    }
+    if let [left, right] = &filters[..] {
+        let overlap = overlap(left, right)?;
+        if args.json {
+            output::json(&Pair::new(&left.0, &right.0, &overlap))?;
+        } else {
+            output::text(describe(&left.0, &right.0, &overlap))?;
+        }
+    } else if args.json {
+        let mut pairs = Vec::new();
+        for (i, left) in filters.iter().enumerate() {
+            for right in &filters[i + 1..] {
+                pairs.push(Pair::new(&left.0, &right.0, &overlap(left, right)?));
+            }
+        }
+        output::json(&pairs)?;
+    } else {
+        output::text(matrix(&filters, args.containment)?)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn overlap(left: &(String, Stored), right: &(String, Stored)) -> Result<Overlap> {
+    let both = || format!("{} and {}", left.0, right.0);
+    match left.1.overlap(&right.1).with_context(both)? {
+        Some(overlap) => Ok(overlap),
+        None => bail!(
+            "{}: too full to compare, since nearly every bit of their union is set; build larger ones",
+            both()
+        ),
+    }
+}
+
+fn describe(left: &str, right: &str, overlap: &Overlap) -> Rows {
+    let mut rows = Rows::default();
+    rows.add(left, format!("{:.0} keys", overlap.left));
+    rows.add(right, format!("{:.0} keys", overlap.right));
+    rows.add("both", format!("{:.0}", overlap.intersection));
+    rows.add("either", format!("{:.0}", overlap.union));
+    rows.add("Jaccard", format!("{:.4}", overlap.jaccard));
+    rows.add("first in second", format!("{:.4}", overlap.left_in_right));
+    rows.add("second in first", format!("{:.4}", overlap.right_in_left));
+    rows
+}
+
+fn matrix(filters: &[(String, Stored)], containment: bool) -> Result<Columns> {
+    let numbers: Vec<String> = (1..=filters.len()).map(|number| number.to_string()).collect();
+    let heading: Vec<&str> = [if containment { "row in column" } else { "Jaccard" }, "keys"]
+        .into_iter()
+        .chain(numbers.iter().map(String::as_str))
+        .collect();
+    let mut table = Columns::new(&heading);
+    for (number, left) in numbers.iter().zip(filters) {
+        let mut row = vec![format!("{number} {}", left.0), String::new()];
+        for right in filters {
+            let overlap = overlap(left, right)?;
+            row[1] = format!("{:.0}", overlap.left);
+            row.push(format!(
+                "{:.4}",
+                if containment { overlap.left_in_right.value } else { overlap.jaccard.value }
+            ));
+        }
+        table.add(row);
+    }
+    Ok(table)
+}
+
+impl Pair {
+    fn new(left: &str, right: &str, overlap: &Overlap) -> Pair {
+        Pair {
+            left: left.to_owned(),
+            right: right.to_owned(),
+            left_count: overlap.left.value,
+            left_count_error: overlap.left.standard_error,
+            right_count: overlap.right.value,
+            right_count_error: overlap.right.standard_error,
+            union: overlap.union.value,
+            union_error: overlap.union.standard_error,
+            intersection: overlap.intersection.value,
+            intersection_error: overlap.intersection.standard_error,
+            jaccard: overlap.jaccard.value,
+            jaccard_error: overlap.jaccard.standard_error,
+            left_in_right: overlap.left_in_right.value,
+            left_in_right_error: overlap.left_in_right.standard_error,
+            right_in_left: overlap.right_in_left.value,
+            right_in_left_error: overlap.right_in_left.standard_error,
+        }
+    }
+}

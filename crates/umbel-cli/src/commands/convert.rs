@@ -1,0 +1,47 @@
+//! `umbel convert`: a filter of another kind, where that is sound.
+
+use crate::filters::{Keys, Target};
+use crate::input::check_not_output;
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::Kind;
+
+/// Change the kind of a filter, where that is sound.
+///
+/// A filter does not hold its keys, only bits at places that depend on its kind, so most conversions are impossible; then
+/// it says why. To the same kind, the filter is copied.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filter
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// The kind to convert to
+    #[arg(long)]
+    kind: Kind,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    args.target.check()?;
+    if let Some(path) = args.target.path() {
+        check_not_output(std::slice::from_ref(&args.filter), path)?;
+    }
+    let loaded = args.keys.load(&args.filter)?;
+    let from = loaded.filter.kind();
+    if from != args.kind {
+        bail!(
+            "a {from} filter cannot become a {} one: it does not hold its keys, and the two kinds keep their bits at different places; build it anew from the keys with `umbel build --kind {}`",
+            args.kind,
+            args.kind
+        );
+    }
+    args.target.save(&loaded.filter, loaded.options())?;
+    Ok(ExitCode::SUCCESS)
+}

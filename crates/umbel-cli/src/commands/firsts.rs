@@ -1,0 +1,84 @@
+//! Lines that were not there before, in the order of the input: `uniq` and `add --new`.
+//!
+//! Threads split and hash; whether a line is new depends on all lines before it, so that part is done in order.
+
+use crate::engine::{self, Tally, Turn};
+use crate::input::{InputArgs, Lines};
+use crate::output::Out;
+use crate::runs::runs;
+use anyhow::Result;
+use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+use umbel::{Batch, Digest, Filter, Insert, Stored, TILE};
+
+/// What a block needs when its turn comes.
+struct Block {
+    lines: Lines,
+    keys: Keys,
+}
+
+enum Keys {
+    Digests(Vec<Digest>),
+    /// Already inserted, by a filter that hashes keys itself: which of them were new.
+    Inserted(Vec<bool>),
+}
+
+/// Inserts all lines and prints those that were new; `seen` is told how many of them there are in each block.
+pub fn print(
+    input: &InputArgs,
+    filter: Stored,
+    out: Out,
+    mut seen: impl FnMut(&Stored, u64) -> Result<()> + Send,
+) -> Result<(Stored, Tally)> {
+    let hasher = match &filter {
+        Stored::Set(filter) => Some(filter.hasher().clone()),
+        _ => None,
+    };
+    // A filter that hashes keys itself gets them as they come.
+    let threads = if hasher.is_some() { input.threads() } else { 1 };
+    let filter = Mutex::new(filter);
+    let lock = || filter.lock().unwrap_or_else(PoisonError::into_inner);
+    let out = Mutex::new(out);
+    let tally = engine::run(
+        input.open()?,
+        threads,
+        |_, lot| {
+            let arena = lot.keys()?;
+            let keys = match &hasher {
+                Some(hasher) => Keys::Digests(hasher.digest_batch(&arena)),
+                None => {
+                    let mut filter = lock();
+                    let insert = |i| arena.with_bytes(i, |key| filter.insert(key));
+                    Keys::Inserted((0..arena.len()).map(insert).collect::<Result<_, _>>()?)
+                }
+            };
+            Ok(Block { lines: lot.to_lines(), keys })
+        },
+        |block, Turn { caught_up }| {
+            let mut filter = lock();
+            let mut new = Vec::new();
+            let mut count = 0;
+            let mut take = |run: std::ops::Range<usize>| {
+                count += run.len() as u64;
+                new.extend_from_slice(block.lines.get(run));
+            };
+            match (&block.keys, &mut *filter) {
+                (Keys::Digests(digests), Stored::Set(filter)) => {
+                    for (tile, start) in digests.chunks(TILE).zip((0..).step_by(TILE)) {
+                        runs(&[filter.insert_tile_new(tile)?])
+                            .for_each(|run| take(start + run.start..start + run.end));
+                    }
+                }
+                (Keys::Inserted(answers), _) => {
+                    (0..answers.len()).filter(|i| answers[*i]).for_each(|i| take(i..i + 1));
+                }
+                (Keys::Digests(_), _) => unreachable!("only sets have a hasher"),
+            }
+            seen(&filter, count)?;
+            out.lock().unwrap_or_else(PoisonError::into_inner).write(&new, caught_up)?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    out.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+    Ok((filter.into_inner().unwrap_or_else(PoisonError::into_inner), tally))
+}

@@ -1,0 +1,73 @@
+//! `umbel fold`: the same keys in half the memory.
+
+use super::filling::warn_if_overfull;
+use crate::facts::percent;
+use crate::filters::{Keys, Target};
+use crate::input::check_not_output;
+use crate::number;
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::{AnyFilter, Filter};
+
+/// Shrink a filter that turned out too large: fold it in half, once or more.
+///
+/// A folded filter holds the same keys in half the memory, at a higher rate. With -p it is folded as often as its rate
+/// stays within the one given; a filter built for far more keys than came shrinks to what it needs.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filter
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Fold so often
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "fpr")]
+    times: u32,
+
+    /// Fold as often as the rate stays within RATE
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    fpr: Option<f64>,
+
+    #[command(flatten)]
+    target: Target,
+
+    #[command(flatten)]
+    keys: Keys,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    args.target.check()?;
+    if let Some(path) = args.target.path() {
+        check_not_output(std::slice::from_ref(&args.filter), path)?;
+    }
+    let loaded = args.keys.map_verified(&args.filter)?;
+    let options = loaded.options();
+    let mut filter = AnyFilter::try_from(loaded.filter)?;
+    match args.fpr {
+        None => {
+            for _ in 0..args.times {
+                filter = filter.fold()?;
+            }
+        }
+        Some(most) => {
+            let now = filter.stats().rate_now;
+            if now > most {
+                bail!(
+                    "its rate is {} already, above {}: folding only raises it",
+                    percent(now),
+                    percent(most)
+                );
+            }
+            while let Ok(folded) = filter.fold() {
+                if folded.stats().rate_now > most {
+                    break;
+                }
+                filter = folded;
+            }
+        }
+    }
+    let filter = filter.into();
+    warn_if_overfull(&filter);
+    args.target.save(&filter, options)?;
+    Ok(ExitCode::SUCCESS)
+}

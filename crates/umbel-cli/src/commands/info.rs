@@ -1,0 +1,91 @@
+//! `umbel info`: what is in a filter.
+
+use super::FAILED;
+use crate::facts::Facts;
+use crate::{output, signals};
+use anyhow::Result;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use umbel::file::{self, Examined};
+
+/// Tell what is in a filter: its kind, shape and hash, how many keys, how full, its rate now and as planned, metadata.
+///
+/// No secret is needed. Every checksum of the file is verified on the way, since what is told is counted from its bits;
+/// a damaged file is named, the others are told about all the same, and the exit code is 2.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filters
+    #[arg(value_name = "FILTER", required = true)]
+    filters: Vec<PathBuf>,
+
+    /// Verify every checksum and say only whether the files are intact
+    #[arg(long)]
+    verify: bool,
+
+    /// Show how full each part of the filter is
+    #[arg(long, conflicts_with_all = ["json", "verify"])]
+    bits: bool,
+
+    /// Print JSON, one line per filter
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let mut code = ExitCode::SUCCESS;
+    for (number, path) in args.filters.iter().enumerate() {
+        match tell(args, path, number > 0) {
+            Err(error) if error.is::<umbel::Error>() => {
+                output::error(format_args!("{error:#}"));
+                code = ExitCode::from(FAILED);
+            }
+            result => result?,
+        }
+    }
+    Ok(code)
+}
+
+fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
+    signals::watch(path, std::fs::metadata(path).map_or(0, |found| found.len()));
+    let examined = file::examine(path)?;
+    let facts = Facts::of_file(path.display().to_string(), &examined);
+    if args.json {
+        return output::json(&facts);
+    }
+    if args.verify {
+        let checksums = examined.info.chunks + 1;
+        return output::text(format_args!("{}: intact, all {checksums} checksums hold\n", path.display()));
+    }
+    let apart = if apart { "\n" } else { "" };
+    let picture = if args.bits { picture(&examined) } else { String::new() };
+    output::text(format_args!("{apart}{facts}{picture}"))
+}
+
+const WIDTH: usize = 64;
+const HEIGHT: usize = 16;
+/// From empty to full.
+const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// The share of set bits in each part of the filter, from the first to the last.
+fn picture(examined: &Examined) -> String {
+    let words = examined.words.words();
+    let words = &words[..words.len().min(examined.stats.bits.div_ceil(64) as usize)];
+    let cells = words.len().min(WIDTH * HEIGHT);
+    let mut picture = String::new();
+    for cell in 0..cells {
+        let part = &words[cell * words.len() / cells..(cell + 1) * words.len() / cells];
+        let set: u64 = part.iter().map(|word| u64::from(word.count_ones())).sum();
+        let fill = set as f64 / (64 * part.len()) as f64;
+        picture.push(SHADES[(fill * 8.0).round() as usize]);
+        if (cell + 1) % WIDTH == 0 || cell + 1 == cells {
+            picture.push('\n');
+        }
+    }
+    let each = words.len() as f64 * 64.0 / cells as f64;
+    let _ = writeln!(
+        picture,
+        "each character stands for about {each:.0} bits, its height for how many of them are set"
+    );
+    picture
+}

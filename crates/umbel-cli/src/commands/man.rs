@@ -1,0 +1,49 @@
+//! `umbel man`: the manual.
+
+use crate::cli::Cli;
+use anyhow::{Context, Result, bail};
+use clap::{Command, CommandFactory};
+use clap_mangen::Man;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Print a manual page: `umbel man | man -l -`.
+///
+/// Without a command, the page of umbel itself; with one, that command's. With --dir, all pages are written into a
+/// directory, for instance ~/.local/share/man/man1.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The command whose page is wanted
+    #[arg(value_name = "COMMAND")]
+    command: Option<String>,
+
+    /// Write all pages into this directory
+    #[arg(long, value_name = "DIR", conflicts_with = "command")]
+    dir: Option<PathBuf>,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let mut umbel = Cli::command();
+    umbel.build();
+    if let Some(dir) = &args.dir {
+        std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
+        clap_mangen::generate_to(umbel, dir).with_context(|| format!("cannot write to {}", dir.display()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let page = match &args.command {
+        None => page(umbel)?,
+        Some(name) => match umbel.find_subcommand(name) {
+            Some(command) => page(command.clone())?,
+            None => bail!("there is no command \"{name}\": see `umbel --help`"),
+        },
+    };
+    std::io::stdout().lock().write_all(&page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn page(command: Command) -> Result<Vec<u8>> {
+    let mut page = Vec::new();
+    Man::new(command).render(&mut page)?;
+    Ok(page)
+}

@@ -1,0 +1,73 @@
+//! `umbel meta`: names and values that travel with a filter.
+
+use super::found;
+use crate::filters::Lock;
+use crate::{output, signals};
+use anyhow::{Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::file;
+
+/// Read and set the metadata of a filter.
+///
+/// Without a name, all of it is printed; with a name, its value, and the exit code is 1 if it has none. Entries written
+/// as name=value are set, and the file is replaced as a whole. No secret is needed.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filter
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// A name to read, or entries to set
+    #[arg(value_name = "NAME|NAME=VALUE")]
+    entries: Vec<String>,
+
+    /// Remove an entry (repeatable)
+    #[arg(long, value_name = "NAME")]
+    unset: Vec<String>,
+
+    /// Print all metadata as JSON
+    #[arg(long, conflicts_with_all = ["entries", "unset"])]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let entries: Vec<(&str, &str)> = args.entries.iter().filter_map(|entry| entry.split_once('=')).collect();
+    if entries.is_empty() && args.unset.is_empty() {
+        return read(args);
+    }
+    if let Some(name) = args.entries.iter().find(|entry| !entry.contains('=')) {
+        bail!("\"{name}\" is a name without a value: entries to set are written as name=value");
+    }
+    let lock = Lock::take(&args.filter)?;
+    let info = file::inspect(&args.filter)?;
+    signals::watch(&args.filter, info.file_len);
+    let mut meta = info.meta;
+    for name in &args.unset {
+        if meta.remove(name).is_none() {
+            bail!("there is no \"{name}\" to remove");
+        }
+    }
+    meta.extend(entries.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+    file::set_meta(&args.filter, meta)?;
+    drop(lock);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn read(args: &Args) -> Result<ExitCode> {
+    let meta = file::inspect(&args.filter)?.meta;
+    match &args.entries[..] {
+        [] if args.json => output::json(&meta)?,
+        [] => {
+            for (name, value) in &meta {
+                output::text(format_args!("{name}={value}\n"))?;
+            }
+        }
+        [name] => match meta.get(name) {
+            Some(value) => output::text(format_args!("{value}\n"))?,
+            None => return Ok(found(false)),
+        },
+        _ => bail!("one name at a time is read; to set entries write name=value"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,74 @@
+//! One file per command: its options and what it does with them.
+
+pub mod add;
+pub mod build;
+pub mod check;
+pub mod combine;
+pub mod compare;
+pub mod completions;
+pub mod convert;
+mod filling;
+mod firsts;
+pub mod fold;
+pub mod info;
+pub mod key;
+pub mod man;
+pub mod meta;
+pub mod plan;
+pub mod remove;
+pub mod uniq;
+pub mod why;
+
+use crate::cli::Command;
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+use umbel::file::Meta;
+
+/// Nothing was found.
+pub const NONE: u8 = 1;
+/// Something went wrong.
+pub const FAILED: u8 = 2;
+
+pub fn run(command: Command) -> Result<ExitCode> {
+    match command {
+        Command::Build(args) => build::run(&args),
+        Command::Add(args) => add::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Why(args) => why::run(&args),
+        Command::Uniq(args) => uniq::run(&args),
+        Command::Remove(args) => remove::run(&args),
+        Command::Info(args) => info::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Union(args) => combine::union(&args),
+        Command::Intersect(args) => combine::intersect(&args),
+        Command::Compare(args) => compare::run(&args),
+        Command::Convert(args) => convert::run(&args),
+        Command::Fold(args) => fold::run(&args),
+        Command::Meta(args) => meta::run(&args),
+        Command::Key(args) => key::run(&args),
+        Command::Completions(args) => completions::run(&args),
+        Command::Man(args) => man::run(&args),
+    }
+}
+
+/// 0 if something was found, else 1.
+fn found(any: bool) -> ExitCode {
+    if any { ExitCode::SUCCESS } else { ExitCode::from(NONE) }
+}
+
+/// An entry of metadata, as `name=value`.
+fn entry(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it as name=value".to_string()),
+    }
+}
+
+/// All entries; one name given twice is a mistake.
+fn entries(pairs: &[(String, String)]) -> Result<Meta> {
+    let meta: Meta = pairs.iter().cloned().collect();
+    if meta.len() < pairs.len() {
+        bail!("a name of the metadata is given twice");
+    }
+    Ok(meta)
+}

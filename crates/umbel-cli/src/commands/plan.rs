@@ -1,0 +1,132 @@
+//! `umbel plan`: a filter before it is built.
+
+use crate::facts::{Columns, PlanFacts, Rows, percent};
+use crate::number;
+use crate::output;
+use crate::progress::size;
+use anyhow::{Result, bail};
+use serde_json::json;
+use std::process::ExitCode;
+use umbel::sizing::{KPolicy, Known};
+use umbel::{Kind, Plan, Spec, plan};
+
+/// Find the size of a filter, or its capacity, or its rate.
+///
+/// Any of keys (-n), rate (-p), bits (-m) and hash functions (-k) that suffice give the rest: -n 1e6 -p 1%, or -m 64MiB
+/// -p 0.1%, or -n 1e6 -m 1MiB. What is planned is exactly what `umbel build` builds. The kind is blocked unless -k is
+/// given, which only the other kinds leave free.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The number of keys
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    capacity: Option<u64>,
+
+    /// The false-positive rate
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    fpr: Option<f64>,
+
+    /// The number of bits; sizes in bytes as 64MiB are understood
+    #[arg(short = 'm', long, value_name = "BITS", value_parser = number::bits)]
+    bits: Option<u64>,
+
+    /// The number of hash functions, that is of bits per key that are set
+    #[arg(short = 'k', long, value_name = "K")]
+    hashes: Option<u32>,
+
+    /// The kind of filter: blocked, standard or partitioned
+    #[arg(long, conflicts_with = "compare")]
+    kind: Option<Kind>,
+
+    /// How the number of hash functions is rounded: round, ceil, best or strict
+    #[arg(long, default_value_t, value_name = "POLICY")]
+    policy: KPolicy,
+
+    /// All kinds side by side
+    #[arg(long)]
+    compare: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// The kinds that can be planned.
+const KINDS: [Kind; 3] = [Kind::Blocked, Kind::Standard, Kind::Partitioned];
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let known = Known { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
+    let spec = Spec::from_known(known)?.with_policy(args.policy);
+    if args.compare {
+        return compare(args, &spec);
+    }
+    let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
+    let plan = plan(kind, &spec)?;
+    let facts = PlanFacts::from(&plan);
+    if args.json {
+        output::json(&facts)?;
+    } else {
+        output::text(describe(&plan, &facts, kind))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
+    let mut rows = Rows::default();
+    let instead =
+        if plan.kind == asked { "" } else { ", because below 64 KiB a blocked filter is not steady" };
+    rows.add("kind", format!("{}{instead}", plan.kind));
+    rows.add("keys", plan.capacity);
+    rows.add("bits", format!("{}, {:.2} per key", plan.bits, facts.bits_per_key));
+    rows.add("memory", size(plan.bytes));
+    rows.add("hashes", format!("{} bits set by each key", plan.hashes));
+    let lines = if plan.lines_touched == 1 {
+        "one cache line".to_string()
+    } else {
+        format!("up to {} cache lines", plan.lines_touched)
+    };
+    rows.add("lookup", format!("touches {lines}"));
+    rows.add("rate", format!("{} predicted at capacity", percent(plan.rate)));
+    rows.add("can", facts.can.words());
+    rows
+}
+
+fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
+    let plans = KINDS.map(|kind| (kind, plan(kind, spec)));
+    if let [(_, Err(first)), ..] = &plans
+        && plans.iter().all(|(_, plan)| plan.is_err())
+    {
+        bail!("{first}");
+    }
+    if args.json {
+        let all = plans.map(|(kind, plan)| match plan {
+            Ok(plan) => json!(PlanFacts::from(&plan)),
+            Err(error) => json!({"kind": kind.to_string(), "error": error.to_string()}),
+        });
+        output::json(&all)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table =
+        Columns::new(&["kind", "keys", "bits per key", "memory", "hashes", "lines touched", "rate", "can"]);
+    for (kind, plan) in &plans {
+        match plan {
+            Ok(plan) => {
+                let facts = PlanFacts::from(plan);
+                let name =
+                    if plan.kind == *kind { kind.to_string() } else { format!("{kind} (as {})", plan.kind) };
+                table.add(vec![
+                    name,
+                    plan.capacity.to_string(),
+                    format!("{:.2}", facts.bits_per_key),
+                    size(plan.bytes),
+                    plan.hashes.to_string(),
+                    plan.lines_touched.to_string(),
+                    percent(plan.rate),
+                    facts.can.words(),
+                ]);
+            }
+            Err(error) => output::warn(format_args!("{kind}: {error}")),
+        }
+    }
+    output::text(table)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,235 @@
+//! Blocks through many threads, and their results in the order of the input.
+//!
+//! A thread takes the next block under a lock, works on it alone, and hands its result to the sink when it is that
+//! block's turn. A result that comes early waits; a thread that is far ahead of the slowest one waits too, so that
+//! memory stays bounded.
+
+use crate::input::{Block, Blocks, Lot, Scratch, Skipped};
+use crate::output::warn;
+use crate::progress::Progress;
+use anyhow::{Result, bail};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// How far a thread may be ahead of the slowest, in blocks per thread.
+const AHEAD: u64 = 4;
+
+/// What the sink is told of a block beside its result.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// The input has nothing more at the moment: whatever was computed should be seen now.
+    pub caught_up: bool,
+}
+
+/// What was read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    pub records: u64,
+    pub keys: u64,
+    no_field: u64,
+    not_hex: u64,
+    /// The first record without a key, counted from 1 over all inputs, headers apart.
+    first_skipped: Option<u64>,
+}
+
+/// Works on every block, and gives the results to `sink` in order, until there are no more or the sink has enough.
+/// `work` is told which of the threads it runs on.
+pub fn run<T: Send>(
+    blocks: Blocks,
+    threads: usize,
+    work: impl Fn(usize, &Lot) -> Result<T> + Sync,
+    sink: impl FnMut(T, Turn) -> Result<ControlFlow<()>> + Send,
+) -> Result<Tally> {
+    let shape = blocks.shape();
+    let progress = Progress::start(&blocks);
+    let stop = AtomicBool::new(false);
+    let blocks = Mutex::new(blocks);
+    let order = Order {
+        state: Mutex::new(State {
+            next: 0,
+            early: BTreeMap::new(),
+            sink,
+            tally: Tally::default(),
+            failure: None,
+        }),
+        turned: Condvar::new(),
+        stop: &stop,
+        window: AHEAD * threads as u64,
+    };
+    let worker = |thread: usize| {
+        let _alarm = Alarm(&order);
+        let (mut block, mut scratch) = (Block::default(), Scratch::default());
+        loop {
+            match lock(&blocks).next(&mut block, &stop) {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return order.fail(error),
+            }
+            let lot = Lot::new(&block, &shape, &mut scratch);
+            let (tally, turn) = (Tally::of(&lot), Turn { caught_up: block.caught_up });
+            match work(thread, &lot) {
+                Ok(result) => order.hand_in(block.number, Done { result, tally, turn }),
+                Err(error) => return order.fail(error),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for thread in 1..threads {
+            let worker = &worker;
+            scope.spawn(move || worker(thread));
+        }
+        worker(0);
+    });
+    progress.finish();
+    let State { failure, tally, .. } = order.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match failure {
+        Some(error) => Err(error),
+        None => tally.checked(),
+    }
+}
+
+/// Works on items with many threads, in any order, until one fails.
+pub fn spread<I: Send>(
+    items: impl Iterator<Item = Result<I>> + Send,
+    threads: usize,
+    work: impl Fn(I) -> Result<()> + Sync,
+) -> Result<()> {
+    let items = Mutex::new(items);
+    let worker = || {
+        loop {
+            // Not in the loop's head, where the lock would be held while the item is worked on.
+            let item = lock(&items).next();
+            match item {
+                Some(item) => item.and_then(&work)?,
+                None => return Ok(()),
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
+        let own = worker();
+        let results =
+            others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        results.fold(own, |all, one| all.and(one))
+    })
+}
+
+/// The results of a block.
+struct Done<T> {
+    result: T,
+    tally: Tally,
+    turn: Turn,
+}
+
+/// Puts results in order.
+struct Order<'a, T, S> {
+    state: Mutex<State<T, S>>,
+    turned: Condvar,
+    stop: &'a AtomicBool,
+    /// How far ahead a block may be.
+    window: u64,
+}
+
+struct State<T, S> {
+    /// The block whose turn it is.
+    next: u64,
+    early: BTreeMap<u64, Done<T>>,
+    sink: S,
+    tally: Tally,
+    failure: Option<anyhow::Error>,
+}
+
+impl<T, S: FnMut(T, Turn) -> Result<ControlFlow<()>>> Order<'_, T, S> {
+    fn hand_in(&self, number: u64, done: Done<T>) {
+        let mut state = lock(&self.state);
+        while number >= state.next + self.window && !self.stop.load(Relaxed) {
+            state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.early.insert(number, done);
+        let before = state.next;
+        while !self.stop.load(Relaxed) {
+            let next = state.next;
+            let Some(done) = state.early.remove(&next) else { break };
+            state.next += 1;
+            state.tally.add(done.tally);
+            match (state.sink)(done.result, done.turn) {
+                Ok(ControlFlow::Continue(())) => {}
+                Ok(ControlFlow::Break(())) => self.stop.store(true, Relaxed),
+                Err(error) => {
+                    state.failure.get_or_insert(error);
+                    self.stop.store(true, Relaxed);
+                }
+            }
+        }
+        if state.next != before {
+            self.turned.notify_all();
+        }
+    }
+
+    fn fail(&self, error: anyhow::Error) {
+        lock(&self.state).failure.get_or_insert(error);
+        self.stop();
+    }
+}
+
+impl<T, S> Order<'_, T, S> {
+    fn stop(&self) {
+        self.stop.store(true, Relaxed);
+        // Under the lock: a thread that has just seen that it must wait is waiting by then.
+        drop(lock(&self.state));
+        self.turned.notify_all();
+    }
+}
+
+/// A thread that panics must not leave the others waiting for its block.
+struct Alarm<'a, 'b, T, S>(&'a Order<'b, T, S>);
+
+impl<T, S> Drop for Alarm<'_, '_, T, S> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.stop();
+        }
+    }
+}
+
+impl Tally {
+    fn of(lot: &Lot) -> Tally {
+        let Skipped { no_field, not_hex, first } = lot.skipped();
+        let (records, keys) = (lot.records() as u64, lot.len() as u64);
+        Tally { records, keys, no_field, not_hex, first_skipped: first.map(|first| first + 1) }
+    }
+
+    /// Adds what comes after.
+    fn add(&mut self, other: Tally) {
+        let first = other.first_skipped.map(|first| first + self.records);
+        self.first_skipped = self.first_skipped.or(first);
+        self.records += other.records;
+        self.keys += other.keys;
+        self.no_field += other.no_field;
+        self.not_hex += other.not_hex;
+    }
+
+    /// Says which lines were left out; an error if that were all of them.
+    fn checked(self) -> Result<Tally> {
+        let Some(first) = self.first_skipped else { return Ok(self) };
+        let lack = match (self.no_field, self.not_hex) {
+            (_, 0) => "lack the field",
+            (0, _) => "are not hexadecimal",
+            _ => "lack the field or are not hexadecimal",
+        };
+        let skipped = self.no_field + self.not_hex;
+        if self.keys == 0 {
+            bail!("all {skipped} lines {lack}: see -F, -d, --csv and --hex");
+        }
+        warn(format_args!("skipped {skipped} lines that {lack}; the first is line {first}"));
+        Ok(self)
+    }
+}
+
+/// A panic of another thread is passed on when it is joined; until then its data is as good as ours.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

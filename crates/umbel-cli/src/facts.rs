@@ -1,0 +1,303 @@
+//! What can be said about a filter, for people and for programs.
+
+use crate::progress::size;
+use anstyle::Style;
+use serde::Serialize;
+use std::fmt;
+use umbel::file::{Examined, Meta};
+use umbel::{Plan, Stats, Stored, Strength};
+
+/// The facts of a filter, by the names that scripts rely on.
+#[derive(Debug, Default, Serialize)]
+pub struct Facts {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    pub kind: String,
+    pub bits: u64,
+    pub hashes: u32,
+    pub bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<u64>,
+    /// Insertions, if they were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub count: Option<u64>,
+    /// Different keys, from the bits; missing when the filter is saturated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_count: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub estimated_count_error: Option<f64>,
+    pub fill: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fpr_target: Option<f64>,
+    pub fpr_now: f64,
+    /// Keys that still fit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<u64>,
+    pub hash: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_tag: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_embedded: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksums: Option<usize>,
+    pub meta: Meta,
+}
+
+impl Facts {
+    fn of(stats: &Stats) -> Facts {
+        let estimate = stats.estimate.estimate();
+        let held = estimate.map(|estimate| estimate.value.round() as u64);
+        Facts {
+            kind: stats.kind.to_string(),
+            bits: stats.bits,
+            hashes: stats.hashes,
+            bytes: stats.bytes,
+            capacity: stats.capacity,
+            count: stats.inserted,
+            estimated_count: estimate.map(|estimate| estimate.value),
+            estimated_count_error: estimate.map(|estimate| estimate.standard_error),
+            fill: stats.fill(),
+            fpr_target: stats.rate_target,
+            fpr_now: stats.rate_now,
+            headroom: stats.capacity.map(|capacity| capacity.saturating_sub(held.unwrap_or(u64::MAX))),
+            ..Facts::default()
+        }
+    }
+
+    /// The facts of a filter in memory.
+    pub fn of_filter(filter: &Stored, meta: Meta) -> Facts {
+        let family = match filter {
+            Stored::Literature(filter) => Some(filter.scheme().family().to_string()),
+            _ => None,
+        };
+        Facts { meta, ..Facts::of(&filter.stats()) }.with_hash(filter.hash_id(), family)
+    }
+
+    /// The facts of a file.
+    pub fn of_file(path: String, examined: &Examined) -> Facts {
+        let info = &examined.info;
+        Facts {
+            path: Some(path),
+            key_embedded: info.hash.filter(|id| id.strength != Strength::Fast).map(|_| info.embedded_key),
+            file_bytes: Some(info.file_len),
+            checksums: Some(info.chunks + 1),
+            meta: info.meta.clone(),
+            ..Facts::of(&examined.stats)
+        }
+        .with_hash(info.hash, info.family.map(|family| family.to_string()))
+    }
+
+    fn with_hash(self, id: Option<umbel::HashId>, family: Option<String>) -> Facts {
+        let hash = id.map(|id| id.strength.to_string()).or(family).unwrap_or_default();
+        let seed = id.filter(|id| id.strength == Strength::Fast).map(|id| id.value);
+        let key_tag = id.filter(|id| id.strength != Strength::Fast).map(|id| format!("{:016x}", id.value));
+        Facts { hash, seed, key_tag, ..self }
+    }
+}
+
+impl fmt::Display for Facts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rows = Rows::default();
+        let bold = Style::new().bold();
+        if let Some(path) = &self.path {
+            writeln!(f, "{bold}{path}{bold:#}")?;
+        }
+        rows.add("kind", format!("{}, {} bits, {} per key", self.kind, self.bits, self.hashes));
+        rows.add("memory", size(self.bytes));
+        rows.add(
+            "hash",
+            match (&self.seed, &self.key_tag) {
+                (Some(seed), _) => format!("{}, seed {seed}", self.hash),
+                (_, Some(tag)) => {
+                    let embedded =
+                        if self.key_embedded == Some(true) { ", the secret is in the file" } else { "" };
+                    format!("{}, secret {tag}{embedded}", self.hash)
+                }
+                _ => self.hash.clone(),
+            },
+        );
+        if let Some(count) = self.count {
+            rows.add("insertions", count);
+        }
+        rows.add(
+            "keys",
+            match (self.estimated_count, self.estimated_count_error) {
+                (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
+                _ => "too many to tell: the filter is saturated".to_string(),
+            },
+        );
+        if let (Some(capacity), Some(headroom)) = (self.capacity, self.headroom) {
+            let over = self.estimated_count.map_or("far above".to_string(), |keys| {
+                format!("{:.0} above", (keys - capacity as f64).max(0.0))
+            });
+            let headroom = if headroom > 0 { format!("room for {headroom} more") } else { over };
+            rows.add("capacity", format!("{capacity}, {headroom}"));
+        }
+        rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
+        rows.add(
+            "rate",
+            match self.fpr_target {
+                Some(target) => format!("{} now, {} at capacity", percent(self.fpr_now), percent(target)),
+                None => format!("{} now", percent(self.fpr_now)),
+            },
+        );
+        if let (Some(bytes), Some(checksums)) = (self.file_bytes, self.checksums) {
+            rows.add("file", format!("{}, all {checksums} checksums hold", size(bytes)));
+        }
+        for (name, value) in &self.meta {
+            rows.add("meta", format!("{name}={value}"));
+        }
+        rows.fmt(f)
+    }
+}
+
+/// What a plan leads to, by the names that scripts rely on.
+#[derive(Debug, Serialize)]
+pub struct PlanFacts {
+    pub kind: String,
+    pub capacity: u64,
+    /// The exact m, before it is rounded up to whole words or lines.
+    pub bits: u64,
+    pub hashes: u32,
+    pub bytes: u64,
+    /// The rate predicted at capacity.
+    pub fpr: f64,
+    pub fpr_target: f64,
+    pub bits_per_key: f64,
+    pub lines_touched: u32,
+    pub can: Can,
+}
+
+/// What a kind of filter can do beside being asked.
+#[derive(Debug, Serialize)]
+pub struct Can {
+    pub delete: bool,
+    pub grow: bool,
+    pub union: bool,
+    pub fold: bool,
+}
+
+impl From<&Plan> for PlanFacts {
+    fn from(plan: &Plan) -> PlanFacts {
+        PlanFacts {
+            kind: plan.kind.to_string(),
+            capacity: plan.capacity,
+            bits: plan.bits,
+            hashes: plan.hashes,
+            bytes: plan.bytes,
+            fpr: plan.rate,
+            fpr_target: plan.rate_asked,
+            bits_per_key: plan.bits as f64 / plan.capacity as f64,
+            lines_touched: plan.lines_touched,
+            can: Can { delete: false, grow: false, union: true, fold: true },
+        }
+    }
+}
+
+impl Can {
+    /// In words, for instance "union, fold".
+    pub fn words(&self) -> String {
+        let all = [(self.delete, "delete"), (self.grow, "grow"), (self.union, "union"), (self.fold, "fold")];
+        all.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// Names and values, one below the other.
+#[derive(Default)]
+pub struct Rows(Vec<(String, String)>);
+
+impl Rows {
+    pub fn add(&mut self, name: &str, value: impl ToString) {
+        self.0.push((name.to_string(), value.to_string()));
+    }
+}
+
+impl fmt::Display for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.0.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0) + 2;
+        let dim = Style::new().dimmed();
+        for (name, value) in &self.0 {
+            writeln!(f, "{dim}{name:<width$}{dim:#}{value}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Columns under a heading; all but the first are flush right.
+pub struct Columns {
+    rows: Vec<Vec<String>>,
+}
+
+impl Columns {
+    pub fn new(heading: &[&str]) -> Columns {
+        Columns { rows: vec![heading.iter().map(ToString::to_string).collect()] }
+    }
+
+    pub fn add(&mut self, row: Vec<String>) {
+        self.rows.push(row);
+    }
+}
+
+impl fmt::Display for Columns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let columns = self.rows[0].len();
+        let width = |column: usize| {
+            self.rows
+                .iter()
+                .filter_map(|row| row.get(column))
+                .map(|cell| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        for (i, row) in self.rows.iter().enumerate() {
+            let style = if i == 0 { Style::new().dimmed() } else { Style::new() };
+            write!(f, "{style}")?;
+            for (column, cell) in row.iter().enumerate() {
+                let width = widths[column];
+                match column {
+                    0 => write!(f, "{cell:<width$}")?,
+                    _ => write!(f, "  {cell:>width$}")?,
+                }
+            }
+            writeln!(f, "{style:#}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A rate as people read it: `1 %`, `0.0402 %`, `1.2e-7`.
+pub fn percent(rate: f64) -> String {
+    if rate != 0.0 && rate < 1e-5 {
+        return format!("{rate:.3e}");
+    }
+    // Four digits that count, and no zeros at the end.
+    let digits = (3 - (100.0 * rate).max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
+    let text = format!("{:.digits$}", 100.0 * rate);
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
+    format!("{text} %")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_short_and_exact_enough() {
+        for (rate, text) in [
+            (0.01, "1 %"),
+            (0.0402212, "4.022 %"),
+            (0.000_402_2, "0.04022 %"),
+            (0.5, "50 %"),
+            (1.0, "100 %"),
+            (0.0, "0 %"),
+            (1.25e-7, "1.250e-7"),
+        ] {
+            assert_eq!(percent(rate), text);
+        }
+    }
+}

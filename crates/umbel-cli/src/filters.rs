@@ -1,0 +1,185 @@
+//! Filters on disk: opened with the secrets at hand, locked while they are changed, never overwritten by mistake.
+
+use crate::signals;
+use anyhow::{Context, Result, bail};
+use clap::Args;
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Read, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use umbel::file::{self, Loaded, Mapped, Options};
+use umbel::{Hasher, KeyRing, Stored, Strength};
+
+/// The secrets that open filters.
+#[derive(Args, Clone, Debug)]
+pub struct Keys {
+    /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it (repeatable)
+    #[arg(long, value_name = "FILE")]
+    key_file: Vec<PathBuf>,
+}
+
+impl Keys {
+    pub fn ring(&self) -> Result<KeyRing> {
+        self.key_file.iter().map(|path| read_key(path)).collect()
+    }
+
+    /// The secret to build with, if one is given.
+    pub fn single(&self) -> Result<Option<Hasher>> {
+        match &self.key_file[..] {
+            [] => Ok(None),
+            [path] => read_key(path).map(Some),
+            _ => bail!("a filter is built with one secret: give --key-file once"),
+        }
+    }
+
+    /// A filter in memory, wholly verified.
+    pub fn load(&self, path: &Path) -> Result<Loaded> {
+        Ok(file::load(path, &self.ring()?)?)
+    }
+
+    /// A filter where it lies, verified as far as it is touched.
+    pub fn map(&self, path: &Path) -> Result<Mapped> {
+        let mapped = file::map(path, &self.ring()?)?;
+        signals::watch(path, mapped.file_len());
+        Ok(mapped)
+    }
+
+    /// A filter where it lies, wholly verified.
+    pub fn map_verified(&self, path: &Path) -> Result<Loaded> {
+        Ok(self.map(path)?.verify()?)
+    }
+}
+
+/// What a key file starts with, before the strength and the secret in hexadecimal.
+const KEY: &str = "umbel-key";
+
+fn read_key(path: &Path) -> Result<Hasher> {
+    let name = path.display();
+    let mut text = String::new();
+    let file = File::open(path).with_context(|| format!("cannot open the key file {name}"))?;
+    let mode =
+        file.metadata().with_context(|| format!("cannot examine the key file {name}"))?.permissions().mode();
+    if mode & 0o077 != 0 {
+        crate::output::warn(format_args!(
+            "others may read the key file {name}: `chmod 600 {name}` keeps it secret"
+        ));
+    }
+    let wrong = || format!("{name} is not a key file: `umbel key new` makes one");
+    file.take(1024).read_to_string(&mut text).with_context(wrong)?;
+    let mut words = text.split_ascii_whitespace();
+    let (Some(KEY), Some(strength), Some(secret), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        bail!(wrong());
+    };
+    match strength.parse()? {
+        Strength::Keyed => decode(secret).map(Hasher::keyed),
+        Strength::Sealed => decode(secret).map(Hasher::sealed),
+        _ => None,
+    }
+    .with_context(wrong)
+}
+
+fn decode<const N: usize>(hex: &str) -> Option<[u8; N]> {
+    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let bytes: Option<Vec<u8>> =
+        pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
+    bytes.filter(|_| rest.is_empty())?.try_into().ok()
+}
+
+/// The contents of a key file.
+pub fn key_file(strength: Strength, secret: &[u8]) -> String {
+    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{KEY} {strength} {hex}\n")
+}
+
+/// Where a new filter goes.
+#[derive(Args, Clone, Debug)]
+pub struct Target {
+    /// The filter to write; without it, or with `-`, standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Replace FILE if it is there
+    #[arg(short, long)]
+    force: bool,
+}
+
+impl Target {
+    /// The file, unless it is standard output.
+    pub fn path(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// Refuses before the work what would be refused after it.
+    pub fn check(&self) -> Result<()> {
+        let Some(path) = self.path() else {
+            if io::stdout().is_terminal() {
+                bail!("a filter is not for a terminal: name a file with -o, or redirect the output");
+            }
+            return Ok(());
+        };
+        match fs::metadata(path) {
+            Ok(found) if found.is_dir() => {
+                bail!("{} is a directory: name a file in it with -o", path.display())
+            }
+            Ok(_) if !self.force => bail!("{}", exists(path)),
+            _ => {}
+        }
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if !folder.is_dir() {
+            bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
+        }
+        Ok(())
+    }
+
+    pub fn save(&self, filter: &Stored, options: Options) -> Result<()> {
+        let Some(path) = self.path() else {
+            let bytes = file::to_bytes(filter, &options)?;
+            let mut out = io::stdout().lock();
+            return Ok(out.write_all(&bytes).and_then(|()| out.flush())?);
+        };
+        // Whoever is adding to the file that is replaced finishes first, and does not undo this.
+        let _lock = if self.force && path.is_file() { Some(Lock::take(path)?) } else { None };
+        match file::save(path, filter, &Options { create_new: !self.force, ..options }) {
+            Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
+                bail!("{}", exists(path))
+            }
+            result => Ok(result?),
+        }
+    }
+}
+
+fn exists(path: &Path) -> String {
+    format!("{} exists: give -f to replace it, or another name", path.display())
+}
+
+/// The right to replace a file, held until it is dropped.
+///
+/// The lock is on the file that the name stands for. When another process has replaced it meanwhile, the name stands for
+/// a new file, whose lock is then taken instead; so no other file is needed, and nothing is left behind.
+pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
+
+impl Lock {
+    pub fn take(path: &Path) -> Result<Lock> {
+        let failed = |doing: &str| format!("cannot {doing} {}", path.display());
+        loop {
+            let found = fs::metadata(path).with_context(|| failed("open"))?;
+            if !found.is_file() {
+                bail!(
+                    "cannot read {}: it is {}",
+                    path.display(),
+                    if found.is_dir() { "a directory" } else { "not a regular file" }
+                );
+            }
+            let file = File::open(path).with_context(|| failed("open"))?;
+            file.lock().with_context(|| failed("lock"))?;
+            let (locked, named) = (file.metadata(), fs::metadata(path));
+            let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+            if locked.map(identity).ok() == named.map(identity).ok() {
+                return Ok(Lock(file));
+            }
+        }
+    }
+}

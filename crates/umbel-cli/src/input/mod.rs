@@ -1,0 +1,180 @@
+//! Lines in: the options that every command with lines shares, and the way from files to keys.
+//!
+//! ```text
+//! files, pipes, gz, zst  ->  blocks of whole records  ->  records  ->  keys
+//!       [source]                   [blocks]           [csv, lot]     [shape]
+//! ```
+//!
+//! A block is read by one thread at a time and worked on by many; nothing is allocated per line.
+
+mod blocks;
+mod csv;
+mod lot;
+mod shape;
+mod source;
+
+pub use blocks::{Block, Blocks};
+pub use lot::{Lines, Lot, Scratch, Skipped};
+pub use source::{check_not_output, is_filter};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use shape::Shape;
+use std::path::PathBuf;
+
+/// Where lines come from, and what of them is the key.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub struct InputArgs {
+    /// Files with a key in each line; `-`, or no file, is standard input. What is compressed with gzip or zstd is
+    /// recognised
+    #[arg(value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+
+    /// Lines end with a zero byte instead of a newline, in and out
+    #[arg(short = '0', long)]
+    null: bool,
+
+    /// Fields end with TEXT (default: a tab; \t, \n, \0 and \\ are understood)
+    #[arg(short, long, value_name = "TEXT", value_parser = separator)]
+    delimiter: Option<Separator>,
+
+    /// The key is this field of the line: its number, from 1, or with --header its name
+    #[arg(short = 'F', long, value_name = "N|NAME")]
+    field: Option<String>,
+
+    /// The first line of each file names the fields; it is not a key, and it is not printed
+    #[arg(long)]
+    header: bool,
+
+    /// Print the field instead of the whole line
+    #[arg(long)]
+    print_field: bool,
+
+    /// Lines are CSV records, with quotes; fields end with a comma unless -d says otherwise
+    #[arg(long)]
+    csv: bool,
+
+    /// Remove white space at both ends of the key, a carriage return too
+    #[arg(long)]
+    trim: bool,
+
+    /// Change the key to lower case
+    #[arg(long)]
+    lower: bool,
+
+    /// The key is written in hexadecimal: decode it
+    #[arg(long)]
+    hex: bool,
+
+    /// Work with so many threads (default: all processors)
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+}
+
+/// The bytes between two fields. (A type of its own, since clap takes a vector for an option that is repeated.)
+#[derive(Clone, Debug)]
+struct Separator(Vec<u8>);
+
+impl InputArgs {
+    /// The lines, ready to be read.
+    pub fn open(&self) -> Result<Blocks> {
+        Blocks::open(&self.inputs, self.shape()?)
+    }
+
+    pub fn files(&self) -> &[PathBuf] {
+        &self.inputs
+    }
+
+    pub fn threads(&self) -> usize {
+        self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    }
+
+    /// The byte at the end of a line, in and out.
+    pub fn line_end(&self) -> u8 {
+        if self.null { 0 } else { b'\n' }
+    }
+
+    fn shape(&self) -> Result<Shape> {
+        if self.csv && self.null {
+            bail!("--csv and -0 exclude each other: a CSV record ends with a newline");
+        }
+        let separator = match (&self.delimiter, self.csv) {
+            (Some(Separator(bytes)), true)
+                if bytes.len() != 1 || matches!(bytes[0], b'"' | b'\n' | b'\r') =>
+            {
+                bail!("CSV fields end with a single byte that is not a quote: give -d one, or leave it out")
+            }
+            (Some(Separator(bytes)), _) if bytes[..] == [self.line_end()] => {
+                bail!("-d is the byte that ends a line: fields have to end with another one")
+            }
+            (Some(Separator(bytes)), _) => bytes.clone(),
+            (None, true) => b",".to_vec(),
+            (None, false) => b"\t".to_vec(),
+        };
+        let field = match &self.field {
+            Some(field) => Some(self.which(field)?),
+            None if self.csv || self.delimiter.is_some() || self.print_field => {
+                let option = if self.csv {
+                    "--csv"
+                } else if self.print_field {
+                    "--print-field"
+                } else {
+                    "-d"
+                };
+                bail!("{option} needs -F: say which field is the key, for instance -F 1")
+            }
+            None => None,
+        };
+        Ok(Shape {
+            line_end: self.line_end(),
+            separator,
+            field,
+            header: self.header,
+            print_field: self.print_field,
+            csv: self.csv,
+            trim: self.trim,
+            lower: self.lower,
+            hex: self.hex,
+        })
+    }
+
+    fn which(&self, field: &str) -> Result<shape::Field> {
+        match field.parse::<usize>() {
+            Ok(0) => bail!("there is no field 0: fields are counted from 1"),
+            Ok(number) => Ok(shape::Field::Number(number - 1)),
+            Err(_) if !field.is_empty() && field.bytes().all(|byte| byte.is_ascii_digit()) => {
+                bail!("there is no field {field}: that is more than any line has")
+            }
+            Err(_) if self.header => Ok(shape::Field::Name(field.to_owned())),
+            Err(_) => bail!(
+                "field \"{field}\" is a name: add --header if the first line names the fields, or give its number"
+            ),
+        }
+    }
+}
+
+fn separator(text: &str) -> Result<Separator, String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match (byte, byte == b'\\') {
+            (_, true) => match rest.next() {
+                Some(b't') => b'\t',
+                Some(b'n') => b'\n',
+                Some(b'0') => 0,
+                Some(b'\\') => b'\\',
+                _ => return Err(r"after \ comes t, n, 0 or another \".to_string()),
+            },
+            (byte, false) => byte,
+        });
+    }
+    if bytes.is_empty() { Err("it cannot be empty".to_string()) } else { Ok(Separator(bytes)) }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("from 1 to 1024".to_string()),
+    }
+}

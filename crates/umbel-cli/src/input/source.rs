@@ -1,0 +1,197 @@
+//! One input at a time: opened, decompressed, and asked whether reading it would have to wait.
+
+use anyhow::{Context, Result, bail};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::fs::{self, File, Metadata};
+use std::io::{self, BufReader, Cursor, IsTerminal, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// How every filter file starts.
+const FILTER: &[u8] = b"\x89UMBEL\r\n";
+const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
+const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+
+/// How long a read waits before it looks whether it is still wanted.
+const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// What standard input is called in messages.
+const STDIN: &str = "standard input";
+
+/// An input that is being read.
+pub struct Source {
+    reader: Box<dyn Read + Send>,
+    /// For whatever may make a reader wait: not a regular file.
+    slow: Option<OwnedFd>,
+    name: String,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`; `count` is told how many bytes were read.
+    pub fn open(path: &Path, count: Arc<AtomicU64>) -> Result<Source> {
+        let name = name(path);
+        let failed = || format!("cannot open {name}");
+        let file = if is_stdin(path) {
+            File::from(io::stdin().as_fd().try_clone_to_owned().with_context(failed)?)
+        } else {
+            File::open(path).with_context(failed)?
+        };
+        let metadata = file.metadata().with_context(|| format!("cannot examine {name}"))?;
+        check_readable(&name, &metadata)?;
+        let slow = match metadata.is_file() {
+            true => None,
+            false => Some(file.as_fd().try_clone_to_owned().with_context(failed)?),
+        };
+        let mut file = Counted { file, count };
+        let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
+        if start.starts_with(FILTER) {
+            bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters");
+        }
+        let format = [GZIP, ZSTD].into_iter().find(|magic| start.starts_with(magic));
+        let whole = Cursor::new(start).chain(file);
+        let reader: Box<dyn Read + Send> = match format {
+            Some(GZIP) => {
+                Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+            }
+            Some(_) => Box::new(zstd::Decoder::new(whole).with_context(failed)?),
+            None => Box::new(whole),
+        };
+        Ok(Source { reader, slow, name })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Reads what there is, waiting only while `stop` is not set; nothing means the end.
+    pub fn read(&mut self, buffer: &mut [u8], stop: &AtomicBool) -> Result<usize> {
+        loop {
+            while let Some(slow) = &self.slow {
+                if stop.load(Relaxed) {
+                    return Ok(0);
+                }
+                if ready(slow, &PATIENCE) {
+                    break;
+                }
+            }
+            match self.reader.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => return result.with_context(|| format!("cannot read {}", self.name)),
+            }
+        }
+    }
+
+    /// Whether the next read would wait for someone to write.
+    pub fn would_wait(&self) -> bool {
+        self.slow.as_ref().is_some_and(|slow| !ready(slow, &Timespec::default()))
+    }
+}
+
+/// Whether there is something to read; also when that cannot be told.
+fn ready(file: &OwnedFd, wait: &Timespec) -> bool {
+    poll(&mut [PollFd::new(file, PollFlags::IN)], Some(wait)) != Ok(0)
+}
+
+/// A file that counts the bytes it gives.
+struct Counted {
+    file: File,
+    count: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.count.fetch_add(read as u64, Relaxed);
+        Ok(read)
+    }
+}
+
+/// As many bytes as it takes to tell what this is: of a slow pipe no more than that.
+fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut start = Vec::new();
+    let undecided = |start: &[u8]| {
+        [FILTER, GZIP, ZSTD].iter().any(|magic| start.len() < magic.len() && magic.starts_with(start))
+    };
+    while undecided(&start) {
+        let mut byte = [0];
+        match file.read(&mut byte) {
+            Ok(0) => break,
+            Ok(_) => start.push(byte[0]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(start)
+}
+
+/// Whether a file is a filter, as far as its first bytes tell.
+pub fn is_filter(path: &Path) -> bool {
+    let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let start = || File::open(path).and_then(|mut file| start_of(&mut file));
+    regular && start().is_ok_and(|start| start.starts_with(FILTER))
+}
+
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+fn name(path: &Path) -> String {
+    if is_stdin(path) { STDIN.to_string() } else { path.display().to_string() }
+}
+
+fn check_readable(name: &str, metadata: &Metadata) -> Result<()> {
+    if metadata.is_dir() {
+        bail!("{name} is a directory: give the files in it, for instance {name}/*");
+    }
+    Ok(())
+}
+
+/// The inputs to read; refuses at once what can be seen to fail later, and a terminal on which nobody types.
+pub fn resolve(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    if inputs.is_empty() {
+        if io::stdin().is_terminal() {
+            bail!(
+                "there are no lines to read: name a file, or send lines, as in `seq 1000 | umbel ...`; `-` reads the terminal"
+            );
+        }
+        return Ok(vec!["-".into()]);
+    }
+    for path in inputs.iter().filter(|path| !is_stdin(path)) {
+        let name = name(path);
+        let metadata = fs::metadata(path).with_context(|| format!("cannot open {name}"))?;
+        check_readable(&name, &metadata)?;
+        // Opening a pipe would wait for its writer, and take from it what is meant for the real reader.
+        if metadata.is_file() {
+            File::open(path).with_context(|| format!("cannot open {name}"))?;
+        }
+    }
+    Ok(inputs.to_vec())
+}
+
+/// How many bytes there are to read; `None` if an input does not know its length.
+pub fn total_len(inputs: &[PathBuf]) -> Option<u64> {
+    inputs.iter().try_fold(0, |total: u64, path| {
+        let metadata = if is_stdin(path) {
+            File::from(io::stdin().as_fd().try_clone_to_owned().ok()?).metadata().ok()?
+        } else {
+            fs::metadata(path).ok()?
+        };
+        metadata.is_file().then(|| total.saturating_add(metadata.len()))
+    })
+}
+
+/// Refuses to write over a file that is to be read.
+pub fn check_not_output(inputs: &[PathBuf], output: &Path) -> Result<()> {
+    let same = |input: &PathBuf| match (fs::canonicalize(input), fs::canonicalize(output)) {
+        (Ok(input), Ok(output)) => input == output,
+        _ => false,
+    };
+    match inputs.iter().find(|input| !is_stdin(input) && same(input)) {
+        Some(input) => {
+            bail!("{} is both an input and the output: write the filter to another file", input.display())
+        }
+        None => Ok(()),
+    }
+}

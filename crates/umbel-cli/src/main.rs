@@ -1,0 +1,36 @@
+//! `umbel`: Bloom filters from the shell.
+//!
+//! [`cli`] declares the commands, [`commands`] holds one file for each. What they share: [`input`] turns files and pipes
+//! into keys, [`engine`] spreads the work over threads and keeps its order, [`filters`] opens and saves filters,
+//! [`facts`] tells about them, [`output`] prints.
+//!
+//! Exit codes are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
+
+mod cli;
+mod commands;
+mod digests;
+mod distinct;
+mod engine;
+mod facts;
+mod filters;
+mod input;
+mod number;
+mod output;
+mod progress;
+mod runs;
+mod signals;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match commands::run(cli::Cli::parse().command) {
+        Ok(code) => code,
+        // Whoever reads our output has seen enough; that is no error of theirs or ours.
+        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            output::error(format_args!("{error:#}"));
+            ExitCode::from(commands::FAILED)
+        }
+    }
+}

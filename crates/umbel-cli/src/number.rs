@@ -1,0 +1,163 @@
+//! Numbers as people write them: `1e6`, `10M`, `1%`, `1/1000`, `64MiB`.
+//!
+//! Counts and sizes are computed in whole numbers, so that `1.5M` is exactly 1 500 000 and `1.5` alone is refused.
+
+/// How many: `1000`, `1_000`, `1e6`, `10M`, `1.5k`, `64Ki`.
+pub fn count(text: &str) -> Result<u64, String> {
+    parse(text, Unit::None).map(|(value, _)| value)
+}
+
+/// How many bytes: `64MiB`, `64M` and `64MB` (a million each), `4096`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    parse(text, Unit::Bytes).map(|(value, _)| value)
+}
+
+/// How many bits: `1e6`, or bytes when they say so, as `64MiB`.
+pub fn bits(text: &str) -> Result<u64, String> {
+    match parse(text, Unit::Bytes)? {
+        (value, Unit::None) => Ok(value),
+        (value, Unit::Bytes) => value.checked_mul(8).ok_or_else(|| too_large(text)),
+    }
+}
+
+/// A share: `0.01`, `1%`, `1/1000`, `1e-6`.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
+    let value = if let Some(percent) = text.strip_suffix('%') {
+        number(percent).map(|value| value / 100.0)
+    } else if let Some((of, all)) = text.split_once('/') {
+        number(of).zip(number(all)).map(|(of, all)| of / all)
+    } else {
+        number(text)
+    };
+    let value = value.ok_or("not a rate: write it as 0.01, 1%, 1/100 or 1e-2")?;
+    if value > 0.0 && value < 1.0 {
+        return Ok(value);
+    }
+    let hint =
+        if value > 1.0 && value < 100.0 { format!("; {value}% is {}", value / 100.0) } else { String::new() };
+    Err(format!("a rate lies between 0 and 1{hint}"))
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unit {
+    None,
+    Bytes,
+}
+
+/// The value, and the unit that was written with it; only `unit` may be.
+fn parse(text: &str, unit: Unit) -> Result<(u64, Unit), String> {
+    let wrong = || {
+        let examples = if unit == Unit::Bytes { "4096, 64MiB or 1.5G" } else { "1000, 1e6, 10M or 1.5k" };
+        format!("not a number: write it as {examples}")
+    };
+    let (text, found) = match text.strip_suffix('B') {
+        Some(rest) if unit == Unit::Bytes => (rest, Unit::Bytes),
+        _ => (text, Unit::None),
+    };
+    let (text, binary) = text.strip_suffix('i').map_or((text, false), |rest| (rest, true));
+    let thousands = match text.chars().last() {
+        Some('k' | 'K') => 1,
+        Some('M' | 'm') => 2,
+        Some('G' | 'g') => 3,
+        Some('T' | 't') => 4,
+        Some('P' | 'p') => 5,
+        _ => 0,
+    };
+    if binary && thousands == 0 {
+        return Err(wrong());
+    }
+    let digits = if thousands > 0 { &text[..text.len() - 1] } else { text };
+    let scale = if binary { 1024u128 } else { 1000 }.pow(thousands);
+    let (mantissa, exponent) = match digits.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| wrong())?),
+        None => (digits, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let mut value = 0u128;
+    let mut any = false;
+    for digit in whole.chars().chain(fraction.chars()).filter(|c| *c != '_') {
+        let digit = digit.to_digit(10).ok_or_else(wrong)?;
+        any = true;
+        value = value
+            .checked_mul(10)
+            .and_then(|value| value.checked_add(digit.into()))
+            .ok_or_else(|| too_large(text))?;
+    }
+    if !any {
+        return Err(wrong());
+    }
+    let exponent = exponent.saturating_sub(fraction.chars().filter(|c| *c != '_').count() as i32);
+    let power = 10u128.checked_pow(exponent.unsigned_abs()).filter(|_| exponent.unsigned_abs() < 38);
+    let value = value.checked_mul(scale).ok_or_else(|| too_large(text))?;
+    let value = match (power, exponent >= 0) {
+        _ if value == 0 => 0,
+        (Some(power), true) => value.checked_mul(power).ok_or_else(|| too_large(text))?,
+        (Some(power), false) if value.is_multiple_of(power) => value / power,
+        (None, true) => return Err(too_large(text)),
+        _ => return Err("not a whole number".to_string()),
+    };
+    u64::try_from(value).map(|value| (value, found)).map_err(|_| too_large(text))
+}
+
+fn too_large(text: &str) -> String {
+    format!("{text} is too large: the most is {}", u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_exact_in_every_form() {
+        for (text, value) in [
+            ("0", 0),
+            ("58110", 58_110),
+            ("1e6", 1_000_000),
+            ("1E6", 1_000_000),
+            ("1.5e3", 1500),
+            ("10M", 10_000_000),
+            ("1.5M", 1_500_000),
+            ("2k", 2000),
+            ("2K", 2000),
+            ("3Gi", 3 << 30),
+            ("1_000_000", 1_000_000),
+            ("0.1k", 100),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(count(text), Ok(value), "{text}");
+        }
+        for text in ["", "M", "-1", "1.5", "1e-3", "x", "1e6e", "1 000", "10MB", "1e", ".", "i", "5i", "+3"] {
+            assert!(count(text).is_err(), "{text}");
+        }
+        for text in ["18446744073709551616", "1e20", "1e999999999", "99999P", "1e40k"] {
+            assert!(count(text).unwrap_err().contains("too large"), "{text}");
+        }
+    }
+
+    #[test]
+    fn sizes_know_bytes_and_bits() {
+        assert_eq!(bytes("64MiB"), Ok(64 << 20));
+        assert_eq!(bytes("64MB"), Ok(64_000_000));
+        assert_eq!(bytes("64M"), Ok(64_000_000));
+        assert_eq!(bytes("4096"), Ok(4096));
+        assert_eq!(bytes("512B"), Ok(512));
+        assert_eq!(bits("1e6"), Ok(1_000_000));
+        assert_eq!(bits("1MiB"), Ok(8 << 20));
+        assert_eq!(bits("1Mi"), Ok(1 << 20));
+        assert!(bits("18446744073709551615B").is_err() && bytes("64 MiB").is_err());
+    }
+
+    #[test]
+    fn rates_are_shares_in_every_form() {
+        for (text, value) in
+            [("0.01", 0.01), ("1%", 0.01), ("1/1000", 0.001), ("1e-6", 1e-6), ("0.5%", 0.005)]
+        {
+            assert!((rate(text).unwrap() / value - 1.0).abs() < 1e-12, "{text}");
+        }
+        for text in ["0", "1", "100%", "-0.1", "nan", "inf", "1/0", "", "%", "one", "5"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+        assert!(rate("2").unwrap_err().contains("2% is 0.02"));
+    }
+}

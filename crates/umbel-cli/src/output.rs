@@ -1,0 +1,69 @@
+//! Lines and facts out: standard output for what was asked for, standard error for everything else.
+
+use anyhow::Result;
+use serde::Serialize;
+use std::fmt::Display;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::os::fd::AsFd;
+
+/// Standard output for many lines: no lock and no newline search per write.
+pub struct Out {
+    writer: BufWriter<File>,
+    /// Whether lines are shown as soon as they are there.
+    eager: bool,
+}
+
+impl Out {
+    pub fn new(eager: bool) -> Result<Out> {
+        let file = File::from(io::stdout().as_fd().try_clone_to_owned()?);
+        Ok(Out { writer: BufWriter::with_capacity(1 << 16, file), eager })
+    }
+
+    /// Writes whole lines; shows them at once if nothing more is to come for the moment.
+    pub fn write(&mut self, lines: &[u8], caught_up: bool) -> io::Result<()> {
+        self.writer.write_all(lines)?;
+        if caught_up || self.eager { self.writer.flush() } else { Ok(()) }
+    }
+
+    pub fn finish(mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Prints facts as a line of JSON.
+pub fn json(facts: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_vec(facts)?;
+    line.push(b'\n');
+    Ok(io::stdout().lock().write_all(&line)?)
+}
+
+/// Prints text that stands for itself.
+pub fn text(text: impl Display) -> Result<()> {
+    let mut out = anstream::stdout().lock();
+    write!(out, "{text}")?;
+    Ok(out.flush()?)
+}
+
+/// Says something that is not an error.
+pub fn warn(message: impl Display) {
+    let yellow = anstyle::AnsiColor::Yellow.on_default();
+    say(format_args!("{yellow}umbel:{yellow:#} {message}"));
+}
+
+/// Whether something failed only because whoever reads our output has gone.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Says what went wrong.
+pub fn error(message: impl Display) {
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    say(format_args!("{red}umbel:{red:#} {message}"));
+}
+
+/// A line on standard error.
+pub fn say(line: impl Display) {
+    // Where standard error is closed there is nobody to tell.
+    let _ = writeln!(anstream::stderr().lock(), "{line}");
+}

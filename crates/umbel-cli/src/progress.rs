@@ -1,0 +1,64 @@
+//! A progress bar for long work, on a terminal only.
+
+use crate::input::Blocks;
+use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Work that ends before this has no bar.
+const LONG: Duration = Duration::from_secs(1);
+const TICK: Duration = Duration::from_millis(200);
+
+/// Watches how much has been read, from a thread of its own, until it is finished.
+pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
+
+impl Progress {
+    pub fn start(blocks: &Blocks) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress(None);
+        }
+        let (read, total) = blocks.progress();
+        let (sender, finished) = channel();
+        let watch = move || {
+            let still = |wait| matches!(finished.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+            if !still(LONG) {
+                return;
+            }
+            let bar = match total {
+                Some(total) => ProgressBar::new(total).with_style(style(
+                    "{wide_bar} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
+                )),
+                None => {
+                    ProgressBar::new_spinner().with_style(style("{spinner} {bytes}, {binary_bytes_per_sec}"))
+                }
+            };
+            loop {
+                bar.set_position(read.load(Relaxed));
+                if !still(TICK) {
+                    return bar.finish_and_clear();
+                }
+            }
+        };
+        Progress(Some((sender, std::thread::spawn(watch))))
+    }
+
+    /// Takes the bar away, so that what is printed next stands alone.
+    pub fn finish(self) {
+        if let Some((sender, thread)) = self.0 {
+            drop(sender);
+            let _ = thread.join();
+        }
+    }
+}
+
+fn style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+}
+
+/// A size as people read it: `1.25 MiB`.
+pub fn size(bytes: u64) -> String {
+    HumanBytes(bytes).to_string()
+}
