@@ -3,8 +3,9 @@
 
 use crate::distinct::Distinct;
 use anyhow::{Context, Result};
+use memmap2::MmapMut;
 use std::fs::File;
-use std::io::{BufWriter, Read, Seek, Write};
+use std::io::{Read, Seek, Write};
 use umbel::Digest;
 
 /// More than this goes to disk.
@@ -16,20 +17,35 @@ const PIECE: usize = 1 << 14;
 /// Digests in the order of their keys.
 #[derive(Default)]
 pub struct Digests {
-    pieces: Vec<Vec<Digest>>,
-    /// How many there are in `pieces`, and in all.
+    /// The latest, eight bytes each, in memory that is taken from the system as it is filled.
+    memory: Option<MmapMut>,
     held: usize,
     count: u64,
-    spilled: Option<BufWriter<File>>,
+    spilled: Option<File>,
 }
 
+const BYTES: usize = size_of::<Digest>();
+
 impl Digests {
-    pub fn push(&mut self, piece: Vec<Digest>) -> Result<()> {
-        self.count += piece.len() as u64;
-        self.held += piece.len();
-        self.pieces.push(piece);
-        if self.held * size_of::<Digest>() > IN_MEMORY {
-            self.spill()?;
+    pub fn push(&mut self, mut digests: &[Digest]) -> Result<()> {
+        self.count += digests.len() as u64;
+        while !digests.is_empty() {
+            if self.held == IN_MEMORY {
+                self.spill()?;
+            }
+            let memory = match &mut self.memory {
+                Some(memory) => memory,
+                none => none.insert(
+                    memory().context("the system has no 64 MiB of memory: give -n, which needs less")?,
+                ),
+            };
+            let (places, _) = memory[self.held..].as_chunks_mut::<BYTES>();
+            let (now, later) = digests.split_at(places.len().min(digests.len()));
+            for (place, digest) in places.iter_mut().zip(now) {
+                *place = digest.get().to_le_bytes();
+            }
+            self.held += now.len() * BYTES;
+            digests = later;
         }
         Ok(())
     }
@@ -53,48 +69,80 @@ impl Digests {
                 folder.display()
             )
         };
-        if self.spilled.is_none() {
+        let file = match &mut self.spilled {
+            Some(file) => file,
             // It has no name, so nothing is left of it however this ends.
-            let file = tempfile::tempfile().with_context(failed)?;
-            self.spilled = Some(BufWriter::with_capacity(1 << 18, file));
-        }
-        if let Some(file) = &mut self.spilled {
-            for piece in self.pieces.drain(..) {
-                piece
-                    .iter()
-                    .try_for_each(|digest| file.write_all(&digest.get().to_le_bytes()))
-                    .with_context(failed)?;
-            }
-        }
+            none => none.insert(tempfile::tempfile().with_context(failed)?),
+        };
+        let held = self.memory.as_ref().map_or(&[][..], |memory| &memory[..self.held]);
+        file.write_all(held).with_context(failed)?;
         self.held = 0;
         Ok(())
     }
 
-    /// All of them, piece by piece; memory goes back as they are taken.
-    pub fn into_pieces(mut self) -> Result<Box<dyn Iterator<Item = Result<Vec<Digest>>> + Send>> {
-        if self.spilled.is_none() {
-            return Ok(Box::new(self.pieces.into_iter().map(Ok)));
+    /// All of them, piece by piece.
+    pub fn into_pieces(mut self) -> Result<Pieces> {
+        let source = if self.spilled.is_some() {
+            // The rest as well: the filter needs the memory more.
+            self.spill()?;
+            let mut file = self.spilled.context("spilled")?;
+            file.rewind().context(READ_BACK)?;
+            Place::Disk(file)
+        } else {
+            Place::Memory(self.memory, 0)
+        };
+        Ok(Pieces { source, left: self.count as usize, bytes: Vec::new() })
+    }
+}
+
+/// Memory for the digests that are held; large pages make filling it several times as fast.
+fn memory() -> std::io::Result<MmapMut> {
+    let memory = MmapMut::map_anon(IN_MEMORY)?;
+    // Advice: without it everything works the same.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    Ok(memory)
+}
+
+const READ_BACK: &str = "cannot read digests back from the temporary file";
+
+/// The digests, taken out piece by piece.
+pub struct Pieces {
+    source: Place,
+    left: usize,
+    bytes: Vec<u8>,
+}
+
+enum Place {
+    Disk(File),
+    Memory(Option<MmapMut>, usize),
+}
+
+impl Iterator for Pieces {
+    type Item = Result<Vec<Digest>>;
+
+    fn next(&mut self) -> Option<Result<Vec<Digest>>> {
+        let count = self.left.min(PIECE);
+        self.left -= count;
+        if count == 0 {
+            return None;
         }
-        // The rest as well: the filter needs the memory more.
-        self.spill()?;
-        let Some(file) = self.spilled else { return Ok(Box::new(std::iter::empty())) };
-        let failed = "cannot read digests back from the temporary file";
-        let mut file = file.into_inner().map_err(|error| error.into_error()).context(failed)?;
-        file.rewind().context(failed)?;
-        let mut left = self.count as usize;
-        let mut bytes = vec![0; PIECE * size_of::<Digest>()];
-        Ok(Box::new(std::iter::from_fn(move || {
-            let piece = &mut bytes[..left.min(PIECE) * size_of::<Digest>()];
-            if piece.is_empty() {
-                return None;
+        let bytes = match &mut self.source {
+            Place::Memory(memory, at) => {
+                *at += count * BYTES;
+                &memory.as_ref()?[*at - count * BYTES..*at]
             }
-            left -= piece.len() / size_of::<Digest>();
-            let digests = |bytes: &[u8]| {
-                let (words, _) = bytes.as_chunks();
-                words.iter().map(|word| Digest::from_hash(u64::from_le_bytes(*word))).collect()
-            };
-            Some(file.read_exact(piece).context(failed).map(|()| digests(piece)))
-        })))
+            Place::Disk(file) => {
+                self.bytes.resize(count * BYTES, 0);
+                if let Err(error) = file.read_exact(&mut self.bytes) {
+                    self.left = 0;
+                    return Some(Err(error).context(READ_BACK));
+                }
+                &self.bytes
+            }
+        };
+        let (words, _) = bytes.as_chunks();
+        Some(Ok(words.iter().map(|word| Digest::from_hash(u64::from_le_bytes(*word))).collect()))
     }
 }
 
@@ -109,8 +157,7 @@ mod tests {
             let mut next = 0;
             while next < count {
                 let end = count.min(next + 13_000);
-                digests.push((next..end).map(Digest::from_hash).collect()).unwrap();
-                assert!(digests.held * 8 <= IN_MEMORY);
+                digests.push(&(next..end).map(Digest::from_hash).collect::<Vec<_>>()).unwrap();
                 next = end;
             }
             assert_eq!(digests.spilled.is_some(), count > 8 << 20);
@@ -134,7 +181,7 @@ mod tests {
             let mut distinct = Distinct::default();
             distinct.add(&piece);
             let mut digests = Digests::default();
-            digests.push(piece).unwrap();
+            digests.push(&piece).unwrap();
             digests.capacity(&distinct)
         };
         assert_eq!(capacity(&[]), 1, "a filter of no keys is a filter");

@@ -7,12 +7,13 @@
 use crate::input::{Block, Blocks, Lot, Scratch, Skipped};
 use crate::output::warn;
 use crate::progress::Progress;
+use crate::sync::{inner, lock};
 use anyhow::{Result, bail};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// How far a thread may be ahead of the slowest, in blocks per thread.
 const AHEAD: u64 = 4;
@@ -68,10 +69,12 @@ pub fn run<T: Send>(
                 Ok(false) => return,
                 Err(error) => return order.fail(error),
             }
-            let lot = Lot::new(&block, &shape, &mut scratch);
-            let (tally, turn) = (Tally::of(&lot), Turn { caught_up: block.caught_up });
-            match work(thread, &lot) {
-                Ok(result) => order.hand_in(block.number, Done { result, tally, turn }),
+            let turn = Turn { caught_up: block.caught_up };
+            let done = Lot::new(&block, &shape, &mut scratch)
+                .map_err(anyhow::Error::from)
+                .and_then(|lot| Ok(Done { result: work(thread, &lot)?, tally: Tally::of(&lot), turn }));
+            match done {
+                Ok(done) => order.hand_in(block.number, done),
                 Err(error) => return order.fail(error),
             }
         }
@@ -84,7 +87,7 @@ pub fn run<T: Send>(
         worker(0);
     });
     progress.finish();
-    let State { failure, tally, .. } = order.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let State { failure, tally, .. } = inner(order.state);
     match failure {
         Some(error) => Err(error),
         None => tally.checked(),
@@ -95,22 +98,23 @@ pub fn run<T: Send>(
 pub fn spread<I: Send>(
     items: impl Iterator<Item = Result<I>> + Send,
     threads: usize,
-    work: impl Fn(I) -> Result<()> + Sync,
+    work: impl Fn(usize, I) -> Result<()> + Sync,
 ) -> Result<()> {
     let items = Mutex::new(items);
-    let worker = || {
+    let worker = |thread: usize| {
         loop {
             // Not in the loop's head, where the lock would be held while the item is worked on.
             let item = lock(&items).next();
             match item {
-                Some(item) => item.and_then(&work)?,
+                Some(item) => work(thread, item?)?,
                 None => return Ok(()),
             }
         }
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| scope.spawn(worker)).collect();
-        let own = worker();
+        let worker = &worker;
+        let others: Vec<_> = (1..threads).map(|thread| scope.spawn(move || worker(thread))).collect();
+        let own = worker(0);
         let results =
             others.into_iter().map(|other| other.join().unwrap_or_else(|panic| resume_unwind(panic)));
         results.fold(own, |all, one| all.and(one))
@@ -227,9 +231,4 @@ impl Tally {
         warn(format_args!("skipped {skipped} lines that {lack}; the first is line {first}"));
         Ok(self)
     }
-}
-
-/// A panic of another thread is passed on when it is joined; until then its data is as good as ours.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -19,6 +19,7 @@ mod output;
 mod progress;
 mod runs;
 mod signals;
+mod sync;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -5,10 +5,11 @@
 
 use crate::commands::FAILED;
 use crate::output;
+use crate::sync::lock;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once, PoisonError};
+use std::sync::{Mutex, Once};
 
 /// The files that are mapped, with the lengths they had.
 static MAPPED: Mutex<Vec<(PathBuf, u64)>> = Mutex::new(Vec::new());
@@ -16,7 +17,7 @@ static WATCH: Once = Once::new();
 
 /// Remembers that a file is mapped, and from the first one on watches for the signal.
 pub fn watch(path: &Path, len: u64) {
-    MAPPED.lock().unwrap_or_else(PoisonError::into_inner).push((path.to_owned(), len));
+    lock(&MAPPED).push((path.to_owned(), len));
     WATCH.call_once(|| {
         let Ok((mut wake, signal)) = UnixStream::pair() else { return };
         if signal_hook::low_level::pipe::register(signal_hook::consts::SIGBUS, signal).is_err() {
@@ -33,7 +34,7 @@ pub fn watch(path: &Path, len: u64) {
 }
 
 fn tell() {
-    let mapped = MAPPED.lock().unwrap_or_else(PoisonError::into_inner);
+    let mapped = lock(&MAPPED);
     let shortened =
         |(path, len): &&(PathBuf, u64)| std::fs::metadata(path).map_or(true, |now| now.len() < *len);
     let name =

@@ -98,6 +98,16 @@ impl AnyFilter {
         })
     }
 
+    /// An empty filter of the same shape, hash and design.
+    pub fn try_clone_empty(&self) -> Result<AnyFilter> {
+        Ok(each!(self, filter => filter.try_clone_empty()?.into()))
+    }
+
+    /// Takes in what was inserted into another filter of the same shape; see [`Bloom::absorb`].
+    pub fn absorb(&mut self, part: &AnyFilter) -> Result<()> {
+        both!(&mut *self, part, a, b => a.absorb(b), else Err(Error::Mismatch(self.kinds_differ(part))))
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) -> Result<()> {
         each!(self, filter => filter.clear())
@@ -106,6 +116,11 @@ impl AnyFilter {
     /// What the filter was planned for.
     pub fn design(&self) -> Option<Design> {
         each!(self, filter => filter.design())
+    }
+
+    /// How often something was inserted; `None` after a union, when nobody knows.
+    pub fn inserted(&self) -> Option<u64> {
+        each!(self, filter => filter.inserted())
     }
 
     /// The false-positive rate the theory predicts after `n` distinct keys.
@@ -263,6 +278,14 @@ impl Stored {
         }
     }
 
+    /// How often something was inserted; `None` after a union, when nobody knows.
+    pub fn inserted(&self) -> Option<u64> {
+        match self {
+            Stored::Set(filter) => filter.inserted(),
+            Stored::Literature(filter) => filter.inserted(),
+        }
+    }
+
     /// How many bits a key can land on.
     pub(crate) fn bits(&self) -> u64 {
         match self {
@@ -283,6 +306,14 @@ impl Stored {
         Ok(match self {
             Stored::Set(filter) => Stored::Set(filter.try_clone_owned()?),
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_owned()?),
+        })
+    }
+
+    /// An empty filter of the same shape, hash and design.
+    pub fn try_clone_empty(&self) -> Result<Stored> {
+        Ok(match self {
+            Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
+            Stored::Literature(filter) => Stored::Literature(filter.try_clone_empty()?),
         })
     }
 

@@ -55,6 +55,7 @@ mod filter;
 pub mod hash;
 mod key;
 mod kind;
+mod lines;
 pub mod literature;
 pub mod sizing;
 mod spec;
@@ -70,6 +71,7 @@ pub use filter::{Answers, Filter, Insert, TILE};
 pub use hash::{Digest, HashId, Hasher, KeyRing, Strength};
 pub use key::{Arena, Batch, Hashed, Key, Offset};
 pub use kind::Kind;
+pub use lines::split_lines;
 pub use spec::{AnyLayout, Plan, Spec, plan};
 pub use stats::Stats;
 

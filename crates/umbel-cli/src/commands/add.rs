@@ -64,8 +64,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let threads = args.input.threads();
         let filling = Filling::new(loaded.filter, threads)?;
         let go_on = |(), _| Ok(ControlFlow::Continue(()));
-        engine::run(args.input.open()?, threads, |_, lot| filling.insert(&lot.keys()?), go_on)?;
-        filling.into_filter()
+        engine::run(args.input.open()?, threads, |thread, lot| filling.insert(thread, &lot.keys()?), go_on)?;
+        filling.into_filter()?
     };
     file::save(&args.filter, &loaded.filter, &options)?;
     drop(lock);

@@ -11,12 +11,13 @@ use crate::input::{InputArgs, check_not_output};
 use crate::number;
 use crate::output::{self, warn};
 use crate::progress::size;
+use crate::sync::{inner, lock};
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use umbel::file::Options;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::{KPolicy, Known};
@@ -98,18 +99,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let meta = entries(&args.meta)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
-            let mut loaded = args.keys.load(like)?;
-            loaded.filter.clear()?;
-            (args.stream(loaded.filter)?, args.embed_key || loaded.embedded_key)
+            let loaded = args.keys.map_verified(like)?;
+            (args.stream(loaded.filter.try_clone_empty()?)?, args.embed_key || loaded.embedded_key)
         }
         None => (args.build()?, args.embed_key),
     };
     warn_if_overfull(&filter);
-    let facts = Facts::of_filter(&filter, meta.clone());
-    args.target.save(&filter, Options { meta, embed_key, create_new: false })?;
+    args.target.save(&filter, Options { meta: meta.clone(), embed_key, create_new: false })?;
     if args.json {
-        output::json(&facts)?;
+        output::json(&Facts::of_filter(&filter, meta))?;
     } else if std::io::stderr().is_terminal() {
+        let facts = Facts::of_filter(&filter, meta);
         output::say(format_args!(
             "{} lines, {} filter of {}, rate {}",
             facts.count.unwrap_or_default(),
@@ -151,8 +151,8 @@ impl Args {
         let threads = self.input.threads();
         let filling = Filling::new(filter, threads)?;
         let go_on = |(), _| Ok(ControlFlow::Continue(()));
-        engine::run(self.input.open()?, threads, |_, lot| filling.insert(&lot.keys()?), go_on)?;
-        Ok(filling.into_filter())
+        engine::run(self.input.open()?, threads, |thread, lot| filling.insert(thread, &lot.keys()?), go_on)?;
+        filling.into_filter()
     }
 
     /// Keeps the digests of all lines, then fills a filter that is just large enough.
@@ -165,14 +165,14 @@ impl Args {
             threads,
             |thread, lot| {
                 let piece = hasher.digest_batch(&lot.keys()?);
-                sketches[thread].lock().unwrap_or_else(PoisonError::into_inner).add(&piece);
+                lock(&sketches[thread]).add(&piece);
                 Ok(piece)
             },
-            |piece, _| digests.push(piece).map(ControlFlow::Continue),
+            |piece, _| digests.push(&piece).map(ControlFlow::Continue),
         )?;
         let mut distinct = Distinct::default();
         for sketch in sketches {
-            distinct.merge(&sketch.into_inner().unwrap_or_else(PoisonError::into_inner));
+            distinct.merge(&inner(sketch));
         }
         if digests.count() == 0 {
             warn(
@@ -180,8 +180,10 @@ impl Args {
             );
         }
         let filling = Filling::new(self.empty(digests.capacity(&distinct), hasher)?, threads)?;
-        engine::spread(digests.into_pieces()?, threads, |piece| filling.insert(&Hashed(&piece)))?;
-        Ok(filling.into_filter())
+        engine::spread(digests.into_pieces()?, threads, |thread, piece| {
+            filling.insert(thread, &Hashed(&piece))
+        })?;
+        filling.into_filter()
     }
 
     /// An empty filter for so many keys, within the memory allowed.

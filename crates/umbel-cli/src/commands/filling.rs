@@ -2,45 +2,70 @@
 
 use crate::facts::percent;
 use crate::output::warn;
-use anyhow::Result;
-use std::sync::{Mutex, PoisonError};
-use umbel::{AnyConcurrent, Batch, Stored};
+use crate::sync::{inner, lock};
+use anyhow::{Context, Result};
+use std::iter;
+use std::sync::Mutex;
+use umbel::{AnyConcurrent, AnyFilter, Batch, Insert, Stored};
 
 /// A filter between threads. Whatever the order in which they fill it, the bits are the same in the end.
 pub enum Filling {
+    /// A small filter: each thread fills one of its own, and in the end they are united.
+    Apart(Vec<Mutex<AnyFilter>>),
+    /// A large filter: all threads fill the same one.
     Shared(AnyConcurrent),
-    /// For one thread, which needs no atomic writes, and for filters that cannot be shared.
+    /// A filter that cannot be shared: one thread at a time.
     Alone(Mutex<Stored>),
 }
+
+/// What the filters of further threads may take together.
+const APART: u64 = 32 << 20;
 
 impl Filling {
     pub fn new(filter: Stored, threads: usize) -> Result<Filling> {
         Ok(match filter {
-            Stored::Set(filter) if threads > 1 => Filling::Shared(AnyConcurrent::new(filter)?),
+            Stored::Set(filter)
+                if size_of_val(filter.words().words()) as u64 * (threads as u64 - 1) <= APART =>
+            {
+                let others =
+                    (1..threads).map(|_| filter.try_clone_empty()).collect::<umbel::Result<Vec<_>>>()?;
+                Filling::Apart(iter::once(filter).chain(others).map(Mutex::new).collect())
+            }
+            Stored::Set(filter) => Filling::Shared(AnyConcurrent::new(filter)?),
             filter => Filling::Alone(Mutex::new(filter)),
         })
     }
 
-    pub fn insert(&self, keys: &impl Batch) -> Result<()> {
+    /// Inserts keys on behalf of one of the threads.
+    pub fn insert(&self, thread: usize, keys: &impl Batch) -> Result<()> {
         match self {
+            Filling::Apart(filters) => lock(&filters[thread]).insert_batch(keys)?,
             Filling::Shared(filter) => filter.insert_batch(keys),
-            Filling::Alone(filter) => {
-                filter.lock().unwrap_or_else(PoisonError::into_inner).insert_batch(keys)?;
-            }
+            Filling::Alone(filter) => lock(filter).insert_batch(keys)?,
         }
         Ok(())
     }
 
-    pub fn into_filter(self) -> Stored {
-        match self {
+    pub fn into_filter(self) -> Result<Stored> {
+        Ok(match self {
+            Filling::Apart(filters) => {
+                let mut filters = filters.into_iter().map(inner);
+                let mut whole = filters.next().context("there is at least one thread")?;
+                filters.try_for_each(|part| whole.absorb(&part))?;
+                whole.into()
+            }
             Filling::Shared(filter) => filter.into_filter().into(),
-            Filling::Alone(filter) => filter.into_inner().unwrap_or_else(PoisonError::into_inner),
-        }
+            Filling::Alone(filter) => inner(filter),
+        })
     }
 }
 
 /// Says so if a filter holds more keys than it was made for, as far as its bits tell for certain.
 pub fn warn_if_overfull(filter: &Stored) {
+    // Insertions that are within bounds need no look at the bits.
+    if filter.inserted().zip(filter.design()).is_some_and(|(count, design)| count <= design.capacity) {
+        return;
+    }
     let stats = filter.stats();
     let (Some(capacity), Some(target)) = (stats.capacity, stats.rate_target) else { return };
     let holds = match stats.estimate.estimate() {

@@ -6,9 +6,10 @@ use crate::engine::{self, Tally, Turn};
 use crate::input::{InputArgs, Lines};
 use crate::output::Out;
 use crate::runs::runs;
+use crate::sync::{inner, lock};
 use anyhow::Result;
 use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use umbel::{Batch, Digest, Filter, Insert, Stored, TILE};
 
 /// What a block needs when its turn comes.
@@ -37,7 +38,6 @@ pub fn print(
     // A filter that hashes keys itself gets them as they come.
     let threads = if hasher.is_some() { input.threads() } else { 1 };
     let filter = Mutex::new(filter);
-    let lock = || filter.lock().unwrap_or_else(PoisonError::into_inner);
     let out = Mutex::new(out);
     let tally = engine::run(
         input.open()?,
@@ -47,7 +47,7 @@ pub fn print(
             let keys = match &hasher {
                 Some(hasher) => Keys::Digests(hasher.digest_batch(&arena)),
                 None => {
-                    let mut filter = lock();
+                    let mut filter = lock(&filter);
                     let insert = |i| arena.with_bytes(i, |key| filter.insert(key));
                     Keys::Inserted((0..arena.len()).map(insert).collect::<Result<_, _>>()?)
                 }
@@ -55,7 +55,7 @@ pub fn print(
             Ok(Block { lines: lot.to_lines(), keys })
         },
         |block, Turn { caught_up }| {
-            let mut filter = lock();
+            let mut filter = lock(&filter);
             let mut new = Vec::new();
             let mut count = 0;
             let mut take = |run: std::ops::Range<usize>| {
@@ -75,10 +75,10 @@ pub fn print(
                 (Keys::Digests(_), _) => unreachable!("only sets have a hasher"),
             }
             seen(&filter, count)?;
-            out.lock().unwrap_or_else(PoisonError::into_inner).write(&new, caught_up)?;
+            lock(&out).write(&new, caught_up)?;
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    out.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
-    Ok((filter.into_inner().unwrap_or_else(PoisonError::into_inner), tally))
+    inner(out).finish()?;
+    Ok((inner(filter), tally))
 }

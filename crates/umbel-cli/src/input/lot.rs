@@ -62,12 +62,12 @@ pub struct Lot<'a> {
 
 impl<'a> Lot<'a> {
     /// Takes a block apart.
-    pub fn new(block: &'a Block, shape: &'a Shape, scratch: &'a mut Scratch) -> Lot<'a> {
-        scratch.split(block, shape);
+    pub fn new(block: &'a Block, shape: &'a Shape, scratch: &'a mut Scratch) -> Result<Lot<'a>> {
+        scratch.split(block, shape)?;
         if !shape.is_plain() {
             scratch.shape(block, shape);
         }
-        Lot { block, shape, scratch }
+        Ok(Lot { block, shape, scratch })
     }
 
     /// How many records there are, with and without a key.
@@ -156,16 +156,20 @@ impl Lines {
 }
 
 impl Scratch {
-    fn split(&mut self, block: &Block, shape: &Shape) {
+    fn split(&mut self, block: &Block, shape: &Shape) -> Result<()> {
         self.records.clear();
         self.records.push(block.start() as u32);
         if shape.csv {
             self.records.extend_from_slice(block.ends());
         } else {
-            let start = block.start();
-            let ends = memchr::memchr_iter(shape.line_end, &block.bytes()[start..]);
-            self.records.extend(ends.map(|end| (start + end + 1) as u32));
+            // Where the first record starts is 0 in all blocks but those with a header.
+            let header = block.start();
+            umbel::split_lines(block.bytes(), shape.line_end, &mut self.records)?;
+            if header > 0 {
+                self.records.remove(1);
+            }
         }
+        Ok(())
     }
 
     fn shape(&mut self, block: &Block, shape: &Shape) {

@@ -57,6 +57,8 @@ pub trait Simd: Copy {
     fn set(self, line: &mut Line, x: u64);
     /// The eight one-bit masks of `x`.
     fn masks(self, x: u64) -> Line;
+    /// Bit `i` of the answer tells whether `bytes[i]` is `byte`.
+    fn equal(self, bytes: &[u8; 64], byte: u8) -> u64;
 }
 
 impl Level {
@@ -171,6 +173,34 @@ mod tests {
             masks.0[lane] = bit;
         }
         (all, line, masks)
+    }
+
+    struct Equal<'a>(&'a [u8; 64], u8);
+
+    impl Kernel for Equal<'_> {
+        type Output = u64;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> u64 {
+            simd.equal(self.0, self.1)
+        }
+    }
+
+    #[test]
+    fn every_level_finds_every_byte() {
+        // Neighbours in value, above all those that differ in the lowest or the highest bit, must not be taken for it.
+        for byte in 0..=255u8 {
+            let bytes: [u8; 64] = std::array::from_fn(|i| match i % 5 {
+                0 => byte,
+                1 => byte ^ 1,
+                2 => byte ^ 0x80,
+                3 => byte.wrapping_add(i as u8),
+                _ => byte.wrapping_sub(1),
+            });
+            let expected = (0..64).fold(0, |mask, i| mask | u64::from(bytes[i] == byte) << i);
+            for level in Level::available() {
+                assert_eq!(level.run(Equal(&bytes, byte)), expected, "{level} {byte}");
+            }
+        }
     }
 
     #[test]

@@ -32,4 +32,17 @@ impl Simd for Portable {
     fn masks(self, x: u64) -> Line {
         Line(std::array::from_fn(|lane| mask(x, lane)))
     }
+
+    #[inline(always)]
+    fn equal(self, bytes: &[u8; 64], byte: u8) -> u64 {
+        const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
+        let wanted = u64::from_le_bytes([byte; 8]);
+        let (words, _) = bytes.as_chunks();
+        words.iter().enumerate().fold(0, |mask, (i, word)| {
+            // Zero where the byte is found; then the highest bit of exactly those bytes; then these bits side by side.
+            let x = u64::from_le_bytes(*word) ^ wanted;
+            let found = !(((x & LOW) + LOW) | x | LOW);
+            mask | ((found >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * i)
+        })
+    }
 }

@@ -94,6 +94,17 @@ impl Simd for Avx2 {
         }
         line
     }
+
+    #[inline(always)]
+    fn equal(self, bytes: &[u8; 64], byte: u8) -> u64 {
+        // SAFETY: the token is proof of AVX2; both halves lie inside the array, and the loads need no alignment.
+        unsafe {
+            let (at, wanted) = (bytes.as_ptr().cast::<__m256i>(), _mm256_set1_epi8(byte as i8));
+            let low = _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at), wanted));
+            let high = _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_loadu_si256(at.add(1)), wanted));
+            u64::from(low as u32) | u64::from(high as u32) << 32
+        }
+    }
 }
 
 /// Sets the bits of both halves.
@@ -166,5 +177,13 @@ impl Simd for Avx512 {
         // SAFETY: as in `set`.
         unsafe { _mm512_store_si512(std::ptr::from_mut(&mut line).cast(), self.whole(x)) };
         line
+    }
+
+    #[inline(always)]
+    fn equal(self, bytes: &[u8; 64], byte: u8) -> u64 {
+        // SAFETY: the token is proof of AVX-512BW; the array is 64 bytes, and the load needs no alignment.
+        unsafe {
+            _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(bytes.as_ptr().cast()), _mm512_set1_epi8(byte as i8))
+        }
     }
 }

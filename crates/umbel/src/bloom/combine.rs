@@ -32,6 +32,26 @@ impl<L: Layout> Bloom<L> {
         Ok(folded)
     }
 
+    /// Takes in what was inserted into another filter of the same shape, as threads do that each fill one of their own.
+    /// It is a [union](Algebra::union) of which it is known that both counts of insertions add up.
+    ///
+    /// ```
+    /// use umbel::{Blocked, Bloom, Filter, Insert};
+    /// let mut whole = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
+    /// let mut part = whole.try_clone_empty()?;
+    /// whole.insert("apple")?;
+    /// part.insert("pear")?;
+    /// whole.absorb(&part)?;
+    /// assert!(whole.contains("pear") && whole.inserted() == Some(2));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn absorb(&mut self, part: &Bloom<L>) -> Result<()> {
+        let inserted = self.inserted.zip(part.inserted).map(|(ours, theirs)| ours.saturating_add(theirs));
+        self.union(part)?;
+        self.inserted = inserted;
+        Ok(())
+    }
+
     fn check(&self, other: &Bloom<L>) -> Result<()> {
         self.mismatch(other).map_or(Ok(()), |mismatch| Err(Error::Mismatch(mismatch)))
     }

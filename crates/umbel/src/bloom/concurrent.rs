@@ -97,7 +97,7 @@ impl<L: Layout> Concurrent<L> {
     }
 
     /// Inserts many keys, the fast way: at best some ten thousand at once, which a blocked filter sorts by the part of
-    /// it they go to, so that threads seldom meet. Each such call takes 300 KB for itself while it lasts.
+    /// it they go to, so that threads seldom meet. For that, each thread that has made such a call keeps 300 KB.
     pub fn insert_batch<B: Batch + ?Sized>(&self, keys: &B) {
         self.inserted.add(keys.len() as u64);
         let (layout, hasher, words) = (&self.layout, &self.hasher, &self.words);

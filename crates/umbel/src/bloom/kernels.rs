@@ -284,5 +284,6 @@ impl<L: Layout> Kernel for FlushShared<'_, L> {
             let (now, next) = sorter.turn(region);
             self.layout.write_shared(simd, words, now, next);
         }
+        sorter.retire();
     }
 }

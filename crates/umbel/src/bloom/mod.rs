@@ -129,6 +129,12 @@ impl<L: Layout> Bloom<L> {
         Ok(self.with_words(self.words.try_clone_owned()?))
     }
 
+    /// An empty filter of the same shape, hash and design.
+    pub fn try_clone_empty(&self) -> Result<Bloom<L>> {
+        let empty = self.with_words(Words::zeroed(self.layout.lines())?);
+        Ok(Bloom { inserted: Some(0), ..empty })
+    }
+
     /// The same filter over other memory.
     fn with_words(&self, words: Words) -> Bloom<L> {
         let Bloom { layout, ref hasher, design, inserted, level, .. } = *self;

@@ -2,6 +2,7 @@
 
 use crate::TILE;
 use crate::words::{AtomicWords, LINE_WORDS};
+use std::cell::Cell;
 
 /// A pigeonhole for every region.
 ///
@@ -39,11 +40,17 @@ const ENOUGH: u32 = 64;
 /// of the groups over the sets of the cache: a precaution, no difference was measured.
 const STRIDE: usize = ENOUGH as usize + TILE + LINE_WORDS;
 
+thread_local! {
+    /// The pigeonholes of the last batch: fresh memory for every one would cost as much as the batch itself.
+    static SPARE: Cell<Option<Box<[u64]>>> = const { Cell::new(None) };
+}
+
 impl Sorter {
     /// For at most [`MOST_REGIONS`] regions.
     pub(super) fn new(regions: usize) -> Sorter {
+        let spare = SPARE.take().filter(|keys| keys.len() >= regions * STRIDE);
         Sorter {
-            keys: vec![0; regions * STRIDE].into(),
+            keys: spare.unwrap_or_else(|| vec![0; regions * STRIDE].into()),
             taken: [0; MOST_REGIONS],
             regions: [0; TILE + 1],
             complete: 0,
@@ -52,6 +59,12 @@ impl Sorter {
             count: 0,
             region: 0,
         }
+    }
+
+    /// Leaves the memory to the next sorter of this thread.
+    pub(super) fn retire(self) {
+        // When the thread is at its end the memory goes with it.
+        let _ = SPARE.try_with(|spare| spare.set(Some(self.keys)));
     }
 
     /// To sort at most a tile of keys, after which the complete groups have to be taken out.

@@ -82,6 +82,12 @@ impl Literature {
         Ok(Literature { scheme, words: words.try_clone_owned()?, design, inserted })
     }
 
+    /// An empty filter of the same scheme and design.
+    pub fn try_clone_empty(&self) -> Result<Literature> {
+        let words = Words::zeroed(Literature::lines(&self.scheme))?;
+        Ok(Literature { scheme: self.scheme, words, design: self.design, inserted: Some(0) })
+    }
+
     /// Inserts `key`; `true` when it was certainly not there before.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         let words = self.words.words_mut()?;
