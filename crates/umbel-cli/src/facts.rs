@@ -131,11 +131,15 @@ impl fmt::Display for Facts {
             },
         );
         if let (Some(capacity), Some(headroom)) = (self.capacity, self.headroom) {
-            let over = self.estimated_count.map_or("far above".to_string(), |keys| {
-                format!("{:.0} above", (keys - capacity as f64).max(0.0))
-            });
-            let headroom = if headroom > 0 { format!("room for {headroom} more") } else { over };
-            rows.add("capacity", format!("{capacity}, {headroom}"));
+            let room = match (headroom, self.estimated_count) {
+                (1.., _) => format!("room for {headroom} more"),
+                (0, Some(keys)) if keys.round() > capacity as f64 => {
+                    format!("{:.0} above", keys - capacity as f64)
+                }
+                (0, Some(_)) => "full".to_string(),
+                (0, None) => "far above".to_string(),
+            };
+            rows.add("capacity", format!("{capacity}, {room}"));
         }
         rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
         rows.add(

@@ -33,7 +33,7 @@ mod tests {
         let all = |words: &[u64]| runs(words).collect::<Vec<_>>();
         assert!(all(&[]).is_empty() && all(&[0, 0]).is_empty());
         assert_eq!(all(&[0b1011]), [0..2, 3..4]);
-        assert_eq!(all(&[!0, !0]), [0..128]);
+        assert_eq!(all(&[!0, !0, 1 << 9]), [0..128, 137..138]);
         assert_eq!(all(&[1 << 63, 1, 0, 1 << 63]), [63..65, 255..256]);
     }
 }

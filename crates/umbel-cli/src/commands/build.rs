@@ -128,7 +128,7 @@ impl Args {
                 let filter = self.empty(capacity, hasher)?;
                 self.stream(filter)
             }
-            (Function::Digest(hasher), None) => self.from_digests(hasher),
+            (Function::Digest(hasher), None) => self.keep_digests(hasher),
             (Function::Family(family), Some(capacity)) => {
                 if self.max_bytes.is_some() {
                     bail!(
@@ -156,7 +156,7 @@ impl Args {
     }
 
     /// Keeps the digests of all lines, then fills a filter that is just large enough.
-    fn from_digests(&self, hasher: Hasher) -> Result<Stored> {
+    fn keep_digests(&self, hasher: Hasher) -> Result<Stored> {
         let threads = self.input.threads();
         let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
         let mut digests = Digests::default();

@@ -13,7 +13,7 @@ pub enum Filling {
     /// A small filter: each thread fills one of its own, and in the end they are united.
     Apart(Vec<Mutex<AnyFilter>>),
     /// A large filter: all threads fill the same one.
-    Shared(AnyConcurrent),
+    Shared(Box<AnyConcurrent>),
     /// A filter that cannot be shared: one thread at a time.
     Alone(Mutex<Stored>),
 }
@@ -31,7 +31,7 @@ impl Filling {
                     (1..threads).map(|_| filter.try_clone_empty()).collect::<umbel::Result<Vec<_>>>()?;
                 Filling::Apart(iter::once(filter).chain(others).map(Mutex::new).collect())
             }
-            Stored::Set(filter) => Filling::Shared(AnyConcurrent::new(filter)?),
+            Stored::Set(filter) => Filling::Shared(Box::new(AnyConcurrent::new(filter)?)),
             filter => Filling::Alone(Mutex::new(filter)),
         })
     }

@@ -77,7 +77,7 @@ fn expected(lines: f64) -> String {
     match lines {
         lines if lines >= 10.0 => format!("{lines:.0}"),
         lines if lines >= 0.01 => format!("{lines:.2}"),
-        lines if lines == 0.0 => "0".to_string(),
+        0.0 => "0".to_string(),
         lines => format!("{lines:.1e}"),
     }
 }
