@@ -1,0 +1,99 @@
+//! Every command in the README is run, and prints what the README says.
+
+mod words;
+
+use std::path::Path;
+use std::process::Command;
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+fn readme() -> String {
+    std::fs::read_to_string(root().join("README.md")).expect("README.md")
+}
+
+/// The lines of all blocks of code in this language, block by block.
+fn blocks<'a>(text: &'a str, language: &str) -> Vec<Vec<&'a str>> {
+    let fence = format!("```{language}");
+    let mut blocks = Vec::new();
+    let mut lines = text.lines();
+    while lines.by_ref().any(|line| line == fence) {
+        blocks.push(lines.by_ref().take_while(|line| *line != "```").collect());
+    }
+    blocks
+}
+
+/// Runs a command as a shell would, in `folder`, with `umbel` on the path; what it prints, on either stream.
+fn shell(command: &str, folder: &Path) -> String {
+    let binary = Path::new(env!("CARGO_BIN_EXE_umbel")).parent().expect("a folder");
+    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .expect("a shell");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Sessions are one story: what one makes, the next may use.
+#[test]
+fn the_sessions_of_the_readme_print_what_it_says() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = readme();
+    // Where the story needs a word list, it is the one of the package that the README names.
+    let words = words::list("wamerican", "american-english");
+    std::fs::copy(words, folder.path().join("words")).expect("a word list");
+    let mut commands = 0;
+    for block in blocks(&text, "console") {
+        let mut lines = block.into_iter().peekable();
+        while let Some(line) = lines.next() {
+            let command = line.strip_prefix("$ ").unwrap_or_else(|| panic!("a command was to come: {line}"));
+            let mut expected = String::new();
+            while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+                expected += line;
+                expected.push('\n');
+            }
+            // Blank lines and remarks between commands are for the eye.
+            let command = command.split("   #").next().unwrap_or(command).trim_end();
+            assert_eq!(shell(command, folder.path()), expected, "\n$ {command}");
+            commands += 1;
+        }
+    }
+    assert!(commands >= 10, "only {commands} commands were found");
+}
+
+/// The first command of the README, with the binary that was just built, and the second, which is what is running.
+#[test]
+fn the_two_commands_at_the_top_of_the_readme_are_the_real_ones() {
+    let text = readme();
+    let first = blocks(&text, "sh")[0].clone();
+    let [main, tests] = first[..] else { panic!("two commands at the top: {first:?}") };
+    let command = main.split("   #").next().expect("a command").replace("cargo run --release --", "umbel");
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    assert_eq!(shell(&command, folder.path()), "");
+    let built = std::fs::read_dir(folder.path()).expect("a folder").next().expect("a filter").expect("a filter");
+    assert!(shell(&format!("umbel info {}", built.path().display()), folder.path()).contains("1000000"));
+
+    let tests = tests.split("   #").next().expect("a command").trim();
+    let ci = std::fs::read_to_string(root().join(".ci/run")).expect(".ci/run");
+    assert!(ci.lines().any(|line| line == tests), "{tests} is what .ci/run runs");
+}
+
+/// The rest of the README's commands: benchmarks, on little data, and the installation, which only has to exist.
+#[test]
+fn the_other_commands_of_the_readme_exist() {
+    let text = readme();
+    for command in blocks(&text, "sh").into_iter().skip(1).flatten() {
+        let command = command.split("   #").next().expect("a command").trim();
+        let exists = match command.split_whitespace().collect::<Vec<_>>()[..] {
+            ["cargo", "run", "--release", "-p", "umbel-bench", ..] => root().join("bench/Cargo.toml").is_file(),
+            ["cargo", "install", "--path", path] => root().join(path).join("Cargo.toml").is_file(),
+            [script, ..] if !script.starts_with("cargo") => root().join(script).is_file(),
+            _ => false,
+        };
+        assert!(exists, "{command}");
+    }
+}
