@@ -30,9 +30,9 @@ pub struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fpr_target: Option<f64>,
     pub fpr_now: f64,
-    /// Keys that still fit.
+    /// Keys that still fit; below zero when there are too many, missing when nobody can tell how many.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub headroom: Option<u64>,
+    pub headroom: Option<i64>,
     pub hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -50,7 +50,8 @@ pub struct Facts {
 impl Facts {
     fn of(stats: &Stats) -> Facts {
         let estimate = stats.estimate.estimate();
-        let held = estimate.map(|estimate| estimate.value.round() as u64);
+        // There are no more different keys than insertions, whatever the bits suggest.
+        let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
         Facts {
             kind: stats.kind.to_string(),
             bits: stats.bits,
@@ -63,7 +64,9 @@ impl Facts {
             fill: stats.fill(),
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
-            headroom: stats.capacity.map(|capacity| capacity.saturating_sub(held.unwrap_or(u64::MAX))),
+            headroom: stats
+                .capacity
+                .map(|capacity| capacity as i64 - held.map_or(i64::MAX, |held| held as i64)),
             ..Facts::default()
         }
     }
@@ -130,14 +133,12 @@ impl fmt::Display for Facts {
                 _ => "too many to tell: the filter is saturated".to_string(),
             },
         );
-        if let (Some(capacity), Some(headroom)) = (self.capacity, self.headroom) {
-            let room = match (headroom, self.estimated_count) {
-                (1.., _) => format!("room for {headroom} more"),
-                (0, Some(keys)) if keys.round() > capacity as f64 => {
-                    format!("{:.0} above", keys - capacity as f64)
-                }
-                (0, Some(_)) => "full".to_string(),
-                (0, None) => "far above".to_string(),
+        if let Some(capacity) = self.capacity {
+            let room = match self.headroom {
+                Some(more @ 1..) => format!("room for {more} more"),
+                Some(0) => "full".to_string(),
+                Some(less) => format!("{} above", less.unsigned_abs()),
+                None => "far above".to_string(),
             };
             rows.add("capacity", format!("{capacity}, {room}"));
         }

@@ -74,7 +74,8 @@ fn the_two_commands_at_the_top_of_the_readme_are_the_real_ones() {
     let command = main.split("   #").next().expect("a command").replace("cargo run --release --", "umbel");
     let folder = tempfile::tempdir().expect("a temporary folder");
     assert_eq!(shell(&command, folder.path()), "");
-    let built = std::fs::read_dir(folder.path()).expect("a folder").next().expect("a filter").expect("a filter");
+    let built =
+        std::fs::read_dir(folder.path()).expect("a folder").next().expect("a filter").expect("a filter");
     assert!(shell(&format!("umbel info {}", built.path().display()), folder.path()).contains("1000000"));
 
     let tests = tests.split("   #").next().expect("a command").trim();
@@ -89,7 +90,9 @@ fn the_other_commands_of_the_readme_exist() {
     for command in blocks(&text, "sh").into_iter().skip(1).flatten() {
         let command = command.split("   #").next().expect("a command").trim();
         let exists = match command.split_whitespace().collect::<Vec<_>>()[..] {
-            ["cargo", "run", "--release", "-p", "umbel-bench", ..] => root().join("bench/Cargo.toml").is_file(),
+            ["cargo", "run", "--release", "-p", "umbel-bench", ..] => {
+                root().join("bench/Cargo.toml").is_file()
+            }
             ["cargo", "install", "--path", path] => root().join(path).join("Cargo.toml").is_file(),
             [script, ..] if !script.starts_with("cargo") => root().join(script).is_file(),
             _ => false,

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 fn umbel(args: &[&str], inputs: &[&Path]) -> Output {
-    let output = Command::new(env!("CARGO_BIN_EXE_umbel")).args(args).args(inputs).output().expect("umbel runs");
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_umbel")).args(args).args(inputs).output().expect("umbel runs");
     assert!(output.stderr.is_empty(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     output
 }

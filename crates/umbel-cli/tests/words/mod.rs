@@ -15,7 +15,8 @@ pub fn list(package: &str, name: &str) -> PathBuf {
     if !unpacked.is_file() {
         std::fs::create_dir_all(&folder).expect("the build folder can be written to");
         // The first try fails where the lists of packages have never been fetched.
-        let _ = fetch(package, &folder) || (run(Command::new("apt-get").arg("update")) && fetch(package, &folder));
+        let _ = fetch(package, &folder)
+            || (run(Command::new("apt-get").arg("update")) && fetch(package, &folder));
     }
     assert!(unpacked.is_file(), "this test needs a word list: `sudo apt-get install {package}`");
     unpacked

@@ -1,0 +1,21 @@
+//! The benchmark of the README runs; on little data, since here its figures do not matter.
+
+use std::process::Command;
+
+#[test]
+fn the_benchmark_commands_of_the_readme_run() {
+    let readme = include_str!("../../README.md");
+    let start = "cargo run --release -p umbel-bench -- ";
+    let mut found = 0;
+    for command in readme.lines().filter_map(|line| line.strip_prefix(start)) {
+        let command = command.split("   #").next().unwrap_or(command);
+        let small = command.replace("--n 1e7", "--n 1e4");
+        assert_ne!(small, command, "it names a number of keys, which is made smaller here");
+        let output = Command::new(env!("CARGO_BIN_EXE_umbel-bench")).args(small.split_whitespace()).output();
+        let output = output.expect("the benchmark starts");
+        assert!(output.status.success(), "{small}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("umbel blocked batch"));
+        found += 1;
+    }
+    assert!(found > 0, "the README names no benchmark");
+}
