@@ -1,5 +1,6 @@
 //! Filters on disk: opened with the secrets at hand, locked while they are changed, never overwritten by mistake.
 
+use crate::input::check_not_output;
 use crate::signals;
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -112,14 +113,15 @@ impl Target {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
     }
 
-    /// Refuses before the work what would be refused after it.
-    pub fn check(&self) -> Result<()> {
+    /// Refuses before the work what would be refused after it, and to write over a file that is read meanwhile.
+    pub fn check(&self, inputs: &[PathBuf]) -> Result<()> {
         let Some(path) = self.path() else {
             if io::stdout().is_terminal() {
                 bail!("a filter is not for a terminal: name a file with -o, or redirect the output");
             }
             return Ok(());
         };
+        check_not_output(inputs, path)?;
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 bail!("{} is a directory: name a file in it with -o", path.display())

@@ -14,6 +14,7 @@ mod engine;
 mod facts;
 mod filters;
 mod input;
+mod names;
 mod number;
 mod output;
 mod progress;

@@ -19,6 +19,9 @@ use umbel::file;
 /// was. Two processes that add to the same filter wait for each other. Says so when the filter comes to hold more keys
 /// than it was made for.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel add seen.umbel today.txt
+  crawl | umbel add --new seen.umbel | process        only what was not there before")]
 pub struct Args {
     /// The filter to add to
     #[arg(value_name = "FILTER")]

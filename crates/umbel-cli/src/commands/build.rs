@@ -7,7 +7,8 @@ use crate::distinct::Distinct;
 use crate::engine;
 use crate::facts::{Facts, percent};
 use crate::filters::{Keys, Target};
-use crate::input::{InputArgs, check_not_output};
+use crate::input::InputArgs;
+use crate::names;
 use crate::number;
 use crate::output::{self, warn};
 use crate::progress::size;
@@ -29,6 +30,11 @@ use umbel::{AnyFilter, Hashed, Hasher, Kind, Plan, Spec, Stored, Strength, plan}
 /// are kept until the end of the input, on disk beyond 64 MiB. With -n nothing is kept. The same input and options give
 /// the same file, whatever the number of threads; and since the seed is fixed, filters built apart can be united.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  seq 1000000 | umbel build -o million.umbel
+  umbel build -p 0.1% -o seen.umbel access.log.gz access.log.1.gz
+  umbel build --csv --header -F email --lower --trim -o customers.umbel customers.csv
+  umbel build --like june.umbel -o july.umbel july.txt && umbel union june.umbel july.umbel -o both.umbel")]
 pub struct Args {
     #[command(flatten)]
     target: Target,
@@ -41,12 +47,12 @@ pub struct Args {
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
     fpr: Option<f64>,
 
-    /// The kind of filter: blocked, standard, partitioned or literature
-    #[arg(long, default_value_t)]
+    /// The kind of filter
+    #[arg(long, default_value_t, value_parser = names::kind())]
     kind: Kind,
 
-    /// How the number of hash functions is rounded: round, ceil, best or strict
-    #[arg(long, default_value_t, value_name = "POLICY")]
+    /// How the number of hash functions is rounded; the literature disagrees
+    #[arg(long, default_value_t, value_parser = names::policy())]
     policy: KPolicy,
 
     /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
@@ -92,10 +98,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json && args.target.path().is_none() {
         bail!("--json prints to standard output, where the filter would go: name a file with -o");
     }
-    args.target.check()?;
-    if let Some(path) = args.target.path() {
-        check_not_output(args.input.files(), path)?;
-    }
+    args.target.check(args.input.files())?;
     let meta = entries(&args.meta)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {

@@ -18,6 +18,11 @@ use umbel::{Hashed, Hasher};
 /// Lines come out in the order of the input, whatever the number of threads. A line that is not printed is certainly not
 /// a member; one that is may be, with the rate that `umbel info` tells. Exit code 0 if a line was selected, 1 if none.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel check seen.umbel new.txt                      lines that may have been seen
+  umbel check -v words.umbel essay.txt                words that are certainly not in the list
+  tail -f access.log | umbel check -d ' ' -F 1 bad.umbel
+  umbel check --tag bad.umbel --with worse.umbel hosts.txt")]
 pub struct Args {
     /// The filter to ask
     #[arg(value_name = "FILTER")]

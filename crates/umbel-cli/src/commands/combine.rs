@@ -3,7 +3,6 @@
 use super::filling::warn_if_overfull;
 use super::{entries, entry};
 use crate::filters::{Keys, Target};
-use crate::input::check_not_output;
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -57,10 +56,7 @@ pub fn intersect(args: &IntersectArgs) -> Result<ExitCode> {
 }
 
 fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>) -> Result<ExitCode> {
-    args.target.check()?;
-    if let Some(path) = args.target.path() {
-        check_not_output(&args.filters, path)?;
-    }
+    args.target.check(&args.filters)?;
     let mut all = args.filters.iter();
     let first = all.next().context("no filter is given")?;
     let mut result = args.keys.load(first)?;

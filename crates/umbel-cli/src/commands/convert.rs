@@ -1,7 +1,7 @@
 //! `umbel convert`: a filter of another kind, where that is sound.
 
 use crate::filters::{Keys, Target};
-use crate::input::check_not_output;
+use crate::names;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,7 +18,7 @@ pub struct Args {
     filter: PathBuf,
 
     /// The kind to convert to
-    #[arg(long)]
+    #[arg(long, value_parser = names::kind())]
     kind: Kind,
 
     #[command(flatten)]
@@ -29,10 +29,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    args.target.check()?;
-    if let Some(path) = args.target.path() {
-        check_not_output(std::slice::from_ref(&args.filter), path)?;
-    }
+    args.target.check(std::slice::from_ref(&args.filter))?;
     let loaded = args.keys.load(&args.filter)?;
     let from = loaded.filter.kind();
     if from != args.kind {

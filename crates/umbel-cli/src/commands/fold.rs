@@ -3,7 +3,6 @@
 use super::filling::warn_if_overfull;
 use crate::facts::percent;
 use crate::filters::{Keys, Target};
-use crate::input::check_not_output;
 use crate::number;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -36,10 +35,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    args.target.check()?;
-    if let Some(path) = args.target.path() {
-        check_not_output(std::slice::from_ref(&args.filter), path)?;
-    }
+    args.target.check(std::slice::from_ref(&args.filter))?;
     let loaded = args.keys.map_verified(&args.filter)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;

@@ -1,6 +1,7 @@
 //! `umbel key`: secrets for keyed and sealed filters.
 
 use crate::filters::key_file;
+use crate::names;
 use crate::output;
 use anyhow::{Context, Result, bail};
 use std::fs::OpenOptions;
@@ -33,8 +34,8 @@ struct NewArgs {
     #[arg(value_name = "FILE")]
     file: PathBuf,
 
-    /// What it is for: keyed or sealed
-    #[arg(long, default_value_t = Strength::Keyed)]
+    /// What it is for
+    #[arg(long, default_value_t = Strength::Keyed, value_parser = names::secret_hash())]
     hash: Strength,
 }
 

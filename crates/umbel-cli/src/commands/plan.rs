@@ -1,6 +1,7 @@
 //! `umbel plan`: a filter before it is built.
 
 use crate::facts::{Columns, PlanFacts, Rows, percent};
+use crate::names;
 use crate::number;
 use crate::output;
 use crate::progress::size;
@@ -16,6 +17,11 @@ use umbel::{Kind, Plan, Spec, plan};
 /// -p 0.1%, or -n 1e6 -m 1MiB. What is planned is exactly what `umbel build` builds. The kind is blocked unless -k is
 /// given, which only the other kinds leave free.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel plan -n 1e9 -p 0.1%                  how much memory do a billion keys need?
+  umbel plan -m 64MiB -p 1%                  how many keys fit into 64 MiB?
+  umbel plan -n 58110 -p 0.04 --kind standard
+  umbel plan -n 1e6 -p 1% --compare          all kinds side by side")]
 pub struct Args {
     /// The number of keys
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -33,12 +39,12 @@ pub struct Args {
     #[arg(short = 'k', long, value_name = "K")]
     hashes: Option<u32>,
 
-    /// The kind of filter: blocked, standard or partitioned
-    #[arg(long, conflicts_with = "compare")]
+    /// The kind of filter
+    #[arg(long, conflicts_with = "compare", value_parser = names::kind())]
     kind: Option<Kind>,
 
-    /// How the number of hash functions is rounded: round, ceil, best or strict
-    #[arg(long, default_value_t, value_name = "POLICY")]
+    /// How the number of hash functions is rounded; the literature disagrees
+    #[arg(long, default_value_t, value_parser = names::policy())]
     policy: KPolicy,
 
     /// All kinds side by side

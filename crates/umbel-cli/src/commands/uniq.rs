@@ -15,6 +15,10 @@ use umbel::{AnyFilter, Kind, Spec, Stored};
 /// A line that was not there before is dropped with the rate of the filter in which lines are remembered; at the end it
 /// is said how many that should be. Without -n the filter takes 64 MiB, which is enough for 17 million different lines.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel uniq big.log > once.log
+  tail -f access.log | umbel uniq -d ' ' -F 1 --print-field
+  umbel uniq -n 1e9 -p 1e-9 < huge.txt")]
 pub struct Args {
     /// Expect so many different lines (default: as many as the memory allows)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]

@@ -1,0 +1,27 @@
+//! Values of options that are one of a few names: shells complete them, and a wrong one is answered with the list.
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::fmt::Display;
+use std::str::FromStr;
+use umbel::sizing::KPolicy;
+use umbel::{Kind, Strength};
+
+pub fn kind() -> impl TypedValueParser<Value = Kind> {
+    one_of(&Kind::ALL)
+}
+
+pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
+    one_of(&KPolicy::ALL)
+}
+
+/// The hashes that have a secret.
+pub fn secret_hash() -> impl TypedValueParser<Value = Strength> {
+    one_of(&[Strength::Keyed, Strength::Sealed])
+}
+
+fn one_of<T>(values: &[T]) -> impl TypedValueParser<Value = T>
+where
+    T: Display + FromStr<Err = umbel::Error> + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(values.iter().map(ToString::to_string)).try_map(|name| name.parse())
+}
