@@ -5,7 +5,7 @@ use anstyle::Style;
 use serde::Serialize;
 use std::fmt;
 use umbel::file::{Examined, Meta};
-use umbel::{Plan, Stats, Stored, Strength};
+use umbel::{Kind, Plan, Stats, Stored, Strength};
 
 /// The facts of a filter, by the names that scripts rely on.
 #[derive(Debug, Default, Serialize)]
@@ -198,7 +198,7 @@ impl From<&Plan> for PlanFacts {
             fpr_target: plan.rate_asked,
             bits_per_key: plan.bits as f64 / plan.capacity as f64,
             lines_touched: plan.lines_touched,
-            can: Can { delete: false, grow: false, union: true, fold: true },
+            can: Can { delete: false, grow: false, union: true, fold: plan.kind != Kind::Literature },
         }
     }
 }

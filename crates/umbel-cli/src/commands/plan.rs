@@ -56,9 +56,6 @@ pub struct Args {
     json: bool,
 }
 
-/// The kinds that can be planned.
-const KINDS: [Kind; 3] = [Kind::Blocked, Kind::Standard, Kind::Partitioned];
-
 pub fn run(args: &Args) -> Result<ExitCode> {
     let known = Known { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
     let spec = Spec::from_known(known)?.with_policy(args.policy);
@@ -66,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return compare(args, &spec);
     }
     let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
-    let plan = plan(kind, &spec)?;
+    let plan = planned(kind, &spec)?;
     let facts = PlanFacts::from(&plan);
     if args.json {
         output::json(&facts)?;
@@ -74,6 +71,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         output::text(describe(&plan, &facts, kind))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The plan of any kind.
+fn planned(kind: Kind, spec: &Spec) -> umbel::Result<Plan> {
+    if kind != Kind::Literature {
+        return plan(kind, spec);
+    }
+    // A standard filter with other hashes.
+    let mut plan = plan(Kind::Standard, spec)?;
+    plan.kind = kind;
+    Ok(plan)
 }
 
 fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
@@ -97,7 +105,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
 }
 
 fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
-    let plans = KINDS.map(|kind| (kind, plan(kind, spec)));
+    let plans = Kind::ALL.map(|kind| (kind, planned(kind, spec)));
     if let [(_, Err(first)), ..] = &plans
         && plans.iter().all(|(_, plan)| plan.is_err())
     {
