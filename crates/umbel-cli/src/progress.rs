@@ -17,7 +17,7 @@ pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
     pub fn start(blocks: &Blocks) -> Progress {
-        if !std::io::stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() || !blocks.quiet {
             return Progress(None);
         }
         let (read, total) = blocks.progress();

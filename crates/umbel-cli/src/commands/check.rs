@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = Out::new(args.line_buffered)?;
     let mut selected = 0;
     engine::run(
-        args.input.open()?,
+        args.input.open()?.printing(),
         args.input.threads(),
         |_, lot| panel.ask(args, lot),
         |(count, lines), turn| {

@@ -40,7 +40,7 @@ pub fn print(
     let filter = Mutex::new(filter);
     let out = Mutex::new(out);
     let tally = engine::run(
-        input.open()?,
+        input.open()?.printing(),
         threads,
         |_, lot| {
             let arena = lot.keys()?;

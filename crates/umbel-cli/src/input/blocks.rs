@@ -6,6 +6,7 @@ use super::source::{self, Source};
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -28,6 +29,8 @@ pub struct Blocks {
     number: u64,
     read: Arc<AtomicU64>,
     total: Option<u64>,
+    /// Whether a progress bar would be in nobody's way.
+    pub quiet: bool,
 }
 
 struct Current {
@@ -63,7 +66,13 @@ impl Blocks {
             carry: Vec::new(),
             number: 0,
             read: Arc::default(),
+            quiet: true,
         })
+    }
+
+    /// For commands that print lines while they read: on a terminal, a progress bar would stand among them.
+    pub fn printing(self) -> Blocks {
+        Blocks { quiet: !std::io::stdout().is_terminal(), ..self }
     }
 
     pub fn shape(&self) -> Arc<Shape> {
