@@ -88,13 +88,21 @@ fn explain(filter: &Stored, key: &[u8]) -> Explanation {
     let probes: Vec<Probe> =
         bits.iter().map(|&bit| Probe { bit, line: bit / 512, value: value(bit) }).collect();
     Explanation {
-        key: key.to_str_lossy().into_owned(),
+        key: shown(key),
         kind: filter.kind().to_string(),
         hash,
         digest,
         first_zero: probes.iter().position(|probe| probe.value == 0).map(|probe| probe + 1),
         member: filter.contains(key),
         probes,
+    }
+}
+
+/// The key as it is, unless a terminal might take it for something else.
+fn shown(key: &[u8]) -> String {
+    match key.to_str() {
+        Ok(text) if !text.contains(char::is_control) => text.to_owned(),
+        _ => format!("{:?}", key.as_bstr()),
     }
 }
 
