@@ -1,0 +1,385 @@
+//! Whatever goes wrong is said in one sentence that names it, with exit code 2, and nothing on disk has changed.
+
+mod common;
+
+use common::{Folder, Outcome, Process, lines};
+use rustix::fs::{CWD, Mode, mkfifoat};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// What is done, and what must be said about it.
+type Case = (&'static str, &'static [&'static str]);
+
+/// A folder with lines and filters, good and bad.
+fn folder() -> Folder {
+    let folder = Folder::new();
+    folder.write("lines", lines(0..1000));
+    folder.write("table", "id\tmail\n1\ta@b.c\n2\td@e.f\n");
+    folder.umbel("build -n 1000 -o filter lines").quiet();
+    folder.umbel("build -n 100000 -o large lines").quiet();
+    for (name, options) in [
+        ("bits", "-n 2000"),
+        ("partitioned", "-n 1000 --kind partitioned"),
+        ("seeded", "-n 1000 --seed 7"),
+        ("literature", "-n 1000 --kind literature --hash murmur3"),
+    ] {
+        folder.umbel(&format!("build {options} -o {name} lines")).quiet();
+    }
+    for (key, strength) in [("secret", "keyed"), ("other", "keyed"), ("seal", "sealed")] {
+        folder.umbel(&format!("key new {key} --hash {strength}")).quiet();
+    }
+    folder.umbel("build -n 1000 --key-file secret -o locked lines").quiet();
+
+    let filter = folder.read("filter");
+    let changed = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = filter.clone();
+        change(&mut bytes);
+        folder.write(name, bytes);
+    };
+    changed("empty", &Vec::clear);
+    changed("stub", &|bytes| bytes.truncate(10));
+    changed("short", &|bytes| bytes.truncate(300));
+    changed("longer", &|bytes| bytes.push(0));
+    changed("header", &|bytes| bytes[40] ^= 1);
+    changed("body", &|bytes| *bytes.last_mut().expect("it is not empty") ^= 0x80);
+    changed("newer", &|bytes| {
+        bytes[8..10].copy_from_slice(&2u16.to_le_bytes());
+        reseal(bytes);
+    });
+    fs::create_dir(folder.join("directory")).unwrap();
+    symlink("loop", folder.join("loop")).unwrap();
+    symlink("lines", folder.join("link")).unwrap();
+    symlink("nowhere/filter", folder.join("dangling")).unwrap();
+    mkfifoat(CWD, folder.join("fifo"), Mode::from_raw_mode(0o600)).unwrap();
+    folder
+}
+
+/// Writes the sum that a header needs to be believed.
+fn reseal(bytes: &mut [u8]) {
+    let end = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+    let sum = xxh3_64_with_seed(&bytes[..end - 8], 0x006c_6562_6d75);
+    bytes[end - 8..end].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Every command is refused, says so, and changes nothing.
+fn all_are_refused(folder: &Folder, cases: &[Case]) {
+    let before = folder.contents();
+    for (arguments, says) in cases {
+        println!("umbel {arguments}");
+        folder.umbel(arguments).refused(says);
+        assert!(folder.contents() == before, "`umbel {arguments}` has changed something");
+    }
+}
+
+#[test]
+fn what_is_missing_or_cannot_be_read_is_named() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("check nothing lines", &["cannot open nothing", "No such file"]),
+            ("add nothing lines", &["cannot open nothing", "No such file"]),
+            ("info nothing", &["cannot open nothing", "No such file"]),
+            ("meta nothing", &["cannot open nothing", "No such file"]),
+            ("meta nothing a=b", &["cannot open nothing", "No such file"]),
+            ("why nothing key", &["cannot open nothing", "No such file"]),
+            ("fold nothing -o new", &["cannot open nothing", "No such file"]),
+            ("union filter nothing -o new", &["cannot open nothing", "No such file"]),
+            ("build --like nothing -o new lines", &["cannot open nothing", "No such file"]),
+            ("build -o new nothing", &["cannot open nothing", "No such file"]),
+            // Seen before the first line is read.
+            ("check filter lines nothing", &["cannot open nothing", "No such file"]),
+            ("add filter lines nothing", &["cannot open nothing", "No such file"]),
+            ("uniq lines nothing", &["cannot open nothing", "No such file"]),
+            ("build -o new loop", &["cannot open loop", "symbolic links"]),
+            ("check loop lines", &["cannot open loop", "symbolic links"]),
+            ("add loop lines", &["cannot open loop", "symbolic links"]),
+            ("build -o new directory", &["directory is a directory", "give the files in it"]),
+            ("check filter directory", &["directory is a directory", "give the files in it"]),
+            ("check directory lines", &["cannot read directory", "it is a directory"]),
+            ("add directory lines", &["cannot read directory", "it is a directory"]),
+            ("info directory", &["cannot read directory", "it is a directory"]),
+            ("check fifo lines", &["cannot read fifo", "not a regular file"]),
+            ("add fifo lines", &["cannot read fifo", "not a regular file"]),
+            ("info fifo", &["cannot read fifo", "not a regular file"]),
+            ("meta fifo", &["cannot read fifo", "not a regular file"]),
+        ],
+    );
+}
+
+#[test]
+fn what_is_not_an_intact_filter_is_not_used() {
+    const BAD: &[(&str, &[&str])] = &[
+        ("lines", &["lines: this is not a filter"]),
+        ("empty", &["empty: this is not a filter"]),
+        ("stub", &["stub: the file is truncated", "10 of"]),
+        ("short", &["short: the file is truncated", "300 of 1408 bytes"]),
+        ("longer", &["longer: the file has 1409 bytes instead of 1408"]),
+        ("header", &["header: the file is damaged", "the header"]),
+        ("body", &["body: the file is damaged", "chunk 0 of 1"]),
+        ("newer", &["newer: the file has format version 2", "newer umbel"]),
+    ];
+    let folder = folder();
+    let before = folder.contents();
+    for (bad, says) in BAD {
+        for arguments in [
+            "check BAD lines",
+            "check filter --with BAD lines",
+            "add BAD lines",
+            "add --new BAD lines",
+            "info BAD",
+            "info --verify BAD",
+            "info --json BAD",
+            "why BAD key",
+            "meta BAD name=value",
+            "union filter BAD -o new",
+            "union BAD filter -o new",
+            "intersect filter BAD -o new",
+            "compare filter BAD",
+            "fold BAD -o new",
+            "convert BAD --kind standard -o new",
+            "build --like BAD -o new lines",
+        ] {
+            let arguments = arguments.replace("BAD", bad);
+            println!("umbel {arguments}");
+            folder.umbel(&arguments).refused(says);
+            assert!(folder.contents() == before, "`umbel {arguments}` has changed something");
+        }
+    }
+    // The others are told about all the same.
+    let outcome = folder.umbel("info --verify body filter short");
+    assert_eq!((outcome.code(), outcome.text()), (Some(2), "filter: intact, all 2 checksums hold\n"));
+    let said: Vec<&str> = outcome.stderr.lines().collect();
+    assert!(said[0].starts_with("umbel: body:") && said[1].starts_with("umbel: short:"), "{said:?}");
+}
+
+#[test]
+fn filters_that_do_not_fit_are_named_with_what_differs() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("union filter bits -o new", &["filter and bits", "number of bits is 9600 in one and 19200"]),
+            ("intersect filter bits -o new", &["filter and bits", "number of bits is 9600 in one and 19200"]),
+            ("compare filter bits", &["filter and bits", "number of bits is 9600 in one and 19200"]),
+            ("union filter seeded -o new", &["filter and seeded", "seed is 0 in one and 7"]),
+            ("compare filter filter seeded", &["filter and seeded", "seed is 0 in one and 7"]),
+            (
+                "union filter partitioned -o new",
+                &["filter and partitioned", "kind is standard", "partitioned"],
+            ),
+            ("union filter literature -o new", &["filter and literature", "kind is standard", "literature"]),
+            (
+                "union --key-file secret filter locked -o new",
+                &["filter and locked", "hash is fast in one and keyed"],
+            ),
+            ("union -f filter filter -o filter", &["filter is both an input and the output"]),
+            ("union filter -o new", &["2 values required"]),
+            ("convert filter --kind blocked -o new", &["a standard filter cannot become a blocked one"]),
+            ("fold -p 1e-6 filter -o new", &["its rate is", "above"]),
+            ("remove filter lines", &["filter is a standard filter", "cannot remove"]),
+        ],
+    );
+}
+
+#[test]
+fn numbers_that_make_no_sense_are_refused_with_an_example() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("build -n abc -o new lines", &["'abc'", "--capacity", "not a number", "1e6"]),
+            ("build -n 1.5 -o new lines", &["'1.5'", "--capacity", "not a whole number"]),
+            ("build -n=-1 -o new lines", &["'-1'", "--capacity", "not a number"]),
+            ("build -n 1e30 -o new lines", &["--capacity", "too large"]),
+            ("build -n 0 -o new lines", &["n = 0", "from 1"]),
+            ("build -n 1e14 -p 1e-9 -o new lines", &["fewer keys or a higher rate"]),
+            ("build -n 1e13 -o new lines", &["the system has no", "bytes of memory"]),
+            ("build -p 0 -o new lines", &["'0'", "--fpr", "between 0 and 1"]),
+            ("build -p 1 -o new lines", &["'1'", "--fpr", "between 0 and 1"]),
+            ("build -p 2 -o new lines", &["'2'", "between 0 and 1", "2% is 0.02"]),
+            ("build -p x -o new lines", &["'x'", "not a rate", "1%"]),
+            ("build --max-bytes x -o new lines", &["'x'", "--max-bytes", "not a number", "64MiB"]),
+            ("build -n 1000 --max-bytes 1 -o new lines", &["--max-bytes 1 is too small"]),
+            ("build -n 1000 -p 1% --max-bytes 512 -o new lines", &["need", "--max-bytes allows 512 B"]),
+            ("build --seed x -o new lines", &["'x'", "--seed"]),
+            ("build -j 0 -o new lines", &["'0'", "--threads", "from 1"]),
+            ("build --kind cuckoo -o new lines", &["'cuckoo'", "--kind", "blocked"]),
+            ("build --policy x -o new lines", &["'x'", "--policy", "round"]),
+            ("build --hash md4 -o new lines", &["md4", "fast"]),
+            ("uniq --max-bytes 0 lines", &["m = 0"]),
+            ("plan", &["n"]),
+            ("plan -n 0 -p 1%", &["n = 0"]),
+            ("plan -n 1e6 -m 0", &["m = 0"]),
+            ("fold --times 60 filter -o new", &["fold"]),
+        ],
+    );
+}
+
+#[test]
+fn fields_that_are_not_there_are_named() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("build -F 0 -o new table", &["no field 0", "from 1"]),
+            ("build -F mail -o new table", &["\"mail\" is a name", "--header"]),
+            ("build --header -F phone -o new table", &["table has no field \"phone\"", "id, mail"]),
+            ("build -F 3 -o new table", &["all 3 lines lack the field", "-F"]),
+            ("check -F 3 filter table", &["all 3 lines lack the field", "-F"]),
+            ("add -F 3 filter table", &["all 3 lines lack the field", "-F"]),
+            ("build -F 99999999999999999999 -o new table", &["no field 99999999999999999999"]),
+            ("build --hex -o new table", &["all 3 lines are not hexadecimal", "--hex"]),
+            ("build --csv -o new table", &["--csv needs -F"]),
+            ("build -d , -o new table", &["-d needs -F"]),
+            ("check --print-field filter table", &["--print-field needs -F"]),
+            ("build --csv -0 -F 1 -o new table", &["--csv and -0 exclude each other"]),
+            ("build --csv -d ab -F 1 -o new table", &["single byte"]),
+            ("build -d \\n -F 1 -o new table", &["-d is the byte that ends a line"]),
+            ("build -d \\x -F 1 -o new table", &["--delimiter", "after \\ comes"]),
+        ],
+    );
+}
+
+#[test]
+fn an_output_that_would_destroy_something_or_cannot_be_written_is_refused() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("build -o filter lines", &["filter exists", "-f"]),
+            ("union bits bits -o filter", &["filter exists", "-f"]),
+            ("key new secret", &["secret exists", "never overwritten"]),
+            ("build -f -o lines lines", &["lines is both an input and the output"]),
+            ("build -f -o lines ./lines", &["lines is both an input and the output"]),
+            ("build -f -o directory/../lines table lines", &["lines is both an input and the output"]),
+            ("build -f -o link lines", &["lines is both an input and the output"]),
+            ("build -f -o lines link", &["link is both an input and the output"]),
+            ("add filter filter", &["filter is both an input and the output"]),
+            ("fold -f filter -o ./filter", &["filter is both an input and the output"]),
+            ("build -o nowhere/new lines", &["cannot write nowhere/new", "no directory nowhere"]),
+            ("build -f -o dangling lines", &["dangling", "No such file"]),
+            ("build -o directory lines", &["directory is a directory"]),
+            ("build -f -o directory lines", &["directory is a directory"]),
+            ("build -o fifo lines", &["fifo exists"]),
+            // Before the work: there is no such input, but that is not what is said.
+            ("build -f -o fifo nothing", &["cannot write to fifo", "not a regular file"]),
+            ("build -f -o /dev/null lines", &["cannot write to /dev/null", "not a regular file"]),
+            ("key new nowhere/key", &["cannot create nowhere/key", "No such file"]),
+            ("build --json lines", &["--json", "-o"]),
+        ],
+    );
+}
+
+#[test]
+fn mistaken_arguments_are_explained() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("check lines filter", &["the filter comes first", "umbel check FILTER lines"]),
+            ("check filter filter", &["filter is a filter, not a list of keys"]),
+            ("build -o new filter", &["filter is a filter, not a list of keys", "union"]),
+            ("add large filter", &["filter is a filter, not a list of keys", "union"]),
+            ("uniq filter", &["filter is a filter, not a list of keys"]),
+            ("chekc filter lines", &["unrecognized subcommand 'chekc'", "check"]),
+            ("check --cuont filter lines", &["'--cuont'", "--count"]),
+            ("check", &["<FILTER>"]),
+            ("check -c -q filter lines", &["--count", "--quiet", "cannot be used with"]),
+            ("check --any --all filter lines", &["--any", "--all", "cannot be used with"]),
+            ("check --label -v filter lines", &["--label", "--invert", "cannot be used with"]),
+            ("add --new --json filter lines", &["--new", "--json", "cannot be used with"]),
+            ("build --like bits -n 5 -o new lines", &["--like", "--capacity", "cannot be used with"]),
+            ("uniq -n 5 --max-bytes 1M lines", &["--capacity", "--max-bytes", "cannot be used with"]),
+            ("info --bits --json filter", &["--bits", "--json", "cannot be used with"]),
+            ("build --kind literature -o new lines", &["literature needs --hash", "murmur3"]),
+            ("build --hash murmur3 -n 5 -o new lines", &["--kind literature"]),
+            ("build --kind literature --hash murmur3 -o new lines", &["literature needs -n"]),
+            ("build --meta x -o new lines", &["--meta", "name=value"]),
+            ("build --meta a=1 --meta a=2 -o new lines", &["given twice"]),
+            ("meta filter a b=c", &["\"a\" is a name without a value"]),
+            ("meta filter a b", &["one name at a time"]),
+            ("meta filter --unset a", &["no \"a\" to remove"]),
+            ("man nothing", &["no command \"nothing\""]),
+        ],
+    );
+}
+
+#[test]
+fn secrets_that_are_missing_or_wrong_are_named() {
+    all_are_refused(
+        &folder(),
+        &[
+            ("check locked lines", &["locked:", "built with a secret (keyed, key tag", "add its key file"]),
+            ("add locked lines", &["locked:", "built with a secret", "add its key file"]),
+            ("check --key-file other locked lines", &["locked:", "not among the given keys"]),
+            ("check --key-file seal locked lines", &["locked:", "not among the given keys"]),
+            ("check --key-file nothing locked lines", &["cannot open the key file nothing", "No such file"]),
+            ("build --key-file nothing -o new lines", &["cannot open the key file nothing", "No such file"]),
+            ("check --key-file lines locked lines", &["lines is not a key file", "umbel key new"]),
+            ("check --key-file filter locked lines", &["filter is not a key file", "umbel key new"]),
+            ("check --key-file empty locked lines", &["empty is not a key file", "umbel key new"]),
+            ("check --key-file directory locked lines", &["cannot read the key file directory", "directory"]),
+            (
+                "build --hash keyed -o new lines",
+                &["a keyed hash needs its secret", "umbel key new", "--key-file"],
+            ),
+            ("build --hash sealed -o new lines", &["a sealed hash needs its secret", "--hash sealed"]),
+            (
+                "build --hash sealed --key-file secret -o new lines",
+                &["for a keyed hash, not for a sealed one"],
+            ),
+            ("build --hash fast --key-file secret -o new lines", &["for a keyed hash, not for a fast one"]),
+            ("build --key-file secret --seed 1 -o new lines", &["a secret instead of a seed"]),
+            ("build --key-file secret --key-file other -o new lines", &["--key-file once"]),
+            ("build --key-file seal --embed-key -n 9 -o new lines", &["embed_key"]),
+            ("build --embed-key -n 9 -o new lines", &["embed_key"]),
+            ("key new new --hash fast", &["a fast hash has no secret"]),
+            ("union filter locked -o new", &["locked:", "not among the given keys"]),
+        ],
+    );
+}
+
+/// Runs the program as someone whom permissions bind: not as root.
+fn as_user(folder: &Folder, arguments: &str) -> Outcome {
+    let mut command = folder.command(arguments);
+    if rustix::process::geteuid().is_root() {
+        // Where root has put the program, others may not be able to read it.
+        let copy = folder.join("program");
+        if !copy.exists() {
+            fs::copy(env!("CARGO_BIN_EXE_umbel"), &copy).unwrap();
+        }
+        let stdio = || Stdio::piped();
+        command = Command::new(copy);
+        command.current_dir(folder.path()).args(arguments.split_whitespace());
+        command.uid(65534).gid(65534).stdin(Stdio::null()).stdout(stdio()).stderr(stdio());
+    }
+    Process::start(&mut command).finish()
+}
+
+#[test]
+fn what_permissions_forbid_is_named() {
+    let folder = folder();
+    let allow = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
+    fs::copy(folder.join("lines"), folder.join("private")).unwrap();
+    fs::copy(folder.join("filter"), folder.join("private-filter")).unwrap();
+    fs::copy(folder.join("filter"), folder.join("directory/filter")).unwrap();
+    allow(&folder.join("private"), 0o000);
+    allow(&folder.join("private-filter"), 0o000);
+    allow(&folder.join("directory"), 0o555);
+    allow(folder.path(), 0o755);
+    for (arguments, says) in [
+        ("build -n 9 private", &["cannot open private", "Permission denied"][..]),
+        ("check filter private", &["cannot open private", "Permission denied"]),
+        ("check private-filter lines", &["cannot open private-filter", "Permission denied"]),
+        ("add private-filter lines", &["cannot open private-filter", "Permission denied"]),
+        ("build -o directory/new lines", &["directory/new", "Permission denied"]),
+        ("add directory/filter lines", &["directory/filter", "Permission denied"]),
+        ("meta directory/filter a=b", &["directory/filter", "Permission denied"]),
+        ("key new directory/key", &["directory/key", "Permission denied"]),
+    ] {
+        println!("umbel {arguments}");
+        as_user(&folder, arguments).refused(says);
+        assert_eq!(common::contents(&folder.join("directory")).into_keys().collect::<Vec<_>>(), ["filter"]);
+    }
+    assert!(fs::read(folder.join("directory/filter")).unwrap() == folder.read("filter"));
+    allow(&folder.join("directory"), 0o755);
+}
