@@ -56,29 +56,30 @@ const KEY: &str = "umbel-key";
 
 fn read_key(path: &Path) -> Result<Hasher> {
     let name = path.display();
-    let mut text = String::new();
-    let file = File::open(path).with_context(|| format!("cannot open the key file {name}"))?;
-    let mode =
-        file.metadata().with_context(|| format!("cannot examine the key file {name}"))?.permissions().mode();
+    let failed = |doing: &str| format!("cannot {doing} the key file {name}");
+    let file = File::open(path).with_context(|| failed("open"))?;
+    let mode = file.metadata().with_context(|| failed("examine"))?.permissions().mode();
+    let mut text = Vec::new();
+    file.take(1024).read_to_end(&mut text).with_context(|| failed("read"))?;
+    let secret =
+        parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
+    // Not before it is known to be one: nobody should change the permissions of something else.
     if mode & 0o077 != 0 {
         crate::output::warn(format_args!(
             "others may read the key file {name}: `chmod 600 {name}` keeps it secret"
         ));
     }
-    let wrong = || format!("{name} is not a key file: `umbel key new` makes one");
-    file.take(1024).read_to_string(&mut text).with_context(wrong)?;
-    let mut words = text.split_ascii_whitespace();
-    let (Some(KEY), Some(strength), Some(secret), None) =
-        (words.next(), words.next(), words.next(), words.next())
-    else {
-        bail!(wrong());
-    };
-    match strength.parse()? {
+    Ok(secret)
+}
+
+fn parse_key(text: &[u8]) -> Option<Hasher> {
+    let words: Vec<&str> = str::from_utf8(text).ok()?.split_ascii_whitespace().collect();
+    let [KEY, strength, secret] = words[..] else { return None };
+    match strength.parse().ok()? {
         Strength::Keyed => decode(secret).map(Hasher::keyed),
         Strength::Sealed => decode(secret).map(Hasher::sealed),
         _ => None,
     }
-    .with_context(wrong)
 }
 
 fn decode<const N: usize>(hex: &str) -> Option<[u8; N]> {
