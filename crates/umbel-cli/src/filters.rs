@@ -8,6 +8,7 @@ use std::fs::{self, File};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use umbel::file::{self, Loaded, Mapped, Options};
 use umbel::{Hasher, KeyRing, Stored, Strength};
 
@@ -17,11 +18,19 @@ pub struct Keys {
     /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it (repeatable)
     #[arg(long, value_name = "FILE")]
     key_file: Vec<PathBuf>,
+
+    /// What was read from the files: they may be pipes, which can be read only once.
+    #[arg(skip)]
+    ring: OnceLock<KeyRing>,
 }
 
 impl Keys {
-    pub fn ring(&self) -> Result<KeyRing> {
-        self.key_file.iter().map(|path| read_key(path)).collect()
+    pub fn ring(&self) -> Result<&KeyRing> {
+        if let Some(ring) = self.ring.get() {
+            return Ok(ring);
+        }
+        let ring = self.key_file.iter().map(|path| read_key(path)).collect::<Result<_>>()?;
+        Ok(self.ring.get_or_init(|| ring))
     }
 
     /// The secret to build with, if one is given.
@@ -35,12 +44,12 @@ impl Keys {
 
     /// A filter in memory, wholly verified.
     pub fn load(&self, path: &Path) -> Result<Loaded> {
-        Ok(file::load(path, &self.ring()?)?)
+        Ok(file::load(path, self.ring()?)?)
     }
 
     /// A filter where it lies, verified as far as it is touched.
     pub fn map(&self, path: &Path) -> Result<Mapped> {
-        let mapped = file::map(path, &self.ring()?)?;
+        let mapped = file::map(path, self.ring()?)?;
         signals::watch(path, mapped.file_len());
         Ok(mapped)
     }
