@@ -137,6 +137,9 @@ impl Target {
                 bail!("{} is a directory: name a file in it with -o", path.display())
             }
             Ok(_) if !self.force => bail!("{}", exists(path)),
+            Ok(found) if !found.is_file() => {
+                bail!("cannot write to {}: it is not a regular file; `-o -` is standard output", path.display())
+            }
             _ => {}
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
