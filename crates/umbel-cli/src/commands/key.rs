@@ -60,7 +60,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         result => result.with_context(|| format!("cannot create {name}"))?,
     };
     let written = created.write_all(contents.as_bytes()).and_then(|()| created.sync_all());
-    written.with_context(|| format!("cannot write to {name}"))?;
+    if let Err(error) = written {
+        // Half a secret is none, and would stand in the way of the next attempt. What went wrong first is what is told.
+        let _ = std::fs::remove_file(file);
+        return Err(error).with_context(|| format!("cannot write to {name}"));
+    }
     output::text(format_args!("{}\n", hasher.id()))?;
     Ok(ExitCode::SUCCESS)
 }
