@@ -1,11 +1,11 @@
 //! Filters on disk: opened with the secrets at hand, locked while they are changed, never overwritten by mistake.
 
 use crate::input::check_not_output;
-use crate::signals;
+use crate::{output, signals};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -74,9 +74,7 @@ fn read_key(path: &Path) -> Result<Hasher> {
         parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
     // Not before it is known to be one: nobody should change the permissions of something else.
     if mode & 0o077 != 0 {
-        crate::output::warn(format_args!(
-            "others may read the key file {name}: `chmod 600 {name}` keeps it secret"
-        ));
+        output::warn(format_args!("others may read the key file {name}: `chmod 600 {name}` keeps it secret"));
     }
     Ok(secret)
 }
@@ -138,7 +136,10 @@ impl Target {
             }
             Ok(_) if !self.force => bail!("{}", exists(path)),
             Ok(found) if !found.is_file() => {
-                bail!("cannot write to {}: it is not a regular file; `-o -` is standard output", path.display())
+                bail!(
+                    "cannot write to {}: it is not a regular file; `-o -` is standard output",
+                    path.display()
+                )
             }
             _ => {}
         }
@@ -151,9 +152,7 @@ impl Target {
 
     pub fn save(&self, filter: &Stored, options: Options) -> Result<()> {
         let Some(path) = self.path() else {
-            let bytes = file::to_bytes(filter, &options)?;
-            let mut out = io::stdout().lock();
-            return Ok(out.write_all(&bytes).and_then(|()| out.flush())?);
+            return output::bytes(&file::to_bytes(filter, &options)?);
         };
         // Whoever is adding to the file that is replaced finishes first, and does not undo this.
         let _lock = if self.force && path.is_file() { Some(Lock::take(path)?) } else { None };

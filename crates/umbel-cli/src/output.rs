@@ -1,6 +1,6 @@
 //! Lines and facts out: standard output for what was asked for, standard error for everything else.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde::Serialize;
 use std::fmt::Display;
 use std::fs::File;
@@ -21,28 +21,36 @@ impl Out {
     }
 
     /// Writes whole lines; shows them at once if nothing more is to come for the moment.
-    pub fn write(&mut self, lines: &[u8], caught_up: bool) -> io::Result<()> {
-        self.writer.write_all(lines)?;
-        if caught_up || self.eager { self.writer.flush() } else { Ok(()) }
+    pub fn write(&mut self, lines: &[u8], caught_up: bool) -> Result<()> {
+        self.writer.write_all(lines).context(FAILED)?;
+        if caught_up || self.eager { self.writer.flush().context(FAILED) } else { Ok(()) }
     }
 
-    pub fn finish(mut self) -> io::Result<()> {
-        self.writer.flush()
+    pub fn finish(mut self) -> Result<()> {
+        self.writer.flush().context(FAILED)
     }
+}
+
+/// What is said when standard output takes no more, for instance because a disk is full.
+const FAILED: &str = "cannot write to standard output";
+
+/// Prints bytes as they are.
+pub fn bytes(bytes: &[u8]) -> Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).context(FAILED)
 }
 
 /// Prints facts as a line of JSON.
 pub fn json(facts: &impl Serialize) -> Result<()> {
     let mut line = serde_json::to_vec(facts)?;
     line.push(b'\n');
-    Ok(io::stdout().lock().write_all(&line)?)
+    bytes(&line)
 }
 
 /// Prints text that stands for itself.
 pub fn text(text: impl Display) -> Result<()> {
     let mut out = anstream::stdout().lock();
-    write!(out, "{text}")?;
-    Ok(out.flush()?)
+    write!(out, "{text}").and_then(|()| out.flush()).context(FAILED)
 }
 
 /// Says something that is not an error.

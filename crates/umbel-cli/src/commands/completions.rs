@@ -1,10 +1,10 @@
 //! `umbel completions`: so that the shell can complete commands and options.
 
 use crate::cli::Cli;
+use crate::output;
 use anyhow::Result;
 use clap::CommandFactory;
 use clap_complete::Shell;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Print what a shell needs to complete commands and options.
@@ -20,6 +20,6 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "umbel", &mut script);
-    std::io::stdout().lock().write_all(&script)?;
+    output::bytes(&script)?;
     Ok(ExitCode::SUCCESS)
 }

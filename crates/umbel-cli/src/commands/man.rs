@@ -1,10 +1,10 @@
 //! `umbel man`: the manual.
 
 use crate::cli::Cli;
+use crate::output;
 use anyhow::{Context, Result, bail};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -38,7 +38,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             None => bail!("there is no command \"{name}\": see `umbel --help`"),
         },
     };
-    std::io::stdout().lock().write_all(&page)?;
+    output::bytes(&page)?;
     Ok(ExitCode::SUCCESS)
 }
 
