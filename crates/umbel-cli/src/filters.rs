@@ -141,6 +141,9 @@ impl Target {
                     path.display()
                 )
             }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("cannot write {}", path.display()));
+            }
             _ => {}
         }
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -341,6 +341,16 @@ fn saving_keeps_links_and_permissions_and_refuses_what_is_not_a_file() {
     file::save(&link, &filter, &Options::default()).unwrap();
     assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
     assert_eq!(std::fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o666);
+    // Also when what it points to is not there yet; but a link that leads back to itself has no such place.
+    std::fs::remove_file(&target).unwrap();
+    let create_new = Options { create_new: true, ..Options::default() };
+    assert!(file::save(&link, &filter, &create_new).is_err() && !target.exists());
+    file::save(&link, &filter, &Options::default()).unwrap();
+    assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink() && target.is_file());
+    let circle = folder.path().join("circle");
+    std::os::unix::fs::symlink("circle", &circle).unwrap();
+    assert!(file::save(&circle, &filter, &Options::default()).is_err());
+    assert!(std::fs::symlink_metadata(&circle).unwrap().is_symlink());
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     assert!(
         file::save(&pipe, &filter, &Options::default()).unwrap_err().to_string().contains("regular file")

@@ -31,15 +31,23 @@ impl Part {
     /// An empty file that can take the place of `path`; refuses to begin if it could not.
     pub fn beside(path: &Path, create_new: bool) -> Result<Part> {
         let failed = |doing| move |source| Error::io(path, doing, source);
-        let before = fs::metadata(path).ok();
+        let before = match fs::metadata(path) {
+            Ok(before) => Some(before),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(Error::io(path, "find", error)),
+        };
         if let Some(before) = &before {
             if create_new {
                 return Err(Error::io(path, "create", io::ErrorKind::AlreadyExists.into()));
             }
             regular(before).map_err(failed("write to"))?;
         }
-        let target =
-            if before.is_some() { fs::canonicalize(path).map_err(failed("find"))? } else { path.to_owned() };
+        let target = match &before {
+            Some(_) => fs::canonicalize(path).map_err(failed("find"))?,
+            // A link that leads nowhere counts as something that is there.
+            None if create_new => path.to_owned(),
+            None => behind_links(path),
+        };
         let form = Form::new(folder(&target)).map_err(failed("create a file beside"))?;
         let permissions = before.map(|before| before.permissions());
         Ok(Part { form, path: path.to_owned(), target, permissions, create_new })
@@ -89,6 +97,17 @@ impl Form {
         }
         names().tempfile_in(folder).map(Form::Named)
     }
+}
+
+/// The file that links lead to, though it is not there yet.
+fn behind_links(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // As many as the system follows.
+    for _ in 0..40 {
+        let Ok(link) = fs::read_link(&path) else { break };
+        path = folder(&path).join(link);
+    }
+    path
 }
 
 /// How files on their way are called where they need a name.
