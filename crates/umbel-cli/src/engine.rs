@@ -64,19 +64,18 @@ pub fn run<T: Send>(
         let _alarm = Alarm(&order);
         let (mut block, mut scratch) = (Block::default(), Scratch::default());
         loop {
-            match lock(&blocks).next(&mut block, &stop) {
+            // Not in the match, where the lock would be held until a failure has had its turn.
+            let read = lock(&blocks).next(&mut block, &stop);
+            match read {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(error) => return order.fail(error),
+                Err(error) => return order.hand_in(block.number, Err(error)),
             }
             let turn = Turn { caught_up: block.caught_up };
             let done = Lot::new(&block, &shape, &mut scratch)
                 .map_err(anyhow::Error::from)
                 .and_then(|lot| Ok(Done { result: work(thread, &lot)?, tally: Tally::of(&lot), turn }));
-            match done {
-                Ok(done) => order.hand_in(block.number, done),
-                Err(error) => return order.fail(error),
-            }
+            order.hand_in(block.number, done);
         }
     };
     std::thread::scope(|scope| {
@@ -140,14 +139,16 @@ struct Order<'a, T, S> {
 struct State<T, S> {
     /// The block whose turn it is.
     next: u64,
-    early: BTreeMap<u64, Done<T>>,
+    early: BTreeMap<u64, Result<Done<T>>>,
     sink: S,
     tally: Tally,
     failure: Option<anyhow::Error>,
 }
 
 impl<T, S: FnMut(T, Turn) -> Result<ControlFlow<()>>> Order<'_, T, S> {
-    fn hand_in(&self, number: u64, done: Done<T>) {
+    /// Gives the results of a block to the sink when it is their turn. What failed waits for its turn too, so that all
+    /// that came before it in the input is seen.
+    fn hand_in(&self, number: u64, done: Result<Done<T>>) {
         let mut state = lock(&self.state);
         while number >= state.next + self.window && !self.stop.load(Relaxed) {
             state = self.turned.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -158,8 +159,11 @@ impl<T, S: FnMut(T, Turn) -> Result<ControlFlow<()>>> Order<'_, T, S> {
             let next = state.next;
             let Some(done) = state.early.remove(&next) else { break };
             state.next += 1;
-            state.tally.add(done.tally);
-            match (state.sink)(done.result, done.turn) {
+            let flow = done.and_then(|done| {
+                state.tally.add(done.tally);
+                (state.sink)(done.result, done.turn)
+            });
+            match flow {
                 Ok(ControlFlow::Continue(())) => {}
                 Ok(ControlFlow::Break(())) => self.stop.store(true, Relaxed),
                 Err(error) => {
@@ -171,11 +175,6 @@ impl<T, S: FnMut(T, Turn) -> Result<ControlFlow<()>>> Order<'_, T, S> {
         if state.next != before {
             self.turned.notify_all();
         }
-    }
-
-    fn fail(&self, error: anyhow::Error) {
-        lock(&self.state).failure.get_or_insert(error);
-        self.stop();
     }
 }
 

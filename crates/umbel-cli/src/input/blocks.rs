@@ -84,8 +84,19 @@ impl Blocks {
         (Arc::clone(&self.read), self.total)
     }
 
-    /// The next records; `false` at the end of the last input, or once `stop` is set.
+    /// The next records; `false` at the end of the last input, or once `stop` is set. An error has its place in the order
+    /// of all blocks, and nothing comes after it.
     pub fn next(&mut self, block: &mut Block, stop: &AtomicBool) -> Result<bool> {
+        let result = self.read_next(block, stop);
+        if result.is_err() {
+            self.inputs.clear();
+            self.current = None;
+            block.number = self.number;
+        }
+        result
+    }
+
+    fn read_next(&mut self, block: &mut Block, stop: &AtomicBool) -> Result<bool> {
         while !stop.load(Relaxed) {
             if self.current.is_none() {
                 let Some(path) = self.inputs.pop_front() else { return Ok(false) };
