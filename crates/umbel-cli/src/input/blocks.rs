@@ -101,7 +101,7 @@ impl Blocks {
             if self.current.is_none() {
                 let Some(path) = self.inputs.pop_front() else { return Ok(false) };
                 self.current =
-                    Some(Current { source: Source::open(&path, Arc::clone(&self.read))?, field: None });
+                    Some(Current { source: Source::open(&path, Arc::clone(&self.read), stop)?, field: None });
             }
             let Some(current) = &mut self.current else { unreachable!("an input was just opened") };
             let more = current.fill(block, &mut self.carry, &self.shape, stop)?;

@@ -29,8 +29,9 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`; `count` is told how many bytes were read.
-    pub fn open(path: &Path, count: Arc<AtomicU64>) -> Result<Source> {
+    /// Opens a file, or standard input for `-`; `count` is told how many bytes were read. Waits for its first bytes only
+    /// while `stop` is not set.
+    pub fn open(path: &Path, count: Arc<AtomicU64>, stop: &AtomicBool) -> Result<Source> {
         let name = name(path);
         let failed = || format!("cannot open {name}");
         let file = if is_stdin(path) {
@@ -45,7 +46,8 @@ impl Source {
             false => Some(file.as_fd().try_clone_to_owned().with_context(failed)?),
         };
         let mut file = Counted { file, count };
-        let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
+        let start = start_of(&mut file, || wait(slow.as_ref(), stop))
+            .with_context(|| format!("cannot read {name}"))?;
         if start.starts_with(FILTER) {
             bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters");
         }
@@ -67,20 +69,13 @@ impl Source {
 
     /// Reads what there is, waiting only while `stop` is not set; nothing means the end.
     pub fn read(&mut self, buffer: &mut [u8], stop: &AtomicBool) -> Result<usize> {
-        loop {
-            while let Some(slow) = &self.slow {
-                if stop.load(Relaxed) {
-                    return Ok(0);
-                }
-                if ready(slow, &PATIENCE) {
-                    break;
-                }
-            }
+        while wait(self.slow.as_ref(), stop) {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => return result.with_context(|| format!("cannot read {}", self.name)),
             }
         }
+        Ok(0)
     }
 
     /// Whether the next read would wait for someone to write.
@@ -92,6 +87,17 @@ impl Source {
 /// Whether there is something to read; also when that cannot be told.
 fn ready(file: &OwnedFd, wait: &Timespec) -> bool {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(wait)) != Ok(0)
+}
+
+/// Waits until there is something to read; `false` if that is no longer wanted.
+fn wait(slow: Option<&OwnedFd>, stop: &AtomicBool) -> bool {
+    let Some(slow) = slow else { return true };
+    while !stop.load(Relaxed) {
+        if ready(slow, &PATIENCE) {
+            return true;
+        }
+    }
+    false
 }
 
 /// A file that counts the bytes it gives.
@@ -108,13 +114,13 @@ impl Read for Counted {
     }
 }
 
-/// As many bytes as it takes to tell what this is: of a slow pipe no more than that.
-fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
+/// As many bytes as it takes to tell what this is: of a slow pipe no more than that, each as long as `wanted`.
+fn start_of(file: &mut impl Read, wanted: impl Fn() -> bool) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let undecided = |start: &[u8]| {
         [FILTER, GZIP, ZSTD].iter().any(|magic| start.len() < magic.len() && magic.starts_with(start))
     };
-    while undecided(&start) {
+    while undecided(&start) && wanted() {
         let mut byte = [0];
         match file.read(&mut byte) {
             Ok(0) => break,
@@ -129,7 +135,7 @@ fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
 /// Whether a file is a filter, as far as its first bytes tell.
 pub fn is_filter(path: &Path) -> bool {
     let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let start = || File::open(path).and_then(|mut file| start_of(&mut file));
+    let start = || File::open(path).and_then(|mut file| start_of(&mut file, || true));
     regular && start().is_ok_and(|start| start.starts_with(FILTER))
 }
 
