@@ -103,6 +103,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (filter, embed_key) = match &args.like {
         Some(like) => {
             let loaded = args.keys.map_verified(like)?;
+            args.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
             (args.stream(loaded.filter.try_clone_empty()?)?, args.embed_key || loaded.embedded_key)
         }
         None => (args.build()?, args.embed_key),
@@ -225,6 +226,18 @@ impl Args {
         Ok(AnyFilter::build(self.kind, &spec)?.into())
     }
 
+    /// Refuses before the work to write a secret that is never written.
+    fn check_embedding(&self, strength: Option<Strength>) -> Result<()> {
+        match strength {
+            Some(Strength::Keyed) => Ok(()),
+            _ if !self.embed_key => Ok(()),
+            Some(Strength::Sealed) => {
+                bail!("--embed-key is for a keyed hash: a sealed secret is never written to a file")
+            }
+            _ => bail!("--embed-key is for a keyed hash: this one has no secret"),
+        }
+    }
+
     fn function(&self) -> Result<Function> {
         let secret = self.keys.single()?;
         let name = self.hash.as_deref();
@@ -246,6 +259,7 @@ impl Args {
             (None, Some(secret)) => secret.id().strength,
             (None, None) => Strength::Fast,
         };
+        self.check_embedding(Some(strength))?;
         if self.seed.is_some() && strength != Strength::Fast {
             bail!("a {strength} hash has a secret instead of a seed: leave out --seed");
         }
