@@ -126,10 +126,10 @@ fn what_is_not_an_intact_filter_is_not_used() {
     let before = folder.contents();
     for (bad, says) in BAD {
         for arguments in [
-            "check BAD lines",
-            "check filter --with BAD lines",
-            "add BAD lines",
-            "add --new BAD lines",
+            "check BAD table",
+            "check filter --with BAD table",
+            "add BAD table",
+            "add --new BAD table",
             "info BAD",
             "info --verify BAD",
             "info --json BAD",
@@ -141,7 +141,7 @@ fn what_is_not_an_intact_filter_is_not_used() {
             "compare filter BAD",
             "fold BAD -o new",
             "convert BAD --kind standard -o new",
-            "build --like BAD -o new lines",
+            "build --like BAD -o new table",
         ] {
             let arguments = arguments.replace("BAD", bad);
             println!("umbel {arguments}");
@@ -194,8 +194,8 @@ fn numbers_that_make_no_sense_are_refused_with_an_example() {
             ("build -n=-1 -o new lines", &["'-1'", "--capacity", "not a number"]),
             ("build -n 1e30 -o new lines", &["--capacity", "too large"]),
             ("build -n 0 -o new lines", &["n = 0", "from 1"]),
-            ("build -n 1e14 -p 1e-9 -o new lines", &["fewer keys or a higher rate"]),
-            ("build -n 1e13 -o new lines", &["the system has no", "bytes of memory"]),
+            ("build -n 2e14 -o new lines", &["fewer keys or a higher rate"]),
+            ("build -n 1e14 -p 1e-9 -o new lines", &["p = 0.000000001", "at least"]),
             ("build -p 0 -o new lines", &["'0'", "--fpr", "between 0 and 1"]),
             ("build -p 1 -o new lines", &["'1'", "--fpr", "between 0 and 1"]),
             ("build -p 2 -o new lines", &["'2'", "between 0 and 1", "2% is 0.02"]),
@@ -330,8 +330,12 @@ fn secrets_that_are_missing_or_wrong_are_named() {
             ("build --hash fast --key-file secret -o new lines", &["for a keyed hash, not for a fast one"]),
             ("build --key-file secret --seed 1 -o new lines", &["a secret instead of a seed"]),
             ("build --key-file secret --key-file other -o new lines", &["--key-file once"]),
-            ("build --key-file seal --embed-key -n 9 -o new lines", &["embed_key"]),
-            ("build --embed-key -n 9 -o new lines", &["embed_key"]),
+            (
+                "build --key-file seal --embed-key -o new lines",
+                &["--embed-key", "sealed secret is never written"],
+            ),
+            ("build --embed-key -o new lines", &["--embed-key", "has no secret"]),
+            ("build --embed-key --like filter -o new lines", &["--embed-key", "has no secret"]),
             ("key new new --hash fast", &["a fast hash has no secret"]),
             ("union filter locked -o new", &["locked:", "not among the given keys"]),
         ],
