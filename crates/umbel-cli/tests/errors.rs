@@ -351,10 +351,9 @@ fn as_user(folder: &Folder, arguments: &str) -> Outcome {
         if !copy.exists() {
             fs::copy(env!("CARGO_BIN_EXE_umbel"), &copy).unwrap();
         }
-        let stdio = || Stdio::piped();
         command = Command::new(copy);
-        command.current_dir(folder.path()).args(arguments.split_whitespace());
-        command.uid(65534).gid(65534).stdin(Stdio::null()).stdout(stdio()).stderr(stdio());
+        command.current_dir(folder.path()).args(arguments.split_whitespace()).uid(65534).gid(65534);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     }
     Process::start(&mut command).finish()
 }
