@@ -3,8 +3,10 @@
 mod common;
 
 use common::{Folder, Process, lines};
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::process::Stdio;
+use std::thread;
 
 const PROCESSES: u64 = 8;
 const ROUNDS: u64 = 5;
@@ -74,30 +76,44 @@ fn lines_and_metadata_that_come_at_once_are_all_kept() {
     assert_eq!(folder.names(), ["all", "filter"]);
 }
 
+/// Waits until a process waits for a lock.
+fn await_waiting(process: &mut Process) {
+    let pid = process.child().id().to_string();
+    let waits = |line: &str| line.contains(" -> ") && line.split_whitespace().any(|word| word == pid);
+    while !fs::read_to_string("/proc/locks").expect("Linux tells about locks").lines().any(waits) {
+        let ended = process.child().try_wait().expect("it can be asked");
+        assert_eq!(ended, None, "it ended instead of waiting");
+        thread::yield_now();
+    }
+}
+
 #[test]
 fn whoever_comes_while_lines_are_being_added_waits_for_the_end() {
-    let folder = Folder::new();
-    folder.umbel("build -n 1000 -o filter /dev/null").quiet();
-    folder.write("second", "second\n");
-    let mut first = Process::start(folder.command("add --new filter").stdin(Stdio::piped()));
-    let mut stdin = first.stdin();
-    stdin.write_all(b"first\n").unwrap();
-    let mut answers = BufReader::new(first.child().stdout.take().expect("a pipe from standard output"));
-    let mut answer = String::new();
-    answers.read_line(&mut answer).unwrap();
-    // By now the first has read the filter, and will replace whatever is there when it ends.
-    assert_eq!(answer, "first\n");
-    let others =
-        ["add filter second", "meta filter name=value", "build -n 1000 --meta by=force -f -o filter second"];
-    let [add, meta, build] = others.map(|arguments| Process::start(&mut folder.command(arguments)));
-    stdin.write_all(b"third\n").unwrap();
-    drop(stdin);
-    first.finish().quiet();
-    for process in [add, meta, build] {
-        process.finish().quiet();
+    for (arguments, members, meta) in [
+        ("add filter second", "first\nsecond\nthird\n", ""),
+        ("meta filter name=value", "first\nthird\n", "name=value\n"),
+        // It replaces what is there, and is not undone by who came first.
+        ("build -n 1000 --meta by=force -f -o filter second", "second\n", "by=force\n"),
+    ] {
+        println!("umbel {arguments}");
+        let folder = Folder::new();
+        folder.umbel("build -n 1000 -o filter /dev/null").quiet();
+        folder.write("second", "second\n");
+        let mut first = Process::start(folder.command("add --new filter").stdin(Stdio::piped()));
+        let mut stdin = first.stdin();
+        stdin.write_all(b"first\n").unwrap();
+        let mut answers = BufReader::new(first.child().stdout.take().expect("a pipe from standard output"));
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        // By now the first has read the filter, and will replace whatever is there when it ends.
+        assert_eq!(answer, "first\n");
+        let mut second = Process::start(&mut folder.command(arguments));
+        await_waiting(&mut second);
+        stdin.write_all(b"third\n").unwrap();
+        drop(stdin);
+        first.finish().quiet();
+        second.finish().quiet();
+        assert_eq!(folder.umbel_with("check filter", "first\nsecond\nthird\n").quiet().text(), members);
+        assert_eq!(folder.umbel("meta filter").quiet().text(), meta);
     }
-    // Whoever came last, the second line is there; and the first two unless they were replaced as a whole.
-    assert_eq!(folder.umbel_with("check filter", "second\n").quiet().text(), "second\n");
-    let kept = folder.umbel_with("check --count filter", "first\nthird\n");
-    assert!(kept.text() == "2\n" || folder.umbel("meta filter by").quiet().text() == "force\n", "{kept:?}");
 }
