@@ -9,7 +9,6 @@ use std::process::Stdio;
 use std::thread;
 
 #[test]
-#[ignore = "the handler of the standard library for SIGBUS comes first, and ends the program before the sentence"]
 fn a_filter_that_is_shortened_while_it_is_in_use_is_named() {
     let folder = Folder::new();
     folder.write("lines", lines(0..1000));

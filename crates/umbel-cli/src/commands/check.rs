@@ -6,6 +6,7 @@ use crate::filters::Keys;
 use crate::input::{InputArgs, Lot, is_filter};
 use crate::output::Out;
 use crate::runs::runs;
+use crate::signals;
 use anyhow::{Result, bail};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -91,6 +92,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Ok(ControlFlow::Continue(()))
         },
     )?;
+    signals::check_whole()?;
     if args.count {
         out.write(format!("{selected}\n").as_bytes(), true)?;
     }

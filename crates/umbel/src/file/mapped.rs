@@ -18,7 +18,8 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// Opens a file without reading it: the time does not depend on its size.
 ///
 /// The file must be neither changed nor shortened while it is mapped. A part that is changed after it was verified may
-/// give wrong answers; when a missing part is touched, the system ends the program with the signal SIGBUS.
+/// give wrong answers; when a missing part is touched, the system ends the program with the signal SIGBUS (a program that
+/// wants to say more needs [`release_bus_signal`](crate::words::release_bus_signal) and a handler).
 /// [`save`](super::save) does neither: it replaces a file by a new one, and who has mapped the old one keeps it.
 pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
     let path = path.as_ref();

@@ -6,9 +6,12 @@
 
 #![allow(unsafe_code)]
 
+mod fault;
 mod line;
 mod shared;
 
+#[cfg(unix)]
+pub use fault::release_bus_signal;
 pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
 #[doc(hidden)]
 pub use shared::AtomicWords;
