@@ -46,7 +46,7 @@ pub fn run<T: Send>(
 ) -> Result<Tally> {
     let shape = blocks.shape();
     let progress = Progress::start(&blocks);
-    let stop = AtomicBool::new(false);
+    let stop = blocks.stop();
     let blocks = Mutex::new(blocks);
     let order = Order {
         state: Mutex::new(State {
@@ -65,7 +65,7 @@ pub fn run<T: Send>(
         let (mut block, mut scratch) = (Block::default(), Scratch::default());
         loop {
             // Not in the match, where the lock would be held until a failure has had its turn.
-            let read = lock(&blocks).next(&mut block, &stop);
+            let read = lock(&blocks).next(&mut block);
             match read {
                 Ok(true) => {}
                 Ok(false) => return,

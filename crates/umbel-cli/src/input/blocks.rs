@@ -27,7 +27,10 @@ pub struct Blocks {
     carry: Vec<u8>,
     /// How many blocks there were.
     number: u64,
+    /// Whether whoever waits for the blocks so far was told that no more come at the moment.
+    settled: bool,
     read: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
     total: Option<u64>,
     /// Whether a progress bar would be in nobody's way.
     pub quiet: bool,
@@ -65,7 +68,9 @@ impl Blocks {
             current: None,
             carry: Vec::new(),
             number: 0,
+            settled: true,
             read: Arc::default(),
+            stop: Arc::default(),
             quiet: true,
         })
     }
@@ -84,10 +89,17 @@ impl Blocks {
         (Arc::clone(&self.read), self.total)
     }
 
-    /// The next records; `false` at the end of the last input, or once `stop` is set. An error has its place in the order
-    /// of all blocks, and nothing comes after it.
-    pub fn next(&mut self, block: &mut Block, stop: &AtomicBool) -> Result<bool> {
-        let result = self.read_next(block, stop);
+    /// Once this is set there are no more blocks, and nothing is waited for.
+    pub fn stop(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.stop)
+    }
+
+    /// The next records; `false` at the end of the last input, or once it should stop.
+    ///
+    /// There may be none: before a wait that follows other blocks comes one that only says so. An error has its place in
+    /// the order of all blocks, and nothing comes after it.
+    pub fn next(&mut self, block: &mut Block) -> Result<bool> {
+        let result = self.read_next(block);
         if result.is_err() {
             self.inputs.clear();
             self.current = None;
@@ -96,36 +108,43 @@ impl Blocks {
         result
     }
 
-    fn read_next(&mut self, block: &mut Block, stop: &AtomicBool) -> Result<bool> {
-        while !stop.load(Relaxed) {
+    fn read_next(&mut self, block: &mut Block) -> Result<bool> {
+        while !self.stop.load(Relaxed) {
             if self.current.is_none() {
-                let Some(path) = self.inputs.pop_front() else { return Ok(false) };
-                self.current =
-                    Some(Current { source: Source::open(&path, Arc::clone(&self.read), stop)?, field: None });
+                let Some(path) = self.inputs.front() else { return Ok(false) };
+                if !self.settled && source::may_wait(path) {
+                    block.reset(&[])?;
+                    block.caught_up = true;
+                    return Ok(self.hand_out(block));
+                }
+                let source = Source::open(path, Arc::clone(&self.read), Arc::clone(&self.stop))?;
+                self.current = Some(Current { source, field: None });
+                self.inputs.pop_front();
             }
             let Some(current) = &mut self.current else { unreachable!("an input was just opened") };
-            let more = current.fill(block, &mut self.carry, &self.shape, stop)?;
+            let more = current.fill(block, &mut self.carry, &self.shape, self.settled)?;
             if !more {
                 self.current = None;
             }
-            if block.len > block.start {
-                (block.number, self.number) = (self.number, self.number + 1);
-                return Ok(!stop.load(Relaxed));
+            if block.len > block.start || block.caught_up && !self.settled {
+                return Ok(self.hand_out(block));
             }
         }
         Ok(false)
     }
+
+    /// Gives the block its number, unless it should stop.
+    fn hand_out(&mut self, block: &mut Block) -> bool {
+        (block.number, self.number) = (self.number, self.number + 1);
+        self.settled = block.caught_up;
+        !self.stop.load(Relaxed)
+    }
 }
 
 impl Current {
-    /// Reads whole records into `block`, and the start of the next into `carry`; `false` at the end.
-    fn fill(
-        &mut self,
-        block: &mut Block,
-        carry: &mut Vec<u8>,
-        shape: &Shape,
-        stop: &AtomicBool,
-    ) -> Result<bool> {
+    /// Reads whole records into `block`, and the start of the next into `carry`; `false` at the end. Waits for the first
+    /// record only if whoever waits for earlier ones is `settled`.
+    fn fill(&mut self, block: &mut Block, carry: &mut Vec<u8>, shape: &Shape, settled: bool) -> Result<bool> {
         block.reset(carry)?;
         carry.clear();
         // Records as far as they are known to be whole, and what has been searched for their ends.
@@ -145,11 +164,11 @@ impl Current {
                 }
                 block.grow().with_context(|| format!("in {}", self.source.name()))?;
             }
-            if whole > 0 && self.source.would_wait() {
+            if (whole > 0 || !settled) && self.source.would_wait() {
                 block.caught_up = true;
                 break true;
             }
-            match self.source.read(&mut block.buffer[block.len..], stop)? {
+            match self.source.read(&mut block.buffer[block.len..])? {
                 0 => break false,
                 read => block.len += read,
             }
@@ -161,7 +180,9 @@ impl Current {
             // The last record of a file may lack its end.
             block.end_with(shape.line_end)?;
         }
-        self.take_header(block, shape)?;
+        if whole > 0 || !more {
+            self.take_header(block, shape)?;
+        }
         Ok(more)
     }
 

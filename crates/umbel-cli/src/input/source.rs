@@ -25,13 +25,14 @@ pub struct Source {
     reader: Box<dyn Read + Send>,
     /// For whatever may make a reader wait: not a regular file.
     slow: Option<OwnedFd>,
+    stop: Arc<AtomicBool>,
     name: String,
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`; `count` is told how many bytes were read. Waits for its first bytes only
-    /// while `stop` is not set.
-    pub fn open(path: &Path, count: Arc<AtomicU64>, stop: &AtomicBool) -> Result<Source> {
+    /// Opens a file, or standard input for `-`; `count` is told how many bytes were read, and after `stop` nothing is
+    /// waited for.
+    pub fn open(path: &Path, count: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Result<Source> {
         let name = name(path);
         let failed = || format!("cannot open {name}");
         let file = if is_stdin(path) {
@@ -45,9 +46,8 @@ impl Source {
             true => None,
             false => Some(file.as_fd().try_clone_to_owned().with_context(failed)?),
         };
-        let mut file = Counted { file, count };
-        let start = start_of(&mut file, || wait(slow.as_ref(), stop))
-            .with_context(|| format!("cannot read {name}"))?;
+        let mut file = Counted { file, slow: slow.is_some(), count, stop: Arc::clone(&stop) };
+        let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
         if start.starts_with(FILTER) {
             bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters");
         }
@@ -60,22 +60,23 @@ impl Source {
             Some(_) => Box::new(zstd::Decoder::new(whole).with_context(failed)?),
             None => Box::new(whole),
         };
-        Ok(Source { reader, slow, name })
+        Ok(Source { reader, slow, stop, name })
     }
 
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Reads what there is, waiting only while `stop` is not set; nothing means the end.
-    pub fn read(&mut self, buffer: &mut [u8], stop: &AtomicBool) -> Result<usize> {
-        while wait(self.slow.as_ref(), stop) {
+    /// Reads what there is; nothing means the end, or that it should stop.
+    pub fn read(&mut self, buffer: &mut [u8]) -> Result<usize> {
+        loop {
             match self.reader.read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // What a decoder misses then is not missing.
+                Err(_) if self.stop.load(Relaxed) => return Ok(0),
                 result => return result.with_context(|| format!("cannot read {}", self.name)),
             }
         }
-        Ok(0)
     }
 
     /// Whether the next read would wait for someone to write.
@@ -85,42 +86,39 @@ impl Source {
 }
 
 /// Whether there is something to read; also when that cannot be told.
-fn ready(file: &OwnedFd, wait: &Timespec) -> bool {
+fn ready(file: &impl AsFd, wait: &Timespec) -> bool {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(wait)) != Ok(0)
 }
 
-/// Waits until there is something to read; `false` if that is no longer wanted.
-fn wait(slow: Option<&OwnedFd>, stop: &AtomicBool) -> bool {
-    let Some(slow) = slow else { return true };
-    while !stop.load(Relaxed) {
-        if ready(slow, &PATIENCE) {
-            return true;
-        }
-    }
-    false
-}
-
-/// A file that counts the bytes it gives.
+/// A file that counts the bytes it gives, and waits for more only as long as they are wanted.
 struct Counted {
     file: File,
+    slow: bool,
     count: Arc<AtomicU64>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Here, below the decoder: what that still holds does not wait for the file.
+        while self.slow && !ready(&self.file, &PATIENCE) {
+            if self.stop.load(Relaxed) {
+                return Ok(0);
+            }
+        }
         let read = self.file.read(buffer)?;
         self.count.fetch_add(read as u64, Relaxed);
         Ok(read)
     }
 }
 
-/// As many bytes as it takes to tell what this is: of a slow pipe no more than that, each as long as `wanted`.
-fn start_of(file: &mut impl Read, wanted: impl Fn() -> bool) -> io::Result<Vec<u8>> {
+/// As many bytes as it takes to tell what this is: of a slow pipe no more than that.
+fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let undecided = |start: &[u8]| {
         [FILTER, GZIP, ZSTD].iter().any(|magic| start.len() < magic.len() && magic.starts_with(start))
     };
-    while undecided(&start) && wanted() {
+    while undecided(&start) {
         let mut byte = [0];
         match file.read(&mut byte) {
             Ok(0) => break,
@@ -135,7 +133,7 @@ fn start_of(file: &mut impl Read, wanted: impl Fn() -> bool) -> io::Result<Vec<u
 /// Whether a file is a filter, as far as its first bytes tell.
 pub fn is_filter(path: &Path) -> bool {
     let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let start = || File::open(path).and_then(|mut file| start_of(&mut file, || true));
+    let start = || File::open(path).and_then(|mut file| start_of(&mut file));
     regular && start().is_ok_and(|start| start.starts_with(FILTER))
 }
 
@@ -178,14 +176,24 @@ pub fn resolve(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
 
 /// How many bytes there are to read; `None` if an input does not know its length.
 pub fn total_len(inputs: &[PathBuf]) -> Option<u64> {
-    inputs.iter().try_fold(0, |total: u64, path| {
-        let metadata = if is_stdin(path) {
-            File::from(io::stdin().as_fd().try_clone_to_owned().ok()?).metadata().ok()?
-        } else {
-            fs::metadata(path).ok()?
-        };
-        metadata.is_file().then(|| total.saturating_add(metadata.len()))
-    })
+    inputs
+        .iter()
+        .try_fold(0, |total: u64, path| regular(path).map(|metadata| total.saturating_add(metadata.len())))
+}
+
+/// Whether opening an input, or reading its first byte, may take as long as someone else likes.
+pub fn may_wait(path: &Path) -> bool {
+    regular(path).is_none()
+}
+
+/// What is known of an input without opening it, if it is a regular file.
+fn regular(path: &Path) -> Option<Metadata> {
+    let metadata = if is_stdin(path) {
+        File::from(io::stdin().as_fd().try_clone_to_owned().ok()?).metadata()
+    } else {
+        fs::metadata(path)
+    };
+    metadata.ok().filter(Metadata::is_file)
 }
 
 /// Refuses to write over a file that is to be read.
