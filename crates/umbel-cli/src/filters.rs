@@ -5,7 +5,7 @@ use crate::{output, signals};
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use std::fs::{self, File};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -155,7 +155,8 @@ impl Target {
 
     pub fn save(&self, filter: &Stored, options: Options) -> Result<()> {
         let Some(path) = self.path() else {
-            return output::bytes(&file::to_bytes(filter, &options)?);
+            let mut out = io::stdout().lock();
+            return file::write(&mut out, filter, &options).and_then(|()| out.flush()).context(output::FAILED);
         };
         // Whoever is adding to the file that is replaced finishes first, and does not undo this.
         let _lock = if self.force && path.is_file() { Some(Lock::take(path)?) } else { None };

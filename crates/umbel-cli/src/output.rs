@@ -32,7 +32,7 @@ impl Out {
 }
 
 /// What is said when standard output takes no more, for instance because a disk is full.
-const FAILED: &str = "cannot write to standard output";
+pub const FAILED: &str = "cannot write to standard output";
 
 /// Prints bytes as they are.
 pub fn bytes(bytes: &[u8]) -> Result<()> {

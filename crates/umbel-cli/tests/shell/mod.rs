@@ -7,6 +7,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -47,6 +48,11 @@ impl Shell {
 
     pub fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Takes a file away from everybody but its owner.
+    pub fn private(&self, name: &str) {
+        fs::set_permissions(self.path(name), PermissionsExt::from_mode(0o600)).expect("a file of our own");
     }
 
     /// A filter as the library reads it: the oracle for what its bits say.
@@ -203,8 +209,16 @@ impl Talk {
     }
 
     pub fn say(&mut self, bytes: impl AsRef<[u8]>) {
-        let stdin = self.stdin.as_mut().expect("an open pipe");
+        let stdin = self.stdin();
         stdin.write_all(bytes.as_ref()).and_then(|()| stdin.flush()).expect("a process that reads");
+    }
+
+    pub fn stdin(&mut self) -> &mut ChildStdin {
+        self.stdin.as_mut().expect("an open pipe")
+    }
+
+    pub fn child(&self) -> &Child {
+        &self.child
     }
 
     /// The next line that is printed, if that is soon.

@@ -23,6 +23,13 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
     part.persist()
 }
 
+/// Writes the bytes of the file that [`save`] would write to a pipe, or whatever else takes bytes, without a copy of
+/// them in memory. What is wrong with the options is an error of the kind [`InvalidInput`](io::ErrorKind::InvalidInput).
+pub fn write(to: &mut impl Write, filter: &impl Storable, options: &Options) -> io::Result<()> {
+    let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
+    Encoder::of(filter, options).map_err(invalid)?.write(to)
+}
+
 /// The bytes of the file that [`save`] would write.
 pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
     let encoder = Encoder::of(filter, options)?;

@@ -31,7 +31,7 @@ mod mapped;
 mod part;
 
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
-pub use encode::{Storable, save, size, to_bytes};
+pub use encode::{Storable, save, size, to_bytes, write};
 pub use error::FormatError;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};
 
