@@ -53,9 +53,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (_, tally) =
         firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, new| {
             let Stored::Set(filter) = filter else { return Ok(()) };
-            // A new line was kept with the chance 1 - rate, so each that was kept stands for rate / (1 - rate) that were not.
-            let rate = filter.predicted_rate(distinct + new / 2)?;
-            dropped += new as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+            // A new line was kept with the chance 1 - rate, so each that was kept stands for rate / (1 - rate) that were
+            // not. These set no bit only because all of theirs were set, so the filter is as full as if they were in it.
+            let mut lost = 0.0;
+            for _ in 0..2 {
+                let rate =
+                    filter.predicted_rate((distinct as f64 + dropped + (new as f64 + lost) / 2.0) as u64)?;
+                lost = new as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+            }
+            dropped += lost;
             distinct += new;
             Ok(())
         })?;
