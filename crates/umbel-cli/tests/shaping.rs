@@ -275,8 +275,8 @@ fn lines_without_a_key_are_counted_and_named_wherever_they_are() {
         assert_eq!(shell.info("f")["count"], 239_998);
     }
     // A header is not counted among the lines.
-    let answer = shell.pipe(&["uniq", "-q", "--header", "-F", "b"], "a\tb\n1\t2\n3\n").code(0);
-    assert_eq!(answer.stderr, "umbel: skipped 1 lines that lack the field; the first is line 2\n");
+    let answer = shell.pipe(&["uniq", "-q", "--header", "-F", "b"], "a\tb\n1\t2\n3\n4\n").code(0);
+    assert_eq!(answer.stderr, "umbel: skipped 2 lines that lack the field; the first is line 2\n");
     // Where no line has a key, an option is wrong, and no filter is made.
     for command in [&["build", "-o", "none"][..], &["check", "all"], &["add", "f"], &["uniq"]] {
         let answer = shell.pipe(&[command, &["-F", "3"]].concat(), "a\tb\nc\td\n");

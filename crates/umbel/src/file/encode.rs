@@ -25,6 +25,20 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
 
 /// Writes the bytes of the file that [`save`] would write to a pipe, or whatever else takes bytes, without a copy of
 /// them in memory. What is wrong with the options is an error of the kind [`InvalidInput`](io::ErrorKind::InvalidInput).
+///
+/// ```
+/// use umbel::file::{self, Options};
+/// use umbel::{Bloom, Standard};
+/// let filter = Bloom::<Standard>::with_capacity(1000, 0.01)?;
+/// let mut bytes = Vec::new();
+/// file::write(&mut bytes, &filter, &Options::default())?;
+/// assert_eq!(bytes, file::to_bytes(&filter, &Options::default())?);
+///
+/// let no_secret = Options { embed_key: true, ..Options::default() };
+/// let error = file::write(&mut bytes, &filter, &no_secret).unwrap_err();
+/// assert_eq!(error.kind(), std::io::ErrorKind::InvalidInput);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn write(to: &mut impl Write, filter: &impl Storable, options: &Options) -> io::Result<()> {
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
     Encoder::of(filter, options).map_err(invalid)?.write(to)

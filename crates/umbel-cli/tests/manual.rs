@@ -1,0 +1,85 @@
+//! Help, completions and manual pages name every command.
+
+mod shell;
+
+use shell::Shell;
+
+const COMMANDS: [&str; 17] = [
+    "build",
+    "add",
+    "check",
+    "why",
+    "uniq",
+    "remove",
+    "info",
+    "plan",
+    "union",
+    "intersect",
+    "compare",
+    "convert",
+    "fold",
+    "meta",
+    "key",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_command_explains_itself() {
+    let shell = Shell::new();
+    let help = shell.run(&["--help"]).ok();
+    let listed: Vec<&str> = help
+        .text()
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_ascii_whitespace().next())
+        .collect();
+    assert_eq!(listed, [&COMMANDS[..], &["help"]].concat(), "these tests know every command");
+    for command in COMMANDS {
+        for help in [shell.run(&[command, "--help"]).ok(), shell.run(&["help", command]).ok()] {
+            assert!(
+                help.text().len() > 80 && help.text().contains(&format!("Usage: umbel {command}")),
+                "{command}"
+            );
+        }
+        assert!(shell.run(&[command, "-h"]).ok().text().len() > 80);
+    }
+    assert!(shell.run(&["key", "new", "--help"]).ok().text().len() > 80);
+    let bare = shell.run(&[]);
+    assert!(bare.code == Some(2) && bare.stderr.contains("Usage: umbel <COMMAND>"), "{bare:?}");
+    assert_eq!(shell.run(&["--version"]).ok().text(), concat!("umbel ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn shells_can_complete_every_command_and_its_options() {
+    let shell = Shell::new();
+    for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = shell.run(&["completions", name]).ok();
+        for word in COMMANDS.into_iter().chain(["print-field", "max-bytes", "containment", "line-buffered"]) {
+            assert!(script.text().contains(word), "{name} does not know {word}");
+        }
+    }
+    shell.run(&["completions", "csh"]).refused("bash");
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let shell = Shell::new();
+    shell.run(&["man", "--dir", "pages/man1"]).ok();
+    let main = shell.run(&["man"]).ok();
+    assert_eq!(main.stdout, shell.read("pages/man1/umbel.1"));
+    for command in COMMANDS {
+        assert!(main.text().contains(&format!("umbel\\-{command}(1)")), "{command}");
+        let page = shell.run(&["man", command]).ok();
+        assert!(page.text().starts_with(".ie") && page.text().contains(".SH SYNOPSIS"), "{command}");
+        assert!(
+            page.text().contains(&format!("umbel {command}"))
+                || page.text().contains(&format!("umbel\\-{command}"))
+        );
+        assert_eq!(page.stdout, shell.read(&format!("pages/man1/umbel-{command}.1")), "{command}");
+    }
+    shell.run(&["man", "nothing"]).refused("there is no command \"nothing\"");
+}
