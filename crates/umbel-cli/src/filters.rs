@@ -156,7 +156,9 @@ impl Target {
     pub fn save(&self, filter: &Stored, options: Options) -> Result<()> {
         let Some(path) = self.path() else {
             let mut out = io::stdout().lock();
-            return file::write(&mut out, filter, &options).and_then(|()| out.flush()).context(output::FAILED);
+            return file::write(&mut out, filter, &options)
+                .and_then(|()| out.flush())
+                .context(output::FAILED);
         };
         // Whoever is adding to the file that is replaced finishes first, and does not undo this.
         let _lock = if self.force && path.is_file() { Some(Lock::take(path)?) } else { None };

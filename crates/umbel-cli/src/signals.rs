@@ -27,7 +27,10 @@ struct Watched {
 
 /// Remembers that a file is mapped, and from the first one on watches for the signal.
 pub fn watch(path: &Path, len: u64) {
-    lock(&MAPPED).push(Watched { path: path.to_owned(), file: File::open(path).ok(), len });
+    // Opening a pipe would wait for its writer; and nobody maps one.
+    let regular = std::fs::metadata(path).is_ok_and(|found| found.is_file());
+    let file = if regular { File::open(path).ok() } else { None };
+    lock(&MAPPED).push(Watched { path: path.to_owned(), file, len });
     WATCH.call_once(|| {
         let Ok((mut wake, signal)) = UnixStream::pair() else { return };
         umbel::words::release_bus_signal();

@@ -80,20 +80,20 @@ fn what_is_missing_or_cannot_be_read_is_named() {
     all_are_refused(
         &folder(),
         &[
-            ("check nothing lines", &["cannot open nothing", "No such file"]),
-            ("add nothing lines", &["cannot open nothing", "No such file"]),
-            ("info nothing", &["cannot open nothing", "No such file"]),
-            ("meta nothing", &["cannot open nothing", "No such file"]),
-            ("meta nothing a=b", &["cannot open nothing", "No such file"]),
-            ("why nothing key", &["cannot open nothing", "No such file"]),
-            ("fold nothing -o new", &["cannot open nothing", "No such file"]),
-            ("union filter nothing -o new", &["cannot open nothing", "No such file"]),
-            ("build --like nothing -o new lines", &["cannot open nothing", "No such file"]),
-            ("build -o new nothing", &["cannot open nothing", "No such file"]),
+            ("check nothing lines", &["cannot open nothing", "No such file or directory"]),
+            ("add nothing lines", &["cannot open nothing", "No such file or directory"]),
+            ("info nothing", &["cannot open nothing", "No such file or directory"]),
+            ("meta nothing", &["cannot open nothing", "No such file or directory"]),
+            ("meta nothing a=b", &["cannot open nothing", "No such file or directory"]),
+            ("why nothing key", &["cannot open nothing", "No such file or directory"]),
+            ("fold nothing -o new", &["cannot open nothing", "No such file or directory"]),
+            ("union filter nothing -o new", &["cannot open nothing", "No such file or directory"]),
+            ("build --like nothing -o new lines", &["cannot open nothing", "No such file or directory"]),
+            ("build -o new nothing", &["cannot open nothing", "No such file or directory"]),
             // Seen before the first line is read.
-            ("check filter lines nothing", &["cannot open nothing", "No such file"]),
-            ("add filter lines nothing", &["cannot open nothing", "No such file"]),
-            ("uniq lines nothing", &["cannot open nothing", "No such file"]),
+            ("check filter lines nothing", &["cannot open nothing", "No such file or directory"]),
+            ("add filter lines nothing", &["cannot open nothing", "No such file or directory"]),
+            ("uniq lines nothing", &["cannot open nothing", "No such file or directory"]),
             ("build -o new loop", &["cannot open loop", "symbolic links"]),
             ("check loop lines", &["cannot open loop", "symbolic links"]),
             ("add loop lines", &["cannot open loop", "symbolic links"]),
@@ -113,14 +113,14 @@ fn what_is_missing_or_cannot_be_read_is_named() {
 #[test]
 fn what_is_not_an_intact_filter_is_not_used() {
     const BAD: &[(&str, &[&str])] = &[
-        ("lines", &["lines: this is not a filter"]),
-        ("empty", &["empty: this is not a filter"]),
+        ("lines", &["lines: this is not a filter file"]),
+        ("empty", &["empty: this is not a filter file"]),
         ("stub", &["stub: the file is truncated", "10 of"]),
         ("short", &["short: the file is truncated", "300 of 1408 bytes"]),
         ("longer", &["longer: the file has 1409 bytes instead of 1408"]),
         ("header", &["header: the file is damaged", "the header"]),
         ("body", &["body: the file is damaged", "chunk 0 of 1"]),
-        ("newer", &["newer: the file has format version 2", "newer umbel"]),
+        ("newer", &["newer: the file has format version 2", "written by a newer umbel"]),
     ];
     let folder = folder();
     let before = folder.contents();
@@ -161,9 +161,27 @@ fn filters_that_do_not_fit_are_named_with_what_differs() {
     all_are_refused(
         &folder(),
         &[
-            ("union filter bits -o new", &["filter and bits", "number of bits is 9600 in one and 19200"]),
-            ("intersect filter bits -o new", &["filter and bits", "number of bits is 9600 in one and 19200"]),
-            ("compare filter bits", &["filter and bits", "number of bits is 9600 in one and 19200"]),
+            (
+                "union filter bits -o new",
+                &[
+                    "filter and bits",
+                    "the filters cannot be combined: their number of bits is 9600 in one and 19200",
+                ],
+            ),
+            (
+                "intersect filter bits -o new",
+                &[
+                    "filter and bits",
+                    "the filters cannot be combined: their number of bits is 9600 in one and 19200",
+                ],
+            ),
+            (
+                "compare filter bits",
+                &[
+                    "filter and bits",
+                    "the filters cannot be combined: their number of bits is 9600 in one and 19200",
+                ],
+            ),
             ("union filter seeded -o new", &["filter and seeded", "seed is 0 in one and 7"]),
             ("compare filter filter seeded", &["filter and seeded", "seed is 0 in one and 7"]),
             (
@@ -222,7 +240,7 @@ fn fields_that_are_not_there_are_named() {
     all_are_refused(
         &folder(),
         &[
-            ("build -F 0 -o new table", &["no field 0", "from 1"]),
+            ("build -F 0 -o new table", &["there is no field 0", "from 1"]),
             ("build -F mail -o new table", &["\"mail\" is a name", "--header"]),
             ("build --header -F phone -o new table", &["table has no field \"phone\"", "id, mail"]),
             ("build -F 3 -o new table", &["all 3 lines lack the field", "-F"]),
@@ -257,14 +275,14 @@ fn an_output_that_would_destroy_something_or_cannot_be_written_is_refused() {
             ("add filter filter", &["filter is both an input and the output"]),
             ("fold -f filter -o ./filter", &["filter is both an input and the output"]),
             ("build -o nowhere/new lines", &["cannot write nowhere/new", "no directory nowhere"]),
-            ("build -f -o dangling lines", &["dangling", "No such file"]),
+            ("build -f -o dangling lines", &["dangling", "No such file or directory"]),
             ("build -o directory lines", &["directory is a directory"]),
             ("build -f -o directory lines", &["directory is a directory"]),
             ("build -o fifo lines", &["fifo exists"]),
             // Before the work: there is no such input, but that is not what is said.
             ("build -f -o fifo nothing", &["cannot write to fifo", "not a regular file"]),
             ("build -f -o /dev/null lines", &["cannot write to /dev/null", "not a regular file"]),
-            ("key new nowhere/key", &["cannot create nowhere/key", "No such file"]),
+            ("key new nowhere/key", &["cannot create nowhere/key", "No such file or directory"]),
             ("build --json lines", &["--json", "-o"]),
         ],
     );
@@ -310,10 +328,16 @@ fn secrets_that_are_missing_or_wrong_are_named() {
         &[
             ("check locked lines", &["locked:", "built with a secret (keyed, key tag", "add its key file"]),
             ("add locked lines", &["locked:", "built with a secret", "add its key file"]),
-            ("check --key-file other locked lines", &["locked:", "not among the given keys"]),
-            ("check --key-file seal locked lines", &["locked:", "not among the given keys"]),
-            ("check --key-file nothing locked lines", &["cannot open the key file nothing", "No such file"]),
-            ("build --key-file nothing -o new lines", &["cannot open the key file nothing", "No such file"]),
+            ("check --key-file other locked lines", &["locked:", "that is not among the given keys"]),
+            ("check --key-file seal locked lines", &["locked:", "that is not among the given keys"]),
+            (
+                "check --key-file nothing locked lines",
+                &["cannot open the key file nothing", "No such file or directory"],
+            ),
+            (
+                "build --key-file nothing -o new lines",
+                &["cannot open the key file nothing", "No such file or directory"],
+            ),
             ("check --key-file lines locked lines", &["lines is not a key file", "umbel key new"]),
             ("check --key-file filter locked lines", &["filter is not a key file", "umbel key new"]),
             ("check --key-file empty locked lines", &["empty is not a key file", "umbel key new"]),
@@ -336,8 +360,8 @@ fn secrets_that_are_missing_or_wrong_are_named() {
             ),
             ("build --embed-key -o new lines", &["--embed-key", "has no secret"]),
             ("build --embed-key --like filter -o new lines", &["--embed-key", "has no secret"]),
-            ("key new new --hash fast", &["a fast hash has no secret"]),
-            ("union filter locked -o new", &["locked:", "not among the given keys"]),
+            ("key new new --hash fast", &["[possible values: keyed, sealed]"]),
+            ("union filter locked -o new", &["locked:", "that is not among the given keys"]),
         ],
     );
 }

@@ -89,7 +89,7 @@ fn policies_round_the_number_of_functions() {
             );
         }
     }
-    shell.pipe(&["build", "--policy", "floor"], "a\n").refused("it needs round, ceil, best or strict");
+    shell.pipe(&["build", "--policy", "floor"], "a\n").refused("possible values: round, ceil, best, strict");
 }
 
 #[test]

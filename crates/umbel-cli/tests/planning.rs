@@ -144,7 +144,7 @@ fn what_is_planned_is_what_is_built() {
 fn kinds_are_compared_side_by_side() {
     let all = plan(&["--compare", "-n", "1e6", "-p", "1%"]);
     let told = Shell::new().run(&["plan", "--compare", "-n", "1e6", "-p", "1%"]).ok();
-    for (number, kind) in ["blocked", "standard", "partitioned"].into_iter().enumerate() {
+    for (number, kind) in ["standard", "partitioned", "blocked", "literature"].into_iter().enumerate() {
         assert_eq!(all[number], plan(&["-n", "1e6", "-p", "1%", "--kind", kind]));
         assert!(told.text().lines().any(|row| row.starts_with(kind)), "{}", told.text());
     }

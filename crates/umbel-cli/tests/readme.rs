@@ -100,3 +100,26 @@ fn the_other_commands_of_the_readme_exist() {
         assert!(exists, "{command}");
     }
 }
+
+/// What the README's table of messages quotes is what other tests provoke and expect, word for word.
+#[test]
+fn every_message_of_the_readme_is_expected_by_a_test() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let tests: String = std::fs::read_dir(folder)
+        .expect("the tests")
+        .map(|test| test.expect("a test").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "rs") && !path.ends_with("readme.rs"))
+        .map(|path| std::fs::read_to_string(path).expect("a test"))
+        .collect();
+    let text = readme();
+    let (_, table) = text.split_once("| message | meaning, and what to do |").expect("the table of messages");
+    let mut quoted = 0;
+    for row in table.lines().skip(2).take_while(|line| line.starts_with('|')) {
+        let message = row.split('|').nth(1).expect("a first column");
+        for fragment in message.split('`').skip(1).step_by(2) {
+            assert!(tests.contains(fragment), "no test expects \"{fragment}\"");
+            quoted += 1;
+        }
+    }
+    assert!(quoted > 20, "only {quoted} messages are quoted");
+}
