@@ -218,16 +218,19 @@ impl Tally {
     /// Says which lines were left out; an error if that were all of them.
     fn checked(self) -> Result<Tally> {
         let Some(first) = self.first_skipped else { return Ok(self) };
+        let skipped = self.no_field + self.not_hex;
         let lack = match (self.no_field, self.not_hex) {
+            (1, 0) => "lacks the field",
             (_, 0) => "lack the field",
+            (0, 1) => "is not hexadecimal",
             (0, _) => "are not hexadecimal",
             _ => "lack the field or are not hexadecimal",
         };
-        let skipped = self.no_field + self.not_hex;
+        let lines = if skipped == 1 { "line" } else { "lines" };
         if self.keys == 0 {
-            bail!("all {skipped} lines {lack}: see -F, -d, --csv and --hex");
+            bail!("all {skipped} {lines} {lack}: see -F, -d, --csv and --hex");
         }
-        warn(format_args!("skipped {skipped} lines that {lack}; the first is line {first}"));
+        warn(format_args!("skipped {skipped} {lines} that {lack}; the first is line {first} of the input"));
         Ok(self)
     }
 }

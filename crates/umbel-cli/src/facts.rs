@@ -2,6 +2,7 @@
 
 use crate::progress::size;
 use anstyle::Style;
+use bstr::ByteSlice;
 use serde::Serialize;
 use std::fmt;
 use umbel::file::{Examined, Meta};
@@ -64,9 +65,7 @@ impl Facts {
             fill: stats.fill(),
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
-            headroom: stats
-                .capacity
-                .map(|capacity| capacity as i64 - held.map_or(i64::MAX, |held| held as i64)),
+            headroom: stats.capacity.zip(held).map(|(capacity, held)| capacity as i64 - held as i64),
             ..Facts::default()
         }
     }
@@ -154,7 +153,7 @@ impl fmt::Display for Facts {
             rows.add("file", format!("{}, all {checksums} checksums hold", size(bytes)));
         }
         for (name, value) in &self.meta {
-            rows.add("meta", format!("{name}={value}"));
+            rows.add("meta", format!("{}={}", shown(name), shown(value)));
         }
         rows.fmt(f)
     }
@@ -275,10 +274,20 @@ impl fmt::Display for Columns {
     }
 }
 
+/// Text from elsewhere as it is, unless a terminal might take it for something else.
+pub fn shown(text: impl AsRef<[u8]>) -> String {
+    match text.as_ref().to_str() {
+        Ok(text) if !text.contains(char::is_control) => text.to_owned(),
+        _ => format!("{:?}", text.as_ref().as_bstr()),
+    }
+}
+
 /// A rate as people read it: `1 %`, `0.0402 %`, `1.2e-7`.
 pub fn percent(rate: f64) -> String {
     if rate != 0.0 && rate < 1e-5 {
-        return format!("{rate:.3e}");
+        let text = format!("{rate:.3e}");
+        let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+        return format!("{}e{exponent}", digits.trim_end_matches('0').trim_end_matches('.'));
     }
     // Four digits that count, and no zeros at the end.
     let digits = (3 - (100.0 * rate).max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
@@ -300,7 +309,8 @@ mod tests {
             (0.5, "50 %"),
             (1.0, "100 %"),
             (0.0, "0 %"),
-            (1.25e-7, "1.250e-7"),
+            (1.25e-7, "1.25e-7"),
+            (1e-6, "1e-6"),
         ] {
             assert_eq!(percent(rate), text);
         }

@@ -1,10 +1,10 @@
 //! Filters on disk: opened with the secrets at hand, locked while they are changed, never overwritten by mistake.
 
 use crate::input::check_not_output;
-use crate::{output, signals};
+use crate::{hex, output, signals};
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use umbel::{Hasher, KeyRing, Stored, Strength};
 
 /// The secrets that open filters.
 #[derive(Args, Clone, Debug)]
-pub struct Keys {
+pub struct Secrets {
     /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it (repeatable)
     #[arg(long, value_name = "FILE")]
     key_file: Vec<PathBuf>,
@@ -24,7 +24,7 @@ pub struct Keys {
     ring: OnceLock<KeyRing>,
 }
 
-impl Keys {
+impl Secrets {
     pub fn ring(&self) -> Result<&KeyRing> {
         if let Some(ring) = self.ring.get() {
             return Ok(ring);
@@ -49,9 +49,8 @@ impl Keys {
 
     /// A filter where it lies, verified as far as it is touched.
     pub fn map(&self, path: &Path) -> Result<Mapped> {
-        let mapped = file::map(path, self.ring()?)?;
-        signals::watch(path, mapped.file_len());
-        Ok(mapped)
+        signals::watch(path);
+        Ok(file::map(path, self.ring()?)?)
     }
 
     /// A filter where it lies, wholly verified.
@@ -89,18 +88,15 @@ fn parse_key(text: &[u8]) -> Option<Hasher> {
     }
 }
 
-fn decode<const N: usize>(hex: &str) -> Option<[u8; N]> {
-    let (pairs, rest) = hex.as_bytes().as_chunks::<2>();
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let bytes: Option<Vec<u8>> =
-        pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?)).collect();
-    bytes.filter(|_| rest.is_empty())?.try_into().ok()
+fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let mut bytes = Vec::new();
+    hex::decode(text.as_bytes(), &mut bytes)?;
+    bytes.try_into().ok()
 }
 
 /// The contents of a key file.
 pub fn key_file(strength: Strength, secret: &[u8]) -> String {
-    let hex: String = secret.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{KEY} {strength} {hex}\n")
+    format!("{KEY} {strength} {}\n", hex::encode(secret))
 }
 
 /// Where a new filter goes.
@@ -130,11 +126,13 @@ impl Target {
             return Ok(());
         };
         check_not_output(inputs, path)?;
+        if !self.force && fs::symlink_metadata(path).is_ok() {
+            bail!("{}", exists(path));
+        }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 bail!("{} is a directory: name a file in it with -o", path.display())
             }
-            Ok(_) if !self.force => bail!("{}", exists(path)),
             Ok(found) if !found.is_file() => {
                 bail!(
                     "cannot write to {}: it is not a regular file; `-o -` is standard output",
@@ -150,6 +148,9 @@ impl Target {
         if !folder.is_dir() {
             bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
         }
+        // It will be written beside its place first.
+        tempfile::tempfile_in(folder)
+            .with_context(|| format!("cannot create a file beside {}", path.display()))?;
         Ok(())
     }
 
@@ -194,6 +195,11 @@ impl Lock {
                 );
             }
             let file = File::open(path).with_context(|| failed("open"))?;
+            if let Err(TryLockError::WouldBlock) = file.try_lock()
+                && io::stderr().is_terminal()
+            {
+                output::warn(format_args!("waiting for another umbel that changes {}", path.display()));
+            }
             file.lock().with_context(|| failed("lock"))?;
             let (locked, named) = (file.metadata(), fs::metadata(path));
             let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());

@@ -13,6 +13,7 @@ mod distinct;
 mod engine;
 mod facts;
 mod filters;
+mod hex;
 mod input;
 mod names;
 mod number;

@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt::Display;
 use std::str::FromStr;
+use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel::{Kind, Strength};
 
@@ -12,6 +13,12 @@ pub fn kind() -> impl TypedValueParser<Value = Kind> {
 
 pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
     one_of(&KPolicy::ALL)
+}
+
+/// Every hash: of digests, and the families of the literature.
+pub fn hash() -> PossibleValuesParser {
+    let strengths = [Strength::Fast, Strength::Keyed, Strength::Sealed].map(|strength| strength.to_string());
+    PossibleValuesParser::new(strengths.into_iter().chain(Family::ALL.map(|family| family.to_string())))
 }
 
 /// The hashes that have a secret.

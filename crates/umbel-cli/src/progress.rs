@@ -17,7 +17,7 @@ pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
     pub fn start(blocks: &Blocks) -> Progress {
-        if !std::io::stderr().is_terminal() || !blocks.quiet {
+        if !std::io::stderr().is_terminal() || !blocks.bar_welcome {
             return Progress(None);
         }
         let (read, total) = blocks.progress();

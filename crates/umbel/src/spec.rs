@@ -164,7 +164,9 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     let capacity = n.unwrap_or(params.capacity);
     let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
     check_rate(p, rate, capacity, params.bits)?;
-    let layout = Partitioned::new(params.slice_bits, params.hashes)?;
+    // As for a standard filter: slices of whole words, unless the caller has named a size.
+    let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(64) };
+    let layout = Partitioned::new(slice_bits, params.hashes)?;
     let plan = spec.plan(AnyLayout::Partitioned(layout), capacity, params.bits, rate, params.hashes)?;
     Ok((layout, plan))
 }
@@ -233,6 +235,11 @@ impl Spec {
         lines_touched: u32,
     ) -> Result<Plan> {
         check_floor(capacity, self.known.p.unwrap_or(1.0))?;
+        if rate >= 1.0 {
+            let needs =
+                format!("far more bits for {capacity} keys: with these, it would say yes to everything");
+            return Err(Error::parameter("m", bits, needs));
+        }
         let (stored_bits, lines, hashes) = layout.measures();
         let kind = match layout {
             AnyLayout::Standard(_) => Kind::Standard,
@@ -328,6 +335,31 @@ mod tests {
                     AnyLayout::Blocked(layout) => layout.predicted_rate(plan.capacity),
                 };
                 assert!((predicted.unwrap() / plan.rate - 1.0).abs() < 0.001, "{known:?} {plan:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_filter_that_would_say_yes_to_everything_is_refused() {
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            let known = Known { n: Some(1_000_000), m: Some(512), ..Known::default() };
+            let error = plan(kind, &Spec::from_known(known).unwrap()).unwrap_err();
+            assert!(error.to_string().contains("yes to everything"), "{kind}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_is_planned_can_be_folded() {
+        for capacity in [1, 999, 34_567, 1_000_001] {
+            let spec = Spec::new(capacity, 0.003).unwrap();
+            for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+                let plan = plan(kind, &spec).unwrap();
+                let folded = match plan.layout {
+                    AnyLayout::Standard(layout) => layout.folded().and_then(|half| half.folded()).is_ok(),
+                    AnyLayout::Partitioned(layout) => layout.folded().and_then(|half| half.folded()).is_ok(),
+                    AnyLayout::Blocked(layout) => layout.folded().and_then(|half| half.folded()).is_ok(),
+                };
+                assert!(folded, "{plan:?}");
             }
         }
     }

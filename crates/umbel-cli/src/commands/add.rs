@@ -2,13 +2,11 @@
 
 use super::filling::{Filling, warn_if_overfull};
 use super::firsts;
-use crate::engine;
 use crate::facts::Facts;
-use crate::filters::{Keys, Lock};
+use crate::filters::{Lock, Secrets};
 use crate::input::{InputArgs, check_not_output};
 use crate::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file;
@@ -40,7 +38,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 
     #[command(flatten)]
     input: InputArgs,
@@ -49,11 +47,11 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     let lock = Lock::take(&args.filter)?;
-    let mut loaded = args.keys.load(&args.filter)?;
+    let mut loaded = args.secrets.load(&args.filter)?;
     let options = loaded.options();
     loaded.filter = if args.new {
         let out = Out::new(args.line_buffered)?;
-        match firsts::print(&args.input, loaded.filter, out, |_, _| Ok(())) {
+        match firsts::print(&args.input, loaded.filter, out, |_, _, _| Ok(())) {
             // Lines that nobody has seen should be new again next time.
             Err(error) if is_broken_pipe(&error) => {
                 bail!(
@@ -64,10 +62,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             result => result?.0,
         }
     } else {
-        let threads = args.input.threads();
-        let filling = Filling::new(loaded.filter, threads)?;
-        let go_on = |(), _| Ok(ControlFlow::Continue(()));
-        engine::run(args.input.open()?, threads, |thread, lot| filling.insert(thread, &lot.keys()?), go_on)?;
+        let filling = Filling::new(loaded.filter, args.input.threads())?;
+        filling.fill(&args.input)?;
         filling.into_filter()?
     };
     file::save(&args.filter, &loaded.filter, &options)?;

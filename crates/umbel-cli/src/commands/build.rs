@@ -1,12 +1,12 @@
 //! `umbel build`: a filter from lines.
 
 use super::filling::{Filling, warn_if_overfull};
-use super::{entries, entry};
+use super::{DEFAULT_RATE, entries, entry};
 use crate::digests::Digests;
 use crate::distinct::Distinct;
 use crate::engine;
 use crate::facts::{Facts, percent};
-use crate::filters::{Keys, Target};
+use crate::filters::{Secrets, Target};
 use crate::input::InputArgs;
 use crate::names;
 use crate::number;
@@ -61,7 +61,7 @@ pub struct Args {
 
     /// The hash: fast, keyed or sealed; for the kind literature murmur2, murmur3, murmur3-double, murmur3-enhanced,
     /// md5-indexed, md5-slices or sha1-slices
-    #[arg(long)]
+    #[arg(long, value_parser = names::hash(), hide_possible_values = true)]
     hash: Option<String>,
 
     /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
@@ -69,7 +69,7 @@ pub struct Args {
     seed: Option<u64>,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 
     /// Write the secret of a keyed hash into the file, so that it can be used without the key file
     #[arg(long)]
@@ -91,8 +91,8 @@ pub struct Args {
     input: InputArgs,
 }
 
-/// The rate without -p.
-const DEFAULT_RATE: f64 = 0.01;
+/// A filter with a higher rate than this is of no use to anyone.
+const USELESS: f64 = 0.5;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json && args.target.path().is_none() {
@@ -102,7 +102,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let meta = entries(&args.meta)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
-            let loaded = args.keys.map_verified(like)?;
+            let loaded = args.secrets.map_verified(like)?;
             args.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
             (args.stream(loaded.filter.try_clone_empty()?)?, args.embed_key || loaded.embedded_key)
         }
@@ -152,10 +152,8 @@ impl Args {
 
     /// Fills a filter as the lines come.
     fn stream(&self, filter: Stored) -> Result<Stored> {
-        let threads = self.input.threads();
-        let filling = Filling::new(filter, threads)?;
-        let go_on = |(), _| Ok(ControlFlow::Continue(()));
-        engine::run(self.input.open()?, threads, |thread, lot| filling.insert(thread, &lot.keys()?), go_on)?;
+        let filling = Filling::new(filter, self.input.threads())?;
+        filling.fill(&self.input)?;
         filling.into_filter()
     }
 
@@ -222,6 +220,9 @@ impl Args {
                 percent(rate)
             );
         }
+        if rate > USELESS {
+            bail!("--max-bytes {most} is too small: {capacity} keys in it have a rate of {}", percent(rate));
+        }
         warn(format_args!("within {} the rate is {}", size(bytes), percent(rate)));
         Ok(AnyFilter::build(self.kind, &spec)?.into())
     }
@@ -239,7 +240,7 @@ impl Args {
     }
 
     fn function(&self) -> Result<Function> {
-        let secret = self.keys.single()?;
+        let secret = self.secrets.single()?;
         let name = self.hash.as_deref();
         if let Some(family) = name.and_then(|name| name.parse::<Family>().ok()) {
             if self.kind != Kind::Literature {

@@ -2,7 +2,7 @@
 
 use super::found;
 use crate::engine;
-use crate::filters::Keys;
+use crate::filters::Secrets;
 use crate::input::{InputArgs, Lot, is_filter};
 use crate::output::Out;
 use crate::runs::runs;
@@ -66,21 +66,24 @@ pub struct Args {
     line_buffered: bool,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 
     #[command(flatten)]
     input: InputArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if !is_filter(&args.filter) && args.input.files().iter().any(|input| is_filter(input)) {
+    if args.filter.exists()
+        && !is_filter(&args.filter)
+        && args.input.files().iter().any(|input| is_filter(input))
+    {
         bail!("the filter comes first, then the lines: `umbel check FILTER {}`", args.filter.display());
     }
     let panel = Panel::open(args)?;
     let mut out = Out::new(args.line_buffered)?;
     let mut selected = 0;
     engine::run(
-        args.input.open()?.printing(),
+        args.input.open()?.printing()?,
         args.input.threads(),
         |_, lot| panel.ask(args, lot),
         |(count, lines), turn| {
@@ -92,7 +95,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    signals::check_whole()?;
+    if let Some(asked) = panel.filters.iter().find(|asked| !asked.filter.is_whole()) {
+        bail!(signals::sentence(Some(asked.name.as_ref())));
+    }
     if args.count {
         out.write(format!("{selected}\n").as_bytes(), true)?;
     }
@@ -119,7 +124,7 @@ impl Panel {
         let mut panel = Panel { filters: Vec::new(), hashers: Vec::new() };
         let several = !args.others.is_empty();
         for path in std::iter::once(&args.filter).chain(&args.others) {
-            let filter = args.keys.map(path)?;
+            let filter = args.secrets.map(path)?;
             let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
             panel.filters.push(Asked { name: path.display().to_string(), filter, hasher });
         }
@@ -165,6 +170,8 @@ impl Panel {
         let is_member = |key: usize| members[key / 64] >> (key % 64) & 1 == 1;
         let column = |key: usize, out: &mut Vec<u8>| {
             lot.print(key, out);
+            // A new last field of a CSV record comes before its end, of which this is a part.
+            let carriage_return = args.input.is_csv() && out.pop_if(|byte| *byte == b'\r').is_some();
             if args.label {
                 out.extend_from_slice(if is_member(key) { b"\tmaybe" } else { b"\tno" });
             }
@@ -175,6 +182,7 @@ impl Panel {
                 out.push(b'\t');
                 out.extend_from_slice(names.join(",").as_bytes());
             }
+            out.extend(carriage_return.then_some(b'\r'));
             out.push(args.input.line_end());
         };
         if args.label {

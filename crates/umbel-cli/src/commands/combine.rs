@@ -2,7 +2,7 @@
 
 use super::filling::warn_if_overfull;
 use super::{entries, entry};
-use crate::filters::{Keys, Target};
+use crate::filters::{Secrets, Target};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,8 +22,9 @@ pub struct UnionArgs {
 /// Intersect filters: the result holds the keys that are in all of them.
 ///
 /// It has no false negatives, and no more false positives than each of the filters; but it has more than a filter built
-/// from the common keys alone, because bits that different keys have set stay. The filters need the same kind, size,
-/// hash and seed; `umbel build --like` makes them so. Metadata that is the same in all of them is kept.
+/// from the common keys alone, because bits that different keys have set stay. For the same reason `umbel info` takes it
+/// for fuller than it is: ask `umbel compare` how many keys the filters share. The filters need the same kind, size, hash
+/// and seed; `umbel build --like` makes them so. Metadata that is the same in all of them is kept.
 #[derive(clap::Args)]
 pub struct IntersectArgs {
     #[command(flatten)]
@@ -44,7 +45,7 @@ struct Args {
     meta: Vec<(String, String)>,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 }
 
 pub fn union(args: &UnionArgs) -> Result<ExitCode> {
@@ -59,9 +60,9 @@ fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>
     args.target.check(&args.filters)?;
     let mut all = args.filters.iter();
     let first = all.next().context("no filter is given")?;
-    let mut result = args.keys.load(first)?;
+    let mut result = args.secrets.load(first)?;
     for path in all {
-        let other = args.keys.map_verified(path)?;
+        let other = args.secrets.map_verified(path)?;
         join(&mut result.filter, &other.filter)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
         result.meta.retain(|name, value| other.meta.get(name) == Some(value));

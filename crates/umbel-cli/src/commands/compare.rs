@@ -1,7 +1,7 @@
 //! `umbel compare`: how much filters have in common.
 
 use crate::facts::{Columns, Rows};
-use crate::filters::Keys;
+use crate::filters::Secrets;
 use crate::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -29,7 +29,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 }
 
 /// Two filters and what they share, by the names that scripts rely on.
@@ -56,7 +56,7 @@ struct Pair {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filters = Vec::new();
     for path in &args.filters {
-        filters.push((path.display().to_string(), args.keys.map_verified(path)?.filter));
+        filters.push((path.display().to_string(), args.secrets.map_verified(path)?.filter));
     }
     if let [left, right] = &filters[..] {
         let overlap = overlap(left, right)?;

@@ -1,6 +1,6 @@
 //! `umbel convert`: a filter of another kind, where that is sound.
 
-use crate::filters::{Keys, Target};
+use crate::filters::{Secrets, Target};
 use crate::names;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -25,12 +25,12 @@ pub struct Args {
     target: Target,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter))?;
-    let loaded = args.keys.load(&args.filter)?;
+    let loaded = args.secrets.load(&args.filter)?;
     let from = loaded.filter.kind();
     if from != args.kind {
         bail!(

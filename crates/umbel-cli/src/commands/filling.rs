@@ -1,10 +1,13 @@
 //! A filter that threads fill together, and what is said when it holds more than it was made for.
 
+use crate::engine;
 use crate::facts::percent;
+use crate::input::{InputArgs, Lot};
 use crate::output::warn;
 use crate::sync::{inner, lock};
 use anyhow::{Context, Result};
 use std::iter;
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use umbel::{AnyConcurrent, AnyFilter, Batch, Insert, Stored};
 
@@ -34,6 +37,13 @@ impl Filling {
             Stored::Set(filter) => Filling::Shared(Box::new(AnyConcurrent::new(filter)?)),
             filter => Filling::Alone(Mutex::new(filter)),
         })
+    }
+
+    /// Inserts all lines of an input.
+    pub fn fill(&self, input: &InputArgs) -> Result<()> {
+        let go_on = |(), _| Ok(ControlFlow::Continue(()));
+        let insert = |thread: usize, lot: &Lot| self.insert(thread, &lot.keys()?);
+        engine::run(input.open()?, input.threads(), insert, go_on).map(drop)
     }
 
     /// Inserts keys on behalf of one of the threads.

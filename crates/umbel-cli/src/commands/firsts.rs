@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use umbel::{Batch, Digest, Filter, Insert, Stored, TILE};
 
 /// What a block needs when its turn comes.
-struct Block {
+struct Pending {
     lines: Lines,
     keys: Keys,
 }
@@ -24,12 +24,13 @@ enum Keys {
     Inserted(Vec<bool>),
 }
 
-/// Inserts all lines and prints those that were new; `seen` is told how many of them there are in each block.
+/// Inserts all lines and prints those that were new; `seen` is told the
+/// digests of each block, as far as there are any, and how many of them were new.
 pub fn print(
     input: &InputArgs,
     filter: Stored,
-    out: Out,
-    mut seen: impl FnMut(&Stored, u64) -> Result<()> + Send,
+    mut out: Out,
+    mut seen: impl FnMut(&Stored, &[Digest], u64) -> Result<()> + Send,
 ) -> Result<(Stored, Tally)> {
     let hasher = match &filter {
         Stored::Set(filter) => Some(filter.hasher().clone()),
@@ -38,9 +39,8 @@ pub fn print(
     // A filter that hashes keys itself gets them as they come.
     let threads = if hasher.is_some() { input.threads() } else { 1 };
     let filter = Mutex::new(filter);
-    let out = Mutex::new(out);
     let tally = engine::run(
-        input.open()?.printing(),
+        input.open()?.printing()?,
         threads,
         |_, lot| {
             let arena = lot.keys()?;
@@ -52,7 +52,7 @@ pub fn print(
                     Keys::Inserted((0..arena.len()).map(insert).collect::<Result<_, _>>()?)
                 }
             };
-            Ok(Block { lines: lot.to_lines(), keys })
+            Ok(Pending { lines: lot.to_lines(), keys })
         },
         |block, Turn { caught_up }| {
             let mut filter = lock(&filter);
@@ -74,11 +74,12 @@ pub fn print(
                 }
                 (Keys::Digests(_), _) => unreachable!("only sets have a hasher"),
             }
-            seen(&filter, count)?;
-            lock(&out).write(&new, caught_up)?;
+            let digests = if let Keys::Digests(digests) = &block.keys { &digests[..] } else { &[] };
+            seen(&filter, digests, count)?;
+            out.write(&new, caught_up)?;
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    inner(out).finish()?;
+    out.finish()?;
     Ok((inner(filter), tally))
 }

@@ -2,8 +2,9 @@
 
 use super::filling::warn_if_overfull;
 use crate::facts::percent;
-use crate::filters::{Keys, Target};
+use crate::filters::{Secrets, Target};
 use crate::number;
+use crate::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -12,7 +13,8 @@ use umbel::{AnyFilter, Filter};
 /// Shrink a filter that turned out too large: fold it in half, once or more.
 ///
 /// A folded filter holds the same keys in half the memory, at a higher rate. With -p it is folded as often as its rate
-/// stays within the one given; a filter built for far more keys than came shrinks to what it needs.
+/// stays within the one given and its size is even, so that a filter built for far more keys than came shrinks towards what
+/// it needs: three times at least for a blocked filter, six times for the others.
 #[derive(clap::Args)]
 pub struct Args {
     /// The filter
@@ -31,12 +33,12 @@ pub struct Args {
     target: Target,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter))?;
-    let loaded = args.keys.map_verified(&args.filter)?;
+    let loaded = args.secrets.map_verified(&args.filter)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     match args.fpr {
@@ -54,11 +56,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                     percent(most)
                 );
             }
-            while let Ok(folded) = filter.fold() {
-                if folded.stats().rate_now > most {
-                    break;
+            loop {
+                match filter.fold() {
+                    Ok(folded) if folded.stats().rate_now > most => break,
+                    Ok(folded) => filter = folded,
+                    Err(error @ umbel::Error::Parameter { .. }) => {
+                        warn(format_args!("it cannot be folded further: {error}"));
+                        break;
+                    }
+                    Err(error) => return Err(error.into()),
                 }
-                filter = folded;
             }
         }
     }

@@ -47,7 +47,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
-    signals::watch(path, std::fs::metadata(path).map_or(0, |found| found.len()));
+    signals::watch(path);
     let examined = file::examine(path)?;
     let facts = Facts::of_file(path.display().to_string(), &examined);
     if args.json {

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 pub struct Args {
     /// The command whose page is wanted
     #[arg(value_name = "COMMAND")]
-    command: Option<String>,
+    command: Vec<String>,
 
     /// Write all pages into this directory
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
@@ -24,22 +24,27 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut umbel = Cli::command();
+    let mut umbel = without_help(Cli::command());
     umbel.build();
     if let Some(dir) = &args.dir {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         clap_mangen::generate_to(umbel, dir).with_context(|| format!("cannot write to {}", dir.display()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let page = match &args.command {
-        None => page(umbel)?,
-        Some(name) => match umbel.find_subcommand(name) {
-            Some(command) => page(command.clone())?,
-            None => bail!("there is no command \"{name}\": see `umbel --help`"),
-        },
-    };
-    output::bytes(&page)?;
+    let mut command = &umbel;
+    for name in &args.command {
+        let Some(found) = command.find_subcommand(name) else {
+            bail!("there is no command \"{name}\": see `umbel --help`");
+        };
+        command = found;
+    }
+    output::bytes(&page(command.clone())?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The `help` that clap adds to every command with commands of its own has no page.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
 }
 
 fn page(command: Command) -> Result<Vec<u8>> {

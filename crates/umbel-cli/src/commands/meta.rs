@@ -1,9 +1,9 @@
 //! `umbel meta`: names and values that travel with a filter.
 
-use super::found;
+use super::{entries, entry, found};
 use crate::filters::Lock;
 use crate::{output, signals};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file;
@@ -32,23 +32,21 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let entries: Vec<(&str, &str)> = args.entries.iter().filter_map(|entry| entry.split_once('=')).collect();
-    if entries.is_empty() && args.unset.is_empty() {
+    if args.unset.is_empty() && !args.entries.iter().any(|entry| entry.contains('=')) {
         return read(args);
     }
-    if let Some(name) = args.entries.iter().find(|entry| !entry.contains('=')) {
-        bail!("\"{name}\" is a name without a value: entries to set are written as name=value");
-    }
+    let set =
+        args.entries.iter().map(|text| entry(text).map_err(|why| anyhow!("\"{text}\" sets nothing: {why}")));
+    let set = entries(&set.collect::<Result<Vec<_>>>()?)?;
     let lock = Lock::take(&args.filter)?;
-    let info = file::inspect(&args.filter)?;
-    signals::watch(&args.filter, info.file_len);
-    let mut meta = info.meta;
+    signals::watch(&args.filter);
+    let mut meta = file::inspect(&args.filter)?.meta;
     for name in &args.unset {
         if meta.remove(name).is_none() {
             bail!("there is no \"{name}\" to remove");
         }
     }
-    meta.extend(entries.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())));
+    meta.extend(set);
     file::set_meta(&args.filter, meta)?;
     drop(lock);
     Ok(ExitCode::SUCCESS)

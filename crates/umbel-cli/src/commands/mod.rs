@@ -24,6 +24,9 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 use umbel::file::Meta;
 
+/// The rate of a filter for which none is asked.
+const DEFAULT_RATE: f64 = 0.01;
+
 /// Nothing was found.
 pub const NONE: u8 = 1;
 /// Something went wrong.

@@ -1,5 +1,6 @@
 //! `umbel plan`: a filter before it is built.
 
+use super::DEFAULT_RATE;
 use crate::facts::{Columns, PlanFacts, Rows, percent};
 use crate::names;
 use crate::number;
@@ -14,8 +15,8 @@ use umbel::{Kind, Plan, Spec, plan};
 /// Find the size of a filter, or its capacity, or its rate.
 ///
 /// Any of keys (-n), rate (-p), bits (-m) and hash functions (-k) that suffice give the rest: -n 1e6 -p 1%, or -m 64MiB
-/// -p 0.1%, or -n 1e6 -m 1MiB. What is planned is exactly what `umbel build` builds. The kind is blocked unless -k is
-/// given, which only the other kinds leave free.
+/// -p 0.1%, or -n 1e6 -m 1MiB; -n or -m alone means a rate of 1%. What is planned for -n and -p is what `umbel build` builds. The
+/// kind is blocked unless -k is given, which a blocked filter only has in eights.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel plan -n 1e9 -p 0.1%                  how much memory do a billion keys need?
@@ -57,7 +58,13 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let known = Known { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
+    let mut known = Known { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
+    if known.n.is_none() && known.m.is_none() {
+        bail!("say how many keys (-n) or how many bits (-m): nothing else tells the size of a filter");
+    }
+    if known.p.is_none() && known.k.is_none() && (known.n.is_none() || known.m.is_none()) {
+        known.p = Some(DEFAULT_RATE);
+    }
     let spec = Spec::from_known(known)?.with_policy(args.policy);
     if args.compare {
         return compare(args, &spec);

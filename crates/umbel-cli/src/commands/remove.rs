@@ -1,6 +1,6 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
-use crate::filters::{Keys, Lock};
+use crate::filters::Secrets;
 use crate::input::InputArgs;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -19,16 +19,15 @@ pub struct Args {
     filter: PathBuf,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 
     #[command(flatten)]
     input: InputArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let _lock = Lock::take(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
-    args.keys.ring()?;
+    args.secrets.ring()?;
     args.input.open()?;
     bail!(
         "{} is a {kind} filter, which cannot remove keys: several keys share a bit, and clearing it for one would lose the others; build it anew without them",

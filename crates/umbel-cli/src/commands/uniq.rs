@@ -1,6 +1,7 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
 use super::firsts;
+use crate::distinct::Distinct;
 use crate::facts::percent;
 use crate::input::InputArgs;
 use crate::number;
@@ -8,7 +9,7 @@ use crate::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::sizing::Known;
-use umbel::{AnyFilter, Kind, Spec, Stored};
+use umbel::{AnyFilter, Digest, Kind, Spec, Stored};
 
 /// Print the first occurrence of every line, without sorting, in bounded memory.
 ///
@@ -18,7 +19,7 @@ use umbel::{AnyFilter, Kind, Spec, Stored};
 #[command(after_help = "Examples:
   umbel uniq big.log > once.log
   tail -f access.log | umbel uniq -d ' ' -F 1 --print-field
-  umbel uniq -n 1e9 -p 1e-9 < huge.txt")]
+  umbel uniq -n 1e9 -p 1e-8 < huge.txt")]
 pub struct Args {
     /// Expect so many different lines (default: as many as the memory allows)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -49,29 +50,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let known = Known { n: args.capacity, p: Some(args.fpr), m, k: None };
     let filter = AnyFilter::build(Kind::Blocked, &Spec::from_known(known)?)?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
-    let (mut distinct, mut dropped) = (0, 0.0);
+    let mut losses = Losses { capacity, ..Losses::default() };
     let (_, tally) =
-        firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, new| {
-            let Stored::Set(filter) = filter else { return Ok(()) };
-            // A new line was kept with the chance 1 - rate, so each that was kept stands for rate / (1 - rate) that were
-            // not. These set no bit only because all of theirs were set, so the filter is as full as if they were in it.
-            let mut lost = 0.0;
-            for _ in 0..2 {
-                let rate =
-                    filter.predicted_rate((distinct as f64 + dropped + (new as f64 + lost) / 2.0) as u64)?;
-                lost = new as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
-            }
-            dropped += lost;
-            distinct += new;
-            Ok(())
+        firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, digests, new| {
+            losses.add(filter, digests, new)
         })?;
+    let Losses { kept, .. } = losses;
     if !args.quiet {
         warn(format_args!(
-            "{distinct} different lines of {}; {} of them expected to be wrongly dropped",
+            "{kept} different lines of {}; {} more expected to be wrongly dropped",
             tally.keys,
-            expected(dropped)
+            expected(losses.expected())
         ));
-        if distinct > capacity {
+        if kept > capacity {
             let hint = if args.capacity.is_some() { "-n" } else { "--max-bytes" };
             warn(format_args!(
                 "that is more than the {capacity} for which {} holds: give a larger {hint}",
@@ -80,6 +71,48 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What `uniq` loses: lines that were not there before, and were taken for repeated ones.
+#[derive(Default)]
+struct Losses {
+    capacity: u64,
+    kept: u64,
+    /// What theory expects so far.
+    lost: f64,
+    seen: Distinct,
+}
+
+impl Losses {
+    fn add(&mut self, filter: &Stored, digests: &[Digest], new: u64) -> Result<()> {
+        let Stored::Set(filter) = filter else { return Ok(()) };
+        self.seen.add(digests);
+        // In steps over which the rate hardly changes.
+        let mut left = new;
+        while left > 0 {
+            let step = left.min((self.capacity / 64).max(1));
+            // A new line was kept with the chance 1 - rate, so each that was kept stands for rate / (1 - rate) that were
+            // not; and those fill the filter as much, since all their bits are set.
+            let keys = self.kept as f64 + self.lost + step as f64 / 2.0;
+            let rate = filter.predicted_rate(keys as u64)?;
+            self.lost += step as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+            self.kept += step;
+            left -= step;
+        }
+        Ok(())
+    }
+
+    /// Within the capacity, what theory says: it is far less than any count could tell. Beyond it, where theory builds on
+    /// ever fewer lines that are kept, what a count of all different lines leaves.
+    fn expected(&self) -> f64 {
+        let (all, error) = self.seen.estimate();
+        let counted = all - self.kept as f64;
+        if counted > 5.0 * error && self.kept as f64 + self.lost > self.capacity as f64 {
+            counted
+        } else {
+            self.lost
+        }
+    }
 }
 
 /// A number of lines of which there may be less than one.

@@ -1,11 +1,10 @@
 //! `umbel why`: how a filter comes to its answer.
 
 use super::found;
-use crate::facts::{Columns, Rows};
-use crate::filters::Keys;
+use crate::facts::{Columns, Rows, shown};
+use crate::filters::Secrets;
 use crate::output;
 use anyhow::Result;
-use bstr::ByteSlice;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -33,7 +32,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    keys: Keys,
+    secrets: Secrets,
 }
 
 #[derive(Serialize)]
@@ -59,7 +58,7 @@ struct Probe {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = args.keys.map_verified(&args.filter)?.filter;
+    let filter = args.secrets.map_verified(&args.filter)?.filter;
     let explanation = explain(&filter, args.key.as_bytes());
     if args.json {
         output::json(&explanation)?;
@@ -95,14 +94,6 @@ fn explain(filter: &Stored, key: &[u8]) -> Explanation {
         first_zero: probes.iter().position(|probe| probe.value == 0).map(|probe| probe + 1),
         member: filter.contains(key),
         probes,
-    }
-}
-
-/// The key as it is, unless a terminal might take it for something else.
-fn shown(key: &[u8]) -> String {
-    match key.to_str() {
-        Ok(text) if !text.contains(char::is_control) => text.to_owned(),
-        _ => format!("{:?}", key.as_bstr()),
     }
 }
 

@@ -3,10 +3,10 @@
 use super::csv::Cutter;
 use super::shape::Shape;
 use super::source::{self, Source};
+use crate::facts::shown;
 use anyhow::{Context, Result, bail};
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 /// Large enough that a read costs little more than its copy, small enough that a block and what is computed from it
 /// stay in the cache of one processor.
 const SIZE: usize = 256 << 10;
+
+/// What some programs start a text in UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Positions in a block are 32-bit numbers, in lower case as in the original.
 const LONGEST: usize = 1 << 31;
@@ -33,11 +36,13 @@ pub struct Blocks {
     stop: Arc<AtomicBool>,
     total: Option<u64>,
     /// Whether a progress bar would be in nobody's way.
-    pub quiet: bool,
+    pub bar_welcome: bool,
 }
 
 struct Current {
     source: Source,
+    /// What went wrong after the records that were still handed out.
+    failure: Option<anyhow::Error>,
     /// The number of the key's field in this input; unknown until its header has been read.
     field: Option<usize>,
 }
@@ -71,13 +76,15 @@ impl Blocks {
             settled: true,
             read: Arc::default(),
             stop: Arc::default(),
-            quiet: true,
+            bar_welcome: true,
         })
     }
 
-    /// For commands that print lines while they read: on a terminal, a progress bar would stand among them.
-    pub fn printing(self) -> Blocks {
-        Blocks { quiet: !std::io::stdout().is_terminal(), ..self }
+    /// For commands that print lines while they read. A progress bar would stand among them, unless they go to a file,
+    /// which must not be one of the inputs.
+    pub fn printing(mut self) -> Result<Blocks> {
+        source::check_not_stdout(self.inputs.make_contiguous())?;
+        Ok(Blocks { bar_welcome: source::stdout_is_file(), ..self })
     }
 
     pub fn shape(&self) -> Arc<Shape> {
@@ -118,7 +125,7 @@ impl Blocks {
                     return Ok(self.hand_out(block));
                 }
                 let source = Source::open(path, Arc::clone(&self.read), Arc::clone(&self.stop))?;
-                self.current = Some(Current { source, field: None });
+                self.current = Some(Current { source, failure: None, field: None });
                 self.inputs.pop_front();
             }
             let Some(current) = &mut self.current else { unreachable!("an input was just opened") };
@@ -145,6 +152,9 @@ impl Current {
     /// Reads whole records into `block`, and the start of the next into `carry`; `false` at the end. Waits for the first
     /// record only if whoever waits for earlier ones is `settled`.
     fn fill(&mut self, block: &mut Block, carry: &mut Vec<u8>, shape: &Shape, settled: bool) -> Result<bool> {
+        if let Some(failure) = self.failure.take() {
+            return Err(failure);
+        }
         block.reset(carry)?;
         carry.clear();
         // Records as far as they are known to be whole, and what has been searched for their ends.
@@ -168,15 +178,30 @@ impl Current {
                 block.caught_up = true;
                 break true;
             }
-            match self.source.read(&mut block.buffer[block.len..])? {
-                0 => break false,
-                read => block.len += read,
+            match self.source.read(&mut block.buffer[block.len..]) {
+                Ok(0) => break false,
+                Ok(read) => block.len += read,
+                // What was read before is whole, and comes first.
+                Err(failure) if whole > 0 => {
+                    self.failure = Some(failure);
+                    break true;
+                }
+                Err(failure) => return Err(failure),
             }
         };
         if more {
             carry.extend_from_slice(&block.buffer[whole..block.len]);
             block.len = whole;
         } else if whole < block.len {
+            if cutter.is_open() && !self.source.stopped() {
+                let start =
+                    block.buffer[whole..block.len].split(|byte| *byte == b'\n').next().unwrap_or_default();
+                let start = shown(&start[..start.len().min(60)]);
+                bail!(
+                    "{}: a quote is never closed in the record that starts with {start}",
+                    self.source.name()
+                );
+            }
             // The last record of a file may lack its end.
             block.end_with(shape.line_end)?;
         }
@@ -189,14 +214,20 @@ impl Current {
     fn take_header(&mut self, block: &mut Block, shape: &Shape) -> Result<()> {
         if self.field.is_none() {
             let bytes = &block.buffer[..block.len];
+            // What spreadsheets put before a table is not part of its first field.
+            let mark = if (shape.header || shape.csv) && bytes.starts_with(BYTE_ORDER_MARK) {
+                BYTE_ORDER_MARK.len()
+            } else {
+                0
+            };
             let end = match (shape.header, shape.csv) {
                 (false, _) => 0,
                 (true, true) => block.ends.first().map_or(block.len, |end| *end as usize),
                 (true, false) => memchr(shape.line_end, bytes).map_or(block.len, |end| end + 1),
             };
-            let header = (end > 0).then(|| &bytes[..end - 1]);
+            let header = (end > 0).then(|| &bytes[mark..end - 1]);
             self.field = Some(shape.field_in(header, self.source.name())?);
-            block.start = end;
+            block.start = end.max(mark);
             block.ends.drain(..usize::from(shape.csv && end > 0));
         }
         block.field = self.field.unwrap_or_default();

@@ -26,6 +26,11 @@ enum State {
 }
 
 impl Cutter {
+    /// Whether the bytes end inside quotes.
+    pub fn is_open(&self) -> bool {
+        matches!(self.state, State::Quoted)
+    }
+
     /// Calls `found` with the index after each record's end, and remembers where in a record the bytes end.
     pub fn feed(&mut self, bytes: &[u8], separator: u8, mut found: impl FnMut(usize)) {
         let mut at = 0;

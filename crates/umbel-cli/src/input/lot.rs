@@ -162,12 +162,10 @@ impl Scratch {
         if shape.csv {
             self.records.extend_from_slice(block.ends());
         } else {
-            // Where the first record starts is 0 in all blocks but those with a header.
-            let header = block.start();
             umbel::split_lines(block.bytes(), shape.line_end, &mut self.records)?;
-            if header > 0 {
-                self.records.remove(1);
-            }
+            // A header is a line too, but not a record.
+            let header = self.records.get(1) == Some(&(block.start() as u32)) && block.start() > 0;
+            self.records.drain(1..1 + usize::from(header));
         }
         Ok(())
     }

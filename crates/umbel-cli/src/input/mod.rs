@@ -90,6 +90,10 @@ impl InputArgs {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
+    pub fn is_csv(&self) -> bool {
+        self.csv
+    }
+
     /// The byte at the end of a line, in and out.
     pub fn line_end(&self) -> u8 {
         if self.null { 0 } else { b'\n' }

@@ -1,6 +1,7 @@
 //! From a record to its key: a field of it, trimmed, in lower case, decoded.
 
 use super::csv;
+use crate::hex;
 use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use memchr::memmem;
@@ -90,12 +91,8 @@ impl Shape {
         if self.trim {
             key = key.trim_ascii();
         }
-        let start = keys.len();
         if self.hex {
-            if decode_hex(key, keys).is_none() {
-                keys.truncate(start);
-                return Err(Lack::Hex);
-            }
+            hex::decode(key, keys).ok_or(Lack::Hex)?;
         } else if self.lower {
             lower(key, keys);
         } else {
@@ -130,18 +127,6 @@ fn lower(key: &[u8], keys: &mut Vec<u8>) {
         // Bytes that are not UTF-8 stay as they are.
         key.to_lowercase_into(keys);
     }
-}
-
-fn decode_hex(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
-    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
-    let (pairs, rest) = text.as_chunks::<2>();
-    if !rest.is_empty() {
-        return None;
-    }
-    for [high, low] in pairs {
-        out.push(digit(*high)? << 4 | digit(*low)?);
-    }
-    Some(())
 }
 
 #[cfg(test)]

@@ -5,14 +5,35 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufReader, Cursor, IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-/// How every filter file starts.
-const FILTER: &[u8] = b"\x89UMBEL\r\n";
-const GZIP: &[u8] = &[0x1f, 0x8b, 0x08];
-const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
+/// How files start that are not text: what they are, and their first bytes.
+const FORMATS: [(Format, &[u8]); 7] = [
+    (Format::Filter, &umbel::file::MAGIC),
+    (Format::Gzip, &[0x1f, 0x8b, 0x08]),
+    (Format::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
+    // What parallel zstd starts with: a frame to be skipped.
+    (Format::Zstd, &[0x50, 0x2a, 0x4d, 0x18]),
+    (Format::Foreign("xz"), &[0xfd, b'7', b'z', b'X', b'Z', 0]),
+    (Format::Foreign("lz4"), &[0x04, 0x22, 0x4d, 0x18]),
+    (Format::Foreign("bzip2"), b"BZh91AY&SY"),
+];
+
+#[derive(Clone, Copy)]
+enum Format {
+    Filter,
+    Gzip,
+    Zstd,
+    /// Compressed by a program that has to decompress it too.
+    Foreign(&'static str),
+}
+
+fn format(start: &[u8]) -> Option<Format> {
+    FORMATS.iter().find(|(_, magic)| start.starts_with(magic)).map(|(format, _)| *format)
+}
 
 /// How long a read waits before it looks whether it is still wanted.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -48,17 +69,27 @@ impl Source {
         };
         let mut file = Counted { file, slow: slow.is_some(), count, stop: Arc::clone(&stop) };
         let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
-        if start.starts_with(FILTER) {
-            bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters");
-        }
-        let format = [GZIP, ZSTD].into_iter().find(|magic| start.starts_with(magic));
+        let format = format(&start);
         let whole = Cursor::new(start).chain(file);
         let reader: Box<dyn Read + Send> = match format {
-            Some(GZIP) => {
+            Some(Format::Filter) => {
+                bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters")
+            }
+            Some(Format::Foreign(program)) => {
+                bail!(
+                    "{name} is compressed with {program}: decompress it first, as in `{program} -dc {name} | umbel ...`"
+                )
+            }
+            Some(Format::Gzip) => {
                 Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
             }
-            Some(_) => Box::new(zstd::Decoder::new(whole).with_context(failed)?),
+            Some(Format::Zstd) => Box::new(zstd::Decoder::new(whole).with_context(failed)?),
             None => Box::new(whole),
+        };
+        let name = match format {
+            Some(Format::Gzip) => format!("{name} (as gzip)"),
+            Some(Format::Zstd) => format!("{name} (as zstd)"),
+            _ => name,
         };
         Ok(Source { reader, slow, stop, name })
     }
@@ -77,6 +108,11 @@ impl Source {
                 result => return result.with_context(|| format!("cannot read {}", self.name)),
             }
         }
+    }
+
+    /// Whether nobody wants more of it, so that what it has given is not all.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Relaxed)
     }
 
     /// Whether the next read would wait for someone to write.
@@ -115,9 +151,8 @@ impl Read for Counted {
 /// As many bytes as it takes to tell what this is: of a slow pipe no more than that.
 fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
-    let undecided = |start: &[u8]| {
-        [FILTER, GZIP, ZSTD].iter().any(|magic| start.len() < magic.len() && magic.starts_with(start))
-    };
+    let undecided =
+        |start: &[u8]| FORMATS.iter().any(|(_, magic)| start.len() < magic.len() && magic.starts_with(start));
     while undecided(&start) {
         let mut byte = [0];
         match file.read(&mut byte) {
@@ -134,7 +169,7 @@ fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
 pub fn is_filter(path: &Path) -> bool {
     let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let start = || File::open(path).and_then(|mut file| start_of(&mut file));
-    regular && start().is_ok_and(|start| start.starts_with(FILTER))
+    regular && start().is_ok_and(|start| matches!(format(&start), Some(Format::Filter)))
 }
 
 pub fn is_stdin(path: &Path) -> bool {
@@ -196,16 +231,41 @@ fn regular(path: &Path) -> Option<Metadata> {
     metadata.ok().filter(Metadata::is_file)
 }
 
-/// Refuses to write over a file that is to be read.
+/// Refuses to write over a file that is to be read, by whatever name.
 pub fn check_not_output(inputs: &[PathBuf], output: &Path) -> Result<()> {
-    let same = |input: &PathBuf| match (fs::canonicalize(input), fs::canonicalize(output)) {
-        (Ok(input), Ok(output)) => input == output,
-        _ => false,
-    };
-    match inputs.iter().find(|input| !is_stdin(input) && same(input)) {
-        Some(input) => {
-            bail!("{} is both an input and the output: write the filter to another file", input.display())
-        }
+    match fs::metadata(output) {
+        Ok(output) => check_not(inputs, &output, "write the filter to another file"),
+        Err(_) => Ok(()),
+    }
+}
+
+/// Whether what is printed goes to a file, and not to a terminal or another program.
+pub fn stdout_is_file() -> bool {
+    stdout().is_some_and(|stdout| stdout.is_file())
+}
+
+fn stdout() -> Option<Metadata> {
+    File::from(io::stdout().as_fd().try_clone_to_owned().ok()?).metadata().ok()
+}
+
+/// Refuses to print into a file that is to be read: it would never end.
+pub fn check_not_stdout(inputs: &[PathBuf]) -> Result<()> {
+    match stdout() {
+        Some(stdout) => check_not(inputs, &stdout, "redirect the output to another file"),
         None => Ok(()),
+    }
+}
+
+fn check_not(inputs: &[PathBuf], output: &Metadata, instead: &str) -> Result<()> {
+    let identity = |metadata: &Metadata| (metadata.dev(), metadata.ino());
+    let same = |input: &&PathBuf| regular(input).is_some_and(|input| identity(&input) == identity(output));
+    // Standard input is read if no file is named.
+    let stdin = [PathBuf::from("-")];
+    let inputs = if inputs.is_empty() { &stdin } else { inputs };
+    match inputs.iter().find(same) {
+        Some(input) if output.is_file() => {
+            bail!("{} is both an input and the output: {instead}", name(input))
+        }
+        _ => Ok(()),
     }
 }

@@ -16,7 +16,7 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
     let path = path.as_ref();
     let encoder = Encoder::of(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
-    let mut part = Part::beside(path, options.create_new)?;
+    let mut part = Part::beside(path, options)?;
     let mut writer = BufWriter::with_capacity(1 << 20, part.file());
     encoder.write(&mut writer).and_then(|()| writer.flush()).map_err(failed("write to"))?;
     drop(writer);

@@ -5,7 +5,8 @@ use crate::{Design, Error, HashId, Kind, Result, Strength};
 use std::collections::BTreeMap;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
-pub(super) const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
+/// How every file starts.
+pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
 const VERSION: u16 = 1;
 /// "umbel" as a little-endian number.
 const HEADER_SEED: u64 = 0x6c_65_62_6d_75;

@@ -3,13 +3,14 @@
 use super::decode::{assemble, check_tail, decode_header, in_place, open, part};
 use super::header::Header;
 use super::part::Part;
-use super::{Info, Loaded, Meta};
+use super::{Info, Loaded, Meta, Options};
 use crate::filter::tiles;
 use crate::words::{LINE_BITS, Words, map_file};
 use crate::{
     Answers, AnyFilter, Batch, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Result, Stats, Stored, TILE,
 };
 use memmap2::Mmap;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,16 +24,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 /// [`save`](super::save) does neither: it replaces a file by a new one, and who has mapped the old one keeps it.
 pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
     let path = path.as_ref();
-    let map = map_whole(path)?;
-    Mapped::new(map, ring, path.to_owned()).map_err(|error| error.at(path))
+    let (map, file) = map_whole(path)?;
+    Mapped::new(map, file, ring, path.to_owned()).map_err(|error| error.at(path))
 }
 
-fn map_whole(path: &Path) -> Result<Arc<Mmap>> {
+fn map_whole(path: &Path) -> Result<(Arc<Mmap>, File)> {
     let (file, len) = open(path)?;
     if len == 0 {
         return Err(Error::from(super::FormatError::NotAFilter).at(path));
     }
-    Ok(Arc::new(map_file(&file).map_err(|source| Error::io(path, "map", source))?))
+    let map = map_file(&file).map_err(|source| Error::io(path, "map", source))?;
+    Ok((Arc::new(map), file))
 }
 
 /// What can be found out about a file and the filter in it without a secret.
@@ -50,7 +52,8 @@ pub struct Examined {
 /// Reads and verifies a whole file and counts its bits. No secret is needed, and no memory of the filter's size.
 pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
     let path = path.as_ref();
-    let mapped = Mapped::new(map_whole(path)?, &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
+    let (map, file) = map_whole(path)?;
+    let mapped = Mapped::new(map, file, &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
     let info = Info::of(&mapped.header);
     let filter = mapped.verify()?.filter;
     Ok(Examined { info, stats: filter.stats(), words: filter.words().try_clone()? })
@@ -69,8 +72,9 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
 /// ```
 pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     let path = path.as_ref();
-    let map = map_whole(path)?;
-    let mapped = Mapped::new(Arc::clone(&map), &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
+    let (map, file) = map_whole(path)?;
+    let blind = KeyRing::blind();
+    let mapped = Mapped::new(Arc::clone(&map), file, &blind, path.to_owned()).map_err(|e| e.at(path))?;
     let mut header = mapped.header.clone();
     mapped.verify()?;
     // The checksums are those of the chunks of the body, counted from its start, and the body stays.
@@ -79,7 +83,7 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     header.check_meta()?;
     header.place();
     let failed = |source| Error::io(path, "write to", source);
-    let mut part = Part::beside(path, false)?;
+    let mut part = Part::beside(path, &Options::default())?;
     part.file().write_all(&header.encode()).and_then(|()| part.file().write_all(body)).map_err(failed)?;
     part.persist()
 }
@@ -91,6 +95,8 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
 #[derive(Debug)]
 pub struct Mapped {
     map: Arc<Mmap>,
+    /// The file itself, whatever its name stands for by now.
+    file: File,
     header: Header,
     filter: Stored,
     path: PathBuf,
@@ -101,7 +107,7 @@ pub struct Mapped {
 }
 
 impl Mapped {
-    fn new(map: Arc<Mmap>, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
+    fn new(map: Arc<Mmap>, file: File, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
         in_place()?;
         let header = decode_header(&map)?;
         let filter = assemble(&header, ring, |offset, lines| {
@@ -110,7 +116,7 @@ impl Mapped {
         })?;
         let intact = (0..header.sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let unchecked = AtomicUsize::new(header.sums.len());
-        Ok(Mapped { map, header, filter, path, intact, unchecked })
+        Ok(Mapped { map, file, header, filter, path, intact, unchecked })
     }
 
     /// What kind of filter this is.
@@ -134,6 +140,12 @@ impl Mapped {
     /// How long the file is.
     pub fn file_len(&self) -> u64 {
         self.header.file_len
+    }
+
+    /// Whether the file is still as long as it was. What is missing of a last page reads as zeros, without a signal, so
+    /// whoever must be sure asks this after the last answer.
+    pub fn is_whole(&self) -> bool {
+        self.file.metadata().is_ok_and(|now| now.len() >= self.header.file_len)
     }
 
     /// Checks what has not been checked yet, and gives the filter, which reads the file where it lies.

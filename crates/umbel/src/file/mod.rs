@@ -33,6 +33,7 @@ mod part;
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
 pub use encode::{Storable, save, size, to_bytes, write};
 pub use error::FormatError;
+pub use header::MAGIC;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};
 
 use std::collections::BTreeMap;

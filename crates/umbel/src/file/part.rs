@@ -1,8 +1,9 @@
 //! A file on its way: invisible, or under a name of its own, until it is complete and takes the place of its target.
 
+use super::Options;
 use super::decode::regular;
 use crate::{Error, Result};
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
@@ -14,9 +15,11 @@ pub(super) struct Part {
     path: PathBuf,
     /// Where it will be: behind the symbolic link, if there is one.
     target: PathBuf,
-    /// The permissions of the file it replaces.
-    permissions: Option<Permissions>,
+    /// The file it replaces.
+    before: Option<Metadata>,
     create_new: bool,
+    /// Whether a new file is for its owner alone.
+    private: bool,
 }
 
 enum Form {
@@ -29,7 +32,8 @@ enum Form {
 
 impl Part {
     /// An empty file that can take the place of `path`; refuses to begin if it could not.
-    pub fn beside(path: &Path, create_new: bool) -> Result<Part> {
+    pub fn beside(path: &Path, options: &Options) -> Result<Part> {
+        let (create_new, private) = (options.create_new, options.embed_key);
         let failed = |doing| move |source| Error::io(path, doing, source);
         let before = match fs::metadata(path) {
             Ok(before) => Some(before),
@@ -49,8 +53,7 @@ impl Part {
             None => behind_links(path),
         };
         let form = Form::new(folder(&target)).map_err(failed("create a file beside"))?;
-        let permissions = before.map(|before| before.permissions());
-        Ok(Part { form, path: path.to_owned(), target, permissions, create_new })
+        Ok(Part { form, path: path.to_owned(), target, before, create_new, private })
     }
 
     pub fn file(&mut self) -> &mut File {
@@ -65,8 +68,14 @@ impl Part {
     pub fn persist(mut self) -> Result<()> {
         let path = &self.path.clone();
         let failed = |doing| move |source| Error::io(path, doing, source);
-        if let Some(permissions) = self.permissions.take() {
-            self.file().set_permissions(permissions).map_err(failed("give its permissions to"))?;
+        match self.before.take() {
+            Some(before) => {
+                keep_owner(self.file(), &before);
+                let permissions = before.permissions();
+                self.file().set_permissions(permissions).map_err(failed("give its permissions to"))?;
+            }
+            None if self.private => make_private(self.file()).map_err(failed("keep others from"))?,
+            None => {}
         }
         self.file().sync_all().map_err(failed("flush"))?;
         let Part { form, target, create_new, .. } = self;
@@ -108,6 +117,25 @@ fn behind_links(path: &Path) -> PathBuf {
         path = folder(&path).join(link);
     }
     path
+}
+
+/// Gives a file the owner of the one it replaces, as far as the system lets us: only root may give files away.
+fn keep_owner(file: &File, before: &Metadata) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{MetadataExt, fchown};
+        let _ = fchown(file, Some(before.uid()), Some(before.gid()));
+    }
+}
+
+/// For its owner alone.
+fn make_private(file: &File) -> io::Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+    }
+    Ok(())
 }
 
 /// How files on their way are called where they need a name.
