@@ -1,23 +1,22 @@
 //! Whatever bytes come in: lines are keys as they are, and what cannot be read is said and leaves nothing.
 
-mod common;
+mod shell;
 
-use common::{Folder, lines, run, umbel};
 use rustix::fs::{CWD, Mode, mkfifoat};
+use shell::{Answer, Process, Shell, UMBEL, Words, gzip, lines};
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
 use std::thread;
 
 /// Builds a filter from these bytes and asks it for those: what comes back.
 fn asked(build: &str, bytes: &[u8], check: &str, keys: &[u8]) -> Vec<u8> {
-    let folder = Folder::new();
+    let shell = Shell::new();
     // A rate at which no line is found by chance.
-    folder.umbel_with(&format!("build -n 1000 -p 1e-9 -o filter {build}"), bytes).quiet();
-    let outcome = folder.umbel_with(&format!("check filter {check}"), keys);
-    assert_eq!(outcome.stderr, "");
-    assert_eq!(outcome.code(), Some(i32::from(outcome.stdout.is_empty())));
-    outcome.stdout
+    shell.pipe(&format!("build -n 1000 -p 1e-9 -o filter {build}"), bytes).ok();
+    let answer = shell.pipe(&format!("check filter {check}"), keys);
+    assert_eq!(answer.stderr, "");
+    let code = i32::from(answer.stdout.is_empty());
+    answer.code(code).stdout
 }
 
 #[test]
@@ -54,64 +53,57 @@ fn an_empty_line_is_a_key_and_no_line_is_none() {
 
 #[test]
 fn an_empty_input_makes_an_empty_filter_and_a_remark() {
-    let folder = Folder::new();
-    let outcome = folder.umbel_with("build -o filter", "");
-    assert_eq!(outcome.code(), Some(0));
-    assert!(outcome.stderr.starts_with("umbel: there were no lines") && outcome.stderr.lines().count() == 1);
-    folder.umbel("info --verify filter").quiet();
-    assert_eq!(folder.umbel_with("check filter", lines(0..1000)).code(), Some(1));
-    assert_eq!(folder.umbel_with("uniq -q", "").quiet().stdout, b"");
-    folder.umbel_with("add filter", "").quiet();
+    let shell = Shell::new();
+    let answer = shell.pipe("build -o filter", "").code(0);
+    assert!(answer.stderr.starts_with("umbel: there were no lines") && answer.stderr.lines().count() == 1);
+    shell.run("info --verify filter").ok();
+    shell.pipe("check filter", lines(1, 0..1000)).code(1);
+    assert_eq!(shell.pipe("uniq -q", "").ok().stdout, b"");
+    shell.pipe("add filter", "").ok();
 }
 
 #[test]
 fn files_without_lines_among_the_inputs_change_nothing() {
-    let folder = Folder::new();
-    folder.write("empty", "");
-    folder.write("one", "1\n2");
-    folder.write("two", "3\n4");
-    folder.umbel("build -o plain one two").quiet();
-    folder.umbel("build -o filter empty one empty empty two empty").quiet();
-    assert!(folder.read("filter") == folder.read("plain"), "a line does not continue in the next file");
-    let outcome = folder.umbel("check filter empty two empty one empty").quiet();
-    assert_eq!(outcome.text(), "3\n4\n1\n2\n");
-    folder.write("header", "name\n");
-    let outcome = folder.umbel("build --header -F name -o named empty header empty");
-    assert_eq!(outcome.code(), Some(0), "a header alone is no line, and no failure: {outcome:?}");
+    let shell = Shell::new();
+    shell.write("empty", "");
+    shell.write("one", "1\n2");
+    shell.write("two", "3\n4");
+    shell.run("build -o plain one two").ok();
+    shell.run("build -o filter empty one empty empty two empty").ok();
+    assert!(shell.read("filter") == shell.read("plain"), "a line does not continue in the next file");
+    let answer = shell.run("check filter empty two empty one empty").ok();
+    assert_eq!(answer.text(), "3\n4\n1\n2\n");
+    shell.write("header", "name\n");
+    let answer = shell.run("build --header -F name -o named empty header empty");
+    assert_eq!(answer.code, Some(0), "a header alone is no line, and no failure: {answer:?}");
 }
 
 #[test]
 fn a_pipe_with_a_name_is_an_input_like_any_other() {
-    let folder = Folder::new();
-    folder.write("file", lines(0..100_000));
-    folder.umbel("build -o expected file").quiet();
-    let written = folder.join("pipe");
+    let shell = Shell::new();
+    shell.write("file", lines(1, 0..100_000));
+    shell.run("build -o expected file").ok();
+    let written = shell.path("pipe");
     mkfifoat(CWD, &written, Mode::from_raw_mode(0o600)).unwrap();
     let feed = |bytes: Vec<u8>| {
         let path = written.clone();
         // Opening waits for the reader, and the reader for this.
         thread::spawn(move || fs::OpenOptions::new().write(true).open(path)?.write_all(&bytes))
     };
-    let writer = feed(folder.read("file"));
-    folder.umbel("build -o filter pipe").quiet();
+    let writer = feed(shell.read("file"));
+    shell.run("build -o filter pipe").ok();
     writer.join().unwrap().unwrap();
-    assert!(folder.read("filter") == folder.read("expected"));
+    assert!(shell.read("filter") == shell.read("expected"));
 
-    let writer = feed(folder.read("file"));
-    let outcome = folder.umbel("check -c filter file pipe").quiet();
+    let writer = feed(shell.read("file"));
+    let answer = shell.run("check -c filter file pipe").ok();
     writer.join().unwrap().unwrap();
-    assert_eq!(outcome.text(), "200000\n");
+    assert_eq!(answer.text(), "200000\n");
 
     // What is compressed is recognised in a pipe, too.
-    let writer = feed(gzip(&folder.read("file")));
-    assert_eq!(folder.umbel("check -c filter pipe").quiet().text(), "100000\n");
+    let writer = feed(gzip(shell.read("file")));
+    assert_eq!(shell.run("check -c filter pipe").ok().text(), "100000\n");
     writer.join().unwrap().unwrap();
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// With a checksum, as the program of that name writes it.
@@ -122,16 +114,10 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Lines that do not become much smaller when they are compressed.
-fn noise(count: u64) -> Vec<u8> {
-    let number = |i: u64| (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (0..count).flat_map(|i| format!("{:x}\n", number(i) ^ number(i) >> 29).into_bytes()).collect()
-}
-
 #[test]
 fn compressed_input_that_is_damaged_is_named_and_nothing_is_written() {
-    let folder = Folder::new();
-    let text = noise(100_000);
+    let shell = Shell::new();
+    let text = lines(1, 0..100_000);
     let (gz, zst) = (gzip(&text), zstd(&text));
     let flipped = |bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
@@ -139,82 +125,78 @@ fn compressed_input_that_is_damaged_is_named_and_nothing_is_written() {
         bytes[middle..middle + 20].fill(0x55);
         bytes
     };
-    folder.write("text", &text);
-    folder.write("good.gz", &gz);
-    folder.write("good.zst", &zst);
-    folder.write("cut.gz", &gz[..gz.len() / 2]);
-    folder.write("end.gz", &gz[..gz.len() - 4]);
-    folder.write("stub.gz", &gz[..4]);
-    folder.write("bad.gz", flipped(&gz));
-    folder.write("cut.zst", &zst[..zst.len() / 2]);
-    folder.write("stub.zst", &zst[..5]);
-    folder.write("bad.zst", flipped(&zst));
-    folder.umbel("build -o filter text").quiet();
+    shell.write("text", &text);
+    shell.write("good.gz", &gz);
+    shell.write("good.zst", &zst);
+    shell.write("cut.gz", &gz[..gz.len() / 2]);
+    shell.write("end.gz", &gz[..gz.len() - 4]);
+    shell.write("stub.gz", &gz[..4]);
+    shell.write("bad.gz", flipped(&gz));
+    shell.write("cut.zst", &zst[..zst.len() / 2]);
+    shell.write("stub.zst", &zst[..5]);
+    shell.write("bad.zst", flipped(&zst));
+    shell.run("build -o filter text").ok();
     for good in ["good.gz", "good.zst"] {
-        assert_eq!(folder.umbel(&format!("check -c filter text {good}")).quiet().text(), "200000\n");
+        assert_eq!(shell.run(&format!("check -c filter text {good}")).ok().text(), "200000\n");
     }
-    let before = folder.contents();
+    let before = shell.contents(".");
     for bad in ["cut.gz", "end.gz", "stub.gz", "bad.gz", "cut.zst", "stub.zst", "bad.zst"] {
         for arguments in ["build -o new", "build -n 10 -f -o filter", "add filter", "check -c filter"] {
             println!("umbel {arguments} {bad}");
-            folder.umbel(&format!("{arguments} text {bad}")).refused(&["cannot read", bad]);
-            assert!(folder.contents() == before, "`umbel {arguments} {bad}` has changed something");
+            shell.run(&format!("{arguments} text {bad}")).refused(&["cannot read", bad]);
+            assert!(shell.contents(".") == before, "`umbel {arguments} {bad}` has changed something");
         }
     }
 }
 
 #[test]
 fn what_comes_before_a_damaged_input_is_printed_whatever_the_number_of_threads() {
-    let folder = Folder::new();
+    let shell = Shell::new();
     // So many that blocks are still being worked on when the damage is found.
-    let text = noise(300_000);
-    folder.write("text", &text);
-    folder.write("damaged.gz", &gzip(b"never read\n")[..15]);
-    folder.umbel("build -o filter text").quiet();
+    let text = lines(1, 0..300_000);
+    shell.write("text", &text);
+    shell.write("damaged.gz", &gzip("never read\n")[..15]);
+    shell.run("build -o filter text").ok();
     for threads in [1, 2, 3, 8].repeat(5) {
         for command in ["check filter", "uniq"] {
-            let outcome = folder.umbel(&format!("{command} -j {threads} text damaged.gz text"));
-            outcome.failed(&["cannot read damaged.gz"]);
-            assert!(outcome.stdout == text, "{command}: {} of {} bytes", outcome.stdout.len(), text.len());
+            let answer = shell.run(&format!("{command} -j {threads} text damaged.gz text"));
+            answer.failed(&["cannot read damaged.gz"]);
+            assert!(answer.stdout == text, "{command}: {} of {} bytes", answer.stdout.len(), text.len());
         }
     }
 }
 
-/// The program with no more address space than this.
-fn limited(folder: &Folder, mebibytes: u64, arguments: &str) -> Command {
-    let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -v {}; exec \"$@\"", mebibytes << 10), "sh"]);
-    command.arg(umbel().get_program()).args(arguments.split_whitespace()).current_dir(folder.path());
-    command.env_remove("RUST_BACKTRACE").stdout(Stdio::piped()).stderr(Stdio::piped());
-    command
+/// Runs the program with no more address space than this.
+#[track_caller]
+fn limited(shell: &Shell, mebibytes: u64, arguments: &str, input: &[u8]) -> Answer {
+    let mut command = shell.program("sh");
+    command.args(["-c", &format!("ulimit -v {}; exec \"$@\"", mebibytes << 10), "sh", UMBEL]);
+    Process::start(command.args(arguments.words())).feed(|mut stdin| stdin.write_all(input))
 }
 
 #[test]
 fn a_line_of_a_hundred_megabytes_is_a_key_and_takes_no_more_than_a_few_times_its_size() {
-    let folder = Folder::new();
+    let shell = Shell::new();
     let mut long = vec![b'x'; 100_000_000];
     long.extend_from_slice(b"\nshort\n");
     let strange = &long[1..];
     for options in ["", "-n 10"] {
         // The line, its copy while it grows, the digests; and two threads.
-        let build = format!("build -j 2 {options} -f -o filter");
-        run(&mut limited(&folder, 700, &build), &long[..]).quiet();
-        folder.umbel("info --verify filter").quiet();
+        limited(&shell, 700, &format!("build -j 2 {options} -f -o filter"), &long).ok();
+        shell.run("info --verify filter").ok();
     }
-    let found = run(&mut limited(&folder, 700, "check -j 2 filter"), &long[..]).quiet();
+    let found = limited(&shell, 700, "check -j 2 filter", &long).ok();
     assert!(found.stdout == long);
-    let found = run(&mut limited(&folder, 700, "check -j 2 filter"), strange).quiet();
+    let found = limited(&shell, 700, "check -j 2 filter", strange).ok();
     assert_eq!(found.text(), "short\n", "one byte less is another key");
 }
 
 #[test]
 fn memory_that_the_system_does_not_give_is_a_sentence() {
-    let folder = Folder::new();
+    let shell = Shell::new();
     let long = vec![b'x'; 100_000_000];
     let said = "the system has no memory for a line";
-    run(&mut limited(&folder, 100, "build -j 1 -n 10 -o filter"), &long[..])
-        .refused(&["standard input", said]);
-    run(&mut limited(&folder, 1000, "build -n 1e11 -o filter"), "line\n")
-        .refused(&["the system has no", "bytes"]);
-    assert!(folder.names().is_empty());
+    limited(&shell, 100, "build -j 1 -n 10 -o filter", &long).refused(&["standard input", said]);
+    limited(&shell, 1000, "build -n 1e11 -o filter", b"line\n").refused(&["the system has no", "bytes"]);
+    assert!(shell.names(".").is_empty());
 }

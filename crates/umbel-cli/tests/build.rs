@@ -2,8 +2,7 @@
 
 mod shell;
 
-use shell::Shell;
-use std::io::{BufWriter, Write};
+use shell::{Process, Shell, write_lines};
 
 /// Lines of 1.7 MB, seven blocks, every third of them a repetition.
 fn some_lines() -> Vec<u8> {
@@ -46,7 +45,7 @@ fn the_same_lines_give_the_same_bytes_for_every_kind_and_hash() {
     shell.write("keyed", "umbel-key keyed 000102030405060708090a0b0c0d0e0f\n");
     shell.write("sealed", format!("umbel-key sealed {}\n", "5a".repeat(32)));
     for name in ["keyed", "sealed"] {
-        shell.private(name);
+        shell.allow(name, 0o600);
     }
     let mut all = Vec::new();
     let hashes: [&[&str]; 4] = [&[], &["--seed", "9"], &["--key-file", "keyed"], &["--key-file", "sealed"]];
@@ -99,8 +98,8 @@ fn a_filter_is_made_for_the_different_lines_there_are() {
     .into_iter()
     .enumerate()
     {
-        let lines = shell::lines(10 + number as u64, distinct).repeat(times);
-        let facts = shell.pipe(&["build", "-f", "-o", "f", "--json"], lines).ok().json();
+        let lines = shell::lines(10 + number as u64, 0..distinct).repeat(times);
+        let facts = shell.pipe("build -f -o f --json", lines).ok().json();
         let capacity = facts["capacity"].as_u64().unwrap();
         // Lines are counted with a standard error of 0.2 %, and two of them are added. So 0.5 % below means an error of
         // 4.5 of them, once in 300 000 choices of lines, and 1 % above of 2.9, once in 500. These are chosen.
@@ -117,30 +116,19 @@ fn a_filter_is_made_for_the_different_lines_there_are() {
 fn digests_beyond_64_mib_go_to_disk_and_give_the_same_filter() {
     let shell = Shell::new();
     let held = 64 << 20 >> 3;
-    let seq = |count: u64| {
-        move |pipe: std::process::ChildStdin| {
-            let mut pipe = BufWriter::with_capacity(1 << 16, pipe);
-            (0..count).try_for_each(|number| writeln!(pipe, "{number:x}")).and_then(|()| pipe.flush())
-        }
-    };
     let run = |args: &[&str], folder: &str, count: u64| {
         let mut command = shell.command(&[&["build"], args].concat());
-        shell::finish(
-            {
-                command.env("TMPDIR", shell.path(folder));
-                command
-            },
-            seq(count),
-        )
+        let process = Process::start(command.env("TMPDIR", shell.path(folder)));
+        process.feed(|stdin| write_lines(stdin, count))
     };
     // A folder that is not there tells when the disk is needed: from the first digest that does not fit.
     run(&["-f", "-o", "small"], "missing", held).ok();
-    run(&["-f", "-o", "large"], "missing", held + 1).refused("cannot keep digests in");
+    run(&["-f", "-o", "large"], "missing", held + 1).refused(&["cannot keep digests in"]);
     assert!(!shell.path("large").exists());
 
     std::fs::create_dir(shell.path("temporary")).unwrap();
     let spilled = run(&["-j", "2"], "temporary", 9_000_000).ok().stdout;
-    assert_eq!(std::fs::read_dir(shell.path("temporary")).unwrap().count(), 0, "nothing is left");
+    assert!(shell.names("temporary").is_empty(), "something is left");
     // The same capacity, without any digests at all.
     shell.write("spilled", &spilled);
     let capacity = shell.info("spilled")["capacity"].to_string();

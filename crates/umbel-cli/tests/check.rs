@@ -5,7 +5,8 @@ mod shell;
 
 use shell::{Shell, line, lines, split, text};
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{self, Write};
+use std::process::ChildStdin;
 
 const MEMBERS: u64 = 60_000;
 const STRANGERS: u64 = 120_000;
@@ -39,7 +40,7 @@ fn every_member_is_printed_and_strangers_at_the_rate() {
     let crowd = crowd();
     for (number, kind) in KINDS.iter().enumerate() {
         let filter = format!("{number}.umbel");
-        shell.build(&filter, &[&["-n", "60000", "-p", "1%"], *kind].concat(), lines(1, MEMBERS));
+        shell.build(&filter, &[&["-n", "60000", "-p", "1%"], *kind].concat(), lines(1, 0..MEMBERS));
         let facts = shell.info(&filter);
         assert_eq!(facts["kind"], kind[1]);
         let answer = shell.pipe(&["check", &filter], text(&crowd)).ok();
@@ -60,7 +61,7 @@ fn every_member_is_printed_and_strangers_at_the_rate() {
 fn lines_come_out_in_the_order_of_the_input_for_any_number_of_threads() {
     let shell = Shell::new();
     let crowd = crowd();
-    shell.build("a.umbel", &["-p", "1%"], lines(1, MEMBERS));
+    shell.build("a.umbel", "-p 1%", lines(1, 0..MEMBERS));
     let expected = text(&asked_one_by_one(&shell, "a.umbel", &crowd));
     // In three files, of which the last two have no newline at their end, and a pipe between them.
     let (first, rest) = crowd.split_at(50_000);
@@ -88,7 +89,7 @@ fn inverted_is_exactly_the_rest() {
     let crowd = crowd();
     shell.write("crowd", text(&crowd));
     for kind in KINDS {
-        shell.build("a.umbel", &[&["-f", "-n", "60000", "-p", "5%"], kind].concat(), lines(1, MEMBERS));
+        shell.build("a.umbel", &[&["-f", "-n", "60000", "-p", "5%"], kind].concat(), lines(1, 0..MEMBERS));
         let maybe = asked_one_by_one(&shell, "a.umbel", &crowd);
         let set: HashSet<&Vec<u8>> = maybe.iter().collect();
         let no: Vec<&Vec<u8>> = crowd.iter().filter(|line| !set.contains(line)).collect();
@@ -108,7 +109,7 @@ fn inverted_is_exactly_the_rest() {
 #[test]
 fn exit_codes_are_those_of_grep() {
     let shell = Shell::new();
-    shell.build("a.umbel", &["-p", "1e-9"], "apple\npear\n");
+    shell.build("a.umbel", "-p 1e-9", "apple\npear\n");
     let run = |args: &[&str], stdin: &str| {
         let answer = shell.pipe(&[&["check", "a.umbel"], args].concat(), stdin);
         assert_eq!(answer.stderr, "");
@@ -140,25 +141,25 @@ fn exit_codes_are_those_of_grep() {
 fn any_byte_may_be_in_a_line() {
     let shell = Shell::new();
     let keys: Vec<Vec<u8>> = (0..=255u8).filter(|byte| *byte != b'\n').map(|byte| vec![b'k', byte]).collect();
-    shell.build("a.umbel", &["-p", "1e-9"], text(&keys[..100]));
-    assert_eq!(shell.pipe(&["check", "a.umbel"], text(&keys)).ok().stdout, text(&keys[..100]));
-    assert_eq!(shell.pipe(&["check", "-v", "a.umbel"], text(&keys)).ok().stdout, text(&keys[100..]));
+    shell.build("a.umbel", "-p 1e-9", text(&keys[..100]));
+    assert_eq!(shell.pipe("check a.umbel", text(&keys)).ok().stdout, text(&keys[..100]));
+    assert_eq!(shell.pipe("check -v a.umbel", text(&keys)).ok().stdout, text(&keys[100..]));
 }
 
 #[test]
 fn quiet_stops_at_the_first_line_of_an_endless_input() {
     let shell = Shell::new();
-    shell.build("a.umbel", &["-p", "1e-9"], "y\n");
+    shell.build("a.umbel", "-p 1e-9", "y\n");
     for threads in ["1", "2"] {
         for (args, line) in [(&["-q"][..], "y\n"), (&["-q", "-v"], "n\n")] {
             let args = [&["check", "-j", threads, "a.umbel"], args].concat();
             // It ends only because nobody reads any more.
-            let endless = |mut pipe: std::process::ChildStdin| -> std::io::Result<()> {
+            let endless = |mut stdin: ChildStdin| -> io::Result<()> {
                 loop {
-                    pipe.write_all(line.repeat(4096).as_bytes())?;
+                    stdin.write_all(line.repeat(4096).as_bytes())?;
                 }
             };
-            assert_eq!(shell.feed(&args, endless).ok().stdout, b"");
+            assert_eq!(shell.start(&args).feed(endless).ok().stdout, b"");
         }
     }
 }

@@ -2,15 +2,7 @@
 
 mod shell;
 
-use flate2::{Compression, write::GzEncoder};
-use shell::Shell;
-use std::io::Write;
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
-}
+use shell::{Shell, gzip};
 
 fn zstd(bytes: &[u8]) -> Vec<u8> {
     zstd::encode_all(bytes, 1).unwrap()
@@ -18,7 +10,7 @@ fn zstd(bytes: &[u8]) -> Vec<u8> {
 
 /// Every line twice, in several blocks of 256 KiB.
 fn plain() -> Vec<u8> {
-    let lines = shell::lines(1, 20_000);
+    let lines = shell::lines(1, 0..20_000);
     [&lines[..], &lines].concat()
 }
 
@@ -38,10 +30,10 @@ fn every_command_reads_what_is_inside() {
         ("frames", [zstd(left), zstd(b""), zstd(right)].concat()),
         ("not-compressed.gz", plain.clone()),
     ];
-    let firsts = shell::lines(1, 20_000);
-    shell.build("half", &["-p", "1e-9"], shell::lines(1, 10_000));
-    let half = shell.pipe(&["check", "half"], &plain).ok().stdout;
-    shell.build("expected", &["-p", "1e-9"], &plain);
+    let firsts = shell::lines(1, 0..20_000);
+    shell.build("half", "-p 1e-9", shell::lines(1, 0..10_000));
+    let half = shell.pipe("check half", &plain).ok().stdout;
+    shell.build("expected", "-p 1e-9", &plain);
     let capacity = shell.info("expected")["capacity"].to_string();
     for (name, bytes) in &packed {
         shell.write(name, bytes);
@@ -79,8 +71,8 @@ fn text_that_only_begins_like_a_magic_number_is_text() {
         [&b"\x1f"[..], b"\x1f\x8b", b"\x1f\x8b\n", b"(", b"(\xb5/", b"(\xb5x\n", b"\x89UMBEL\r", b"\x89PNG\n"]
     {
         let expected = [text.strip_suffix(b"\n").unwrap_or(text), b"\n"].concat();
-        assert_eq!(shell.pipe(&["uniq", "-q"], text).ok().stdout, expected, "{text:?}");
+        assert_eq!(shell.pipe("uniq -q", text).ok().stdout, expected, "{text:?}");
         shell.write("text", text);
-        assert_eq!(shell.run(&["uniq", "-q", "text"]).ok().stdout, expected, "{text:?}");
+        assert_eq!(shell.run("uniq -q text").ok().stdout, expected, "{text:?}");
     }
 }

@@ -1,11 +1,10 @@
 //! Whenever the process ends, a filter on disk is the old one or the new one, and nothing lies beside it.
 
-mod common;
+mod shell;
 
-use common::{Folder, Process, lines, signal, umbel};
 use rustix::process::{Pid, Signal, kill_process};
+use shell::{Process, Shell, UMBEL, Words, lines};
 use std::io::Write;
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,11 +28,11 @@ impl Moments {
 }
 
 /// How long the process takes, typically.
-fn duration(folder: &Folder, old: &[u8], arguments: &str) -> Duration {
+fn duration(shell: &Shell, old: &[u8], arguments: &str) -> Duration {
     let mut durations = [(); 9].map(|()| {
-        folder.write("filter", old);
+        shell.write("filter", old);
         let start = Instant::now();
-        folder.umbel(arguments).quiet();
+        shell.run(arguments).ok();
         start.elapsed()
     });
     durations.sort();
@@ -42,35 +41,35 @@ fn duration(folder: &Folder, old: &[u8], arguments: &str) -> Duration {
 
 #[test]
 fn a_file_is_the_old_or_the_new_one_whenever_the_process_is_killed() {
-    let folder = Folder::new();
+    let shell = Shell::new();
     // About 40 milliseconds, a good part of which goes into reading and writing a filter of 10 MB.
-    folder.write("lines", lines(0..1_000_000));
-    folder.write("more", lines(1_000_000..2_000_000));
-    folder.umbel("build -n 8M -o filter lines").quiet();
-    let old = folder.read("filter");
+    shell.write("lines", lines(1, 0..1_000_000));
+    shell.write("more", lines(1, 1_000_000..2_000_000));
+    shell.run("build -n 8M -o filter lines").ok();
+    let old = shell.read("filter");
     let mut moments = Moments(0x9e37_79b9_7f4a_7c15);
     let (mut killed, mut replaced, mut left_over) = (0, 0, 0);
     for arguments in ["add filter more", "build -n 8M -f -o filter more lines"] {
-        let duration = duration(&folder, &old, arguments);
-        let new = folder.read("filter");
+        let duration = duration(&shell, &old, arguments);
+        let new = shell.read("filter");
         assert_ne!(old, new);
         for _ in 0..KILLS {
-            folder.write("filter", &old);
+            shell.write("filter", &old);
             // A little beyond the end, so that the last steps are met too when this run takes longer than others.
             let moment = duration.mul_f64(1.2 * moments.next());
-            let mut process = Process::start(&mut folder.command(arguments));
+            let mut process = shell.start(arguments);
             thread::sleep(moment);
             process.child().kill().expect("a process that has not been waited for can be killed");
-            killed += usize::from(signal(process.finish().status) == Some(9));
+            killed += usize::from(process.finish().signal == Some(9));
 
-            let found = folder.read("filter");
+            let found = shell.read("filter");
             assert!(found == old || found == new, "{arguments}: another file after {moment:?}");
             replaced += usize::from(found == new);
-            folder.umbel("info --verify filter").quiet();
-            for name in folder.names() {
+            shell.run("info --verify filter").ok();
+            for name in shell.names(".") {
                 if !["filter", "lines", "more"].contains(&&name[..]) {
                     assert!(name.starts_with(".umbel-") && name.ends_with(".part"), "{name}");
-                    std::fs::remove_file(folder.join(&name)).unwrap();
+                    std::fs::remove_file(shell.path(&name)).unwrap();
                     left_over += 1;
                 }
             }
@@ -87,27 +86,22 @@ fn a_file_is_the_old_or_the_new_one_whenever_the_process_is_killed() {
 #[test]
 fn an_interrupted_build_leaves_nothing_and_touches_nothing() {
     for arguments in ["build -o new", "build -n 1e6 -f -o old"] {
-        let folder = Folder::new();
-        folder.umbel_with("build -o old", "an\nold\nfilter\n").quiet();
-        let old = folder.read("old");
+        let shell = Shell::new();
+        shell.pipe("build -o old", "an\nold\nfilter\n").ok();
+        let old = shell.read("old");
         // Started in the background, tests ignore this signal, and so would whatever they start.
-        let mut command = Command::new("env");
-        command.arg("--default-signal=INT").arg(umbel().get_program()).args(arguments.split_whitespace());
-        command
-            .current_dir(folder.path())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        let mut process = Process::start(&mut command);
+        let mut command = shell.program("env");
+        let mut process =
+            Process::start(command.args(["--default-signal=INT", UMBEL]).args(arguments.words()));
         let mut stdin = process.stdin();
         // More than a pipe holds: when all of it is written, the program is in the middle of its work.
-        stdin.write_all(lines(0..500_000).as_bytes()).expect("the program reads");
+        stdin.write_all(&lines(1, 0..500_000)).expect("the program reads");
         let pid = Pid::from_child(process.child());
         kill_process(pid, Signal::INT).expect("a signal can be sent");
-        let outcome = process.finish();
+        let answer = process.finish();
         drop(stdin);
-        assert_eq!(signal(outcome.status), Some(2), "{outcome:?}");
-        assert_eq!(folder.names(), ["old"]);
-        assert!(folder.read("old") == old);
+        assert_eq!(answer.signal, Some(2), "{answer:?}");
+        assert_eq!(shell.names("."), ["old"]);
+        assert!(shell.read("old") == old);
     }
 }

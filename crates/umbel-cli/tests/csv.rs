@@ -60,8 +60,8 @@ fn long_files_are_cut_into_the_records_that_another_library_reads() {
             |keys: &[&[u8]]| keys.iter().flat_map(|key| [key, &b"\0"[..]].concat()).collect::<Vec<u8>>();
         let all: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
         let half: HashSet<&[u8]> = all.iter().copied().step_by(2).collect();
-        shell.build("all", &["-f", "-0", "-p", "1e-9"], zero(&all));
-        shell.build("half", &["-f", "-0", "-p", "1e-12"], zero(&half.iter().copied().collect::<Vec<_>>()));
+        shell.build("all", "-f -0 -p 1e-9", zero(&all));
+        shell.build("half", "-f -0 -p 1e-12", zero(&half.iter().copied().collect::<Vec<_>>()));
         let printed = |member: bool| -> Vec<u8> {
             let chosen = records.iter().zip(&all).filter(|(_, key)| half.contains(*key) == member);
             chosen.flat_map(|(record, _)| record.clone()).collect()
@@ -97,8 +97,8 @@ proptest! {
         let records = reader.byte_records().map(|record| record.unwrap());
         let fields: Vec<Vec<u8>> = records.filter_map(|record| record.get(1).map(<[u8]>::to_vec)).collect();
         // Nothing is in an empty filter, so that -v prints every key.
-        shell.build("empty", &["-n", "1"], "");
-        let answer = shell.pipe(&["check", "-v", "--csv", "-F", "2", "--print-field", "empty"], &text);
+        shell.build("empty", "-n 1", "");
+        let answer = shell.pipe("check -v --csv -F 2 --print-field empty", &text);
         prop_assert_eq!(answer.stdout, shell::text(&fields));
     }
 }

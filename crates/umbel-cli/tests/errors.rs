@@ -1,44 +1,42 @@
 //! Whatever goes wrong is said in one sentence that names it, with exit code 2, and nothing on disk has changed.
 
-mod common;
+mod shell;
 
-use common::{Folder, Outcome, Process, lines};
 use rustix::fs::{CWD, Mode, mkfifoat};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use shell::{Answer, Process, Shell, UMBEL, Words, lines};
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// What is done, and what must be said about it.
 type Case = (&'static str, &'static [&'static str]);
 
 /// A folder with lines and filters, good and bad.
-fn folder() -> Folder {
-    let folder = Folder::new();
-    folder.write("lines", lines(0..1000));
-    folder.write("table", "id\tmail\n1\ta@b.c\n2\td@e.f\n");
-    folder.umbel("build -n 1000 -o filter lines").quiet();
-    folder.umbel("build -n 100000 -o large lines").quiet();
+fn prepared() -> Shell {
+    let shell = Shell::new();
+    shell.write("lines", lines(1, 0..1000));
+    shell.write("table", "id\tmail\n1\ta@b.c\n2\td@e.f\n");
+    shell.run("build -n 1000 -o filter lines").ok();
+    shell.run("build -n 100000 -o large lines").ok();
     for (name, options) in [
         ("bits", "-n 2000"),
         ("partitioned", "-n 1000 --kind partitioned"),
         ("seeded", "-n 1000 --seed 7"),
         ("literature", "-n 1000 --kind literature --hash murmur3"),
     ] {
-        folder.umbel(&format!("build {options} -o {name} lines")).quiet();
+        shell.run(&format!("build {options} -o {name} lines")).ok();
     }
     for (key, strength) in [("secret", "keyed"), ("other", "keyed"), ("seal", "sealed")] {
-        folder.umbel(&format!("key new {key} --hash {strength}")).quiet();
+        shell.run(&format!("key new {key} --hash {strength}")).ok();
     }
-    folder.umbel("build -n 1000 --key-file secret -o locked lines").quiet();
+    shell.run("build -n 1000 --key-file secret -o locked lines").ok();
 
-    let filter = folder.read("filter");
+    let filter = shell.read("filter");
     let changed = |name: &str, change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = filter.clone();
         change(&mut bytes);
-        folder.write(name, bytes);
+        shell.write(name, bytes);
     };
     changed("empty", &Vec::clear);
     changed("stub", &|bytes| bytes.truncate(10));
@@ -50,12 +48,12 @@ fn folder() -> Folder {
         bytes[8..10].copy_from_slice(&2u16.to_le_bytes());
         reseal(bytes);
     });
-    fs::create_dir(folder.join("directory")).unwrap();
-    symlink("loop", folder.join("loop")).unwrap();
-    symlink("lines", folder.join("link")).unwrap();
-    symlink("nowhere/filter", folder.join("dangling")).unwrap();
-    mkfifoat(CWD, folder.join("fifo"), Mode::from_raw_mode(0o600)).unwrap();
-    folder
+    fs::create_dir(shell.path("directory")).unwrap();
+    symlink("loop", shell.path("loop")).unwrap();
+    symlink("lines", shell.path("link")).unwrap();
+    symlink("nowhere/filter", shell.path("dangling")).unwrap();
+    mkfifoat(CWD, shell.path("fifo"), Mode::from_raw_mode(0o600)).unwrap();
+    shell
 }
 
 /// Writes the sum that a header needs to be believed.
@@ -66,19 +64,19 @@ fn reseal(bytes: &mut [u8]) {
 }
 
 /// Every command is refused, says so, and changes nothing.
-fn all_are_refused(folder: &Folder, cases: &[Case]) {
-    let before = folder.contents();
-    for (arguments, says) in cases {
+fn all_are_refused(shell: &Shell, cases: &[Case]) {
+    let before = shell.contents(".");
+    for &(arguments, says) in cases {
         println!("umbel {arguments}");
-        folder.umbel(arguments).refused(says);
-        assert!(folder.contents() == before, "`umbel {arguments}` has changed something");
+        shell.run(arguments).refused(says);
+        assert!(shell.contents(".") == before, "`umbel {arguments}` has changed something");
     }
 }
 
 #[test]
 fn what_is_missing_or_cannot_be_read_is_named() {
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
             ("check nothing lines", &["cannot open nothing", "No such file or directory"]),
             ("add nothing lines", &["cannot open nothing", "No such file or directory"]),
@@ -122,8 +120,8 @@ fn what_is_not_an_intact_filter_is_not_used() {
         ("body", &["body: the file is damaged", "chunk 0 of 1"]),
         ("newer", &["newer: the file has format version 2", "written by a newer umbel"]),
     ];
-    let folder = folder();
-    let before = folder.contents();
+    let shell = prepared();
+    let before = shell.contents(".");
     for (bad, says) in BAD {
         for arguments in [
             "check BAD table",
@@ -145,43 +143,27 @@ fn what_is_not_an_intact_filter_is_not_used() {
         ] {
             let arguments = arguments.replace("BAD", bad);
             println!("umbel {arguments}");
-            folder.umbel(&arguments).refused(says);
-            assert!(folder.contents() == before, "`umbel {arguments}` has changed something");
+            shell.run(&arguments).refused(says);
+            assert!(shell.contents(".") == before, "`umbel {arguments}` has changed something");
         }
     }
     // The others are told about all the same.
-    let outcome = folder.umbel("info --verify body filter short");
-    assert_eq!((outcome.code(), outcome.text()), (Some(2), "filter: intact, all 2 checksums hold\n"));
-    let said: Vec<&str> = outcome.stderr.lines().collect();
+    let answer = shell.run("info --verify body filter short");
+    assert_eq!((answer.code, answer.text()), (Some(2), "filter: intact, all 2 checksums hold\n"));
+    let said: Vec<&str> = answer.stderr.lines().collect();
     assert!(said[0].starts_with("umbel: body:") && said[1].starts_with("umbel: short:"), "{said:?}");
 }
 
 #[test]
 fn filters_that_do_not_fit_are_named_with_what_differs() {
+    const BITS: &[&str] =
+        &["filter and bits", "the filters cannot be combined: their number of bits is 9600 in one and 19200"];
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
-            (
-                "union filter bits -o new",
-                &[
-                    "filter and bits",
-                    "the filters cannot be combined: their number of bits is 9600 in one and 19200",
-                ],
-            ),
-            (
-                "intersect filter bits -o new",
-                &[
-                    "filter and bits",
-                    "the filters cannot be combined: their number of bits is 9600 in one and 19200",
-                ],
-            ),
-            (
-                "compare filter bits",
-                &[
-                    "filter and bits",
-                    "the filters cannot be combined: their number of bits is 9600 in one and 19200",
-                ],
-            ),
+            ("union filter bits -o new", BITS),
+            ("intersect filter bits -o new", BITS),
+            ("compare filter bits", BITS),
             ("union filter seeded -o new", &["filter and seeded", "seed is 0 in one and 7"]),
             ("compare filter filter seeded", &["filter and seeded", "seed is 0 in one and 7"]),
             (
@@ -205,7 +187,7 @@ fn filters_that_do_not_fit_are_named_with_what_differs() {
 #[test]
 fn numbers_that_make_no_sense_are_refused_with_an_example() {
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
             ("build -n abc -o new lines", &["'abc'", "--capacity", "not a number", "1e6"]),
             ("build -n 1.5 -o new lines", &["'1.5'", "--capacity", "not a whole number"]),
@@ -238,7 +220,7 @@ fn numbers_that_make_no_sense_are_refused_with_an_example() {
 #[test]
 fn fields_that_are_not_there_are_named() {
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
             ("build -F 0 -o new table", &["there is no field 0", "from 1"]),
             ("build -F mail -o new table", &["\"mail\" is a name", "--header"]),
@@ -262,7 +244,7 @@ fn fields_that_are_not_there_are_named() {
 #[test]
 fn an_output_that_would_destroy_something_or_cannot_be_written_is_refused() {
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
             ("build -o filter lines", &["filter exists", "-f"]),
             ("union bits bits -o filter", &["filter exists", "-f"]),
@@ -291,7 +273,7 @@ fn an_output_that_would_destroy_something_or_cannot_be_written_is_refused() {
 #[test]
 fn mistaken_arguments_are_explained() {
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
             ("check lines filter", &["the filter comes first", "umbel check FILTER lines"]),
             ("check filter filter", &["filter is a filter, not a list of keys"]),
@@ -324,7 +306,7 @@ fn mistaken_arguments_are_explained() {
 #[test]
 fn secrets_that_are_missing_or_wrong_are_named() {
     all_are_refused(
-        &folder(),
+        &prepared(),
         &[
             ("check locked lines", &["locked:", "built with a secret (keyed, key tag", "add its key file"]),
             ("add locked lines", &["locked:", "built with a secret", "add its key file"]),
@@ -367,32 +349,30 @@ fn secrets_that_are_missing_or_wrong_are_named() {
 }
 
 /// Runs the program as someone whom permissions bind: not as root.
-fn as_user(folder: &Folder, arguments: &str) -> Outcome {
-    let mut command = folder.command(arguments);
+fn as_user(shell: &Shell, arguments: &str) -> Answer {
+    let mut command = shell.command(arguments);
     if rustix::process::geteuid().is_root() {
         // Where root has put the program, others may not be able to read it.
-        let copy = folder.join("program");
+        let copy = shell.path("program");
         if !copy.exists() {
-            fs::copy(env!("CARGO_BIN_EXE_umbel"), &copy).unwrap();
+            fs::copy(UMBEL, &copy).unwrap();
         }
-        command = Command::new(copy);
-        command.current_dir(folder.path()).args(arguments.split_whitespace()).uid(65534).gid(65534);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command = shell.program(copy);
+        command.args(arguments.words()).uid(65534).gid(65534);
     }
     Process::start(&mut command).finish()
 }
 
 #[test]
 fn what_permissions_forbid_is_named() {
-    let folder = folder();
-    let allow = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
-    fs::copy(folder.join("lines"), folder.join("private")).unwrap();
-    fs::copy(folder.join("filter"), folder.join("private-filter")).unwrap();
-    fs::copy(folder.join("filter"), folder.join("directory/filter")).unwrap();
-    allow(&folder.join("private"), 0o000);
-    allow(&folder.join("private-filter"), 0o000);
-    allow(&folder.join("directory"), 0o555);
-    allow(folder.path(), 0o755);
+    let shell = prepared();
+    for (from, to) in [("lines", "private"), ("filter", "private-filter"), ("filter", "directory/filter")] {
+        shell.write(to, shell.read(from));
+    }
+    shell.allow("private", 0o000);
+    shell.allow("private-filter", 0o000);
+    shell.allow("directory", 0o555);
+    shell.allow(".", 0o755);
     for (arguments, says) in [
         ("build -n 9 private", &["cannot open private", "Permission denied"][..]),
         ("check filter private", &["cannot open private", "Permission denied"]),
@@ -404,9 +384,9 @@ fn what_permissions_forbid_is_named() {
         ("key new directory/key", &["directory/key", "Permission denied"]),
     ] {
         println!("umbel {arguments}");
-        as_user(&folder, arguments).refused(says);
-        assert_eq!(common::contents(&folder.join("directory")).into_keys().collect::<Vec<_>>(), ["filter"]);
+        as_user(&shell, arguments).refused(says);
+        assert_eq!(shell.names("directory"), ["filter"]);
     }
-    assert!(fs::read(folder.join("directory/filter")).unwrap() == folder.read("filter"));
-    allow(&folder.join("directory"), 0o755);
+    assert!(shell.read("directory/filter") == shell.read("filter"));
+    shell.allow("directory", 0o755);
 }

@@ -3,7 +3,7 @@
 mod shell;
 
 use serde_json::{Value, json};
-use shell::{Shell, line, lines, text};
+use shell::{Shell, line, lines, number, text};
 
 const KINDS: [&[&str]; 4] = [
     &["--kind", "blocked"],
@@ -11,11 +11,6 @@ const KINDS: [&[&str]; 4] = [
     &["--kind", "partitioned"],
     &["--kind", "literature", "--hash", "murmur3-enhanced"],
 ];
-
-#[track_caller]
-fn number(facts: &Value, name: &str) -> f64 {
-    facts[name].as_f64().unwrap_or_else(|| panic!("{name} in {facts}"))
-}
 
 /// Within 5 standard errors of the truth, which a right estimate misses once in 1.7 million choices of keys.
 #[track_caller]
@@ -29,7 +24,7 @@ fn info_tells_what_is_in_a_filter() {
     let shell = Shell::new();
     for kind in KINDS {
         let args = ["-f", "-n", "70000", "-p", "2%", "--meta", "source=test"];
-        let repeated = [lines(1, 60_000), lines(1, 1_000)].concat();
+        let repeated = [lines(1, 0..60_000), lines(1, 0..1_000)].concat();
         shell.build("f", &[&args, kind].concat(), repeated);
         let facts = shell.info("f");
         let filter = shell.load("f").filter;
@@ -45,7 +40,7 @@ fn info_tells_what_is_in_a_filter() {
         assert!(number(&facts, "fpr_now") > 0.005 && number(&facts, "fpr_now") < 0.02, "{facts}");
         close(&facts, "estimated_count", 60_000.0);
 
-        let told = shell.run(&["info", "f"]).ok();
+        let told = shell.run("info f").ok();
         for (name, words) in [
             ("kind", vec![format!("{}, {} bits, {} per key", kind[1], facts["bits"], facts["hashes"])]),
             ("insertions", vec!["61000".into()]),
@@ -73,7 +68,7 @@ fn keys_are_estimated_within_the_error_that_is_given() {
             // Far below capacity, at capacity, and far above it.
             for capacity in [10 * keys, keys, keys / 3] {
                 let args = ["build", "-f", "-o", "f", "--json", "-n", &capacity.to_string()];
-                let facts = shell.pipe(&[&args, kind].concat(), lines(family, keys)).code(0).json();
+                let facts = shell.pipe(&[&args, kind].concat(), lines(family, 0..keys)).code(0).json();
                 close(&facts, "estimated_count", keys as f64);
                 assert!(number(&facts, "estimated_count_error") < 0.1 * keys as f64, "{facts}");
             }
@@ -84,9 +79,9 @@ fn keys_are_estimated_within_the_error_that_is_given() {
 #[test]
 fn info_tells_about_several_filters_and_their_checksums() {
     let shell = Shell::new();
-    shell.build("a", &[], lines(1, 60_000));
-    shell.build("b", &[], lines(2, 1_000));
-    let both = shell.run(&["info", "--json", "a", "b"]).ok();
+    shell.build("a", "", lines(1, 0..60_000));
+    shell.build("b", "", lines(2, 0..1_000));
+    let both = shell.run("info --json a b").ok();
     let paths: Vec<Value> = both
         .text()
         .lines()
@@ -95,23 +90,23 @@ fn info_tells_about_several_filters_and_their_checksums() {
     assert_eq!(paths, ["a", "b"], "a line for each");
     let checksums = shell.info("a")["checksums"].clone();
     assert_eq!(
-        shell.run(&["info", "--verify", "a", "b"]).ok().text(),
+        shell.run("info --verify a b").ok().text(),
         format!("a: intact, all {checksums} checksums hold\nb: intact, all 2 checksums hold\n")
     );
     // A damaged one is named, and the other is told about all the same.
     let mut bytes = shell.read("a");
     *bytes.last_mut().unwrap() ^= 1;
     shell.write("a", bytes);
-    let answer = shell.run(&["info", "--verify", "a", "b"]);
+    let answer = shell.run("info --verify a b");
     assert_eq!(answer.text(), "b: intact, all 2 checksums hold\n");
-    answer.refused("a");
+    answer.failed(&["a"]);
 }
 
 #[test]
 fn a_picture_shows_how_full_each_part_is() {
     let shell = Shell::new();
-    shell.build("empty", &["-n", "100000"], "");
-    shell.build("half", &[], lines(1, 100_000));
+    shell.build("empty", "-n 100000", "");
+    shell.build("half", "", lines(1, 0..100_000));
     let picture = |name: &str| -> Vec<char> {
         let told = shell.run(&["info", "--bits", name]).ok();
         let plain = shell.run(&["info", name]).ok();
@@ -129,9 +124,9 @@ fn compare_finds_what_known_sets_share() {
     let keys: Vec<Vec<u8>> = (0..80_000).map(|number| line(1, number)).collect();
     for kind in KINDS {
         shell.build("left", &[&["-f", "-n", "70000"], kind].concat(), text(&keys[..60_000]));
-        shell.build("right", &["-f", "--like", "left"], text(&keys[40_000..]));
-        shell.build("apart", &["-f", "--like", "left"], lines(2, 30_000));
-        let pair = shell.run(&["compare", "--json", "left", "right"]).ok().json();
+        shell.build("right", "-f --like left", text(&keys[40_000..]));
+        shell.build("apart", "-f --like left", lines(2, 0..30_000));
+        let pair = shell.run("compare --json left right").ok().json();
         let truth = [
             ("left_count", 60_000.0),
             ("right_count", 40_000.0),
@@ -145,7 +140,7 @@ fn compare_finds_what_known_sets_share() {
         assert!(number(&pair, "jaccard_error") < 0.01, "{pair}");
         assert_eq!((&pair["left"], &pair["right"]), (&json!("left"), &json!("right")));
 
-        let told = shell.run(&["compare", "left", "right"]).ok();
+        let told = shell.run("compare left right").ok();
         let row = format!(
             "Jaccard          {:.4} ± {:.4}",
             number(&pair, "jaccard"),
@@ -153,7 +148,7 @@ fn compare_finds_what_known_sets_share() {
         );
         assert!(told.text().lines().any(|line| line == row), "{}", told.text());
 
-        let pairs = shell.run(&["compare", "--json", "left", "right", "apart"]).ok().json();
+        let pairs = shell.run("compare --json left right apart").ok().json();
         assert_eq!(pairs.as_array().unwrap().len(), 3);
         assert_eq!(pairs[0], pair);
         close(&pairs[1], "jaccard", 0.0);
@@ -168,9 +163,9 @@ fn compare_finds_what_known_sets_share() {
             assert_eq!(first, expected.map(|value| format!("{value:.4}")));
         }
     }
-    shell.build("other", &["--seed", "1", "-n", "70000"], "a\n");
-    shell.build("blocked", &["-n", "70000"], "a\n");
-    shell.run(&["compare", "blocked", "other"]).refused("seed is 0 in one and 1 in the other");
+    shell.build("other", "--seed 1 -n 70000", "a\n");
+    shell.build("blocked", "-n 70000", "a\n");
+    shell.run("compare blocked other").refused(&["seed is 0 in one and 1 in the other"]);
 }
 
 #[test]
@@ -178,14 +173,14 @@ fn why_shows_the_bits_from_which_the_answer_follows() {
     let shell = Shell::new();
     for kind in KINDS {
         // A fifth of the strangers are taken for members.
-        shell.build("f", &[&["-f", "-n", "160000", "-p", "1/5"], kind].concat(), lines(1, 160_000));
+        shell.build("f", &[&["-f", "-n", "160000", "-p", "1/5"], kind].concat(), lines(1, 0..160_000));
         let facts = shell.info("f");
         let filter = shell.load("f").filter;
         let words = filter.words().words();
         let mut strangers = 0;
         for (family, number) in (0..24).flat_map(|number| [(2, number), (1, number)]).take(36) {
             let key = String::from_utf8(line(family, number)).unwrap();
-            let member = shell.pipe(&["check", "f"], &key).code == Some(0);
+            let member = shell.pipe("check f", &key).code == Some(0);
             let answer = shell.run(&["why", "--json", "f", &key]).code(i32::from(!member));
             let why = answer.json();
             assert_eq!(
@@ -220,20 +215,20 @@ fn why_shows_the_bits_from_which_the_answer_follows() {
 #[test]
 fn meta_is_read_set_and_removed() {
     let shell = Shell::new();
-    shell.build("f", &["-n", "1000"], "apple\n");
+    shell.build("f", "-n 1000", "apple\n");
     let bits = || shell.load("f").filter.words().words().to_vec();
     let before = bits();
-    assert_eq!(shell.run(&["meta", "f"]).ok().text(), "");
-    shell.run(&["meta", "f", "b=2", "a=x=y", "empty="]).ok();
-    assert_eq!(shell.run(&["meta", "f"]).ok().text(), "a=x=y\nb=2\nempty=\n");
-    assert_eq!(shell.run(&["meta", "f", "a"]).ok().text(), "x=y\n");
-    assert_eq!(shell.run(&["meta", "f", "empty"]).ok().text(), "\n");
-    assert_eq!(shell.run(&["meta", "--json", "f"]).ok().json(), json!({"a": "x=y", "b": "2", "empty": ""}));
-    let missing = shell.run(&["meta", "f", "c"]).code(1);
+    assert_eq!(shell.run("meta f").ok().text(), "");
+    shell.run("meta f b=2 a=x=y empty=").ok();
+    assert_eq!(shell.run("meta f").ok().text(), "a=x=y\nb=2\nempty=\n");
+    assert_eq!(shell.run("meta f a").ok().text(), "x=y\n");
+    assert_eq!(shell.run("meta f empty").ok().text(), "\n");
+    assert_eq!(shell.run("meta --json f").ok().json(), json!({"a": "x=y", "b": "2", "empty": ""}));
+    let missing = shell.run("meta f c").code(1);
     assert_eq!((&missing.stdout[..], &missing.stderr[..]), (&b""[..], ""));
-    shell.run(&["meta", "f", "--unset", "b", "--unset", "empty", "a=new"]).ok();
-    assert_eq!(shell.run(&["meta", "f"]).ok().text(), "a=new\n");
-    shell.run(&["meta", "f", "--unset", "b"]).refused("there is no \"b\" to remove");
+    shell.run("meta f --unset b --unset empty a=new").ok();
+    assert_eq!(shell.run("meta f").ok().text(), "a=new\n");
+    shell.run("meta f --unset b").refused(&["there is no \"b\" to remove"]);
     assert!(bits() == before);
-    assert_eq!(shell.pipe(&["check", "f"], "apple\npear\n").ok().text(), "apple\n");
+    assert_eq!(shell.pipe("check f", "apple\npear\n").ok().text(), "apple\n");
 }

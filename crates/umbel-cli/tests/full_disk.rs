@@ -1,16 +1,15 @@
 //! A full disk costs nothing but a sentence: what was there stays, and what was begun is gone.
 
-mod common;
+mod shell;
 
-use common::{Folder, Outcome, Process, contents, lines, umbel};
+use shell::{Answer, Process, Shell, UMBEL, Words, lines};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 /// What is left on the disk after a command, and what the command said.
 struct Trial {
-    outcome: Outcome,
+    answer: Answer,
     disk: BTreeMap<String, Vec<u8>>,
 }
 
@@ -40,38 +39,32 @@ fn unshare() -> &'static str {
 }
 
 /// Runs a command with a small disk on `full`, which has an intact filter on it.
-fn attempt(folder: &Folder, filled: bool, arguments: &str) -> Trial {
-    let after = folder.join("after");
+fn attempt(shell: &Shell, filled: bool, arguments: &str) -> Trial {
+    let after = shell.path("after");
     if after.exists() {
         fs::remove_dir_all(&after).unwrap();
     }
     fs::create_dir_all(&after).unwrap();
-    fs::create_dir_all(folder.join("full")).unwrap();
-    let program = umbel();
-    let mut command = Command::new("unshare");
-    command.args([unshare(), "sh", "-c", SCRIPT, "sh"]).arg(program.get_program());
-    command.args(arguments.split_whitespace()).current_dir(folder.path());
-    command
-        .env("FILLED", if filled { "yes" } else { "no" })
-        .env("TMPDIR", "full")
-        .env_remove("RUST_BACKTRACE");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let outcome = Process::start(&mut command).finish();
-    assert_ne!(outcome.code(), Some(99), "the small disk does not work: {outcome:?}");
-    Trial { outcome, disk: contents(&after) }
+    fs::create_dir_all(shell.path("full")).unwrap();
+    let mut command = shell.program("unshare");
+    command.args([unshare(), "sh", "-c", SCRIPT, "sh", UMBEL]).args(arguments.words());
+    command.env("FILLED", if filled { "yes" } else { "no" }).env("TMPDIR", "full");
+    let answer = Process::start(&mut command).finish();
+    assert_ne!(answer.code, Some(99), "the small disk does not work: {answer:?}");
+    Trial { answer, disk: shell.contents("after") }
 }
 
-fn folder() -> Folder {
-    let folder = Folder::new();
-    folder.write("lines", lines(0..1000));
-    folder.umbel("build -n 1000 -o filter lines").quiet();
-    folder
+fn prepared() -> Shell {
+    let shell = Shell::new();
+    shell.write("lines", lines(1, 0..1000));
+    shell.run("build -n 1000 -o filter lines").ok();
+    shell
 }
 
 #[test]
 fn a_full_disk_leaves_what_was_there_and_nothing_else() {
-    let folder = folder();
-    let filter = folder.read("filter");
+    let shell = prepared();
+    let filter = shell.read("filter");
     for (filled, arguments) in [
         // The disk fills while the filter is written.
         (false, "build -n 1e6 -o full/new lines"),
@@ -87,12 +80,12 @@ fn a_full_disk_leaves_what_was_there_and_nothing_else() {
         (true, "key new full/new"),
     ] {
         println!("umbel {arguments}");
-        let Trial { mut outcome, disk } = attempt(&folder, filled, arguments);
+        let Trial { mut answer, disk } = attempt(&shell, filled, arguments);
         let name = if arguments.contains("full/new") { "full/new" } else { "full/filter" };
         // Half a filter is more than full, which is worth a remark of its own.
-        outcome.stderr =
-            outcome.stderr.lines().filter(|line| !line.contains("its rate is")).collect::<String>() + "\n";
-        outcome.refused(&[name, "No space left on device"]);
+        answer.stderr =
+            answer.stderr.lines().filter(|line| !line.contains("its rate is")).collect::<String>() + "\n";
+        answer.refused(&[name, "No space left on device"]);
         assert_eq!(disk.keys().collect::<Vec<_>>(), ["filter"], "after {arguments}");
         assert!(disk["filter"] == filter, "`umbel {arguments}` has changed the filter");
     }
@@ -100,26 +93,27 @@ fn a_full_disk_leaves_what_was_there_and_nothing_else() {
 
 #[test]
 fn digests_that_find_no_room_are_a_sentence_with_ways_out() {
-    let folder = folder();
+    let shell = prepared();
     // One more than is kept in memory; empty lines are keys, too.
-    folder.write("many", "\n".repeat((8 << 20) + 1));
+    shell.write("many", "\n".repeat((8 << 20) + 1));
     let says = ["cannot keep digests in full", "TMPDIR", "-n", "No space left on device"];
-    let Trial { outcome, disk } = attempt(&folder, false, "build -o new many");
-    outcome.refused(&says);
+    let Trial { answer, disk } = attempt(&shell, false, "build -o new many");
+    answer.refused(&says);
     assert_eq!(disk.keys().collect::<Vec<_>>(), ["filter"]);
 
-    let missing = Process::start(folder.command("build -o new many").env("TMPDIR", "nowhere")).finish();
+    let missing = Process::start(shell.command("build -o new many").env("TMPDIR", "nowhere")).finish();
     missing.refused(&["cannot keep digests in nowhere", "TMPDIR", "No such file"]);
-    assert!(!folder.join("new").exists());
+    assert!(!shell.path("new").exists());
 
     // With -n none are kept.
-    attempt(&folder, false, "build -n 10 -o new many").outcome.quiet();
-    assert!(folder.join("new").is_file());
+    attempt(&shell, false, "build -n 10 -o new many").answer.ok();
+    assert!(shell.path("new").is_file());
 }
 
 #[test]
 fn a_full_disk_behind_standard_output_is_named() {
-    let folder = folder();
+    let shell = prepared();
+    let full = || fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for arguments in [
         "check filter lines",
         "check -c filter lines",
@@ -134,15 +128,13 @@ fn a_full_disk_behind_standard_output_is_named() {
         "completions bash",
     ] {
         println!("umbel {arguments}");
-        let full = fs::OpenOptions::new().write(true).open(Path::new("/dev/full")).unwrap();
-        let outcome = Process::start(folder.command(arguments).stdout(full)).finish();
-        outcome.refused(&["cannot write to standard output", "No space left on device"]);
+        let answer = Process::start(shell.command(arguments).stdout(full())).finish();
+        answer.refused(&["cannot write to standard output", "No space left on device"]);
     }
     // Lines that nobody has seen are new again next time.
-    let before = folder.read("filter");
-    let full = fs::OpenOptions::new().write(true).open(Path::new("/dev/full")).unwrap();
-    folder.write("more", lines(5000..5100));
-    let outcome = Process::start(folder.command("add --new filter more").stdout(full)).finish();
-    outcome.refused(&["cannot write to standard output", "No space left on device"]);
-    assert!(folder.read("filter") == before);
+    let before = shell.read("filter");
+    shell.write("more", lines(1, 5000..5100));
+    let answer = Process::start(shell.command("add --new filter more").stdout(full())).finish();
+    answer.refused(&["cannot write to standard output", "No space left on device"]);
+    assert!(shell.read("filter") == before);
 }

@@ -1,12 +1,10 @@
 //! Processes that change the same filter at the same time lose nothing.
 
-mod common;
+mod shell;
 
-use common::{Folder, Process, lines};
-use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
-use std::thread;
+use shell::{PATIENCE, Process, Shell, lines};
+use std::io::Write;
+use std::{fs, thread};
 
 const PROCESSES: u64 = 8;
 const ROUNDS: u64 = 5;
@@ -14,66 +12,66 @@ const LINES: u64 = 1000;
 const ALL: u64 = PROCESSES * ROUNDS * LINES;
 
 /// The lines that one process adds in one round.
-fn share(round: u64, process: u64) -> String {
+fn share(round: u64, process: u64) -> Vec<u8> {
     let first = (round * PROCESSES + process) * LINES;
-    lines(first..first + LINES)
+    lines(1, first..first + LINES)
 }
 
 /// Starts processes that wait for their input, so that all of them run before the first can end.
-fn start_adding(folder: &Folder) -> Vec<Process> {
-    let add = || Process::start(folder.command("add filter").stdin(Stdio::piped()));
-    (0..PROCESSES).map(|_| add()).collect()
-}
-
-fn give(process: &mut Process, lines: &str) {
-    process.stdin().write_all(lines.as_bytes()).expect("a pipe holds a few lines");
+fn start_adding(shell: &Shell) -> Vec<Process> {
+    (0..PROCESSES).map(|_| shell.start("add filter")).collect()
 }
 
 #[test]
 fn processes_that_add_at_once_lose_nothing() {
-    let folder = Folder::new();
-    folder.write("all", lines(0..ALL));
-    folder.umbel(&format!("build -n {ALL} -o expected all")).quiet();
-    folder.umbel(&format!("build -n {ALL} -o filter /dev/null")).quiet();
+    let shell = Shell::new();
+    shell.write("all", lines(1, 0..ALL));
+    shell.run(&format!("build -n {ALL} -o expected all")).ok();
+    shell.run(&format!("build -n {ALL} -o filter /dev/null")).ok();
     for round in 0..ROUNDS {
-        let mut processes = start_adding(&folder);
+        let mut processes = start_adding(&shell);
         for (number, process) in (0..).zip(&mut processes) {
             give(process, &share(round, number));
         }
         for process in processes {
-            process.finish().quiet();
+            process.finish().ok();
         }
     }
-    assert_eq!(folder.umbel("check --count filter all").quiet().text(), format!("{ALL}\n"));
+    assert_eq!(shell.run("check --count filter all").ok().text(), format!("{ALL}\n"));
     // Even the count of insertions is the one of a filter that was built at once.
-    assert!(folder.read("filter") == folder.read("expected"));
-    assert_eq!(folder.names(), ["all", "expected", "filter"]);
+    assert!(shell.read("filter") == shell.read("expected"));
+    assert_eq!(shell.names("."), ["all", "expected", "filter"]);
 }
 
 #[test]
 fn lines_and_metadata_that_come_at_once_are_all_kept() {
-    let folder = Folder::new();
-    folder.write("all", lines(0..ALL));
-    folder.umbel(&format!("build -n {ALL} -o filter /dev/null")).quiet();
+    let shell = Shell::new();
+    shell.write("all", lines(1, 0..ALL));
+    shell.run(&format!("build -n {ALL} -o filter /dev/null")).ok();
     let mut expected = String::new();
     for round in 0..ROUNDS {
-        let mut processes = start_adding(&folder);
+        let mut processes = start_adding(&shell);
         let mut setting = Vec::new();
         for number in 0..PROCESSES {
             let entry = format!("{round}.{number}=set");
-            setting.push(Process::start(&mut folder.command(&format!("meta filter {entry}"))));
+            setting.push(shell.start(&format!("meta filter {entry}")));
             expected += &format!("{entry}\n");
         }
         for (number, process) in (0..).zip(&mut processes) {
             give(process, &share(round, number));
         }
         for process in processes.into_iter().chain(setting) {
-            process.finish().quiet();
+            process.finish().ok();
         }
     }
-    assert_eq!(folder.umbel("check --count filter all").quiet().text(), format!("{ALL}\n"));
-    assert_eq!(folder.umbel("meta filter").quiet().text(), expected);
-    assert_eq!(folder.names(), ["all", "filter"]);
+    assert_eq!(shell.run("check --count filter all").ok().text(), format!("{ALL}\n"));
+    assert_eq!(shell.run("meta filter").ok().text(), expected);
+    assert_eq!(shell.names("."), ["all", "filter"]);
+}
+
+/// Writes the last lines that a process gets.
+fn give(process: &mut Process, lines: &[u8]) {
+    process.stdin().write_all(lines).expect("a pipe holds a few lines");
 }
 
 /// Waits until a process waits for a lock.
@@ -96,24 +94,19 @@ fn whoever_comes_while_lines_are_being_added_waits_for_the_end() {
         ("build -n 1000 --meta by=force -f -o filter second", "second\n", "by=force\n"),
     ] {
         println!("umbel {arguments}");
-        let folder = Folder::new();
-        folder.umbel("build -n 1000 -o filter /dev/null").quiet();
-        folder.write("second", "second\n");
-        let mut first = Process::start(folder.command("add --new filter").stdin(Stdio::piped()));
-        let mut stdin = first.stdin();
-        stdin.write_all(b"first\n").unwrap();
-        let mut answers = BufReader::new(first.child().stdout.take().expect("a pipe from standard output"));
-        let mut answer = String::new();
-        answers.read_line(&mut answer).unwrap();
-        // By now the first has read the filter, and will replace whatever is there when it ends.
-        assert_eq!(answer, "first\n");
-        let mut second = Process::start(&mut folder.command(arguments));
+        let shell = Shell::new();
+        shell.run("build -n 1000 -o filter /dev/null").ok();
+        shell.write("second", "second\n");
+        let mut first = shell.start("add --new filter");
+        first.say("first\n");
+        // When it answers, the first has read the filter, and will replace whatever is there when it ends.
+        assert_eq!(first.hear(PATIENCE).expect("an answer"), b"first\n");
+        let mut second = shell.start(arguments);
         await_waiting(&mut second);
-        stdin.write_all(b"third\n").unwrap();
-        drop(stdin);
-        first.finish().quiet();
-        second.finish().quiet();
-        assert_eq!(folder.umbel_with("check filter", "first\nsecond\nthird\n").quiet().text(), members);
-        assert_eq!(folder.umbel("meta filter").quiet().text(), meta);
+        first.say("third\n");
+        first.finish().ok();
+        second.finish().ok();
+        assert_eq!(shell.pipe("check filter", "first\nsecond\nthird\n").ok().text(), members);
+        assert_eq!(shell.run("meta filter").ok().text(), meta);
     }
 }

@@ -27,7 +27,7 @@ const COMMANDS: [&str; 17] = [
 #[test]
 fn every_command_explains_itself() {
     let shell = Shell::new();
-    let help = shell.run(&["--help"]).ok();
+    let help = shell.run("--help").ok();
     let listed: Vec<&str> = help
         .text()
         .lines()
@@ -47,10 +47,10 @@ fn every_command_explains_itself() {
         }
         assert!(shell.run(&[command, "-h"]).ok().text().len() > 80);
     }
-    assert!(shell.run(&["key", "new", "--help"]).ok().text().len() > 80);
-    let bare = shell.run(&[]);
+    assert!(shell.run("key new --help").ok().text().len() > 80);
+    let bare = shell.run("");
     assert!(bare.code == Some(2) && bare.stderr.contains("Usage: umbel <COMMAND>"), "{bare:?}");
-    assert_eq!(shell.run(&["--version"]).ok().text(), concat!("umbel ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert_eq!(shell.run("--version").ok().text(), concat!("umbel ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 
 #[test]
@@ -62,14 +62,14 @@ fn shells_can_complete_every_command_and_its_options() {
             assert!(script.text().contains(word), "{name} does not know {word}");
         }
     }
-    shell.run(&["completions", "csh"]).refused("bash");
+    shell.run("completions csh").refused(&["bash"]);
 }
 
 #[test]
 fn every_command_has_a_manual_page() {
     let shell = Shell::new();
-    shell.run(&["man", "--dir", "pages/man1"]).ok();
-    let main = shell.run(&["man"]).ok();
+    shell.run("man --dir pages/man1").ok();
+    let main = shell.run("man").ok();
     assert_eq!(main.stdout, shell.read("pages/man1/umbel.1"));
     for command in COMMANDS {
         assert!(main.text().contains(&format!("umbel\\-{command}(1)")), "{command}");
@@ -81,5 +81,5 @@ fn every_command_has_a_manual_page() {
         );
         assert_eq!(page.stdout, shell.read(&format!("pages/man1/umbel-{command}.1")), "{command}");
     }
-    shell.run(&["man", "nothing"]).refused("there is no command \"nothing\"");
+    shell.run("man nothing").refused(&["there is no command \"nothing\""]);
 }

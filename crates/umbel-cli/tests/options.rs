@@ -7,7 +7,7 @@ use shell::{Shell, lines};
 #[test]
 fn like_makes_filters_that_can_be_united() {
     let shell = Shell::new();
-    let (left, right) = (lines(1, 20_000), lines(2, 15_000));
+    let (left, right) = (lines(1, 0..20_000), lines(2, 0..15_000));
     for kind in [
         &["--kind", "blocked", "--seed", "5", "-n", "90000"][..],
         &["--kind", "standard", "-p", "3%", "-n", "40000"],
@@ -15,10 +15,10 @@ fn like_makes_filters_that_can_be_united() {
         &["--kind", "literature", "--hash", "md5-indexed", "-n", "40000"],
     ] {
         shell.build("left", &[&["-f"], kind].concat(), &left);
-        shell.build("right", &["-f", "--like", "left"], &right);
+        shell.build("right", "-f --like left", &right);
         // Without --like it would have another size.
         shell.build("both", &[&["-f"], kind].concat(), [&left[..], &right].concat());
-        shell.run(&["union", "-f", "left", "right", "-o", "union"]).ok();
+        shell.run("union -f left right -o union").ok();
         let [united, built] = ["union", "both"].map(|name| shell.load(name).filter);
         assert!(united.words().words() == built.words().words(), "{kind:?}");
         for name in ["kind", "bits", "hashes", "capacity", "fpr_target", "hash", "seed"] {
@@ -26,13 +26,13 @@ fn like_makes_filters_that_can_be_united() {
         }
         assert_eq!(shell.info("right")["count"], 15_000);
     }
-    shell.pipe(&["build", "-o", "x", "--like", "left", "-n", "10"], "a\n").refused("--like");
+    shell.pipe("build -o x --like left -n 10", "a\n").refused(&["--like"]);
 }
 
 #[test]
 fn a_limit_is_refused_with_a_rate_and_kept_without() {
     let shell = Shell::new();
-    let lines = lines(1, 100_000);
+    let lines = lines(1, 0..100_000);
     for kind in ["blocked", "standard", "partitioned"] {
         for size in [&[][..], &["-n", "100000"]] {
             let run = |args: &[&str]| {
@@ -42,7 +42,7 @@ fn a_limit_is_refused_with_a_rate_and_kept_without() {
             let answer = run(&["-p", "1%", "--max-bytes", "80KiB"]);
             assert!(answer.stderr.contains("at a rate of 1 % need 1"), "{}", answer.stderr);
             assert!(!shell.path("f").exists());
-            answer.refused("and --max-bytes allows 80.00 KiB: with so much the rate is");
+            answer.refused(&["and --max-bytes allows 80.00 KiB: with so much the rate is"]);
             let answer = run(&["--max-bytes", "80KiB"]).code(0);
             let facts = shell.info("f");
             assert!(facts["bytes"].as_u64().unwrap() <= 80 << 10, "{facts}");
@@ -61,8 +61,8 @@ fn a_limit_is_refused_with_a_rate_and_kept_without() {
             std::fs::remove_file(shell.path("f")).unwrap();
         }
     }
-    let tiny = shell.pipe(&["build", "-o", "f", "-n", "1e6", "--max-bytes", "10"], "a\n");
-    tiny.refused("--max-bytes 10 is too small for a filter of 1000000 keys");
+    let tiny = shell.pipe("build -o f -n 1e6 --max-bytes 10", "a\n");
+    tiny.refused(&["--max-bytes 10 is too small for a filter of 1000000 keys"]);
 }
 
 #[test]
@@ -89,54 +89,54 @@ fn policies_round_the_number_of_functions() {
             );
         }
     }
-    shell.pipe(&["build", "--policy", "floor"], "a\n").refused("possible values: round, ceil, best, strict");
+    shell.pipe("build --policy floor", "a\n").refused(&["possible values: round, ceil, best, strict"]);
 }
 
 #[test]
 fn a_seed_makes_another_filter_that_needs_no_seed_to_be_asked() {
     let shell = Shell::new();
-    let members = lines(1, 20_000);
-    shell.build("default", &[], &members);
-    shell.build("zero", &["--seed", "0"], &members);
-    shell.build("large", &["--seed", "18446744073709551615"], &members);
+    let members = lines(1, 0..20_000);
+    shell.build("default", "", &members);
+    shell.build("zero", "--seed 0", &members);
+    shell.build("large", "--seed 18446744073709551615", &members);
     assert!(shell.read("default") == shell.read("zero") && shell.read("default") != shell.read("large"));
     assert_eq!(shell.info("large")["seed"], u64::MAX);
-    assert_eq!(shell.pipe(&["check", "-c", "large"], &members).ok().text(), "20000\n");
-    let union = shell.run(&["union", "default", "large", "-o", "u"]);
-    union.refused("seed is 0 in one and 18446744073709551615 in the other");
+    assert_eq!(shell.pipe("check -c large", &members).ok().text(), "20000\n");
+    let union = shell.run("union default large -o u");
+    union.refused(&["seed is 0 in one and 18446744073709551615 in the other"]);
 }
 
 #[test]
 fn metadata_travels_with_the_filter() {
     let shell = Shell::new();
-    shell.build("f", &["--meta", "source=a=b", "--meta", "note=größer", "--meta", "empty="], "a\n");
+    shell.build("f", "--meta source=a=b --meta note=größer --meta empty=", "a\n");
     assert_eq!(shell.info("f")["meta"], serde_json::json!({"source": "a=b", "note": "größer", "empty": ""}));
-    assert!(shell.run(&["info", "f"]).ok().text().contains("source=a=b"));
-    shell.pipe(&["build", "--meta", "x"], "a\n").refused("name=value");
-    shell.pipe(&["build", "--meta", "x=1", "--meta", "x=2"], "a\n").refused("given twice");
+    assert!(shell.run("info f").ok().text().contains("source=a=b"));
+    shell.pipe("build --meta x", "a\n").refused(&["name=value"]);
+    shell.pipe("build --meta x=1 --meta x=2", "a\n").refused(&["given twice"]);
 }
 
 #[test]
 fn a_filter_goes_to_a_file_or_to_standard_output() {
     let shell = Shell::new();
-    let members = lines(1, 20_000);
-    shell.build("f", &["--meta", "a=b"], &members);
+    let members = lines(1, 0..20_000);
+    shell.build("f", "--meta a=b", &members);
     let file = shell.read("f");
     for output in [&["-o", "-"][..], &[]] {
         let answer = shell.pipe(&[&["build", "--meta", "a=b"], output].concat(), &members).ok();
         assert!(answer.stdout == file);
     }
     // A file that is there is replaced only if that is said.
-    shell.pipe(&["build", "-o", "f"], "other\n").refused("f exists: give -f to replace it, or another name");
+    shell.pipe("build -o f", "other\n").refused(&["f exists: give -f to replace it, or another name"]);
     assert!(shell.read("f") == file);
-    shell.pipe(&["build", "-f", "-o", "f"], "other\n").ok();
+    shell.pipe("build -f -o f", "other\n").ok();
     assert!(shell.read("f") != file);
 }
 
 #[test]
 fn json_tells_the_facts_of_the_filter_that_was_built() {
     let shell = Shell::new();
-    let built = shell.pipe(&["build", "-o", "f", "--json", "--meta", "a=b"], lines(1, 20_000)).ok().json();
+    let built = shell.pipe("build -o f --json --meta a=b", lines(1, 0..20_000)).ok().json();
     let facts = shell.info("f");
     for (name, value) in built.as_object().unwrap() {
         assert_eq!(value, &facts[name], "{name}");
@@ -145,15 +145,15 @@ fn json_tells_the_facts_of_the_filter_that_was_built() {
     {
         assert!(built.get(name).is_some(), "{name}");
     }
-    shell.pipe(&["build", "--json"], "a\n").refused("name a file with -o");
+    shell.pipe("build --json", "a\n").refused(&["name a file with -o"]);
 }
 
 #[test]
 fn no_lines_make_an_empty_filter_and_a_warning() {
     let shell = Shell::new();
-    let answer = shell.pipe(&["build", "-o", "f"], "").code(0);
+    let answer = shell.pipe("build -o f", "").code(0);
     assert!(answer.stderr.contains("there were no lines: the filter is empty"), "{}", answer.stderr);
     assert_eq!((&shell.info("f")["count"], &shell.info("f")["fill"]), (&0.into(), &0.0.into()));
     // With -n nothing is surprising about it.
-    shell.pipe(&["build", "-f", "-n", "1000", "-o", "f"], "").ok();
+    shell.pipe("build -f -n 1000 -o f", "").ok();
 }

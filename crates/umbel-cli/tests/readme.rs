@@ -1,9 +1,10 @@
 //! Every command in the README is run, and prints what the README says.
 
+mod shell;
 mod words;
 
+use shell::{Process, Shell, UMBEL};
 use std::path::Path;
-use std::process::Command;
 
 fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
@@ -24,28 +25,23 @@ fn blocks<'a>(text: &'a str, language: &str) -> Vec<Vec<&'a str>> {
     blocks
 }
 
-/// Runs a command as a shell would, in `folder`, with `umbel` on the path; what it prints, on either stream.
-fn shell(command: &str, folder: &Path) -> String {
-    let binary = Path::new(env!("CARGO_BIN_EXE_umbel")).parent().expect("a folder");
+/// Runs a command as a real shell would, with `umbel` on the path; what it prints, on either stream.
+fn printed(shell: &Shell, line: &str) -> String {
+    let binary = Path::new(UMBEL).parent().expect("a folder");
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap_or_default());
-    let output = Command::new("sh")
-        .args(["-c", &format!("exec 2>&1\n{command}")])
-        .current_dir(folder)
-        .env("PATH", path)
-        .env("LC_ALL", "C.UTF-8")
-        .output()
-        .expect("a shell");
-    String::from_utf8_lossy(&output.stdout).into_owned()
+    let mut command = shell.program("sh");
+    command.args(["-c", &format!("exec 2>&1\n{line}")]).env("PATH", path).env("LC_ALL", "C.UTF-8");
+    String::from_utf8_lossy(&Process::start(&mut command).finish().stdout).into_owned()
 }
 
 /// Sessions are one story: what one makes, the next may use.
 #[test]
 fn the_sessions_of_the_readme_print_what_it_says() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
+    let shell = Shell::new();
     let text = readme();
     // Where the story needs a word list, it is the one of the package that the README names.
     let words = words::list("wamerican", "american-english");
-    std::fs::copy(words, folder.path().join("words")).expect("a word list");
+    std::fs::copy(words, shell.path("words")).expect("a word list");
     let mut commands = 0;
     for block in blocks(&text, "console") {
         let mut lines = block.into_iter().peekable();
@@ -58,7 +54,7 @@ fn the_sessions_of_the_readme_print_what_it_says() {
             }
             // Blank lines and remarks between commands are for the eye.
             let command = command.split("   #").next().unwrap_or(command).trim_end();
-            assert_eq!(shell(command, folder.path()), expected, "\n$ {command}");
+            assert_eq!(printed(&shell, command), expected, "\n$ {command}");
             commands += 1;
         }
     }
@@ -72,11 +68,9 @@ fn the_two_commands_at_the_top_of_the_readme_are_the_real_ones() {
     let first = blocks(&text, "sh")[0].clone();
     let [main, tests] = first[..] else { panic!("two commands at the top: {first:?}") };
     let command = main.split("   #").next().expect("a command").replace("cargo run --release --", "umbel");
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    assert_eq!(shell(&command, folder.path()), "");
-    let built =
-        std::fs::read_dir(folder.path()).expect("a folder").next().expect("a filter").expect("a filter");
-    assert!(shell(&format!("umbel info {}", built.path().display()), folder.path()).contains("1000000"));
+    let shell = Shell::new();
+    assert_eq!(printed(&shell, &command), "");
+    assert!(shell.run(&["info", &shell.names(".")[0]]).ok().text().contains("1000000"));
 
     let tests = tests.split("   #").next().expect("a command").trim();
     let ci = std::fs::read_to_string(root().join(".ci/run")).expect(".ci/run");

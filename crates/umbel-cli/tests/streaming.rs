@@ -3,9 +3,7 @@
 
 mod shell;
 
-use flate2::{Compression, write::GzEncoder};
-use shell::{Shell, Talk};
-use std::io::Write;
+use shell::{Process, Shell, gzip};
 use std::time::Duration;
 
 /// At once, on a machine that is busy with other things.
@@ -14,29 +12,29 @@ const SOON: Duration = Duration::from_secs(2);
 /// As long as a block.
 const BLOCK: usize = 256 << 10;
 
-/// A member of a gzip file, which may have many.
-fn gzip(text: &str) -> Vec<u8> {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(text.as_bytes()).unwrap();
-    encoder.finish().unwrap()
-}
-
 /// The commands that answer line by line, with a filter that holds none of the lines that should be answered.
-fn talks(shell: &Shell, threads: &str, options: &[&str]) -> Vec<(&'static str, Talk)> {
+fn talks(shell: &Shell, threads: &str, options: &[&str]) -> Vec<(&'static str, Process)> {
     let commands: [(&'static str, &[&str]); 3] = [
         ("check", &["check", "-v", "known"]),
         ("uniq", &["uniq", "-q"]),
         ("add", &["add", "--new", "known"]),
     ];
-    shell.build("known", &["-f", "-n", "1000", "-p", "1e-9"], "known line 4567\n");
-    let talk = |args: &[&str]| shell.talk(&[args, &["-j", threads], options].concat());
+    shell.build("known", "-f -n 1000 -p 1e-9", "known line 4567\n");
+    let talk = |args: &[&str]| shell.start(&[args, &["-j", threads], options].concat());
     commands.into_iter().map(|(name, args)| (name, talk(args))).collect()
 }
 
 #[track_caller]
-fn hears(talk: &Talk, name: &str, line: impl AsRef<[u8]>) {
+fn hears(talk: &mut Process, name: &str, line: impl AsRef<[u8]>) {
     let heard = talk.hear(SOON).unwrap_or_else(|| panic!("{name}: no answer within {SOON:?}"));
     assert_eq!(heard, [line.as_ref(), b"\n"].concat(), "{name}");
+}
+
+/// When its input is closed, it prints the rest and ends well.
+#[track_caller]
+fn ends(talk: Process, name: &str, rest: &[u8]) {
+    let answer = talk.finish();
+    assert_eq!((answer.stdout, answer.code), (rest.to_vec(), Some(0)), "{name}: {}", answer.stderr);
 }
 
 #[test]
@@ -49,16 +47,16 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
                 let name = &format!("{name} -j {threads}, {first:?}");
                 for line in [first, "second", "a third one", "4"] {
                     talk.say(format!("{line}\n"));
-                    hears(&talk, name, line);
+                    hears(&mut talk, name, line);
                 }
                 // Several at once, and half of another that is answered when it is whole.
                 talk.say("5\n6\n7");
-                hears(&talk, name, "5");
-                hears(&talk, name, "6");
+                hears(&mut talk, name, "5");
+                hears(&mut talk, name, "6");
                 talk.say("7\n");
-                hears(&talk, name, "77");
+                hears(&mut talk, name, "77");
                 talk.say("8");
-                assert_eq!(talk.end(), (vec![b"8\n".to_vec()], Some(0)), "{name}");
+                ends(talk, name, b"8\n");
             }
         }
     }
@@ -81,12 +79,12 @@ fn a_burst_of_exactly_a_block_is_answered_like_any_other() {
                     let name = &format!("{name} -j {threads}, {len} bytes and {tail:?}, {compressed}");
                     talk.say(pack(&burst));
                     if name.starts_with("uniq") {
-                        hears(&talk, name, known.trim_end());
+                        hears(&mut talk, name, known.trim_end());
                     }
-                    hears(&talk, name, "new line 456789");
+                    hears(&mut talk, name, "new line 456789");
                     talk.say(pack("!\n"));
-                    hears(&talk, name, format!("{tail}!"));
-                    assert_eq!(talk.end(), (vec![], Some(0)), "{name}");
+                    hears(&mut talk, name, format!("{tail}!"));
+                    ends(talk, name, b"");
                 }
             }
         }
@@ -101,10 +99,10 @@ fn what_came_before_a_silent_input_is_answered() {
         for options in [&["file", "-"][..], &["--line-buffered", "file", "-"]] {
             for (name, mut talk) in talks(&shell, threads, options) {
                 let name = &format!("{name} -j {threads} {options:?}");
-                hears(&talk, name, "from the file");
+                hears(&mut talk, name, "from the file");
                 talk.say("from the pipe\n");
-                hears(&talk, name, "from the pipe");
-                assert_eq!(talk.end(), (vec![], Some(0)), "{name}");
+                hears(&mut talk, name, "from the pipe");
+                ends(talk, name, b"");
             }
         }
     }
@@ -116,15 +114,15 @@ fn compressed_lines_are_answered_as_soon_as_they_are_whole() {
     for threads in ["1", "2"] {
         for (name, mut talk) in talks(&shell, threads, &[]) {
             for number in 0..3 {
-                talk.say(gzip(&format!("line {number}\n")));
-                hears(&talk, name, format!("line {number}"));
+                talk.say(gzip(format!("line {number}\n")));
+                hears(&mut talk, name, format!("line {number}"));
             }
             // More than fits into a block, from few compressed bytes.
             let line = "x".repeat(BLOCK);
-            talk.say(gzip(&format!("{line}1\n{line}2\n")));
-            hears(&talk, name, format!("{line}1"));
-            hears(&talk, name, format!("{line}2"));
-            assert_eq!(talk.end(), (vec![], Some(0)), "{name}");
+            talk.say(gzip(format!("{line}1\n{line}2\n")));
+            hears(&mut talk, name, format!("{line}1"));
+            hears(&mut talk, name, format!("{line}2"));
+            ends(talk, name, b"");
         }
     }
 }
@@ -136,11 +134,11 @@ fn header_and_records_may_come_apart() {
         talk.say("id,ke");
         talk.say("y\n");
         talk.say("1,one\n");
-        hears(&talk, name, "one");
+        hears(&mut talk, name, "one");
         talk.say("2,\"two\n");
         talk.say("lines\"\n");
-        hears(&talk, name, "two");
-        hears(&talk, name, "lines");
-        assert_eq!(talk.end(), (vec![], Some(0)), "{name}");
+        hears(&mut talk, name, "two");
+        hears(&mut talk, name, "lines");
+        ends(talk, name, b"");
     }
 }

@@ -2,30 +2,23 @@
 
 mod shell;
 
-use rustix::fs::{OFlags, open};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use shell::Shell;
-use std::fs::File;
+use shell::{Answer, Process, Shell};
 use std::io::Read;
 use std::process::{Command, Stdio};
 
-/// Runs with a terminal as standard output and standard error, and as standard input if that is `null`.
-fn on_terminal(mut command: Command, stdin: Option<Stdio>) -> (String, Option<i32>) {
-    let main = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
-    grantpt(&main).and_then(|()| unlockpt(&main)).expect("a terminal of our own");
-    let name = ptsname(&main, Vec::new()).expect("a terminal with a name");
-    let other = || {
-        let mode = rustix::fs::Mode::empty();
-        Stdio::from(open(&*name, OFlags::RDWR | OFlags::NOCTTY, mode).expect("the other end"))
-    };
+/// Runs with a terminal as standard output and standard error, where all is printed, and as standard input if there is
+/// no other.
+fn on_terminal(mut command: Command, stdin: Option<Stdio>) -> Answer {
+    let (mut user, program) = shell::terminal();
+    let other = || Stdio::from(program.try_clone().expect("another of the same"));
     command.stdin(stdin.unwrap_or_else(other)).stdout(other()).stderr(other());
-    let mut child = command.spawn().expect("umbel");
-    // Nothing but the child may hold the other end, or the reader would wait for ever.
-    drop(command);
-    let mut said = Vec::new();
+    let process = Process::start(&mut command);
+    // Nothing but the process may hold the other end, or the reader would wait for ever.
+    drop((command, program));
+    let mut stdout = Vec::new();
     // When the last one closes its end, a terminal reports an error instead of the end.
-    let _ = File::from(main).read_to_end(&mut said);
-    (String::from_utf8(said).expect("text"), child.wait().expect("a process of our own").code())
+    let _ = user.read_to_end(&mut stdout);
+    Answer { stdout, ..process.finish() }
 }
 
 /// The commands that tell something, and one that fails.
@@ -44,11 +37,11 @@ const ESCAPE: char = '\u{1b}';
 #[test]
 fn colours_are_for_terminals() {
     let shell = Shell::new();
-    shell.build("f", &["-n", "1000"], "a\nb\n");
+    shell.build("f", "-n 1000", "a\nb\n");
     let terminal = |args: &[&str], name: &str, value: &str| {
         let mut command = shell.command(args);
         command.env("TERM", "xterm").env(name, value);
-        on_terminal(command, None).0
+        on_terminal(command, None).text().to_owned()
     };
     for args in TELLING {
         let coloured = terminal(args, "LANG", "C");
@@ -80,25 +73,23 @@ fn colours_are_for_terminals() {
 fn a_filter_is_not_printed_on_a_terminal() {
     let shell = Shell::new();
     shell.write("lines", "a\nb\n");
-    let (said, code) = on_terminal(shell.command(&["build", "lines"]), None);
-    assert_eq!(code, Some(2));
-    assert!(said.contains("a filter is not for a terminal: name a file with -o"), "{said:?}");
+    let answer = on_terminal(shell.command("build lines"), None).code(2);
+    let said = "a filter is not for a terminal: name a file with -o";
+    assert!(answer.text().contains(said), "{}", answer.text());
     // With a name, the result is summed up for whoever watches.
-    let (said, code) = on_terminal(shell.command(&["build", "lines", "-o", "f"]), Some(Stdio::null()));
-    assert_eq!(code, Some(0));
-    assert!(said.starts_with("2 lines, standard filter of 64 B, rate "), "{said:?}");
+    let answer = on_terminal(shell.command("build lines -o f"), Some(Stdio::null())).code(0);
+    let said = "2 lines, standard filter of 64 B, rate ";
+    assert!(answer.text().starts_with(said), "{}", answer.text());
 }
 
 #[test]
 fn nobody_is_left_waiting_for_lines_to_be_typed() {
     let shell = Shell::new();
-    shell.build("f", &["-n", "1000"], "a\n");
-    for args in [&["check", "f"][..], &["add", "f"], &["uniq"], &["build", "-o", "g"]] {
-        let (said, code) = on_terminal(shell.command(args), None);
-        assert_eq!(code, Some(2), "{args:?}");
-        assert!(
-            said.contains("there are no lines to read: name a file, or send lines"),
-            "{args:?}: {said:?}"
-        );
+    shell.build("f", "-n 1000", "a\n");
+    for args in ["check f", "add f", "uniq", "build -o g"] {
+        println!("umbel {args}");
+        let answer = on_terminal(shell.command(args), None).code(2);
+        let said = "there are no lines to read: name a file, or send lines";
+        assert!(answer.text().contains(said), "{}", answer.text());
     }
 }

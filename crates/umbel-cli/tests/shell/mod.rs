@@ -1,36 +1,66 @@
 //! The real binary in a folder of its own: arguments and bytes in, exit code and bytes out.
 
 // Every test file takes a part of this.
-#![allow(dead_code)]
+#![allow(dead_code, unused_imports)]
 
+mod process;
+
+use flate2::{Compression, write::GzEncoder};
+pub use process::{Answer, PATIENCE, Process, terminal};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, BufWriter, Write};
+use std::ops::Range;
+use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
-use std::time::Duration;
+use std::process::{Command, Stdio};
 use tempfile::TempDir;
 use umbel::KeyRing;
 use umbel::file::{self, Loaded};
 
-/// A process that takes longer hangs: it is ended, and the test fails.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The program.
+pub const UMBEL: &str = env!("CARGO_BIN_EXE_umbel");
+
+/// Arguments: a list, or a line where none of them has a space in it.
+pub trait Words {
+    fn words(&self) -> Vec<&str>;
+}
+
+impl Words for str {
+    fn words(&self) -> Vec<&str> {
+        self.split_whitespace().collect()
+    }
+}
+
+impl Words for String {
+    fn words(&self) -> Vec<&str> {
+        self[..].words()
+    }
+}
+
+impl Words for [&str] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl<const N: usize> Words for [&str; N] {
+    fn words(&self) -> Vec<&str> {
+        self.to_vec()
+    }
+}
+
+impl Words for Vec<&str> {
+    fn words(&self) -> Vec<&str> {
+        self.clone()
+    }
+}
 
 /// A folder in which umbel runs, gone with this value. Files go by names relative to it.
 pub struct Shell {
     folder: TempDir,
-}
-
-/// What came of a run.
-#[derive(Debug)]
-pub struct Answer {
-    pub code: Option<i32>,
-    pub stdout: Vec<u8>,
-    pub stderr: String,
 }
 
 impl Shell {
@@ -46,203 +76,112 @@ impl Shell {
         fs::write(self.path(name), bytes).expect("a file in the temporary folder");
     }
 
+    #[track_caller]
     pub fn read(&self, name: &str) -> Vec<u8> {
         fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// Takes a file away from everybody but its owner.
-    pub fn private(&self, name: &str) {
-        fs::set_permissions(self.path(name), PermissionsExt::from_mode(0o600)).expect("a file of our own");
+    /// Sets the permissions of a file or folder.
+    pub fn allow(&self, name: &str, mode: u32) {
+        fs::set_permissions(self.path(name), PermissionsExt::from_mode(mode)).expect("a file of our own");
+    }
+
+    /// Everything in a folder, by name: contents of files, targets of links, and what else is there.
+    pub fn contents(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
+        let entry = |entry: io::Result<fs::DirEntry>| {
+            let entry = entry.expect("a folder can be listed");
+            let (path, kind) = (entry.path(), entry.file_type().expect("it has a type"));
+            let bytes = if kind.is_symlink() {
+                fs::read_link(&path).expect("a link has a target").as_os_str().as_bytes().to_vec()
+            } else if kind.is_file() {
+                // What may not be read did not change either, as far as anyone can tell.
+                fs::read(&path).unwrap_or_default()
+            } else {
+                format!("{kind:?}").into_bytes()
+            };
+            (entry.file_name().to_string_lossy().into_owned(), bytes)
+        };
+        fs::read_dir(self.path(folder)).expect("a folder can be listed").map(entry).collect()
+    }
+
+    pub fn names(&self, folder: &str) -> Vec<String> {
+        self.contents(folder).into_keys().collect()
     }
 
     /// A filter as the library reads it: the oracle for what its bits say.
+    #[track_caller]
     pub fn load(&self, name: &str) -> Loaded {
         file::load(self.path(name), &KeyRing::new()).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// umbel with these arguments, neither started nor connected. What the caller's environment says about colours and
-    /// temporary files stays outside.
-    pub fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_umbel"));
-        command.args(args).current_dir(self.folder.path());
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM"] {
+    /// A program in this folder, with pipes on all sides, and without what the caller's environment says about colours
+    /// and backtraces.
+    pub fn program(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(self.folder.path());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "RUST_BACKTRACE"] {
             command.env_remove(name);
         }
         command
     }
 
+    /// umbel with these arguments, not yet started.
+    pub fn command(&self, args: &(impl Words + ?Sized)) -> Command {
+        let mut command = self.program(UMBEL);
+        command.args(args.words());
+        command
+    }
+
+    /// Starts umbel, to talk with it.
+    #[track_caller]
+    pub fn start(&self, args: &(impl Words + ?Sized)) -> Process {
+        Process::start(&mut self.command(args))
+    }
+
     /// Runs without input.
-    pub fn run(&self, args: &[&str]) -> Answer {
-        self.pipe(args, b"")
+    #[track_caller]
+    pub fn run(&self, args: &(impl Words + ?Sized)) -> Answer {
+        self.start(args).finish()
     }
 
     /// Runs with these bytes from a pipe.
-    pub fn pipe(&self, args: &[&str], stdin: impl AsRef<[u8]>) -> Answer {
-        let stdin = stdin.as_ref();
-        finish(self.command(args), |mut pipe| pipe.write_all(stdin))
-    }
-
-    /// Runs with whatever `feed` writes to a pipe; it may go on for ever, until nobody reads.
-    pub fn feed(&self, args: &[&str], feed: impl FnOnce(ChildStdin) -> std::io::Result<()> + Send) -> Answer {
-        finish(self.command(args), feed)
+    #[track_caller]
+    pub fn pipe(&self, args: &(impl Words + ?Sized), bytes: impl AsRef<[u8]>) -> Answer {
+        let bytes = bytes.as_ref();
+        self.start(args).feed(|mut stdin| stdin.write_all(bytes))
     }
 
     /// Runs with a file as standard input, as `<` of a shell.
-    pub fn redirect(&self, args: &[&str], name: &str) -> Answer {
-        let mut command = self.command(args);
-        command.stdin(File::open(self.path(name)).expect("an input"));
-        collect(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("umbel"))
+    #[track_caller]
+    pub fn redirect(&self, args: &(impl Words + ?Sized), name: &str) -> Answer {
+        let input = File::open(self.path(name)).expect("an input");
+        Process::start(self.command(args).stdin(input)).finish()
     }
 
     /// Builds a filter from lines.
-    pub fn build(&self, name: &str, args: &[&str], lines: impl AsRef<[u8]>) {
-        self.pipe(&[&["build", "-o", name], args].concat(), lines).ok();
+    #[track_caller]
+    pub fn build(&self, name: &str, args: &(impl Words + ?Sized), lines: impl AsRef<[u8]>) {
+        self.pipe(&[&["build", "-o", name][..], &args.words()].concat(), lines).ok();
     }
 
     /// The facts that `info` tells of a filter.
+    #[track_caller]
     pub fn info(&self, name: &str) -> Value {
         self.run(&["info", "--json", name]).ok().json()
     }
-
-    /// Starts a conversation.
-    pub fn talk(&self, args: &[&str]) -> Talk {
-        Talk::start(self.command(args))
-    }
 }
 
-/// Starts a command, writes to it from a thread of its own, and waits for its end.
-pub fn finish(mut command: Command, feed: impl FnOnce(ChildStdin) -> std::io::Result<()> + Send) -> Answer {
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("umbel");
-    let stdin = child.stdin.take().expect("a pipe");
-    thread::scope(|scope| {
-        scope.spawn(move || match feed(stdin) {
-            // A process may end without having read everything: `check -q`, and whatever refuses its arguments.
-            Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
-            result => result.expect("a pipe that can be written to"),
-        });
-        collect(child)
-    })
+/// A number among facts.
+#[track_caller]
+pub fn number(facts: &Value, name: &str) -> f64 {
+    facts[name].as_f64().unwrap_or_else(|| panic!("{name} in {facts}"))
 }
 
-/// Waits for the end; a process that hangs is ended.
-fn collect(mut child: Child) -> Answer {
-    let (sender, outputs) = channel();
-    let drain = |mut pipe: Box<dyn Read + Send>| {
-        let sender = sender.clone();
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            let read = pipe.read_to_end(&mut bytes);
-            let _ = sender.send(());
-            read.map(|_| bytes).expect("a pipe that can be read")
-        })
-    };
-    let stdout = drain(Box::new(child.stdout.take().expect("a pipe")));
-    let stderr = drain(Box::new(child.stderr.take().expect("a pipe")));
-    let ended = (0..2).all(|_| outputs.recv_timeout(PATIENCE).is_ok());
-    if !ended {
-        child.kill().expect("a process of our own");
-    }
-    let code = child.wait().expect("a process of our own").code();
-    let [stdout, stderr] = [stdout, stderr].map(|thread| thread.join().expect("a thread that only reads"));
-    let stderr = String::from_utf8(stderr).expect("messages are text");
-    assert!(ended, "still running after {PATIENCE:?}, having said: {stderr}");
-    Answer { code, stdout, stderr }
-}
-
-impl Answer {
-    /// Nothing went wrong, and there was nothing to say about it.
-    #[track_caller]
-    pub fn ok(self) -> Answer {
-        assert_eq!((self.code, &self.stderr[..]), (Some(0), ""));
-        self
-    }
-
-    #[track_caller]
-    pub fn code(self, code: i32) -> Answer {
-        assert_eq!(self.code, Some(code), "{}", self.stderr);
-        self
-    }
-
-    /// The exit code is 2, and standard error says this.
-    #[track_caller]
-    pub fn refused(self, reason: &str) {
-        assert_eq!(self.code, Some(2), "{}", self.stderr);
-        assert!(self.stderr.contains(reason), "{:?} does not say {reason:?}", self.stderr);
-    }
-
-    #[track_caller]
-    pub fn text(&self) -> &str {
-        std::str::from_utf8(&self.stdout).expect("text")
-    }
-
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {:?}", self.text()))
-    }
-}
-
-/// A run whose standard input stays open between lines.
-pub struct Talk {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    lines: Receiver<Vec<u8>>,
-}
-
-impl Talk {
-    pub fn start(mut command: Command) -> Talk {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("umbel");
-        let stdin = child.stdin.take();
-        let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
-        let (sender, lines) = channel();
-        thread::spawn(move || {
-            loop {
-                let mut line = Vec::new();
-                match stdout.read_until(b'\n', &mut line) {
-                    Ok(1..) if sender.send(line).is_ok() => {}
-                    _ => return,
-                }
-            }
-        });
-        Talk { child, stdin, lines }
-    }
-
-    pub fn say(&mut self, bytes: impl AsRef<[u8]>) {
-        let stdin = self.stdin();
-        stdin.write_all(bytes.as_ref()).and_then(|()| stdin.flush()).expect("a process that reads");
-    }
-
-    pub fn stdin(&mut self) -> &mut ChildStdin {
-        self.stdin.as_mut().expect("an open pipe")
-    }
-
-    pub fn child(&self) -> &Child {
-        &self.child
-    }
-
-    /// The next line that is printed, if that is soon.
-    pub fn hear(&self, patience: Duration) -> Option<Vec<u8>> {
-        self.lines.recv_timeout(patience).ok()
-    }
-
-    /// Closes the input; the lines that are still printed, and the exit code.
-    pub fn end(mut self) -> (Vec<Vec<u8>>, Option<i32>) {
-        drop(self.stdin.take());
-        let mut rest = Vec::new();
-        while let Some(line) = self.hear(PATIENCE) {
-            rest.push(line);
-        }
-        (rest, self.child.wait().expect("a process of our own").code())
-    }
-}
-
-impl Drop for Talk {
-    fn drop(&mut self) {
-        // A failed test leaves nothing running either.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A member of a gzip file, which may have many.
+pub fn gzip(bytes: impl AsRef<[u8]>) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes.as_ref()).and_then(|()| encoder.finish()).expect("memory can be written to")
 }
 
 /// A bijection of the 64-bit numbers that has nothing in common with the hashes of the library.
@@ -259,9 +198,15 @@ pub fn line(family: u64, number: u64) -> Vec<u8> {
     format!("{:x}{:.<dots$}", mix(family << 40 | number), "").into_bytes()
 }
 
-/// Lines `0..count` of a family, with their ends.
-pub fn lines(family: u64, count: u64) -> Vec<u8> {
-    text(&(0..count).map(|number| line(family, number)).collect::<Vec<_>>())
+/// Lines of a family, with their ends.
+pub fn lines(family: u64, numbers: Range<u64>) -> Vec<u8> {
+    text(&numbers.map(|number| line(family, number)).collect::<Vec<_>>())
+}
+
+/// Writes so many lines that they are made as they are needed: different ones, as short as can be.
+pub fn write_lines(to: impl Write, count: u64) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(1 << 16, to);
+    (0..count).try_for_each(|number| writeln!(to, "{number:x}")).and_then(|()| to.flush())
 }
 
 /// Every line with its end.
