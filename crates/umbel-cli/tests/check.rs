@@ -147,6 +147,18 @@ fn any_byte_may_be_in_a_line() {
 }
 
 #[test]
+fn columns_are_added_before_the_end_of_a_line_whatever_that_is() {
+    let shell = Shell::new();
+    shell.build("a.umbel", &["-p", "1e-9"], "apple\npear\n");
+    let input = "x:plum\0y:pear\0";
+    let run = |args: &[&str]| {
+        shell.pipe(&[&["check", "a.umbel", "-0", "-d", ":", "-F", "2"], args].concat(), input).ok().stdout
+    };
+    assert_eq!(run(&["--label"]), b"x:plum\tno\0y:pear\tmaybe\0");
+    assert_eq!(run(&["--tag", "--print-field"]), b"pear\ta.umbel\0");
+}
+
+#[test]
 fn quiet_stops_at_the_first_line_of_an_endless_input() {
     let shell = Shell::new();
     shell.build("a.umbel", "-p 1e-9", "y\n");

@@ -244,6 +244,13 @@ fn records_are_csv() {
         records: &records,
         said: "",
     });
+    // A carriage return at the end of a record belongs to the end, not to the last field.
+    alike(&Case {
+        options: &["--csv", "-F", "2"],
+        inputs: &[b"1,a\r\n2,\"a\"\r\n3,b\r\n4,\"b\r\"\r\n"],
+        records: &pairs([("a", "1,a\r"), ("a", "2,\"a\"\r"), ("b", "3,b\r"), ("b\r", "4,\"b\r\"\r")]),
+        said: "",
+    });
     alike(&Case {
         options: &["--csv", "-d", ";", "--header", "-F", "mail; work", "--lower", "--trim"],
         inputs: &[b"id;\"mail; work\"\n1;\" A@X \"\n2;a@x\n", b"\"mail; work\"\n\"B;C\"\n"],
