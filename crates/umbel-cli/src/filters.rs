@@ -126,13 +126,11 @@ impl Target {
             return Ok(());
         };
         check_not_output(inputs, path)?;
-        if !self.force && fs::symlink_metadata(path).is_ok() {
-            bail!("{}", exists(path));
-        }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 bail!("{} is a directory: name a file in it with -o", path.display())
             }
+            _ if !self.force && fs::symlink_metadata(path).is_ok() => bail!("{}", exists(path)),
             Ok(found) if !found.is_file() => {
                 bail!(
                     "cannot write to {}: it is not a regular file; `-o -` is standard output",

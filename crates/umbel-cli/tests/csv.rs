@@ -92,13 +92,21 @@ proptest! {
     #[test]
     fn any_text_has_the_fields_that_another_library_finds(text in "[ab,\"\n]{0,40}") {
         let shell = Shell::new();
+        // Nothing is in an empty filter, so that -v prints every key.
+        shell.build("empty", "-n 1", "");
+        let fields_of = |text: &str| shell.pipe("check -v --csv -F 2 --print-field empty", text);
+        let (mut answer, mut text) = (fields_of(&text), text);
+        if answer.stderr.contains("never closed") {
+            answer.failed(&["a quote is never closed in the record that starts with"]);
+            // Which is the only thing that is wrong with it.
+            text.push('"');
+            answer = fields_of(&text);
+            prop_assert!(!answer.stderr.contains("never closed"), "{}", answer.stderr);
+        }
         let mut reader =
             csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(text.as_bytes());
         let records = reader.byte_records().map(|record| record.unwrap());
         let fields: Vec<Vec<u8>> = records.filter_map(|record| record.get(1).map(<[u8]>::to_vec)).collect();
-        // Nothing is in an empty filter, so that -v prints every key.
-        shell.build("empty", "-n 1", "");
-        let answer = shell.pipe("check -v --csv -F 2 --print-field empty", &text);
         prop_assert_eq!(answer.stdout, shell::text(&fields));
     }
 }

@@ -295,7 +295,7 @@ fn mistaken_arguments_are_explained() {
             ("build --kind literature --hash murmur3 -o new lines", &["literature needs -n"]),
             ("build --meta x -o new lines", &["--meta", "name=value"]),
             ("build --meta a=1 --meta a=2 -o new lines", &["given twice"]),
-            ("meta filter a b=c", &["\"a\" is a name without a value"]),
+            ("meta filter a b=c", &["\"a\" sets nothing: write it as name=value"]),
             ("meta filter a b", &["one name at a time"]),
             ("meta filter --unset a", &["no \"a\" to remove"]),
             ("man nothing", &["no command \"nothing\""]),

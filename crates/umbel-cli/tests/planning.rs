@@ -99,9 +99,14 @@ fn any_sufficient_subset_gives_the_rest() {
                     assert!((rate / textbook - 1.0).abs() < 1e-3, "{args:?}: {rate}, not {textbook}");
                 }
             }
-            for known in [&[n][..], &[p], &[m], &[k], &[p, k], &[]] {
+            for known in [&[p][..], &[k], &[p, k], &[]] {
                 let args = [&["plan", "--kind", kind], &known.concat()[..]].concat();
-                Shell::new().run(&args).refused(&["it needs"]);
+                Shell::new().run(&args).refused(&["say how many keys (-n) or how many bits (-m)"]);
+            }
+            // Without a rate it is the one that build takes.
+            for size in [n, m] {
+                let args = [&["--kind", kind], &size[..]].concat();
+                assert_eq!(plan(&args), plan(&[&args[..], &["-p", "1%"]].concat()));
             }
         }
     }
@@ -125,9 +130,13 @@ fn what_is_planned_is_what_is_built() {
                 for name in ["kind", "hashes", "bytes", "capacity", "fpr_target"] {
                     assert_eq!(plan[name], facts[name], "{name}: {plan} {facts}");
                 }
-                // A standard filter uses the rest of its last word too.
-                let planned = plan["bits"].as_u64().unwrap();
-                let whole = if plan["kind"] == "standard" { planned.next_multiple_of(64) } else { planned };
+                // A standard filter uses the rest of its last word too, and slices are of whole bytes.
+                let (planned, slices) = (plan["bits"].as_u64().unwrap(), plan["hashes"].as_u64().unwrap());
+                let whole = match plan["kind"].as_str() {
+                    Some("standard") => planned.next_multiple_of(64),
+                    Some("partitioned") => (planned / slices).next_multiple_of(8) * slices,
+                    _ => planned,
+                };
                 assert_eq!(facts["bits"], whole, "{plan} {facts}");
                 assert_eq!(number(&shell.info("f"), "bytes"), number(&plan, "bytes"));
             }

@@ -192,13 +192,13 @@ fn keys_are_decoded_from_hexadecimal() {
         options: &["--hex"],
         inputs: &[b"616263\n4A4b\n\nxyz\n4a4B\n616\n 61\nff0a\n"],
         records: &[(b"abc", b"616263"), (b"JK", b"4A4b"), (b"", b""), (b"JK", b"4a4B"), (b"\xff\n", b"ff0a")],
-        said: "umbel: skipped 3 lines that are not hexadecimal; the first is line 4\n",
+        said: "umbel: skipped 3 lines that are not hexadecimal; the first is line 4 of the input\n",
     });
     alike(&Case {
         options: &["--hex", "--trim", "-F", "2", "-d", " "],
         inputs: &[b"x 61\r\nx\ny 6\nz 62 z\n"],
         records: &pairs([("a", "x 61\r"), ("b", "z 62 z")]),
-        said: "umbel: skipped 2 lines that lack the field or are not hexadecimal; the first is line 2\n",
+        said: "umbel: skipped 2 lines that lack the field or are not hexadecimal; the first is line 2 of the input\n",
     });
     // A zero byte is a byte of a key like any other.
     let shell = Shell::new();
@@ -273,7 +273,7 @@ fn lines_without_a_key_are_counted_and_named_wherever_they_are() {
             [&["build", "-o", "f", "-f"][..], &["check", "-c", "all"], &["add", "f"], &["uniq", "-q"]]
         {
             let answer = shell.run(&[command, &common].concat()).code(0);
-            let said = "umbel: skipped 3 lines that lack the field; the first is line 80000\n";
+            let said = "umbel: skipped 3 lines that lack the field; the first is line 80000 of the input\n";
             assert_eq!(answer.stderr, said, "{command:?}");
             if command[0] == "check" {
                 assert_eq!(answer.text(), "119999\n");
@@ -283,7 +283,10 @@ fn lines_without_a_key_are_counted_and_named_wherever_they_are() {
     }
     // A header is not counted among the lines.
     let answer = shell.pipe("uniq -q --header -F b", "a\tb\n1\t2\n3\n4\n").code(0);
-    assert_eq!(answer.stderr, "umbel: skipped 2 lines that lack the field; the first is line 2\n");
+    assert_eq!(
+        answer.stderr,
+        "umbel: skipped 2 lines that lack the field; the first is line 2 of the input\n"
+    );
     // Where no line has a key, an option is wrong, and no filter is made.
     for command in [&["build", "-o", "none"][..], &["check", "all"], &["add", "f"], &["uniq"]] {
         let answer = shell.pipe(&[command, &["-F", "3"]].concat(), "a\tb\nc\td\n");

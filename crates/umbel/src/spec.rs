@@ -164,8 +164,8 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     let capacity = n.unwrap_or(params.capacity);
     let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
     check_rate(p, rate, capacity, params.bits)?;
-    // As for a standard filter: slices of whole words, unless the caller has named a size.
-    let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(64) };
+    // Slices of whole bytes, unless the caller has named a size: they can be folded in half three times.
+    let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(8) };
     let layout = Partitioned::new(slice_bits, params.hashes)?;
     let plan = spec.plan(AnyLayout::Partitioned(layout), capacity, params.bits, rate, params.hashes)?;
     Ok((layout, plan))

@@ -14,7 +14,7 @@ use umbel::{AnyFilter, Filter};
 ///
 /// A folded filter holds the same keys in half the memory, at a higher rate. With -p it is folded as often as its rate
 /// stays within the one given and its size is even, so that a filter built for far more keys than came shrinks towards what
-/// it needs: three times at least for a blocked filter, six times for the others.
+/// it needs: three times at least, six for the kind standard.
 #[derive(clap::Args)]
 pub struct Args {
     /// The filter

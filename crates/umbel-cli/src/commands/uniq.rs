@@ -8,7 +8,7 @@ use crate::number;
 use crate::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;
-use umbel::sizing::Known;
+use umbel::sizing::{Known, MAX_KEYS};
 use umbel::{AnyFilter, Digest, Kind, Spec, Stored};
 
 /// Print the first occurrence of every line, without sorting, in bounded memory.
@@ -94,8 +94,8 @@ impl Losses {
             // A new line was kept with the chance 1 - rate, so each that was kept stands for rate / (1 - rate) that were
             // not; and those fill the filter as much, since all their bits are set.
             let keys = self.kept as f64 + self.lost + step as f64 / 2.0;
-            let rate = filter.predicted_rate(keys as u64)?;
-            self.lost += step as f64 * rate / (1.0 - rate).max(f64::MIN_POSITIVE);
+            let rate = filter.predicted_rate((keys as u64).min(MAX_KEYS))?;
+            self.lost += step as f64 * rate / (1.0 - rate).max(1e-6);
             self.kept += step;
             left -= step;
         }
