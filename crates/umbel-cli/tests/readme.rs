@@ -59,6 +59,7 @@ fn the_sessions_of_the_readme_print_what_it_says() {
         }
     }
     assert!(commands >= 10, "only {commands} commands were found");
+    assert!(!text.contains("BENCH") && !text.contains("TODO"), "a place that was to be filled in");
 }
 
 /// The first command of the README, with the binary that was just built, and the second, which is what is running.
