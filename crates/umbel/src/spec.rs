@@ -235,11 +235,6 @@ impl Spec {
         lines_touched: u32,
     ) -> Result<Plan> {
         check_floor(capacity, self.known.p.unwrap_or(1.0))?;
-        if rate >= 1.0 {
-            let needs =
-                format!("far more bits for {capacity} keys: with these, it would say yes to everything");
-            return Err(Error::parameter("m", bits, needs));
-        }
         let (stored_bits, lines, hashes) = layout.measures();
         let kind = match layout {
             AnyLayout::Standard(_) => Kind::Standard,
@@ -247,6 +242,11 @@ impl Spec {
             AnyLayout::Blocked(_) => Kind::Blocked,
         };
         let rate_asked = self.known.p.unwrap_or(rate);
+        if rate_asked >= 1.0 {
+            let needs =
+                format!("far more bits for {capacity} keys: with these, it would say yes to everything");
+            return Err(Error::parameter("m", bits, needs));
+        }
         let bytes = lines * LINE_BYTES as u64;
         Ok(Plan { kind, capacity, bits, stored_bits, bytes, hashes, lines_touched, rate_asked, rate, layout })
     }
