@@ -91,6 +91,10 @@ fn a_quote_that_is_never_closed_does_not_swallow_the_rest() {
     let table = format!("id,mail\n1,\"ann@a.org\n{}", "2,b@b.org\n".repeat(2000));
     let says = ["a quote is never closed in the record that starts with 1,\"ann@a.org"];
     shell.pipe("check --csv --header -F mail f", &table).refused(&says);
+    // What stands before it is answered all the same.
+    let answer = shell.pipe("check --csv --header -F mail f", table.replace("1,\"", "0,b@b.org\n1,\""));
+    answer.failed(&says);
+    assert_eq!(answer.text(), "0,b@b.org\n");
     shell.pipe("build --csv --header -F mail -o new", &table).refused(&says);
     assert!(!shell.path("new").exists());
 }

@@ -4,7 +4,7 @@ use super::csv::Cutter;
 use super::shape::Shape;
 use super::source::{self, Source};
 use crate::facts::shown;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
 use std::path::PathBuf;
@@ -159,7 +159,7 @@ impl Current {
         carry.clear();
         // Records as far as they are known to be whole, and what has been searched for their ends.
         let (mut whole, mut searched, mut cutter) = (0, 0, Cutter::default());
-        let more = loop {
+        let mut more = loop {
             let unsearched = &block.buffer[searched..block.len];
             if shape.csv {
                 cutter.feed(unsearched, shape.separator[0], |end| block.ends.push((searched + end) as u32));
@@ -192,16 +192,17 @@ impl Current {
         if more {
             carry.extend_from_slice(&block.buffer[whole..block.len]);
             block.len = whole;
-        } else if whole < block.len {
-            if cutter.is_open() && !self.source.stopped() {
-                let start =
-                    block.buffer[whole..block.len].split(|byte| *byte == b'\n').next().unwrap_or_default();
-                let start = shown(&start[..start.len().min(60)]);
-                bail!(
-                    "{}: a quote is never closed in the record that starts with {start}",
-                    self.source.name()
-                );
+        } else if whole < block.len && cutter.is_open() && !self.source.stopped() {
+            let record = &block.buffer[whole..block.len];
+            let start = record.split(|byte| *byte == b'\n').next().unwrap_or_default();
+            let start = shown(&start[..start.len().min(60)]);
+            let name = self.source.name();
+            let failure = anyhow!("{name}: a quote is never closed in the record that starts with {start}");
+            if whole == 0 {
+                return Err(failure);
             }
+            (self.failure, block.len, more) = (Some(failure), whole, true);
+        } else if whole < block.len {
             // The last record of a file may lack its end.
             block.end_with(shape.line_end)?;
         }
