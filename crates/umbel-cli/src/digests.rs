@@ -26,6 +26,13 @@ pub struct Digests {
 
 const BYTES: usize = size_of::<Digest>();
 
+/// For how many keys a filter should be made: for the different ones, and two standard errors more, since too small a
+/// filter breaks its promise and a slightly too large one does not; but never for more than there are.
+pub fn capacity(count: u64, distinct: &Distinct) -> u64 {
+    let (estimate, error) = distinct.estimate();
+    ((estimate + 2.0 * error).round() as u64).clamp(1, count.max(1))
+}
+
 impl Digests {
     pub fn push(&mut self, mut digests: &[Digest]) -> Result<()> {
         self.count += digests.len() as u64;
@@ -52,13 +59,6 @@ impl Digests {
 
     pub fn count(&self) -> u64 {
         self.count
-    }
-
-    /// For how many keys a filter should be made: for the different ones, and two standard errors more, since too
-    /// small a filter breaks its promise and a slightly too large one does not; but never for more than there are.
-    pub fn capacity(&self, distinct: &Distinct) -> u64 {
-        let (estimate, error) = distinct.estimate();
-        ((estimate + 2.0 * error).round() as u64).clamp(1, self.count.max(1))
     }
 
     fn spill(&mut self) -> Result<()> {
@@ -180,9 +180,7 @@ mod tests {
             let piece: Vec<Digest> = keys.iter().map(|key| key.digest(&hasher)).collect();
             let mut distinct = Distinct::default();
             distinct.add(&piece);
-            let mut digests = Digests::default();
-            digests.push(&piece).unwrap();
-            digests.capacity(&distinct)
+            capacity(piece.len() as u64, &distinct)
         };
         assert_eq!(capacity(&[]), 1, "a filter of no keys is a filter");
         assert_eq!(capacity(&[7, 7, 7]), 1);

@@ -94,14 +94,14 @@ fn a_full_disk_leaves_what_was_there_and_nothing_else() {
 #[test]
 fn digests_that_find_no_room_are_a_sentence_with_ways_out() {
     let shell = prepared();
-    // One more than is kept in memory; empty lines are keys, too.
+    // One more than is kept in memory, by one thread, which reads a file only once; empty lines are keys, too.
     shell.write("many", "\n".repeat((8 << 20) + 1));
     let says = ["cannot keep digests in full", "TMPDIR", "-n", "No space left on device"];
-    let Trial { answer, disk } = attempt(&shell, false, "build -o new many");
+    let Trial { answer, disk } = attempt(&shell, false, "build -j 1 -o new many");
     answer.refused(&says);
     assert_eq!(disk.keys().collect::<Vec<_>>(), ["filter"]);
 
-    let missing = Process::start(shell.command("build -o new many").env("TMPDIR", "nowhere")).finish();
+    let missing = Process::start(shell.command("build -j 1 -o new many").env("TMPDIR", "nowhere")).finish();
     missing.refused(&["cannot keep digests in nowhere", "TMPDIR", "No such file"]);
     assert!(!shell.path("new").exists());
 

@@ -2,7 +2,7 @@
 
 use super::filling::{Filling, warn_if_overfull};
 use super::{DEFAULT_RATE, entries, entry};
-use crate::digests::Digests;
+use crate::digests::{self, Digests};
 use crate::distinct::Distinct;
 use crate::engine;
 use crate::facts::{Facts, percent};
@@ -26,8 +26,8 @@ use umbel::{AnyFilter, Hashed, Hasher, Kind, Plan, Spec, Stored, Strength, plan}
 
 /// Build a filter from lines.
 ///
-/// Without -n the filter is made for as many different keys as there turn out to be: their digests, eight bytes each,
-/// are kept until the end of the input, on disk beyond 64 MiB. With -n nothing is kept. The same input and options give
+/// Without -n the filter is made for as many different keys as there turn out to be: small files are read twice, and else
+/// the digests of keys, eight bytes each, are kept until the end, on disk beyond 64 MiB. With -n nothing is kept. The same input and options give
 /// the same file, whatever the number of threads; and since the seed is fixed, filters built apart can be united.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
@@ -91,6 +91,9 @@ pub struct Args {
     input: InputArgs,
 }
 
+/// The largest filter that is filled on the chance that all lines are different.
+const COUNTED: u64 = 32 << 20;
+
 /// A filter with a higher rate than this is of no use to anyone.
 const USELESS: f64 = 0.5;
 
@@ -132,7 +135,7 @@ impl Args {
                 let filter = self.empty(capacity, hasher)?;
                 self.stream(filter)
             }
-            (Function::Digest(hasher), None) => self.keep_digests(hasher),
+            (Function::Digest(hasher), None) => self.find_out(hasher),
             (Function::Family(family), Some(capacity)) => {
                 if self.max_bytes.is_some() {
                     bail!(
@@ -157,6 +160,47 @@ impl Args {
         filling.into_filter()
     }
 
+    /// A filter that is just large enough for the keys there turn out to be.
+    fn find_out(&self, hasher: Hasher) -> Result<Stored> {
+        match self.count_first(&hasher)? {
+            Some(filter) => Ok(filter),
+            None => self.keep_digests(hasher),
+        }
+    }
+
+    /// Counts the lines of files that can be read again, and fills a filter for so many. If all lines turn out to be
+    /// different, as those of lists are, that was it; else they are read once more, into a smaller one. Fresh memory is
+    /// dear, and this needs none but the filter's; so it is done if that is not larger than what would be kept.
+    fn count_first(&self, hasher: &Hasher) -> Result<Option<Stored>> {
+        let threads = self.input.threads();
+        // Alone, a thread is faster with the digests: it has to read for itself what several read at the same time.
+        if threads == 1 || self.max_bytes.is_some() || !self.input.can_be_read_again()? {
+            return Ok(None);
+        }
+        let lines = engine::count(self.input.files(), self.input.line_end(), threads)?;
+        if lines == 0 || plan(self.kind, &self.spec(lines, hasher)?)?.bytes > COUNTED {
+            return Ok(None);
+        }
+        let filling = Filling::new(self.empty(lines, hasher.clone())?, threads)?;
+        let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
+        let tally = engine::run(
+            self.input.open()?,
+            threads,
+            |thread, lot| {
+                let digests = hasher.digest_batch(&lot.keys()?);
+                lock(&sketches[thread]).add(&digests);
+                filling.insert(thread, &Hashed(&digests))
+            },
+            |(), _| Ok(ControlFlow::Continue(())),
+        )?;
+        let capacity = digests::capacity(tally.keys, &merged(sketches));
+        if capacity == lines {
+            return filling.into_filter().map(Some);
+        }
+        drop(filling);
+        self.stream(self.empty(capacity, hasher.clone())?).map(Some)
+    }
+
     /// Keeps the digests of all lines, then fills a filter that is just large enough.
     fn keep_digests(&self, hasher: Hasher) -> Result<Stored> {
         let threads = self.input.threads();
@@ -172,38 +216,36 @@ impl Args {
             },
             |piece, _| digests.push(&piece).map(ControlFlow::Continue),
         )?;
-        let mut distinct = Distinct::default();
-        for sketch in sketches {
-            distinct.merge(&inner(sketch));
-        }
         if digests.count() == 0 {
             warn(
                 "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
             );
         }
-        let filling = Filling::new(self.empty(digests.capacity(&distinct), hasher)?, threads)?;
+        let capacity = digests::capacity(digests.count(), &merged(sketches));
+        let filling = Filling::new(self.empty(capacity, hasher)?, threads)?;
         engine::spread(digests.into_pieces()?, threads, |thread, piece| {
             filling.insert(thread, &Hashed(&piece))
         })?;
         filling.into_filter()
     }
 
+    /// What a filter for so many keys is to be.
+    fn spec(&self, capacity: u64, hasher: &Hasher) -> Result<Spec> {
+        let rate = self.fpr.unwrap_or(DEFAULT_RATE);
+        Ok(Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(hasher.clone()))
+    }
+
     /// An empty filter for so many keys, within the memory allowed.
     fn empty(&self, capacity: u64, hasher: Hasher) -> Result<Stored> {
-        let spec = |known| {
-            Ok::<_, umbel::Error>(
-                Spec::from_known(known)?.with_policy(self.policy).with_hasher(hasher.clone()),
-            )
-        };
-        let wanted =
-            Known { n: Some(capacity), p: Some(self.fpr.unwrap_or(DEFAULT_RATE)), ..Known::default() };
-        let planned = plan(self.kind, &spec(wanted)?)?;
+        let wanted = self.spec(capacity, &hasher)?;
+        let planned = plan(self.kind, &wanted)?;
         let Some(most) = self.max_bytes.filter(|most| planned.bytes > *most) else {
-            return Ok(AnyFilter::build(self.kind, &spec(wanted)?)?.into());
+            return Ok(AnyFilter::build(self.kind, &wanted)?.into());
         };
         let within = |bits| {
             let known = Known { n: Some(capacity), m: Some(bits), ..Known::default() };
-            spec(known).and_then(|spec| Ok((plan(self.kind, &spec)?, spec)))
+            let spec = Spec::from_known(known)?.with_policy(self.policy).with_hasher(hasher.clone());
+            Ok::<_, umbel::Error>((plan(self.kind, &spec)?, spec))
         };
         // Memory comes in lines of 512 bits, and some kinds round up.
         let (best, spec) = (0..4u64)
@@ -275,6 +317,13 @@ impl Args {
             }
         }
     }
+}
+
+/// What all threads have seen.
+fn merged(sketches: Vec<Mutex<Distinct>>) -> Distinct {
+    let mut distinct = Distinct::default();
+    sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
+    distinct
 }
 
 /// How keys are hashed.

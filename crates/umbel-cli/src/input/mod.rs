@@ -82,6 +82,12 @@ impl InputArgs {
         Blocks::open(&self.inputs, self.shape()?)
     }
 
+    /// Whether the inputs are files of which every line is a key as it is, and which can be read a second time, quickly.
+    pub fn can_be_read_again(&self) -> Result<bool> {
+        let plain = self.inputs.iter().all(|input| source::is_plain(input));
+        Ok(!self.inputs.is_empty() && plain && !self.header && self.shape()?.is_plain())
+    }
+
     pub fn files(&self) -> &[PathBuf] {
         &self.inputs
     }

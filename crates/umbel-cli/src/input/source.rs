@@ -172,6 +172,12 @@ pub fn is_filter(path: &Path) -> bool {
     regular && start().is_ok_and(|start| matches!(format(&start), Some(Format::Filter)))
 }
 
+/// Whether a file can be read again, and is not compressed.
+pub fn is_plain(path: &Path) -> bool {
+    let start = || File::open(path).and_then(|mut file| start_of(&mut file));
+    !is_stdin(path) && regular(path).is_some() && start().is_ok_and(|start| format(&start).is_none())
+}
+
 pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
