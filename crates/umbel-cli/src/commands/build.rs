@@ -27,8 +27,9 @@ use umbel::{AnyFilter, Hashed, Hasher, Kind, Plan, Spec, Stored, Strength, plan}
 /// Build a filter from lines.
 ///
 /// Without -n the filter is made for as many different keys as there turn out to be: small files are read twice, and else
-/// the digests of keys, eight bytes each, are kept until the end, on disk beyond 64 MiB. With -n nothing is kept. The same input and options give
-/// the same file, whatever the number of threads; and since the seed is fixed, filters built apart can be united.
+/// the digests of keys, eight bytes each, are kept until the end, on disk beyond 64 MiB. With -n nothing is kept. The same
+/// input and options give the same file, whatever the number of threads; and since the seed is fixed, filters built apart
+/// can be united.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel

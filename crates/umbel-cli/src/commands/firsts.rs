@@ -24,8 +24,8 @@ enum Keys {
     Inserted(Vec<bool>),
 }
 
-/// Inserts all lines and prints those that were new; `seen` is told the
-/// digests of each block, as far as there are any, and how many of them were new.
+/// Inserts all lines and prints those that were new; `seen` is told the digests of each block, as far as there are any, and
+/// how many of them were new.
 pub fn print(
     input: &InputArgs,
     filter: Stored,

@@ -167,15 +167,18 @@ fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
 
 /// Whether a file is a filter, as far as its first bytes tell.
 pub fn is_filter(path: &Path) -> bool {
-    let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    let start = || File::open(path).and_then(|mut file| start_of(&mut file));
-    regular && start().is_ok_and(|start| matches!(format(&start), Some(Format::Filter)))
+    start_of_file(path).is_some_and(|start| matches!(format(&start), Some(Format::Filter)))
 }
 
 /// Whether a file can be read again, and is not compressed.
 pub fn is_plain(path: &Path) -> bool {
-    let start = || File::open(path).and_then(|mut file| start_of(&mut file));
-    !is_stdin(path) && regular(path).is_some() && start().is_ok_and(|start| format(&start).is_none())
+    !is_stdin(path) && start_of_file(path).is_some_and(|start| format(&start).is_none())
+}
+
+/// How a regular file starts. Nothing else is opened: a pipe would wait for its writer.
+fn start_of_file(path: &Path) -> Option<Vec<u8>> {
+    let regular = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    if regular { start_of(&mut File::open(path).ok()?).ok() } else { None }
 }
 
 pub fn is_stdin(path: &Path) -> bool {
