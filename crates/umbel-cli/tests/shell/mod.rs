@@ -120,7 +120,7 @@ impl Shell {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "RUST_BACKTRACE"] {
+        for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "TERM", "CI", "RUST_BACKTRACE"] {
             command.env_remove(name);
         }
         command
