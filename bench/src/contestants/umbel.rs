@@ -3,7 +3,8 @@
 use super::{Filter, Job, Shared};
 use crate::keys::Strings;
 use ::umbel::{
-    Arena, Blocked, Bloom, Concurrent, Filter as _, Hasher, Insert as _, KeyRing, Layout, Spec, Stored, file,
+    Arena, Blocked, Bloom, Concurrent, Filter as _, Hasher, Insert as _, KeyRing, Layout, Set as _, Spec,
+    Stored, file,
 };
 
 /// A key at a time.
@@ -154,7 +155,9 @@ macro_rules! keys {
             }
 
             fn memory_bits(&self) -> u64 {
-                self.mapped.as_ref().map_or(0, |filter| filter.words().lines().len() as u64 * 512)
+                self.mapped.as_ref().map_or(0, |filter| {
+                    filter.sections().iter().map(|words| words.lines().len() as u64 * 512).sum()
+                })
             }
         }
 

@@ -8,7 +8,7 @@ use umbel::sizing::KPolicy;
 use umbel::{Kind, Strength};
 
 pub fn kind() -> impl TypedValueParser<Value = Kind> {
-    one_of(&Kind::ALL)
+    one_of(Kind::ALL)
 }
 
 pub fn policy() -> impl TypedValueParser<Value = KPolicy> {

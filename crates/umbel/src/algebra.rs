@@ -1,10 +1,11 @@
 //! Filters as sets: union, intersection, comparison.
 
 use crate::sizing::estimate::Overlap;
-use crate::{Filter, HashId, Kind, Result, Strength};
+use crate::{Error, Filter, HashId, Kind, Result, Strength};
 use std::fmt;
 
-/// Filters that can be combined when shape, hash and seed are the same.
+/// Filters that can be combined when shape, hash and seed are the same. What would be unsound for a kind is refused by
+/// it, and neither filter changes.
 pub trait Algebra: Filter + Sized {
     /// The first thing that keeps the two from being combined, if any.
     fn mismatch(&self, other: &Self) -> Option<Mismatch>;
@@ -15,14 +16,27 @@ pub trait Algebra: Filter + Sized {
     }
 
     /// Becomes the filter of both sets: exactly the one that would have come from inserting all keys of both.
-    fn union(&mut self, other: &Self) -> Result<()>;
+    fn union(&mut self, other: &Self) -> Result<()> {
+        let _ = other;
+        Err(Error::cannot(
+            self.kind(),
+            "be united",
+            "the keys of both could not be kept with the rate promised",
+        ))
+    }
 
     /// Becomes a filter of the keys that are in both sets. It has no false negatives, and a rate not above that of
     /// either; but bits that both set for different keys stay, so it is not as good as one built afresh.
-    fn intersect(&mut self, other: &Self) -> Result<()>;
+    fn intersect(&mut self, other: &Self) -> Result<()> {
+        let _ = other;
+        Err(Error::cannot(self.kind(), "be intersected", "its cells do not tell which keys both have"))
+    }
 
     /// How many keys the two sets have in common, with error bounds; `None` when their union is saturated.
-    fn overlap(&self, other: &Self) -> Result<Option<Overlap>>;
+    fn overlap(&self, other: &Self) -> Result<Option<Overlap>> {
+        let _ = other;
+        Err(Error::cannot(self.kind(), "be compared", "its cells do not tell which keys both have"))
+    }
 }
 
 /// Why two filters do not fit together: the first difference, in the order kind, size, hashes, hash, seed or key.
@@ -37,6 +51,11 @@ pub struct Mismatch {
 }
 
 impl Mismatch {
+    /// Nothing, or the error that names the difference.
+    pub(crate) fn refuse(mismatch: Option<Mismatch>) -> Result<()> {
+        mismatch.map_or(Ok(()), |mismatch| Err(Error::Mismatch(mismatch)))
+    }
+
     /// `Some` if the two values differ.
     pub(crate) fn of<T: PartialEq + fmt::Display>(
         what: &'static str,

@@ -7,27 +7,105 @@ mod shared;
 
 pub use shared::AnyConcurrent;
 
+use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::literature::Literature;
+use crate::set::{Parts, Probe, check_tail};
 use crate::sizing::estimate::Overlap;
 use crate::words::Words;
 use crate::{
-    Algebra, Answers, AnyLayout, Batch, Blocked, Bloom, Design, Digest, Error, Filter, HashId, Hasher,
-    Insert, Key, Kind, Layout, Mismatch, Partitioned, Result, Spec, Standard, Stats, plan,
+    Algebra, Answers, Batch, Blocked, Bloom, Can, Design, Digest, Error, Filter, HashId, Hasher, Insert, Key,
+    Kind, Mismatch, Partitioned, Plan, Remove, Removed, Result, Set, Spec, Standard, Stats, plan,
 };
 
-/// A set of digests of any kind.
-///
-/// ```
-/// use umbel::{AnyFilter, Filter, Insert, Kind, Spec};
-/// let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
-/// filter.insert("apple")?;
-/// assert!(filter.contains("apple"));
-/// assert_eq!(filter.kind(), Kind::Blocked);
-/// # Ok::<(), umbel::Error>(())
-/// ```
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum AnyFilter {
+/// The kinds of sets: from each line follow the enum, its conversions, and what is done by kind.
+macro_rules! sets {
+    ($d:tt $($(#[$doc:meta])* $kind:ident($filter:ty),)*) => {
+        /// A set of digests of any kind.
+        ///
+        /// ```
+        /// use umbel::{AnyFilter, Filter, Insert, Kind, Spec};
+        /// let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
+        /// filter.insert("apple")?;
+        /// assert!(filter.contains("apple"));
+        /// assert_eq!(filter.kind(), Kind::Blocked);
+        /// # Ok::<(), umbel::Error>(())
+        /// ```
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub enum AnyFilter {
+            $($(#[$doc])* $kind($filter),)*
+        }
+
+        /// Does the same with whatever filter it is.
+        macro_rules! each {
+            ($d any:expr, $d inner:ident => $d action:expr) => {
+                match $d any {
+                    $(AnyFilter::$kind($d inner) => $d action,)*
+                }
+            };
+        }
+
+        /// Makes the same of whatever filter it is.
+        macro_rules! map {
+            ($d any:expr, $d inner:ident => $d action:expr) => {
+                match $d any {
+                    $(AnyFilter::$kind($d inner) => AnyFilter::$kind($d action),)*
+                }
+            };
+        }
+
+        /// Does the same with two filters of one kind; `else` when the kinds differ.
+        macro_rules! both {
+            ($d ours:expr, $d theirs:expr, $d a:ident, $d b:ident => $d action:expr, else $d other:expr) => {
+                match ($d ours, $d theirs) {
+                    $((AnyFilter::$kind($d a), AnyFilter::$kind($d b)) => $d action,)*
+                    _ => $d other,
+                }
+            };
+        }
+
+        /// Does the same with the type of a kind.
+        macro_rules! of_kind {
+            ($d kind:expr, $d type:ident => $d action:expr, literature $d other:expr) => {
+                match $d kind {
+                    $(Kind::$kind => {
+                        type $d type = $filter;
+                        $d action
+                    })*
+                    Kind::Literature => $d other,
+                }
+            };
+        }
+
+        $(
+            impl From<$filter> for AnyFilter {
+                fn from(filter: $filter) -> AnyFilter {
+                    AnyFilter::$kind(filter)
+                }
+            }
+
+            impl From<$filter> for Stored {
+                fn from(filter: $filter) -> Stored {
+                    Stored::Set(filter.into())
+                }
+            }
+
+            impl TryFrom<AnyFilter> for $filter {
+                type Error = Error;
+
+                /// The filter, if it is of this kind.
+                fn try_from(filter: AnyFilter) -> Result<$filter> {
+                    match filter {
+                        AnyFilter::$kind(filter) => Ok(filter),
+                        other => Err(Error::Mismatch(Mismatch::kinds(Kind::$kind, other.kind()))),
+                    }
+                }
+            }
+        )*
+    };
+}
+
+sets! { $
     /// Standard.
     Standard(Bloom<Standard>),
     /// Partitioned.
@@ -36,74 +114,62 @@ pub enum AnyFilter {
     Blocked(Bloom<Blocked>),
 }
 
-/// Does the same with whatever filter it is.
-macro_rules! each {
-    ($any:expr, $filter:ident => $action:expr) => {
-        match $any {
-            AnyFilter::Standard($filter) => $action,
-            AnyFilter::Partitioned($filter) => $action,
-            AnyFilter::Blocked($filter) => $action,
-        }
-    };
+impl Kind {
+    /// What filters of this kind can do beside being asked and filled.
+    pub const fn can(self) -> Can {
+        of_kind!(self, S => S::CAN, literature Can { union: true, intersect: true, ..Can::NOTHING })
+    }
+
+    /// What filter of this kind, whatever its size, a specification leads to.
+    pub(crate) fn plan(self, spec: &Spec) -> Result<Plan> {
+        of_kind!(self, S => S::plan(spec), literature Err(made_from_its_family()))
+    }
 }
 
-/// Does the same with two filters of one kind; `$else` when the kinds differ.
-macro_rules! both {
-    ($ours:expr, $theirs:expr, $a:ident, $b:ident => $action:expr, else $else:expr) => {
-        match ($ours, $theirs) {
-            (AnyFilter::Standard($a), AnyFilter::Standard($b)) => $action,
-            (AnyFilter::Partitioned($a), AnyFilter::Partitioned($b)) => $action,
-            (AnyFilter::Blocked($a), AnyFilter::Blocked($b)) => $action,
-            _ => $else,
-        }
-    };
+fn made_from_its_family() -> Error {
+    Error::parameter(
+        "kind",
+        Kind::Literature,
+        "a kind that takes digests; a literature filter is made from its family",
+    )
 }
 
 impl AnyFilter {
     /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
-        let plan = plan(kind, spec)?;
-        Ok(match plan.layout {
-            AnyLayout::Standard(layout) => Bloom::planned(layout, spec, &plan)?.into(),
-            AnyLayout::Partitioned(layout) => Bloom::planned(layout, spec, &plan)?.into(),
-            AnyLayout::Blocked(layout) => Bloom::planned(layout, spec, &plan)?.into(),
-        })
+        of_kind!(plan(kind, spec)?.kind, S => Ok(S::build(spec)?.into()), literature Err(made_from_its_family()))
     }
 
-    /// The memory.
-    pub fn words(&self) -> &Words {
-        each!(self, filter => filter.words())
+    pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<AnyFilter> {
+        of_kind!(kind, S => Ok(S::restore(parts)?.into()), literature Err(made_from_its_family()))
     }
 
-    /// Visits the bits of a digest in probe order, as positions in [`AnyFilter::words`].
-    pub fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64)) {
-        each!(self, filter => filter.layout().visit(digest, visit))
+    /// The memory, section by section.
+    pub fn sections(&self) -> Vec<&Words> {
+        each!(self, filter => filter.sections()).into_iter().map(|(_, words)| words).collect()
     }
 
-    /// The filter of the same keys in half the memory; see [`Bloom::fold`].
+    /// Looks a digest up cell by cell, and tells `probe` of each before it is read; see [`Set::trace`].
+    pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        each!(self, filter => filter.trace(digest, probe))
+    }
+
+    /// The filter of the same keys in half the memory; see [`Set::fold`].
     pub fn fold(&self) -> Result<AnyFilter> {
-        Ok(match self {
-            AnyFilter::Standard(filter) => AnyFilter::Standard(filter.fold()?),
-            AnyFilter::Partitioned(filter) => AnyFilter::Partitioned(filter.fold()?),
-            AnyFilter::Blocked(filter) => AnyFilter::Blocked(filter.fold()?),
-        })
+        Ok(map!(self, filter => filter.fold()?))
     }
 
     /// A copy in memory of its own.
     pub fn try_clone_owned(&self) -> Result<AnyFilter> {
-        Ok(match self {
-            AnyFilter::Standard(filter) => AnyFilter::Standard(filter.try_clone_owned()?),
-            AnyFilter::Partitioned(filter) => AnyFilter::Partitioned(filter.try_clone_owned()?),
-            AnyFilter::Blocked(filter) => AnyFilter::Blocked(filter.try_clone_owned()?),
-        })
+        Ok(map!(self, filter => filter.try_clone_owned()?))
     }
 
     /// An empty filter of the same shape, hash and design.
     pub fn try_clone_empty(&self) -> Result<AnyFilter> {
-        Ok(each!(self, filter => filter.try_clone_empty()?.into()))
+        Ok(map!(self, filter => filter.try_clone_empty()?))
     }
 
-    /// Takes in what was inserted into another filter of the same shape; see [`Bloom::absorb`].
+    /// Takes in what was inserted into another filter of the same shape; see [`Set::absorb`].
     pub fn absorb(&mut self, part: &AnyFilter) -> Result<()> {
         both!(&mut *self, part, a, b => a.absorb(b), else Err(Error::Mismatch(self.kinds_differ(part))))
     }
@@ -125,7 +191,11 @@ impl AnyFilter {
 
     /// The false-positive rate the theory predicts after `n` distinct keys.
     pub fn predicted_rate(&self, n: u64) -> Result<f64> {
-        each!(self, filter => filter.layout().predicted_rate(n))
+        each!(self, filter => filter.predicted_rate(n))
+    }
+
+    pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
+        each!(self, filter => filter.check_contents())
     }
 
     fn kinds_differ(&self, other: &AnyFilter) -> Mismatch {
@@ -177,6 +247,13 @@ impl Insert for AnyFilter {
     }
 }
 
+impl Remove for AnyFilter {
+    /// Refused by the kinds that cannot; see [`Kind::can`].
+    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        each!(self, filter => filter.remover()?.remove_digest(digest))
+    }
+}
+
 impl Algebra for AnyFilter {
     fn mismatch(&self, other: &AnyFilter) -> Option<Mismatch> {
         both!(self, other, a, b => a.mismatch(b), else Some(self.kinds_differ(other)))
@@ -192,6 +269,12 @@ impl Algebra for AnyFilter {
 
     fn overlap(&self, other: &AnyFilter) -> Result<Option<Overlap>> {
         both!(self, other, a, b => a.overlap(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+}
+
+impl Storable for AnyFilter {
+    fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
+        each!(self, filter => filter.encoder(options))
     }
 }
 
@@ -262,11 +345,11 @@ impl Stored {
         }
     }
 
-    /// The memory.
-    pub fn words(&self) -> &Words {
+    /// The memory, section by section.
+    pub fn sections(&self) -> Vec<&Words> {
         match self {
-            Stored::Set(filter) => filter.words(),
-            Stored::Literature(filter) => filter.words(),
+            Stored::Set(filter) => filter.sections(),
+            Stored::Literature(filter) => vec![&filter.words],
         }
     }
 
@@ -286,18 +369,10 @@ impl Stored {
         }
     }
 
-    /// How many bits a key can land on.
-    pub(crate) fn bits(&self) -> u64 {
+    pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
         match self {
-            Stored::Set(filter) => each!(filter, filter => filter.layout().bits()),
-            Stored::Literature(filter) => filter.scheme().m(),
-        }
-    }
-
-    pub(crate) fn words_mut(&mut self) -> &mut Words {
-        match self {
-            Stored::Set(filter) => each!(filter, filter => filter.words_mut()),
-            Stored::Literature(filter) => &mut filter.words,
+            Stored::Set(filter) => filter.check_contents(),
+            Stored::Literature(filter) => check_tail(&filter.words, filter.scheme().m()),
         }
     }
 
@@ -389,35 +464,6 @@ impl From<Literature> for Stored {
         Stored::Literature(filter)
     }
 }
-
-macro_rules! from_bloom {
-    ($($layout:ident),*) => {$(
-        impl From<Bloom<$layout>> for AnyFilter {
-            fn from(filter: Bloom<$layout>) -> AnyFilter {
-                AnyFilter::$layout(filter)
-            }
-        }
-
-        impl TryFrom<AnyFilter> for Bloom<$layout> {
-            type Error = Error;
-
-            /// The filter, if it is of this kind.
-            fn try_from(filter: AnyFilter) -> Result<Bloom<$layout>> {
-                match filter {
-                    AnyFilter::$layout(filter) => Ok(filter),
-                    other => Err(Error::Mismatch(Mismatch::kinds(Kind::$layout, other.kind()))),
-                }
-            }
-        }
-
-        impl From<Bloom<$layout>> for Stored {
-            fn from(filter: Bloom<$layout>) -> Stored {
-                Stored::Set(filter.into())
-            }
-        }
-    )*};
-}
-from_bloom!(Standard, Partitioned, Blocked);
 
 #[cfg(test)]
 mod tests {

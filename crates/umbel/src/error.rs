@@ -5,7 +5,7 @@
 //! together arrives here.
 
 use crate::file::FormatError;
-use crate::{HashId, Mismatch};
+use crate::{HashId, Kind, Mismatch};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -40,6 +40,22 @@ pub enum Error {
         /// Which secret it is.
         id: HashId,
     },
+    /// A kind of filter cannot do what was asked.
+    Cannot {
+        /// The kind.
+        kind: Kind,
+        /// What: "remove keys", "be folded", ...
+        what: &'static str,
+        /// Why, and what to do instead.
+        why: &'static str,
+    },
+    /// There is no room for another key; the filter is as it was before.
+    Full {
+        /// The kind.
+        kind: Kind,
+        /// What is full, and what to do.
+        why: String,
+    },
     /// Two filters cannot be combined.
     Mismatch(Mismatch),
     /// The system refused something.
@@ -64,6 +80,11 @@ impl Error {
     /// A parameter error, for the sizing rules and the builders.
     pub(crate) fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Self {
         Error::Parameter { name, got: got.to_string(), needs: needs.into() }
+    }
+
+    /// Something that a kind cannot do.
+    pub(crate) fn cannot(kind: Kind, what: &'static str, why: &'static str) -> Self {
+        Error::Cannot { kind, what, why }
     }
 
     pub(crate) fn io(path: &Path, doing: &'static str, source: io::Error) -> Error {
@@ -103,6 +124,8 @@ impl fmt::Display for Error {
                 }
                 write!(f, "this filter was built with a secret ({id}) that is not among the given keys: add its key file")
             }
+            Error::Cannot { kind, what, why } => write!(f, "a {kind} filter cannot {what}: {why}"),
+            Error::Full { kind, why } => write!(f, "the {kind} filter takes no more: {why}"),
             Error::Mismatch(mismatch) => {
                 write!(f, "the filters cannot be combined: their {mismatch}; build both with the same options")
             }

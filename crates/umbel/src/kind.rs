@@ -16,33 +16,28 @@ use std::str::FromStr;
 #[non_exhaustive]
 pub enum Kind {
     /// `k` bits anywhere: least space, most cache misses.
-    Standard,
+    Standard = 1,
     /// `k` slices, one bit in each.
-    Partitioned,
+    Partitioned = 2,
     /// All bits of a key in one cache line or a few: the default.
     #[default]
-    Blocked,
+    Blocked = 3,
     /// A standard filter whose positions come from one of the literature's hash families.
-    Literature,
+    Literature = 4,
 }
 
 impl Kind {
     /// Every kind, in the order of its number.
-    pub const ALL: [Kind; 4] = [Kind::Standard, Kind::Partitioned, Kind::Blocked, Kind::Literature];
+    pub const ALL: &[Kind] = &[Kind::Standard, Kind::Partitioned, Kind::Blocked, Kind::Literature];
 
     /// The number that stands in files; it never changes.
     pub const fn number(self) -> u16 {
-        match self {
-            Kind::Standard => 1,
-            Kind::Partitioned => 2,
-            Kind::Blocked => 3,
-            Kind::Literature => 4,
-        }
+        self as u16
     }
 
     /// The kind with this number.
     pub fn from_number(number: u16) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.number() == number)
+        Kind::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
     const fn name(self) -> &'static str {
@@ -65,9 +60,8 @@ impl FromStr for Kind {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Kind> {
-        let found = Kind::ALL.into_iter().find(|kind| kind.name() == text);
-        found.ok_or_else(|| {
-            Error::parameter("kind", text, format!("one of {}", Kind::ALL.map(Kind::name).join(", ")))
-        })
+        let found = Kind::ALL.iter().copied().find(|kind| kind.name() == text);
+        let names = || Kind::ALL.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| Error::parameter("kind", text, format!("one of {}", names())))
     }
 }

@@ -57,6 +57,7 @@ mod key;
 mod kind;
 mod lines;
 pub mod literature;
+mod set;
 pub mod sizing;
 mod spec;
 mod stats;
@@ -65,14 +66,15 @@ pub mod words;
 pub use algebra::{Algebra, Mismatch};
 pub use any::{AnyConcurrent, AnyFilter, Stored};
 pub use arch::Level;
-pub use bloom::{Blocked, Bloom, Concurrent, Design, Layout, Partitioned, Standard};
+pub use bloom::{Blocked, Bloom, Concurrent, Layout, Partitioned, Standard};
 pub use error::{Error, Result};
-pub use filter::{Answers, Filter, Insert, TILE};
+pub use filter::{Answers, Filter, Insert, Remove, Removed, TILE};
 pub use hash::{Digest, HashId, Hasher, KeyRing, Strength};
 pub use key::{Arena, Batch, Hashed, Key, Offset};
 pub use kind::Kind;
 pub use lines::split_lines;
-pub use spec::{AnyLayout, Plan, Spec, plan};
+pub use set::{Can, Design, Probe, Set};
+pub use spec::{Plan, Spec, Tuning, plan};
 pub use stats::Stats;
 
 /// Property tests draw the same cases in every run.

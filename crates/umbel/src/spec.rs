@@ -22,7 +22,13 @@ pub struct Spec {
     known: Known,
     policy: KPolicy,
     hasher: Hasher,
+    tuning: Tuning,
 }
+
+/// What only some kinds ask for. Everything has a default, and each kind looks at its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Tuning {}
 
 impl Spec {
     /// A filter for `capacity` keys with a false-positive rate of `rate`.
@@ -35,7 +41,7 @@ impl Spec {
         if let (Some(n), Some(p)) = (known.n, known.p) {
             check_floor(n, p)?;
         }
-        Ok(Spec { known, policy: KPolicy::default(), hasher: Hasher::default() })
+        Ok(Spec { known, policy: KPolicy::default(), hasher: Hasher::default(), tuning: Tuning::default() })
     }
 
     /// With this hash instead of the fast one with seed 0.
@@ -46,6 +52,26 @@ impl Spec {
     /// With this way of rounding k.
     pub fn with_policy(self, policy: KPolicy) -> Spec {
         Spec { policy, ..self }
+    }
+
+    /// With what only some kinds ask for.
+    pub fn with_tuning(self, tuning: Tuning) -> Spec {
+        Spec { tuning, ..self }
+    }
+
+    /// What only some kinds ask for.
+    pub fn tuning(&self) -> &Tuning {
+        &self.tuning
+    }
+
+    /// What is known of the filter.
+    pub fn known(&self) -> Known {
+        self.known
+    }
+
+    /// How k is rounded.
+    pub fn policy(&self) -> KPolicy {
+        self.policy
     }
 
     /// The hash the filter will have.
@@ -88,50 +114,20 @@ pub struct Plan {
     pub rate_asked: f64,
     /// The rate the theory predicts at capacity for the exact number of bits.
     pub rate: f64,
-    /// The layout of the memory.
-    pub layout: AnyLayout,
 }
 
-/// A layout of any kind.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum AnyLayout {
-    /// Standard.
-    Standard(Standard),
-    /// Partitioned.
-    Partitioned(Partitioned),
-    /// Blocked.
-    Blocked(Blocked),
-}
-
-impl AnyLayout {
-    fn measures(&self) -> (u64, u64, u32) {
-        match self {
-            AnyLayout::Standard(layout) => (layout.bits(), layout.lines(), layout.hashes()),
-            AnyLayout::Partitioned(layout) => (layout.bits(), layout.lines(), layout.hashes()),
-            AnyLayout::Blocked(layout) => (layout.bits(), layout.lines(), layout.hashes()),
-        }
-    }
-}
-
-/// What filter of this kind the specification leads to.
+/// What filter of this kind the specification leads to. A blocked filter that would be too small for a steady rate is
+/// built as a standard one.
 pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
-    match kind {
-        Kind::Standard => Ok(standard(spec)?.1),
-        Kind::Partitioned => Ok(partitioned(spec)?.1),
-        Kind::Blocked => {
-            // Too small for any blocked filter, or for a steady rate: then a standard filter is built.
-            let tiny = spec.known.m.is_some_and(|m| m < sizing::blocked::STEADY_BITS);
-            match blocked(spec) {
-                Ok((_, plan)) if plan.stored_bits < sizing::blocked::STEADY_BITS => Ok(standard(spec)?.1),
-                Err(_) if tiny => Ok(standard(spec)?.1),
-                planned => Ok(planned?.1),
-            }
-        }
-        Kind::Literature => {
-            let needs = "standard, partitioned or blocked; a literature filter is made from its family";
-            Err(Error::parameter("kind", kind, needs))
-        }
+    let planned = kind.plan(spec);
+    if kind != Kind::Blocked {
+        return planned;
+    }
+    let tiny = spec.known.m.is_some_and(|m| m < sizing::blocked::STEADY_BITS);
+    match planned {
+        Ok(plan) if plan.stored_bits < sizing::blocked::STEADY_BITS => Kind::Standard.plan(spec),
+        Err(_) if tiny => Kind::Standard.plan(spec),
+        planned => planned,
     }
 }
 
@@ -142,8 +138,7 @@ pub(crate) fn standard(spec: &Spec) -> Result<(Standard, Plan)> {
     // folded in half at least six times.
     let bits = if spec.known.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
     let layout = Standard::new(bits, params.hashes)?;
-    let plan =
-        spec.plan(AnyLayout::Standard(layout), params.capacity, params.bits, params.rate, params.hashes)?;
+    let plan = spec.planned(&layout, params.capacity, params.bits, params.rate, params.hashes)?;
     Ok((layout, plan))
 }
 
@@ -167,7 +162,7 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     // Slices of whole bytes, unless the caller has named a size: they can be folded in half three times.
     let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(8) };
     let layout = Partitioned::new(slice_bits, params.hashes)?;
-    let plan = spec.plan(AnyLayout::Partitioned(layout), capacity, params.bits, rate, params.hashes)?;
+    let plan = spec.planned(&layout, capacity, params.bits, rate, params.hashes)?;
     Ok((layout, plan))
 }
 
@@ -193,13 +188,7 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
     };
     check_rate(p, params.rate, params.capacity, params.bits)?;
     let layout = Blocked::new(params.lines, params.lines_per_key)?;
-    let plan = spec.plan(
-        AnyLayout::Blocked(layout),
-        params.capacity,
-        params.bits,
-        params.rate,
-        params.lines_per_key,
-    )?;
+    let plan = spec.planned(&layout, params.capacity, params.bits, params.rate, params.lines_per_key)?;
     Ok((layout, plan))
 }
 
@@ -226,35 +215,45 @@ fn lines_per_key(k: u32) -> Result<u32> {
 }
 
 impl Spec {
-    fn plan(
+    /// The plan of a layout.
+    fn planned<L: Layout>(
         &self,
-        layout: AnyLayout,
+        layout: &L,
         capacity: u64,
         bits: u64,
         rate: f64,
         lines_touched: u32,
     ) -> Result<Plan> {
-        check_floor(capacity, self.known.p.unwrap_or(1.0))?;
-        let (stored_bits, lines, hashes) = layout.measures();
-        let kind = match layout {
-            AnyLayout::Standard(_) => Kind::Standard,
-            AnyLayout::Partitioned(_) => Kind::Partitioned,
-            AnyLayout::Blocked(_) => Kind::Blocked,
-        };
-        let rate_asked = self.known.p.unwrap_or(rate);
-        if rate_asked >= 1.0 {
+        self.finish(Plan {
+            kind: L::KIND,
+            capacity,
+            bits,
+            stored_bits: layout.bits(),
+            bytes: layout.lines() * LINE_BYTES as u64,
+            hashes: layout.hashes(),
+            lines_touched,
+            rate_asked: self.known.p.unwrap_or(rate),
+            rate,
+        })
+    }
+
+    /// The plan, unless nobody can want it.
+    pub(crate) fn finish(&self, plan: Plan) -> Result<Plan> {
+        check_floor(plan.capacity, self.known.p.unwrap_or(1.0))?;
+        if plan.rate_asked >= 1.0 {
+            let capacity = plan.capacity;
             let needs =
                 format!("far more bits for {capacity} keys: with these, it would say yes to everything");
-            return Err(Error::parameter("m", bits, needs));
+            return Err(Error::parameter("m", plan.bits, needs));
         }
-        let bytes = lines * LINE_BYTES as u64;
-        Ok(Plan { kind, capacity, bits, stored_bits, bytes, hashes, lines_touched, rate_asked, rate, layout })
+        Ok(plan)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::AnyFilter;
 
     #[test]
     fn the_plan_of_the_word_list_example_has_the_literature_numbers() {
@@ -329,12 +328,9 @@ mod tests {
                 assert!(known.m.is_none_or(|m| plan.stored_bits < m + 8), "{known:?} {plan:?}");
                 // The policy that rounds k may miss the rate by what rounding costs.
                 assert!(known.p.is_none_or(|p| plan.rate <= p * 1.02), "{known:?} {plan:?}");
-                let predicted = match plan.layout {
-                    AnyLayout::Standard(layout) => layout.predicted_rate(plan.capacity),
-                    AnyLayout::Partitioned(layout) => layout.predicted_rate(plan.capacity),
-                    AnyLayout::Blocked(layout) => layout.predicted_rate(plan.capacity),
-                };
-                assert!((predicted.unwrap() / plan.rate - 1.0).abs() < 0.001, "{known:?} {plan:?}");
+                let filter = AnyFilter::build(kind, &Spec::from_known(known).unwrap()).unwrap();
+                let predicted = filter.predicted_rate(plan.capacity).unwrap();
+                assert!((predicted / plan.rate - 1.0).abs() < 0.001, "{known:?} {plan:?}");
             }
         }
     }
@@ -353,13 +349,8 @@ mod tests {
         for capacity in [1, 999, 34_567, 1_000_001] {
             let spec = Spec::new(capacity, 0.003).unwrap();
             for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
-                let plan = plan(kind, &spec).unwrap();
-                let folded = match plan.layout {
-                    AnyLayout::Standard(layout) => layout.folded().and_then(|half| half.folded()).is_ok(),
-                    AnyLayout::Partitioned(layout) => layout.folded().and_then(|half| half.folded()).is_ok(),
-                    AnyLayout::Blocked(layout) => layout.folded().and_then(|half| half.folded()).is_ok(),
-                };
-                assert!(folded, "{plan:?}");
+                let filter = AnyFilter::build(kind, &spec).unwrap();
+                assert!(filter.fold().and_then(|half| half.fold()).is_ok(), "{filter:?}");
             }
         }
     }

@@ -1,7 +1,7 @@
 //! How full a filter is, and what that means.
 
-use crate::Kind;
-use crate::sizing::estimate::Cardinality;
+use crate::sizing::estimate::{Cardinality, Estimate};
+use crate::{Kind, Set};
 
 /// What can be said about a filter as it is now.
 ///
@@ -12,10 +12,14 @@ use crate::sizing::estimate::Cardinality;
 pub struct Stats {
     /// The kind.
     pub kind: Kind,
-    /// Bits that keys can land on (m).
-    pub bits: u64,
-    /// Bits a key sets (k).
+    /// Cells that keys can land on (m): bits, counters or slots.
+    pub cells: u64,
+    /// Cells that are not empty.
+    pub used_cells: u64,
+    /// Cells of a key (k).
     pub hashes: u32,
+    /// Bits of all cells, and of whatever else it keeps about them.
+    pub bits: u64,
     /// Bytes of memory.
     pub bytes: u64,
     /// Keys it was planned for, if it was.
@@ -24,17 +28,35 @@ pub struct Stats {
     pub rate_target: Option<f64>,
     /// Insertions so far, if they were counted.
     pub inserted: Option<u64>,
-    /// Bits that are set.
-    pub set_bits: u64,
-    /// Distinct keys, from the set bits.
+    /// Distinct keys, from the cells.
     pub estimate: Cardinality,
-    /// The false-positive rate that these very bits have.
+    /// The false-positive rate that these very cells have.
     pub rate_now: f64,
+    /// What else there is to say of this kind, by name.
+    pub details: Vec<(&'static str, f64)>,
 }
 
 impl Stats {
-    /// The share of bits that are set.
+    /// What every set knows of itself without a look at its cells; the rest is zero.
+    pub(crate) fn of<S: Set>(set: &S) -> Stats {
+        Stats {
+            kind: S::KIND,
+            cells: 0,
+            used_cells: 0,
+            hashes: 0,
+            bits: 0,
+            bytes: 0,
+            capacity: set.design().map(|design| design.capacity),
+            rate_target: set.design().map(|design| design.rate),
+            inserted: set.inserted(),
+            estimate: Cardinality::Estimated(Estimate::default()),
+            rate_now: 0.0,
+            details: Vec::new(),
+        }
+    }
+
+    /// The share of cells that are not empty.
     pub fn fill(&self) -> f64 {
-        self.set_bits as f64 / self.bits as f64
+        self.used_cells as f64 / self.cells as f64
     }
 }

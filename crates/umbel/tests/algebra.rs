@@ -5,7 +5,7 @@ mod common;
 
 use common::{Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, same_bits, standard};
 use umbel::sizing::{Cardinality, Estimate, Overlap};
-use umbel::{Algebra, Blocked, Bloom, Error, Filter, Hasher, Insert, Layout, Mismatch, Standard};
+use umbel::{Algebra, Blocked, Bloom, Error, Filter, Hasher, Insert, Layout, Mismatch, Set, Standard};
 
 /// Calls a generic function with layouts of every kind, of awkward sizes, for `n` keys at about 1 %.
 macro_rules! for_every_layout {
@@ -75,7 +75,7 @@ fn an_intersection_keeps_the_common_keys_and_is_no_worse_than_either() {
         let fresh = filter_of(layout, Hasher::default(), &all[10_000..20_000]);
         let words = fresh.words().words().iter().zip(both.words().words());
         assert!(words.clone().all(|(fresh, both)| fresh & !both == 0), "{layout:?}");
-        assert!(both.stats().set_bits > fresh.stats().set_bits, "{layout:?}");
+        assert!(both.stats().used_cells > fresh.stats().used_cells, "{layout:?}");
     }
     for_every_layout!(20_000, check);
 }
@@ -338,7 +338,7 @@ fn a_saturated_filter_says_so() {
         filter.insert_batch(&Keys::of_build(7).members(500_000)[..]).expect("the memory is owned");
         let stats = filter.stats();
         assert_eq!(stats.estimate, Cardinality::Saturated, "{layout:?}");
-        assert_eq!((stats.set_bits, stats.fill(), stats.rate_now), (layout.bits(), 1.0, 1.0), "{layout:?}");
+        assert_eq!((stats.used_cells, stats.fill(), stats.rate_now), (layout.bits(), 1.0, 1.0), "{layout:?}");
         assert!(filter.overlap(&few).expect("the same shape").is_none(), "{layout:?}");
         assert!(few.overlap(&filter).expect("the same shape").is_none(), "{layout:?}");
         assert_eq!(count_found(&filter, 1000, |number| number), 1000, "yes to everything");

@@ -7,7 +7,9 @@ use umbel::sizing::{
     BlockedParams, KPolicy, Known, Params, PartitionedParams, Shape, blocked, partitioned, rate,
 };
 use umbel::words::Words;
-use umbel::{Arena, Blocked, Bloom, Error, Hasher, Kind, Layout, Partitioned, Result, Spec, Standard, plan};
+use umbel::{
+    Arena, Blocked, Bloom, Error, Hasher, Kind, Layout, Partitioned, Result, Set, Spec, Standard, plan,
+};
 
 /// The result is a parameter error whose sentence starts with the parameter and the value given.
 #[track_caller]

@@ -1,7 +1,7 @@
 //! Every instruction set gives the same bits and the same answers, in whole filters and for batches of any length.
 
 use umbel::{
-    Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Layout, Level, Partitioned, Spec, Standard,
+    Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Layout, Level, Partitioned, Set, Spec, Standard,
 };
 
 /// Around one tile of 64 keys, and more than a few.

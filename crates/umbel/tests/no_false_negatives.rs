@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use umbel::{
     Algebra, Arena, Batch, Blocked, Bloom, Concurrent, Digest, Filter, Hasher, Insert, Key, Layout, Level,
-    Partitioned, Standard, TILE,
+    Partitioned, Set, Standard, TILE,
 };
 
 /// Keys in one of the forms in which callers hold them.
@@ -457,7 +457,7 @@ fn a_tile_has_at_most_64_digests() {
             Keys::of_build(1).members(100).iter().map(|key| key.digest(&Hasher::default())).collect();
         let mut filter = empty(layout, Hasher::default());
         assert!(filter.insert_tile_new(&digests).is_err(), "their answers would not fit into a word");
-        assert_eq!((filter.inserted(), filter.stats().set_bits), (Some(0), 0), "nothing was inserted");
+        assert_eq!((filter.inserted(), filter.stats().used_cells), (Some(0), 0), "nothing was inserted");
         let new = filter.insert_tile_new(&digests[..64]).expect("the memory is owned");
         assert_eq!(new & 1, 1, "the first is new");
         assert_eq!(filter.contains_tile(&digests), !0, "{layout:?}");
@@ -699,7 +699,7 @@ fn a_snapshot_holds_what_was_inserted_and_leaves_the_filter_alone() {
     assert_eq!(snapshot.contains_batch(&keys[..10_000]).count(), 10_000);
     let filter = shared.into_filter();
     assert_eq!((filter.inserted(), filter.contains_batch(&keys).count()), (Some(20_000), 20_000));
-    assert!(filter.stats().set_bits > snapshot.stats().set_bits);
+    assert!(filter.stats().used_cells > snapshot.stats().used_cells);
 }
 
 #[test]

@@ -10,7 +10,8 @@ mod common;
 use common::{CHUNK, Keys, chunks, count_found, fill, moments};
 use umbel::sizing::Known;
 use umbel::{
-    Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Kind, Layout, Partitioned, Spec, Standard, plan,
+    Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Kind, Layout, Partitioned, Set, Spec, Standard,
+    plan,
 };
 
 /// Keys in every filter.

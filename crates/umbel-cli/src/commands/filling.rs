@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use std::iter;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use umbel::{AnyConcurrent, AnyFilter, Batch, Insert, Stored};
+use umbel::{AnyConcurrent, AnyFilter, Batch, Filter, Insert, Stored};
 
 /// A filter between threads. Whatever the order in which they fill it, the bits are the same in the end.
 pub enum Filling {
@@ -28,13 +28,15 @@ impl Filling {
     pub fn new(filter: Stored, threads: usize) -> Result<Filling> {
         Ok(match filter {
             Stored::Set(filter)
-                if size_of_val(filter.words().words()) as u64 * (threads as u64 - 1) <= APART =>
+                if filter.kind().can().absorb && bytes(&filter) * (threads as u64 - 1) <= APART =>
             {
                 let others =
                     (1..threads).map(|_| filter.try_clone_empty()).collect::<umbel::Result<Vec<_>>>()?;
                 Filling::Apart(iter::once(filter).chain(others).map(Mutex::new).collect())
             }
-            Stored::Set(filter) => Filling::Shared(Box::new(AnyConcurrent::new(filter)?)),
+            Stored::Set(filter) if filter.kind().can().share => {
+                Filling::Shared(Box::new(AnyConcurrent::new(filter)?))
+            }
             filter => Filling::Alone(Mutex::new(filter)),
         })
     }
@@ -68,6 +70,11 @@ impl Filling {
             Filling::Alone(filter) => inner(filter),
         })
     }
+}
+
+/// The memory of a filter.
+fn bytes(filter: &AnyFilter) -> u64 {
+    filter.sections().iter().map(|words| size_of_val(words.words()) as u64).sum()
 }
 
 /// Says so if a filter holds more keys than it was made for, as far as its bits tell for certain.

@@ -112,17 +112,20 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
 }
 
 fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
-    let plans = Kind::ALL.map(|kind| (kind, planned(kind, spec)));
-    if let [(_, Err(first)), ..] = &plans
+    let plans: Vec<_> = Kind::ALL.iter().map(|&kind| (kind, planned(kind, spec))).collect();
+    if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {
         bail!("{first}");
     }
     if args.json {
-        let all = plans.map(|(kind, plan)| match plan {
-            Ok(plan) => json!(PlanFacts::from(&plan)),
-            Err(error) => json!({"kind": kind.to_string(), "error": error.to_string()}),
-        });
+        let all: Vec<_> = plans
+            .iter()
+            .map(|(kind, plan)| match plan {
+                Ok(plan) => json!(PlanFacts::from(plan)),
+                Err(error) => json!({"kind": kind.to_string(), "error": error.to_string()}),
+            })
+            .collect();
         output::json(&all)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -4,18 +4,18 @@ use super::found;
 use crate::facts::{Columns, Rows, shown};
 use crate::filters::Secrets;
 use crate::output;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Filter, Key, Stored};
+use umbel::{Filter, Key, Probe, Stored};
 
 /// Show how a filter comes to its answer for one key.
 ///
-/// The digest of the key, the bits that belong to it in the order in which they are probed, their values, and the first
-/// zero, if there is one: a single zero means that the key is certainly not a member. Exit code 0 if the key may be a
+/// The digest of the key, and what is read of the filter for it, in that order: of a filter of bits, those that belong to
+/// the key, up to the first zero, which means that the key is certainly not a member. Exit code 0 if the key may be a
 /// member, 1 if it is not.
 #[derive(clap::Args)]
 pub struct Args {
@@ -42,24 +42,38 @@ struct Explanation {
     hash: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest: Option<String>,
-    probes: Vec<Probe>,
+    probes: Vec<Row>,
     member: bool,
-    /// The number of the first probe that found a zero, from 1.
+    /// The number of the first probe that found a zero, from 1, where cells are bits.
     first_zero: Option<usize>,
 }
 
 #[derive(Serialize)]
-struct Probe {
-    /// The position in the filter, in bits.
+struct Row {
+    /// Which part of the filter's memory it is in, if that has several.
+    #[serde(skip_serializing_if = "is_first")]
+    section: usize,
+    /// The position in that part, in bits.
     bit: u64,
+    /// How many bits were read, if it was not one.
+    #[serde(skip_serializing_if = "is_one")]
+    bits: u64,
     /// The cache line of 512 bits that holds it.
     line: u64,
-    value: u8,
+    value: u64,
+}
+
+fn is_first(section: &usize) -> bool {
+    *section == 0
+}
+
+fn is_one(bits: &u64) -> bool {
+    *bits == 1
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let filter = args.secrets.map_verified(&args.filter)?.filter;
-    let explanation = explain(&filter, args.key.as_bytes());
+    let explanation = explain(&filter, args.key.as_bytes())?;
     if args.json {
         output::json(&explanation)?;
     } else {
@@ -68,33 +82,45 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(found(explanation.member))
 }
 
-fn explain(filter: &Stored, key: &[u8]) -> Explanation {
-    let mut bits = Vec::new();
-    let (hash, digest) = match filter {
+fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
+    let mut probes = Vec::new();
+    let (hash, digest, member) = match filter {
         Stored::Set(filter) => {
             let digest = key.digest(filter.hasher());
-            filter.visit(digest, &mut |bit| bits.push(bit));
-            (filter.hasher().id().to_string(), Some(format!("{:016x}", digest.get())))
+            let member = filter.trace(digest, &mut |probe| {
+                probes.push(probe);
+                Ok(())
+            })?;
+            (filter.hasher().id().to_string(), Some(format!("{:016x}", digest.get())), member)
         }
         Stored::Literature(filter) => {
-            bits.extend(filter.scheme().positions(key));
-            (filter.scheme().family().to_string(), None)
+            for bit in filter.scheme().positions(key) {
+                probes.push(Probe { section: 0, bits: bit..bit + 1 });
+                if probes.last().is_some_and(|probe| probe.value(filter.words()) == 0) {
+                    break;
+                }
+            }
+            (filter.scheme().family().to_string(), None, filter.contains(key))
         }
-        _ => (String::new(), None),
+        _ => bail!("a {} filter cannot explain itself", filter.kind()),
     };
-    let words = filter.words().words();
-    let value = |bit: u64| (words[(bit / 64) as usize] >> (bit % 64) & 1) as u8;
-    let probes: Vec<Probe> =
-        bits.iter().map(|&bit| Probe { bit, line: bit / 512, value: value(bit) }).collect();
-    Explanation {
+    let sections = filter.sections();
+    let row = |Probe { section, bits }: &Probe| {
+        let value = Probe { section: *section, bits: bits.clone() }.value(sections[*section]);
+        Row { section: *section, bit: bits.start, bits: bits.end - bits.start, line: bits.start / 512, value }
+    };
+    let probes: Vec<Row> = probes.iter().map(row).collect();
+    let zero = probes.iter().position(|row| row.bits == 1 && row.value == 0);
+    let first_zero = zero.filter(|_| !member).map(|row| row + 1);
+    Ok(Explanation {
         key: shown(key),
         kind: filter.kind().to_string(),
         hash,
         digest,
-        first_zero: probes.iter().position(|probe| probe.value == 0).map(|probe| probe + 1),
-        member: filter.contains(key),
         probes,
-    }
+        member,
+        first_zero,
+    })
 }
 
 impl std::fmt::Display for Explanation {
@@ -106,15 +132,30 @@ impl std::fmt::Display for Explanation {
             rows.add("digest", digest);
         }
         rows.fmt(f)?;
-        let mut table = Columns::new(&["probe", "bit", "line", "value"]);
-        for (number, probe) in self.probes.iter().enumerate() {
-            let cells = [number as u64 + 1, probe.bit, probe.line, probe.value.into()];
-            table.add(cells.map(|cell| cell.to_string()).to_vec());
+        let bits = self.probes.iter().all(|row| row.bits == 1 && row.section == 0);
+        let heading: &[&str] = if bits {
+            &["probe", "bit", "line", "value"]
+        } else {
+            &["probe", "part", "bit", "bits", "line", "value"]
+        };
+        let mut table = Columns::new(heading);
+        for (number, row) in self.probes.iter().enumerate() {
+            let (number, part) = (number as u64 + 1, row.section as u64 + 1);
+            let cells = if bits {
+                vec![number, row.bit, row.line, row.value]
+            } else {
+                vec![number, part, row.bit, row.bits, row.line, row.value]
+            };
+            table.add(cells.iter().map(ToString::to_string).collect());
         }
         table.fmt(f)?;
         match self.first_zero {
             Some(probe) => writeln!(f, "certainly not a member: probe {probe} finds a zero"),
-            None => writeln!(f, "may be a member: all {} bits are set", self.probes.len()),
+            None if !self.member => {
+                writeln!(f, "certainly not a member: none of the {} probes fits", self.probes.len())
+            }
+            None if bits => writeln!(f, "may be a member: all {} bits are set", self.probes.len()),
+            None => writeln!(f, "may be a member, by the last of {} probes", self.probes.len()),
         }
     }
 }

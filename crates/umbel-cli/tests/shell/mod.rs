@@ -17,8 +17,8 @@ use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
-use umbel::KeyRing;
 use umbel::file::{self, Loaded};
+use umbel::{KeyRing, Stored};
 
 /// The program.
 pub const UMBEL: &str = env!("CARGO_BIN_EXE_umbel");
@@ -56,6 +56,11 @@ impl Words for Vec<&str> {
     fn words(&self) -> Vec<&str> {
         self.clone()
     }
+}
+
+/// Everything in the memory of a filter.
+pub fn cells(filter: &Stored) -> Vec<u64> {
+    filter.sections().iter().flat_map(|words| words.words()).copied().collect()
 }
 
 /// A folder in which umbel runs, gone with this value. Files go by names relative to it.

@@ -1,7 +1,7 @@
 //! A filter of any kind between threads.
 
 use super::AnyFilter;
-use crate::{Batch, Blocked, Concurrent, Hasher, Partitioned, Result, Standard};
+use crate::{Batch, Blocked, Concurrent, Error, Filter, Hasher, Partitioned, Result, Standard};
 
 /// A [`Concurrent`] filter of any kind that can be one.
 ///
@@ -40,12 +40,17 @@ macro_rules! each {
 }
 
 impl AnyConcurrent {
-    /// Takes a filter that owns its memory; a mapped or static one is refused.
+    /// Takes a filter that owns its memory; a mapped or static one is refused, and so is a kind that cannot be shared.
     pub fn new(filter: AnyFilter) -> Result<AnyConcurrent> {
         Ok(match filter {
             AnyFilter::Standard(filter) => AnyConcurrent::Standard(Concurrent::new(filter)?),
             AnyFilter::Partitioned(filter) => AnyConcurrent::Partitioned(Concurrent::new(filter)?),
             AnyFilter::Blocked(filter) => AnyConcurrent::Blocked(Concurrent::new(filter)?),
+            #[expect(unreachable_patterns)]
+            other => {
+                let why = "a key changes several of its cells, and others must not see some of them";
+                return Err(Error::cannot(other.kind(), "be filled by several threads at once", why));
+            }
         })
     }
 

@@ -3,10 +3,11 @@
 use super::kernels::{FillShared, FlushShared, InsertDigestShared, Pipeline, SortShared};
 use super::layout::Places;
 use super::sorter::Sorter;
-use super::{Bloom, Design, Layout};
+use super::{Bloom, Layout};
 use crate::filter::tiles;
+use crate::set::Head;
 use crate::words::AtomicWords;
-use crate::{Answers, Batch, Digest, Hasher, Key, Level, Result, TILE};
+use crate::{Answers, Batch, Digest, Hasher, Key, Result, TILE};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A [`Bloom`] filter behind `&self`, for any number of threads.
@@ -17,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// same part of it, one of up to 256 parts and for at most about a hundred keys. The other layouts never wait.
 ///
 /// ```
-/// use umbel::{Blocked, Bloom, Concurrent, Filter};
+/// use umbel::{Blocked, Bloom, Concurrent, Filter, Set};
 /// let shared = Concurrent::new(Bloom::<Blocked>::with_capacity(100_000, 0.01)?)?;
 /// std::thread::scope(|scope| {
 ///     for thread in 0..4u64 {
@@ -34,11 +35,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub struct Concurrent<L: Layout> {
     layout: L,
     words: AtomicWords,
-    hasher: Hasher,
-    design: Option<Design>,
-    level: Level,
-    /// What was inserted before, if known.
-    before: Option<u64>,
+    /// As it was before this was shared: what is inserted now is counted apart.
+    head: Head,
     inserted: Tally,
 }
 
@@ -48,28 +46,29 @@ const SORT_FROM: usize = 4096;
 impl<L: Layout> Concurrent<L> {
     /// Takes a filter that owns its memory; a mapped or static one is refused.
     pub fn new(filter: Bloom<L>) -> Result<Concurrent<L>> {
-        let Bloom { layout, words, hasher, design, inserted, level } = filter;
-        let words = AtomicWords::new(words)?;
-        Ok(Concurrent { layout, words, hasher, design, level, before: inserted, inserted: Tally::default() })
+        let Bloom { layout, words, head } = filter;
+        Ok(Concurrent { layout, words: AtomicWords::new(words)?, head, inserted: Tally::default() })
     }
 
     /// The filter back, once all threads are done.
     pub fn into_filter(self) -> Bloom<L> {
-        let Concurrent { layout, words, hasher, design, level, before, inserted } = self;
-        let inserted = before.map(|before| before.saturating_add(inserted.total()));
-        Bloom { layout, words: words.into_words(), hasher, design, inserted, level }
+        let head = self.head_now();
+        Bloom { layout: self.layout, words: self.words.into_words(), head }
     }
 
     /// A copy of the filter as it is now, while threads go on. Whatever was inserted before is in it; of what is being
     /// inserted meanwhile, some is.
     pub fn snapshot(&self) -> Result<Bloom<L>> {
-        let mut copy = Bloom::with_layout(self.layout, self.hasher.clone())?;
-        copy.inserted = self.before.map(|before| before.saturating_add(self.inserted.total()));
+        let mut copy = Bloom::with_head(self.layout, self.head_now())?;
         for (copy, word) in copy.words.words_mut()?.iter_mut().zip(self.words.words()) {
             *copy = word.load(Relaxed);
         }
-        (copy.design, copy.level) = (self.design, self.level);
         Ok(copy)
+    }
+
+    fn head_now(&self) -> Head {
+        let inserted = self.head.inserted.map(|before| before.saturating_add(self.inserted.total()));
+        Head { inserted, ..self.head.clone() }
     }
 
     /// The layout.
@@ -80,33 +79,33 @@ impl<L: Layout> Concurrent<L> {
     /// The function that turns keys into digests.
     #[inline(always)]
     pub fn hasher(&self) -> &Hasher {
-        &self.hasher
+        &self.head.hasher
     }
 
     /// Inserts the key with this digest; `true` when it was certainly not there before.
     #[inline]
     pub fn insert_digest(&self, digest: Digest) -> bool {
         self.inserted.add(1);
-        self.level.run(InsertDigestShared { layout: &self.layout, words: &self.words, digest })
+        self.head.level.run(InsertDigestShared { layout: &self.layout, words: &self.words, digest })
     }
 
     /// Inserts `key`; `true` when it was certainly not there before.
     #[inline]
     pub fn insert<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.insert_digest(key.digest(&self.hasher))
+        self.insert_digest(key.digest(self.hasher()))
     }
 
     /// Inserts many keys, the fast way: at best some ten thousand at once, which a blocked filter sorts by the part of
     /// it they go to, so that threads seldom meet. For that, each thread that has made such a call keeps 300 KB.
     pub fn insert_batch<B: Batch + ?Sized>(&self, keys: &B) {
         self.inserted.add(keys.len() as u64);
-        let (layout, hasher, words) = (&self.layout, &self.hasher, &self.words);
+        let (layout, hasher, words) = (&self.layout, self.hasher(), &self.words);
         if layout.sorts() > 0 && keys.len() >= SORT_FROM {
             let work = SortShared { words, sorter: Sorter::new(words.regions()) };
-            let work = self.level.run(Pipeline { layout, hasher, keys, work });
-            self.level.run(FlushShared { layout, work });
+            let work = self.head.level.run(Pipeline { layout, hasher, keys, work });
+            self.head.level.run(FlushShared { layout, work });
         } else {
-            self.level.run(Pipeline { layout, hasher, keys, work: FillShared { words } });
+            self.head.level.run(Pipeline { layout, hasher, keys, work: FillShared { words } });
         }
     }
 
@@ -119,7 +118,7 @@ impl<L: Layout> Concurrent<L> {
     /// Whether `key` may be a member.
     #[inline]
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
-        self.contains_digest(key.digest(&self.hasher))
+        self.contains_digest(key.digest(self.hasher()))
     }
 
     /// Asks for many keys; the fast way.
@@ -129,7 +128,7 @@ impl<L: Layout> Concurrent<L> {
         let mut places = L::Places::EMPTY;
         for range in tiles(keys.len()) {
             let len = range.len();
-            keys.digest_tile(range, &self.hasher, &mut tile[..len]);
+            keys.digest_tile(range, self.hasher(), &mut tile[..len]);
             self.layout.places(&tile, &mut places);
             self.layout.prefetch_shared(&self.words, &places);
             let mut answer = 0;

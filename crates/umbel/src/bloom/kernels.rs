@@ -155,7 +155,7 @@ impl<L: Layout> Kernel for InsertDigest<'_, L> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Result<bool> {
         let new = self.filter.layout.insert(simd, self.filter.words.lines_mut()?, self.digest);
-        self.filter.count_inserted(1);
+        self.filter.head.count_inserted(1);
         Ok(new)
     }
 }

@@ -22,9 +22,14 @@ pub use concurrent::Concurrent;
 pub use layout::Layout;
 pub use scattered::{Partitioned, Standard};
 
+use crate::file::FormatError;
+use crate::filter::check_tile;
+use crate::set::{self, BITS, Head, Parts, Probe};
+use crate::sizing::{Cardinality, greatest};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
-    Answers, Batch, Digest, Error, Filter, Hasher, Insert, Key, Kind, Level, Plan, Result, Spec, Stats, TILE,
+    Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
+    TILE,
 };
 use kernels::{Ask, Fill, Pipeline};
 
@@ -35,20 +40,7 @@ use kernels::{Ask, Fill, Pipeline};
 pub struct Bloom<L: Layout> {
     layout: L,
     words: Words,
-    hasher: Hasher,
-    design: Option<Design>,
-    /// How often something was inserted; unknown after a union.
-    inserted: Option<u64>,
-    level: Level,
-}
-
-/// What a filter was planned for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Design {
-    /// Keys.
-    pub capacity: u64,
-    /// The false-positive rate once it holds so many.
-    pub rate: f64,
+    head: Head,
 }
 
 impl<L: Layout> Bloom<L> {
@@ -58,34 +50,17 @@ impl<L: Layout> Bloom<L> {
         Bloom::build(&Spec::new(capacity, rate)?)
     }
 
-    /// An empty filter as specified.
-    pub fn build(spec: &Spec) -> Result<Bloom<L>> {
-        let (layout, plan) = L::plan(spec)?;
-        Bloom::planned(layout, spec, &plan)
-    }
-
-    /// An empty filter of the layout that a plan has.
-    pub(crate) fn planned(layout: L, spec: &Spec, plan: &Plan) -> Result<Bloom<L>> {
-        let mut filter = Bloom::with_layout(layout, spec.hasher().clone())?;
-        filter.design = Some(Design { capacity: plan.capacity, rate: plan.rate_asked });
-        Ok(filter)
-    }
-
     /// An empty filter of exactly this layout.
     pub fn with_layout(layout: L, hasher: Hasher) -> Result<Bloom<L>> {
-        let words = Words::zeroed(layout.lines())?;
-        Ok(Bloom { layout, words, hasher, design: None, inserted: Some(0), level: Level::detect() })
+        Bloom::with_head(layout, Head::new(hasher))
     }
 
-    /// A filter from its parts, as a file holds them.
-    pub(crate) fn from_parts(
-        layout: L,
-        words: Words,
-        hasher: Hasher,
-        design: Option<Design>,
-        inserted: Option<u64>,
-    ) -> Bloom<L> {
-        Bloom { layout, words, hasher, design, inserted, level: Level::detect() }
+    pub(crate) fn with_head(layout: L, head: Head) -> Result<Bloom<L>> {
+        Ok(Bloom { layout, words: Words::zeroed(layout.lines())?, head })
+    }
+
+    pub(crate) fn from_parts(layout: L, words: Words, head: Head) -> Bloom<L> {
+        Bloom { layout, words, head }
     }
 
     /// The layout.
@@ -98,56 +73,94 @@ impl<L: Layout> Bloom<L> {
         &self.words
     }
 
-    pub(crate) fn words_mut(&mut self) -> &mut Words {
-        &mut self.words
+    /// A copy. Mapped and static memory is shared, owned memory is copied.
+    pub fn try_clone(&self) -> Result<Bloom<L>> {
+        Ok(Bloom { layout: self.layout, words: self.words.try_clone()?, head: self.head.clone() })
+    }
+}
+
+impl<L: Layout> set::sealed::Sealed for Bloom<L> {}
+
+impl<L: Layout> Set for Bloom<L> {
+    const KIND: Kind = L::KIND;
+
+    const CAN: Can =
+        Can { union: true, intersect: true, fold: true, absorb: true, share: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        Ok(L::plan(spec)?.1)
     }
 
-    /// What the filter was planned for.
-    pub fn design(&self) -> Option<Design> {
-        self.design
+    fn build(spec: &Spec) -> Result<Bloom<L>> {
+        let (layout, plan) = L::plan(spec)?;
+        Bloom::with_head(layout, Head::planned(spec, &plan))
     }
 
-    /// How often something was inserted; `None` after a union, when nobody knows.
-    pub fn inserted(&self) -> Option<u64> {
-        self.inserted
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        self.layout.predicted_rate(n)
     }
 
-    /// Forgets everything.
-    pub fn clear(&mut self) -> Result<()> {
+    fn clear(&mut self) -> Result<()> {
         self.words.words_mut()?.fill(0);
-        self.inserted = Some(0);
+        self.head = self.head.emptied();
         Ok(())
     }
 
-    /// A copy. Mapped and static memory is shared, owned memory is copied.
-    pub fn try_clone(&self) -> Result<Bloom<L>> {
-        Ok(self.with_words(self.words.try_clone()?))
+    fn try_clone_owned(&self) -> Result<Bloom<L>> {
+        Ok(Bloom { layout: self.layout, words: self.words.try_clone_owned()?, head: self.head.clone() })
     }
 
-    /// A copy in memory of its own, which can be changed whatever this one is.
-    pub fn try_clone_owned(&self) -> Result<Bloom<L>> {
-        Ok(self.with_words(self.words.try_clone_owned()?))
+    fn try_clone_empty(&self) -> Result<Bloom<L>> {
+        Bloom::with_head(self.layout, self.head.emptied())
     }
 
-    /// An empty filter of the same shape, hash and design.
-    pub fn try_clone_empty(&self) -> Result<Bloom<L>> {
-        let empty = self.with_words(Words::zeroed(self.layout.lines())?);
-        Ok(Bloom { inserted: Some(0), ..empty })
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        let mut answer = Ok(true);
+        self.layout.visit(digest, &mut |bit| {
+            if let Ok(true) = answer {
+                let at = Probe::bit(bit);
+                answer = probe(at.clone()).map(|()| at.value(&self.words) == 1);
+            }
+        });
+        answer
     }
 
-    /// The same filter over other memory.
-    fn with_words(&self, words: Words) -> Bloom<L> {
-        let Bloom { layout, ref hasher, design, inserted, level, .. } = *self;
-        Bloom { layout, words, hasher: hasher.clone(), design, inserted, level }
+    fn fold(&self) -> Result<Bloom<L>> {
+        let layout = self.layout.folded()?;
+        let mut folded = Bloom::with_head(layout, self.head.clone())?;
+        L::fold(self.words.lines(), folded.words.lines_mut()?);
+        // The rate it was planned for is now reached with fewer keys, or never.
+        folded.head.design = self.head.design.and_then(|design| {
+            let keeps = |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate);
+            greatest(1..=design.capacity, keeps).map(|capacity| Design { capacity, ..design })
+        });
+        Ok(folded)
     }
 
-    /// Runs this filter's kernels on another instruction set than the best one; the answers are the same.
-    pub fn set_level(&mut self, level: Level) {
-        self.level = level;
+    fn head(&self) -> &Head {
+        &self.head
     }
 
-    fn count_inserted(&mut self, keys: usize) {
-        self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64));
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn params(&self) -> Vec<u64> {
+        self.layout.params().to_vec()
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        vec![(BITS, &self.words)]
+    }
+
+    fn restore(mut parts: Parts) -> Result<Bloom<L>> {
+        let layout = L::from_params(parts.params()?)?;
+        let words = parts.section(BITS, layout.lines())?;
+        Ok(Bloom::from_parts(layout, words, parts.finish()?))
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        set::check_tail(&self.words, self.layout.bits())
     }
 }
 
@@ -158,92 +171,77 @@ impl<L: Layout> Filter for Bloom<L> {
 
     #[inline(always)]
     fn hasher(&self) -> &Hasher {
-        &self.hasher
+        &self.head.hasher
     }
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.level.run(kernels::ContainsDigest { filter: self, digest })
+        self.head.level.run(kernels::ContainsDigest { filter: self, digest })
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        self.level.run(kernels::ContainsTile { filter: self, tile: &tile[..tile.len().min(TILE)] })
+        self.head.level.run(kernels::ContainsTile { filter: self, tile: &tile[..tile.len().min(TILE)] })
     }
 
     fn stats(&self) -> Stats {
         let set_bits = self.words.count_ones();
         let estimate = self.layout.shape().cardinality(set_bits);
         Stats {
-            kind: L::KIND,
+            cells: self.layout.bits(),
+            used_cells: set_bits,
             bits: self.layout.bits(),
             hashes: self.layout.hashes(),
             bytes: self.layout.lines() * LINE_BYTES as u64,
-            capacity: self.design.map(|design| design.capacity),
-            rate_target: self.design.map(|design| design.rate),
-            inserted: self.inserted,
-            set_bits,
-            estimate: estimate.unwrap_or(crate::sizing::estimate::Cardinality::Saturated),
+            estimate: estimate.unwrap_or(Cardinality::Saturated),
             rate_now: self.layout.rate_of(self.words.lines()),
+            ..Stats::of(self)
         }
     }
 
     #[inline]
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         // Hashed outside the kernel: in the caller's loop what depends only on the seed is computed once.
-        self.contains_digest(key.digest(&self.hasher))
+        self.contains_digest(key.digest(self.hasher()))
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         let work = Ask { lines: self.words.lines(), answers: Answers::with_capacity(keys.len()) };
-        self.level.run(Pipeline { layout: &self.layout, hasher: &self.hasher, keys, work }).answers
+        self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work }).answers
     }
 }
 
 impl<L: Layout> Insert for Bloom<L> {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        self.level.run(kernels::InsertDigest { filter: self, digest })
+        self.head.level.run(kernels::InsertDigest { filter: self, digest })
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
         let lines = self.words.lines_mut()?;
-        self.level.run(kernels::InsertTile { layout: &self.layout, lines, tile });
-        self.count_inserted(tile.len());
+        self.head.level.run(kernels::InsertTile { layout: &self.layout, lines, tile });
+        self.head.count_inserted(tile.len());
         Ok(())
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        if tile.len() > TILE {
-            return Err(Error::parameter(
-                "tile",
-                tile.len(),
-                "at most 64 digests, whose answers fit into a word",
-            ));
-        }
+        check_tile(tile)?;
         let lines = self.words.lines_mut()?;
-        let new = self.level.run(kernels::InsertTileNew { layout: &self.layout, lines, tile });
-        self.count_inserted(tile.len());
+        let new = self.head.level.run(kernels::InsertTileNew { layout: &self.layout, lines, tile });
+        self.head.count_inserted(tile.len());
         Ok(new)
     }
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
         let work = Fill { lines: self.words.lines_mut()? };
-        self.level.run(Pipeline { layout: &self.layout, hasher: &self.hasher, keys, work });
-        self.count_inserted(keys.len());
+        self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work });
+        self.head.count_inserted(keys.len());
         Ok(())
     }
 }
 
 impl<L: Layout> std::fmt::Debug for Bloom<L> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Bloom { layout, words, hasher, design, inserted, level } = self;
-        f.debug_struct("Bloom")
-            .field("layout", layout)
-            .field("words", words)
-            .field("hasher", hasher)
-            .field("design", design)
-            .field("inserted", inserted)
-            .field("level", level)
-            .finish()
+        let Bloom { layout, words, head } = self;
+        f.debug_struct("Bloom").field("layout", layout).field("words", words).field("head", head).finish()
     }
 }

@@ -6,6 +6,7 @@ use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::filter::TILE;
 use crate::hash::{MULTIPLIER, reduce};
+use crate::set::small;
 use crate::sizing::{self, MAX_BITS, MAX_HASHES, estimate::Shape};
 use crate::words::{AtomicWords, LINE_BITS, Line, as_words, as_words_mut};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
@@ -161,7 +162,7 @@ macro_rules! scattered_layout {
             }
 
             fn from_params([cells, hashes]: [u64; 2]) -> Result<Self> {
-                $layout::new(cells, u32::try_from(hashes).unwrap_or(u32::MAX))
+                $layout::new(cells, small(hashes))
             }
 
             fn fold(from: &[Line], to: &mut [Line]) {

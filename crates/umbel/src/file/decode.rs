@@ -1,13 +1,11 @@
 //! From bytes to a filter.
 
-use super::header::{BITS, Header, PREAMBLE, StoredHash};
+use super::header::{ChunkSums, Header, PREAMBLE, Section, StoredHash};
 use super::{FormatError, Meta, Options};
 use crate::literature::{Family, Literature, Scheme};
+use crate::set::{BITS, Head, Parts, small};
 use crate::words::{LINE_BYTES, Words};
-use crate::{
-    AnyFilter, Blocked, Bloom, Design, Error, HashId, Hasher, KeyRing, Kind, Layout, Partitioned, Result,
-    Standard, Stored,
-};
+use crate::{AnyFilter, Design, Error, HashId, Hasher, KeyRing, Kind, Result, Stored};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
@@ -118,7 +116,7 @@ pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
             || Error::parameter("bytes", "memory", "64-byte alignment: wrap them in `file::Aligned`");
         Words::from_static(bytes, offset as usize, lines as usize).ok_or_else(misaligned)
     })?;
-    check_tail(&filter)?;
+    filter.check_contents()?;
     Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
 
@@ -127,19 +125,6 @@ pub(super) fn in_place() -> Result<()> {
     if cfg!(target_endian = "big") {
         let needs = "little-endian words to use a file where it lies: use `load`";
         return Err(Error::parameter("machine", "big-endian", needs));
-    }
-    Ok(())
-}
-
-/// Bits beyond the last position are zero; whoever counts bits relies on it.
-pub(super) fn check_tail(filter: &Stored) -> Result<(), FormatError> {
-    let bits = filter.bits();
-    let words = filter.words().words();
-    let (whole, rest) = ((bits / 64) as usize, bits % 64);
-    let partial = words.get(whole).is_some_and(|word| rest > 0 && word >> rest != 0);
-    let beyond = words.get(whole + usize::from(rest > 0)..).unwrap_or_default();
-    if partial || beyond.iter().any(|word| *word != 0) {
-        return Err(FormatError::invalid(format!("there are bits beyond the {bits} of the filter")));
     }
     Ok(())
 }
@@ -200,94 +185,86 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
 
 fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     let header = read_header(from, len)?;
-    // Everything the header claims has been held against the file's length, so this memory is not more than that.
-    let mut filter = assemble(&header, ring, |_, lines| Words::zeroed(lines))?;
-    let words = filter.words_mut();
-    let body = words.as_bytes_mut()?;
-    let start = header.header_len;
-    for index in 0..header.sums.len() {
-        let chunk = header.chunk(index);
-        let chunk = &mut body[(chunk.start - start) as usize..(chunk.end - start) as usize];
-        from.read_exact(chunk).map_err(read_failed)?;
-        header.check_chunk(index, chunk)?;
+    let mut sums = ChunkSums::new(header.chunk_log2);
+    let mut checked = 0;
+    let mut check = |sums: &[u64]| {
+        let new = checked..sums.len();
+        checked = sums.len();
+        new.into_iter().try_for_each(|index| header.check_sum(index, sums[index]))
+    };
+    let mut sections = Vec::new();
+    for section in &header.sections {
+        // The header's claims have been held against the file's length, so this memory is not more than that.
+        let mut words = Words::zeroed(lines(section)?)?;
+        // In pieces, so that what is hashed was just read.
+        for piece in words.as_bytes_mut()?.chunks_mut(1 << 16) {
+            from.read_exact(piece).map_err(read_failed)?;
+            sums.add(piece);
+            check(sums.complete())?;
+        }
+        words.convert_from_le()?;
+        sections.push(words);
     }
-    words.convert_from_le()?;
-    check_tail(&filter)?;
+    check(&sums.finish())?;
+    let mut sections = sections.into_iter();
+    let filter = assemble(&header, ring, |_, _| sections.next().ok_or(Error::ReadOnly))?;
+    filter.check_contents()?;
     Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
+}
+
+/// How many lines a section has.
+fn lines(section: &Section) -> Result<u64, FormatError> {
+    let lines = section.len / LINE_BYTES as u64;
+    if lines == 0 || !section.len.is_multiple_of(LINE_BYTES as u64) {
+        let what = format!("a section of {} bytes, which are no whole lines of 64", section.len);
+        return Err(FormatError::invalid(what));
+    }
+    Ok(lines)
 }
 
 /// The filter a header describes, over the memory that `words` gives for an offset and a number of lines.
 pub(super) fn assemble(
     header: &Header,
     ring: &KeyRing,
-    words: impl FnOnce(u64, u64) -> Result<Words>,
+    mut words: impl FnMut(u64, u64) -> Result<Words>,
 ) -> Result<Stored> {
-    match header.kind {
-        Kind::Standard => bloom::<Standard>(header, ring, words),
-        Kind::Partitioned => bloom::<Partitioned>(header, ring, words),
-        Kind::Blocked => bloom::<Blocked>(header, ring, words),
-        Kind::Literature => {
-            let StoredHash::Family(number) = header.hash else {
-                return Err(FormatError::invalid("a literature filter without a family").into());
-            };
+    let (kind, sections) = (header.kind, &header.sections);
+    let mut sections = |hasher: Hasher| {
+        let section = |section: &Section| Ok((section.what, words(section.offset, lines(section)?)?));
+        let sections: Vec<(u32, Words)> = sections.iter().map(section).collect::<Result<_>>()?;
+        let head = Head { design: header.design, inserted: header.inserted, ..Head::new(hasher) };
+        Ok::<_, Error>(Parts { head, params: header.params.clone(), sections: sections.into_iter() })
+    };
+    match (kind, header.hash) {
+        (Kind::Literature, StoredHash::Family(number)) => {
             let family = u8::try_from(number).ok().and_then(Family::from_id);
             let family =
                 family.ok_or_else(|| FormatError::Unknown { what: format!("hash family {number}") })?;
-            let [m, k] = params(header)?;
-            let scheme = Scheme::new(family, u32::try_from(k).unwrap_or(u32::MAX), m).map_err(invalid)?;
-            let offset = bits_section(header, Literature::lines(&scheme), m)?;
-            let words = words(offset, Literature::lines(&scheme))?;
+            let mut parts = sections(Hasher::default())?;
+            let [m, k] = parts.params()?;
+            let scheme = Scheme::new(family, small(k), m).map_err(invalid)?;
+            let words = parts.section(BITS, Literature::lines(&scheme))?;
+            parts.finish()?;
             let (design, inserted) = (header.design, header.inserted);
             Ok(Literature { scheme, words, design, inserted }.into())
+        }
+        (Kind::Literature, _) => Err(FormatError::invalid("a literature filter without a family").into()),
+        (_, StoredHash::Family(_)) => {
+            Err(FormatError::invalid(format!("a {kind} filter with a hash of the literature")).into())
+        }
+        (_, StoredHash::Digest(id)) => {
+            let parts = sections(find_hasher(header, id, ring)?)?;
+            Ok(Stored::Set(AnyFilter::restore(kind, parts).map_err(invalid)?))
         }
     }
 }
 
-fn bloom<L: Layout>(
-    header: &Header,
-    ring: &KeyRing,
-    words: impl FnOnce(u64, u64) -> Result<Words>,
-) -> Result<Stored>
-where
-    AnyFilter: From<Bloom<L>>,
-{
-    let StoredHash::Digest(id) = header.hash else {
-        return Err(
-            FormatError::invalid(format!("a {} filter with a hash of the literature", header.kind)).into()
-        );
-    };
-    let layout = L::from_params(params(header)?).map_err(invalid)?;
-    let offset = bits_section(header, layout.lines(), layout.bits())?;
-    let hasher = find_hasher(header, id, ring)?;
-    let words = words(offset, layout.lines())?;
-    let filter = Bloom::from_parts(layout, words, hasher, header.design, header.inserted);
-    Ok(Stored::Set(filter.into()))
-}
-
-/// Two parameters, as the kinds of bits have.
-fn params(header: &Header) -> Result<[u64; 2], FormatError> {
-    let count = header.params.len();
-    <[u64; 2]>::try_from(&header.params[..])
-        .map_err(|_| FormatError::invalid(format!("{count} parameters instead of 2")))
-}
-
+/// A parameter that makes no sense in a file is a fault of the file.
 fn invalid(error: Error) -> Error {
-    FormatError::invalid(error.to_string()).into()
-}
-
-/// The offset of the only section, which holds the bits of a filter of so many lines.
-fn bits_section(header: &Header, lines: u64, bits: u64) -> Result<u64, FormatError> {
-    let [section] = header.sections[..] else {
-        return Err(FormatError::invalid(format!("{} sections instead of 1", header.sections.len())));
-    };
-    if section.what != BITS {
-        return Err(FormatError::Unknown { what: format!("section {}", section.what) });
+    match error {
+        Error::Parameter { .. } => FormatError::invalid(error.to_string()).into(),
+        other => other,
     }
-    if lines.checked_mul(LINE_BYTES as u64) != Some(section.len) {
-        let what = format!("it claims a filter of {bits} bits, but holds {} bytes of it", section.len);
-        return Err(FormatError::invalid(what));
-    }
-    Ok(section.offset)
 }
 
 /// The hash with its secret, from the file itself or from the ring.

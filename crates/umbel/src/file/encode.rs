@@ -1,12 +1,13 @@
 //! From a filter to bytes, and to a file that is wholly there or not at all.
 
 use super::Options;
-use super::header::{BITS, Header, Secret, StoredHash, chunk_sum};
+use super::header::{ChunkSums, Header, Secret, StoredHash};
 use super::part::Part;
 use crate::hash::Function;
 use crate::literature::Literature;
+use crate::set::BITS;
 use crate::words::Words;
-use crate::{AnyFilter, Bloom, Error, Filter, Hasher, Layout, Result, Stored};
+use crate::{Error, Hasher, Kind, Result, Set, Stored};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -65,10 +66,10 @@ pub trait Storable {
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>>;
 }
 
-impl<L: Layout> Storable for Bloom<L> {
+impl<S: Set> Storable for S {
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
         let hash = StoredHash::Digest(self.hasher().id());
-        let mut encoder = Encoder::bits(L::KIND, hash, self.layout().params(), self.words(), options);
+        let mut encoder = Encoder::new(S::KIND, hash, self.params(), self.sections(), options);
         (encoder.header.design, encoder.header.inserted) = (self.design(), self.inserted());
         if options.embed_key {
             encoder.header.embedded_key = Some(embeddable(self.hasher())?);
@@ -83,21 +84,11 @@ impl Storable for Literature {
             return Err(Error::parameter("embed_key", self.scheme().family(), "a filter with a keyed hash"));
         }
         let scheme = self.scheme();
-        let (hash, params) =
-            (StoredHash::Family(scheme.family().id().into()), [scheme.m(), scheme.k().into()]);
-        let mut encoder = Encoder::bits(self.kind(), hash, params, &self.words, options);
+        let hash = StoredHash::Family(scheme.family().id().into());
+        let params = vec![scheme.m(), scheme.k().into()];
+        let mut encoder = Encoder::new(self.kind(), hash, params, vec![(BITS, &self.words)], options);
         (encoder.header.design, encoder.header.inserted) = (self.design, self.inserted);
         Ok(encoder)
-    }
-}
-
-impl Storable for AnyFilter {
-    fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
-        match self {
-            AnyFilter::Standard(filter) => filter.encoder(options),
-            AnyFilter::Partitioned(filter) => filter.encoder(options),
-            AnyFilter::Blocked(filter) => filter.encoder(options),
-        }
     }
 }
 
@@ -113,7 +104,7 @@ impl Storable for Stored {
 /// A header and the words behind it, ready to be written.
 pub struct Encoder<'a> {
     header: Header,
-    words: &'a Words,
+    sections: Vec<&'a Words>,
 }
 
 impl<'a> Encoder<'a> {
@@ -125,28 +116,27 @@ impl<'a> Encoder<'a> {
         Ok(encoder)
     }
 
-    fn bits(
-        kind: crate::Kind,
+    fn new(
+        kind: Kind,
         hash: StoredHash,
-        params: [u64; 2],
-        words: &'a Words,
+        params: Vec<u64>,
+        sections: Vec<(u32, &'a Words)>,
         options: &Options,
     ) -> Encoder<'a> {
-        let lengths = [(BITS, words.as_bytes().len() as u64)];
-        Encoder {
-            header: Header::for_body(kind, hash, params.to_vec(), &lengths, options.meta.clone()),
-            words,
-        }
+        let lengths: Vec<(u32, u64)> =
+            sections.iter().map(|(what, words)| (*what, words.as_bytes().len() as u64)).collect();
+        let header = Header::for_body(kind, hash, params, &lengths, options.meta.clone());
+        Encoder { header, sections: sections.into_iter().map(|(_, words)| words).collect() }
     }
 
     fn write(mut self, to: &mut impl Write) -> io::Result<()> {
-        let body = self.words.to_le_bytes();
-        let chunk = 1usize << self.header.chunk_log2;
-        for (index, bytes) in body.chunks(chunk).enumerate() {
-            self.header.sums[index] = chunk_sum(index, bytes);
-        }
+        // Sections consist of whole lines, so that there is nothing between them.
+        let sections: Vec<_> = self.sections.iter().map(|words| words.to_le_bytes()).collect();
+        let mut sums = ChunkSums::new(self.header.chunk_log2);
+        sections.iter().for_each(|bytes| sums.add(bytes));
+        self.header.sums = sums.finish();
         to.write_all(&self.header.encode())?;
-        to.write_all(&body)
+        sections.iter().try_for_each(|bytes| to.write_all(bytes))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::{FormatError, Meta};
 use crate::{Design, Error, HashId, Kind, Result, Strength};
 use std::collections::BTreeMap;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64_with_seed};
 
 /// How every file starts.
 pub const MAGIC: [u8; 8] = *b"\x89UMBEL\r\n";
@@ -69,9 +69,6 @@ pub(super) struct Section {
     pub offset: u64,
     pub len: u64,
 }
-
-/// The section that holds bits.
-pub(super) const BITS: u32 = 1;
 
 impl StoredHash {
     fn encode(self) -> (u8, u64) {
@@ -171,7 +168,12 @@ impl Header {
 
     /// Whether these are the bytes of chunk `index`.
     pub fn check_chunk(&self, index: usize, bytes: &[u8]) -> Result<(), FormatError> {
-        if chunk_sum(index, bytes) == self.sums[index] {
+        self.check_sum(index, chunk_sum(index, bytes))
+    }
+
+    /// Whether this is the sum of chunk `index`.
+    pub fn check_sum(&self, index: usize, sum: u64) -> Result<(), FormatError> {
+        if sum == self.sums[index] {
             return Ok(());
         }
         let chunk = self.chunk(index);
@@ -362,6 +364,53 @@ impl Header {
 /// The sum of chunk `index`.
 pub(super) fn chunk_sum(index: usize, bytes: &[u8]) -> u64 {
     xxh3_64_with_seed(bytes, index as u64)
+}
+
+/// The sums of a body that comes in pieces, whose ends need not be those of chunks.
+pub(super) struct ChunkSums {
+    chunk: usize,
+    sums: Vec<u64>,
+    /// The state of a chunk of which the first bytes have come, and how many.
+    begun: Option<(Xxh3, usize)>,
+}
+
+impl ChunkSums {
+    pub fn new(chunk_log2: u32) -> ChunkSums {
+        ChunkSums { chunk: 1 << chunk_log2, sums: Vec::new(), begun: None }
+    }
+
+    pub fn add(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let index = self.sums.len();
+            if self.begun.is_none() && bytes.len() >= self.chunk {
+                // The usual case, in one go.
+                let (whole, rest) = bytes.split_at(self.chunk);
+                self.sums.push(chunk_sum(index, whole));
+                bytes = rest;
+                continue;
+            }
+            let (mut state, len) = self.begun.take().unwrap_or_else(|| (Xxh3::with_seed(index as u64), 0));
+            let (piece, rest) = bytes.split_at(bytes.len().min(self.chunk - len));
+            state.update(piece);
+            if len + piece.len() == self.chunk {
+                self.sums.push(state.digest());
+            } else {
+                self.begun = Some((state, len + piece.len()));
+            }
+            bytes = rest;
+        }
+    }
+
+    /// How many chunks are complete.
+    pub fn complete(&self) -> &[u64] {
+        &self.sums
+    }
+
+    /// All sums; the last chunk may be shorter.
+    pub fn finish(mut self) -> Vec<u64> {
+        self.sums.extend(self.begun.map(|(state, _)| state.digest()));
+        self.sums
+    }
 }
 
 /// Bytes that are taken from the front; running out of them is an error, not a panic.

@@ -1,13 +1,14 @@
 //! A file used where it lies, checked as far as it is touched.
 
-use super::decode::{assemble, check_tail, decode_header, in_place, open, part};
+use super::decode::{assemble, decode_header, in_place, open, part};
 use super::header::Header;
 use super::part::Part;
 use super::{Info, Loaded, Meta, Options};
 use crate::filter::tiles;
-use crate::words::{LINE_BITS, Words, map_file};
+use crate::words::{Words, map_file};
 use crate::{
-    Answers, AnyFilter, Batch, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Result, Stats, Stored, TILE,
+    Answers, AnyFilter, Batch, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Probe, Result, Stats,
+    Stored, TILE,
 };
 use memmap2::Mmap;
 use std::fs::File;
@@ -45,8 +46,8 @@ pub struct Examined {
     pub info: Info,
     /// How full the filter is.
     pub stats: Stats,
-    /// Its memory, where it lies in the file.
-    pub words: Words,
+    /// Its memory, where it lies in the file, section by section.
+    pub sections: Vec<Words>,
 }
 
 /// Reads and verifies a whole file and counts its bits. No secret is needed, and no memory of the filter's size.
@@ -56,7 +57,8 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
     let mapped = Mapped::new(map, file, &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
     let info = Info::of(&mapped.header);
     let filter = mapped.verify()?.filter;
-    Ok(Examined { info, stats: filter.stats(), words: filter.words().try_clone()? })
+    let sections = filter.sections().into_iter().map(Words::try_clone).collect::<Result<_>>()?;
+    Ok(Examined { info, stats: filter.stats(), sections })
 }
 
 /// Replaces the metadata of a file; everything else stays as it is. No secret is needed.
@@ -151,7 +153,7 @@ impl Mapped {
     /// Checks what has not been checked yet, and gives the filter, which reads the file where it lies.
     pub fn verify(self) -> Result<Loaded> {
         (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
-        check_tail(&self.filter).map_err(|error| Error::from(error).at(&self.path))?;
+        self.filter.check_contents().map_err(|error| Error::from(error).at(&self.path))?;
         let embedded_key = self.header.embedded_key.is_some();
         Ok(Loaded { filter: self.filter, meta: self.header.meta, embedded_key })
     }
@@ -167,8 +169,9 @@ impl Mapped {
             Stored::Literature(filter) => key.with_bytes(|bytes| {
                 // One pass, and no further than the first bit that is zero.
                 for bit in filter.scheme().positions(bytes) {
-                    self.check_bit(bit)?;
-                    if !is_set(filter.words(), bit) {
+                    let probe = Probe::bit(bit);
+                    self.check_probe(&probe)?;
+                    if probe.value(filter.words()) == 0 {
                         return Ok(false);
                     }
                 }
@@ -215,24 +218,15 @@ impl Mapped {
         if self.unchecked.load(Relaxed) == 0 {
             return Ok(());
         }
-        // Chunks consist of whole lines; and a lookup goes no further than the line of the first bit that is zero.
-        let (mut result, mut line, mut absent) = (Ok(()), u64::MAX, false);
-        filter.visit(digest, &mut |bit| {
-            if result.is_ok() && !absent {
-                if bit / LINE_BITS != line {
-                    line = bit / LINE_BITS;
-                    result = self.check_bit(bit);
-                }
-                absent = result.is_ok() && !is_set(filter.words(), bit);
-            }
-        });
-        result
+        filter.trace(digest, &mut |probe| self.check_probe(&probe)).map(drop)
     }
 
-    /// Checks the chunk that holds a bit of the filter.
-    fn check_bit(&self, bit: u64) -> Result<()> {
-        let offset = self.header.sections[0].offset - self.header.header_len + bit / 8;
-        self.check((offset >> self.header.chunk_log2) as usize)
+    /// Checks the chunks of what a lookup reads.
+    fn check_probe(&self, probe: &Probe) -> Result<()> {
+        let start = self.header.sections[probe.section].offset - self.header.header_len;
+        let chunk = |bit: u64| ((start + bit / 8) >> self.header.chunk_log2) as usize;
+        let last = probe.bits.end.saturating_sub(1).max(probe.bits.start);
+        (chunk(probe.bits.start)..=chunk(last)).try_for_each(|index| self.check(index))
     }
 
     /// Checks a chunk, once.
@@ -249,9 +243,4 @@ impl Mapped {
         }
         Ok(())
     }
-}
-
-/// Whether a bit of the filter is set.
-fn is_set(words: &Words, bit: u64) -> bool {
-    words.words()[(bit / 64) as usize] >> (bit % 64) & 1 == 1
 }

@@ -31,6 +31,7 @@ mod mapped;
 mod part;
 
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
+pub(crate) use encode::Encoder;
 pub use encode::{Storable, save, size, to_bytes, write};
 pub use error::FormatError;
 pub use header::MAGIC;

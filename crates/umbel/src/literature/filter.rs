@@ -5,7 +5,7 @@ use crate::algebra::Mismatch;
 use crate::sizing::estimate::{Cardinality, Overlap, Shape};
 use crate::sizing::{KPolicy, Params, rate};
 use crate::words::{LINE_BITS, LINE_BYTES, Words};
-use crate::{Answers, Batch, Design, Error, Key, Kind, Result, Stats, TILE};
+use crate::{Answers, Batch, Design, Key, Kind, Result, Stats, TILE};
 
 /// A Bloom filter that hashes the key itself, as often as its [`Family`] asks for.
 ///
@@ -137,15 +137,17 @@ impl Literature {
         let (bits, hashes, set_bits) = (self.scheme.m(), self.scheme.k(), self.words.count_ones());
         Stats {
             kind: self.kind(),
-            bits,
+            cells: bits,
+            used_cells: set_bits,
             hashes,
+            bits,
             bytes: Literature::lines(&self.scheme) * LINE_BYTES as u64,
             capacity: self.design.map(|design| design.capacity),
             rate_target: self.design.map(|design| design.rate),
             inserted: self.inserted,
-            set_bits,
             estimate: self.shape().cardinality(set_bits).unwrap_or(Cardinality::Saturated),
             rate_now: (set_bits as f64 / bits as f64).powi(hashes as i32),
+            details: Vec::new(),
         }
     }
 
@@ -166,13 +168,9 @@ impl Literature {
             .or_else(|| Mismatch::of("family", ours.family(), theirs.family()))
     }
 
-    fn check(&self, other: &Literature) -> Result<()> {
-        self.mismatch(other).map_or(Ok(()), |mismatch| Err(Error::Mismatch(mismatch)))
-    }
-
     /// Becomes the filter of both sets.
     pub fn union(&mut self, other: &Literature) -> Result<()> {
-        self.check(other)?;
+        Mismatch::refuse(self.mismatch(other))?;
         self.words.merge(&other.words, |a, b| a | b)?;
         self.inserted = None;
         Ok(())
@@ -180,7 +178,7 @@ impl Literature {
 
     /// Becomes a filter of the keys in both sets, with bits that both set for different keys.
     pub fn intersect(&mut self, other: &Literature) -> Result<()> {
-        self.check(other)?;
+        Mismatch::refuse(self.mismatch(other))?;
         self.words.merge(&other.words, |a, b| a & b)?;
         self.inserted = None;
         Ok(())
@@ -188,7 +186,7 @@ impl Literature {
 
     /// How many keys the two sets have in common; `None` when their union is saturated.
     pub fn overlap(&self, other: &Literature) -> Result<Option<Overlap>> {
-        self.check(other)?;
+        Mismatch::refuse(self.mismatch(other))?;
         let union = self.words.count_union(&other.words);
         self.shape().overlap(self.words.count_ones(), other.words.count_ones(), union)
     }
@@ -204,6 +202,7 @@ impl Literature {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Error;
 
     #[test]
     fn every_family_keeps_its_keys_and_its_rate() {

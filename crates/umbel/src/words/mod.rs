@@ -2,17 +2,19 @@
 //!
 //! One concrete type instead of a type parameter: a filter does not care where its bits live, and a caller never has
 //! to name it. Alignment matters: a filter whose lines straddle two cache lines takes twice the time from memory.
-//! [`AtomicWords`] is the same memory seen by several threads at once.
+//! [`Packed`] sees them as cells of a few bits. [`AtomicWords`] is the same memory seen by several threads at once.
 
 #![allow(unsafe_code)]
 
 mod fault;
 mod line;
+mod packed;
 mod shared;
 
 #[cfg(unix)]
 pub use fault::release_bus_signal;
 pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
+pub use packed::Packed;
 #[doc(hidden)]
 pub use shared::AtomicWords;
 

@@ -1,0 +1,147 @@
+//! Cells of a few bits each, packed without gaps: counters, fingerprints, remainders, tables.
+
+use crate::sizing::MAX_BITS;
+use crate::words::LINE_BITS;
+use crate::{Error, Result};
+use std::ops::Range;
+
+/// So many cells of so many bits, cell `i` in the bits `i * width .. (i + 1) * width`. It is a description; the words
+/// that hold the cells are handed in with each call.
+///
+/// ```
+/// use umbel::words::{Packed, Words};
+/// let cells = Packed::new(1000, 5)?;
+/// let mut words = Words::zeroed(cells.lines())?;
+/// cells.set(words.words_mut()?, 12, 21);
+/// assert_eq!(cells.get(words.words(), 12), 21);
+/// assert_eq!(cells.get(words.words(), 13), 0);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packed {
+    cells: u64,
+    width: u32,
+}
+
+impl Packed {
+    /// `cells` cells of `width` bits, 1 to 64.
+    pub fn new(cells: u64, width: u32) -> Result<Packed> {
+        if !(1..=64).contains(&width) {
+            return Err(Error::parameter("bits per cell", width, "1 to 64"));
+        }
+        if cells == 0 || cells.checked_mul(width.into()).is_none_or(|bits| bits > MAX_BITS) {
+            return Err(Error::parameter("cells", cells, "at least one, and at most 2^48 bits in all"));
+        }
+        Ok(Packed { cells, width })
+    }
+
+    /// How many cells there are.
+    #[inline(always)]
+    pub const fn cells(&self) -> u64 {
+        self.cells
+    }
+
+    /// How many bits a cell has.
+    #[inline(always)]
+    pub const fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// How many bits all cells have.
+    #[inline(always)]
+    pub const fn bits(&self) -> u64 {
+        self.cells * self.width as u64
+    }
+
+    /// How many 64-byte lines they need.
+    pub const fn lines(&self) -> u64 {
+        self.bits().div_ceil(LINE_BITS)
+    }
+
+    /// The largest value of a cell.
+    #[inline(always)]
+    pub const fn max(&self) -> u64 {
+        !0 >> (64 - self.width)
+    }
+
+    /// The bits of a cell.
+    #[inline(always)]
+    pub const fn range(&self, cell: u64) -> Range<u64> {
+        let start = cell * self.width as u64;
+        start..start + self.width as u64
+    }
+
+    /// The word in which a cell starts, and where in it.
+    #[inline(always)]
+    pub(crate) const fn split(&self, cell: u64) -> (usize, u32) {
+        let start = cell * self.width as u64;
+        ((start / 64) as usize, (start % 64) as u32)
+    }
+
+    /// The value of a cell.
+    #[inline(always)]
+    pub fn get(&self, words: &[u64], cell: u64) -> u64 {
+        let (word, shift) = self.split(cell);
+        let low = words[word] >> shift;
+        // Without a branch: what a cell that ends in this word gets from the next is cut off.
+        let next = words[(word + 1).min(words.len() - 1)];
+        (low | next << 1 << (63 - shift)) & self.max()
+    }
+
+    /// Sets a cell to a value, which must not be larger than [`Packed::max`].
+    #[inline(always)]
+    pub fn set(&self, words: &mut [u64], cell: u64, value: u64) {
+        debug_assert!(value <= self.max());
+        let (word, shift) = self.split(cell);
+        words[word] = words[word] & !(self.max() << shift) | value << shift;
+        if shift + self.width > 64 {
+            let above = 64 - shift;
+            words[word + 1] = words[word + 1] & !(self.max() >> above) | value >> above;
+        }
+    }
+
+    /// All values, from the first cell to the last.
+    pub fn iter(self, words: &[u64]) -> impl Iterator<Item = u64> {
+        (0..self.cells).map(move |cell| self.get(words, cell))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(crate::fixed_cases())]
+
+        #[test]
+        fn cells_of_every_width_are_those_of_a_plain_array(
+            width in 1..=64u32,
+            cells in 1..400u64,
+            steps in prop::collection::vec((0..400u64, any::<u64>()), 1..200),
+        ) {
+            let packed = Packed::new(cells, width).unwrap();
+            let mut words = vec![0u64; packed.lines() as usize * 8];
+            let mut naive = vec![0u64; cells as usize];
+            for (cell, value) in steps {
+                let (cell, value) = (cell % cells, value & packed.max());
+                packed.set(&mut words, cell, value);
+                naive[cell as usize] = value;
+            }
+            prop_assert!(packed.iter(&words).eq(naive.iter().copied()));
+            // Bit by bit, as files have them.
+            for (cell, value) in (0..).zip(&naive) {
+                for (i, bit) in packed.range(cell).enumerate() {
+                    prop_assert_eq!(words[bit as usize / 64] >> (bit % 64) & 1, value >> i & 1);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_that_make_no_sense_are_refused() {
+        for (cells, width) in [(0, 4), (1, 0), (1, 65), (u64::MAX, 2), (1 << 48, 2)] {
+            assert!(matches!(Packed::new(cells, width), Err(Error::Parameter { .. })), "{cells} {width}");
+        }
+    }
+}
