@@ -1,14 +1,18 @@
 //! Who takes part: one short file per family of filters, and the list of them all.
 
 mod bloomfilter;
+mod cuckoo;
 mod fastbloom;
+mod fastbloom_rs;
+mod growable;
+mod qfilter;
 mod sbbf;
 mod umbel;
 mod xorf;
 
 use crate::keys::Key;
 use crate::limit::Limit;
-use ::umbel::{Blocked, Partitioned, Standard};
+use ::umbel::{Blocked, Bloom, Partitioned, Standard};
 
 /// What a filter is built for.
 pub struct Job {
@@ -16,6 +20,10 @@ pub struct Job {
     pub p: f64,
     pub seed: u64,
 }
+
+/// A filter that is to grow is planned for this share of the keys: with eight stages, each twice the one before, it then
+/// holds them all.
+const GROWN: u64 = 255;
 
 /// A filter for keys of kind `K`.
 ///
@@ -119,12 +127,12 @@ macro_rules! roster {
         impl Roster for $key {
             fn roster() -> Vec<Box<dyn Contestant<Self>>> {
                 vec![
-                    slot::<$key, umbel::Single<Standard>>("umbel standard"),
-                    slot::<$key, umbel::Batched<Standard>>("umbel standard batch"),
+                    slot::<$key, umbel::Single<Bloom<Standard>>>("umbel standard"),
+                    slot::<$key, umbel::Batched<Bloom<Standard>>>("umbel standard batch"),
                     slot::<$key, umbel::Atomic<Standard>>("umbel standard atomic"),
-                    slot::<$key, umbel::Batched<Partitioned>>("umbel partitioned batch"),
-                    slot::<$key, umbel::Single<Blocked>>("umbel blocked"),
-                    slot::<$key, umbel::Batched<Blocked>>("umbel blocked batch"),
+                    slot::<$key, umbel::Batched<Bloom<Partitioned>>>("umbel partitioned batch"),
+                    slot::<$key, umbel::Single<Bloom<Blocked>>>("umbel blocked"),
+                    slot::<$key, umbel::Batched<Bloom<Blocked>>>("umbel blocked batch"),
                     slot::<$key, umbel::Atomic<Blocked>>("umbel blocked atomic"),
                     slot::<$key, umbel::Mapped>("umbel blocked mapped"),
                     slot::<$key, fastbloom::Siphash>("fastbloom"),
@@ -133,6 +141,12 @@ macro_rules! roster {
                     slot::<$key, sbbf::Filter>("sbbf-rs-safe"),
                     slot::<$key, xorf::Fuse8>("xorf BinaryFuse8"),
                     slot::<$key, bloomfilter::Bloom<$key>>("bloomfilter"),
+                    slot::<$key, fastbloom_rs::Counting>("fastbloom-rs counting"),
+                    slot::<$key, growable::Planned>("growable-bloom-filter"),
+                    slot::<$key, growable::Grown>("growable-bloom-filter grown"),
+                    slot::<$key, cuckoo::Plain>("cuckoofilter"),
+                    slot::<$key, cuckoo::Scalable<$key>>("scalable_cuckoo_filter"),
+                    slot::<$key, qfilter::Quotient>("qfilter"),
                     Box::new(Limit::default()),
                 ]
             }

@@ -49,8 +49,13 @@ pub trait Key: Hash + Send + Sync + 'static {
     type Store: Store<Self>;
     /// A borrowed run of keys, as a contestant receives it.
     type List<'a>: List<'a, Self>;
+    /// The key's bytes, for filters that take bytes.
+    fn with_bytes<T>(&self, use_bytes: impl FnOnce(&[u8]) -> T) -> T;
     /// XXH3-64 of the key's bytes, for filters that take a hash.
-    fn xxh3(&self) -> u64;
+    #[inline]
+    fn xxh3(&self) -> u64 {
+        self.with_bytes(xxhash_rust::xxh3::xxh3_64)
+    }
 }
 
 pub trait Store<K: Key + ?Sized>: Sync {
@@ -71,8 +76,8 @@ impl Key for u64 {
     type List<'a> = &'a [u64];
 
     #[inline]
-    fn xxh3(&self) -> u64 {
-        xxhash_rust::xxh3::xxh3_64(&self.to_le_bytes())
+    fn with_bytes<T>(&self, use_bytes: impl FnOnce(&[u8]) -> T) -> T {
+        use_bytes(&self.to_le_bytes())
     }
 }
 
@@ -117,8 +122,8 @@ impl Key for [u8] {
     type List<'a> = Strings<'a>;
 
     #[inline]
-    fn xxh3(&self) -> u64 {
-        xxhash_rust::xxh3::xxh3_64(self)
+    fn with_bytes<T>(&self, use_bytes: impl FnOnce(&[u8]) -> T) -> T {
+        use_bytes(self)
     }
 }
 

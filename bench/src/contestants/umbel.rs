@@ -3,14 +3,13 @@
 use super::{Filter, Job, Shared};
 use crate::keys::Strings;
 use ::umbel::{
-    Arena, Blocked, Bloom, Concurrent, Filter as _, Hasher, Insert as _, KeyRing, Layout, Set as _, Spec,
-    Stored, file,
+    Arena, Blocked, Bloom, Concurrent, Hasher, Insert as _, KeyRing, Layout, Set, Spec, Stored, file,
 };
 
 /// A key at a time.
-pub struct Single<L: Layout>(Bloom<L>);
+pub struct Single<S>(S);
 /// Whole runs at once.
-pub struct Batched<L: Layout>(Bloom<L>);
+pub struct Batched<S>(S);
 /// Through `&self`, whole runs at once; `None` only while it is being emptied.
 pub struct Atomic<L: Layout>(Option<Concurrent<L>>);
 
@@ -33,9 +32,16 @@ impl Mapped {
     }
 }
 
-fn create<L: Layout>(job: &Job) -> Bloom<L> {
-    let spec = Spec::new(job.n, job.p).expect("sizes that peers accept").with_hasher(Hasher::fast(job.seed));
-    Bloom::build(&spec).expect("memory for a filter")
+fn create<S: Set>(job: &Job, share: u64) -> S {
+    let capacity = (job.n / share).max(1);
+    let spec =
+        Spec::new(capacity, job.p).expect("sizes that peers accept").with_hasher(Hasher::fast(job.seed));
+    S::build(&spec).expect("memory for a filter")
+}
+
+/// The bits of a filter's memory.
+fn memory(filter: &impl Set) -> u64 {
+    filter.stats().bytes * 8
 }
 
 impl<L: Layout> Atomic<L> {
@@ -58,9 +64,9 @@ macro_rules! batch {
 
 macro_rules! keys {
     ($key:tt, $list:ty) => {
-        impl<L: Layout> Filter<$key> for Single<L> {
+        impl<S: Set> Filter<$key> for Single<S> {
             fn create(job: &Job) -> Self {
-                Single(create(job))
+                Single(create(job, 1))
             }
 
             fn wipe(&mut self) {
@@ -78,13 +84,13 @@ macro_rules! keys {
             }
 
             fn memory_bits(&self) -> u64 {
-                self.0.layout().lines() * 512
+                memory(&self.0)
             }
         }
 
-        impl<L: Layout> Filter<$key> for Batched<L> {
+        impl<S: Set> Filter<$key> for Batched<S> {
             fn create(job: &Job) -> Self {
-                Batched(create(job))
+                Batched(create(job, 1))
             }
 
             fn wipe(&mut self) {
@@ -100,13 +106,13 @@ macro_rules! keys {
             }
 
             fn memory_bits(&self) -> u64 {
-                self.0.layout().lines() * 512
+                memory(&self.0)
             }
         }
 
         impl<L: Layout> Filter<$key> for Atomic<L> {
             fn create(job: &Job) -> Self {
-                Atomic(Some(Concurrent::new(create(job)).expect(OWNED)))
+                Atomic(Some(Concurrent::new(create(job, 1)).expect(OWNED)))
             }
 
             fn wipe(&mut self) {
@@ -134,7 +140,7 @@ macro_rules! keys {
 
         impl Filter<$key> for Mapped {
             fn create(job: &Job) -> Self {
-                Mapped { empty: Some(create(job)), mapped: None }
+                Mapped { empty: Some(create(job, 1)), mapped: None }
             }
 
             fn wipe(&mut self) {

@@ -4,9 +4,10 @@ use crate::progress::size;
 use anstyle::Style;
 use bstr::ByteSlice;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::fmt;
 use umbel::file::{Examined, Meta};
-use umbel::{Kind, Plan, Stats, Stored, Strength};
+use umbel::{Can, Plan, Stats, Stored, Strength};
 
 /// The facts of a filter, by the names that scripts rely on.
 #[derive(Debug, Default, Serialize)]
@@ -14,11 +15,16 @@ pub struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub kind: String,
-    pub bits: u64,
+    /// Bits, counters or slots that keys can land on.
+    pub cells: u64,
     pub hashes: u32,
+    /// Bits of all cells and what else is kept about them.
+    pub bits: u64,
     pub bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bits_per_key: Option<f64>,
     /// Insertions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
@@ -45,6 +51,9 @@ pub struct Facts {
     pub file_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksums: Option<usize>,
+    /// What there is to say only of this kind.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub details: BTreeMap<&'static str, f64>,
     pub meta: Meta,
 }
 
@@ -55,16 +64,19 @@ impl Facts {
         let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
         Facts {
             kind: stats.kind.to_string(),
-            bits: stats.bits,
+            cells: stats.cells,
             hashes: stats.hashes,
+            bits: stats.bits,
             bytes: stats.bytes,
             capacity: stats.capacity,
+            bits_per_key: stats.capacity.map(|capacity| stats.bits as f64 / capacity as f64),
             count: stats.inserted,
             estimated_count: estimate.map(|estimate| estimate.value),
             estimated_count_error: estimate.map(|estimate| estimate.standard_error),
             fill: stats.fill(),
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
+            details: stats.details.iter().copied().collect(),
             headroom: stats.capacity.zip(held).map(|(capacity, held)| capacity as i64 - held as i64),
             ..Facts::default()
         }
@@ -108,8 +120,14 @@ impl fmt::Display for Facts {
         if let Some(path) = &self.path {
             writeln!(f, "{bold}{path}{bold:#}")?;
         }
-        rows.add("kind", format!("{}, {} bits, {} per key", self.kind, self.bits, self.hashes));
-        rows.add("memory", size(self.bytes));
+        let cells = if self.cells == self.bits {
+            format!("{} bits", self.bits)
+        } else {
+            format!("{} cells in {} bits", self.cells, self.bits)
+        };
+        rows.add("kind", format!("{}, {cells}, {} per key", self.kind, self.hashes));
+        let each = self.bits_per_key.map(|bits| format!(", {bits:.2} bits per key"));
+        rows.add("memory", format!("{}{}", size(self.bytes), each.unwrap_or_default()));
         rows.add(
             "hash",
             match (&self.seed, &self.key_tag) {
@@ -128,6 +146,7 @@ impl fmt::Display for Facts {
         rows.add(
             "keys",
             match (self.estimated_count, self.estimated_count_error) {
+                (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
                 (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
                 _ => "too many to tell: the filter is saturated".to_string(),
             },
@@ -142,6 +161,9 @@ impl fmt::Display for Facts {
             rows.add("capacity", format!("{capacity}, {room}"));
         }
         rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
+        for (name, value) in &self.details {
+            rows.add(name, value);
+        }
         rows.add(
             "rate",
             match self.fpr_target {
@@ -173,15 +195,17 @@ pub struct PlanFacts {
     pub fpr_target: f64,
     pub bits_per_key: f64,
     pub lines_touched: u32,
-    pub can: Can,
+    pub can: Able,
 }
 
-/// What a kind of filter can do beside being asked.
+/// What a kind of filter can do beside being asked and added to.
 #[derive(Debug, Serialize)]
-pub struct Can {
-    pub delete: bool,
+pub struct Able {
+    pub remove: bool,
     pub grow: bool,
+    pub forget: bool,
     pub union: bool,
+    pub intersect: bool,
     pub fold: bool,
 }
 
@@ -197,15 +221,29 @@ impl From<&Plan> for PlanFacts {
             fpr_target: plan.rate_asked,
             bits_per_key: plan.bits as f64 / plan.capacity as f64,
             lines_touched: plan.lines_touched,
-            can: Can { delete: false, grow: false, union: true, fold: plan.kind != Kind::Literature },
+            can: plan.kind.can().into(),
         }
     }
 }
 
-impl Can {
+impl From<Can> for Able {
+    fn from(can: Can) -> Able {
+        let Can { remove, grow, forget, union, intersect, fold, .. } = can;
+        Able { remove, grow, forget, union, intersect, fold }
+    }
+}
+
+impl Able {
     /// In words, for instance "union, fold".
     pub fn words(&self) -> String {
-        let all = [(self.delete, "delete"), (self.grow, "grow"), (self.union, "union"), (self.fold, "fold")];
+        let all = [
+            (self.remove, "remove"),
+            (self.grow, "grow"),
+            (self.forget, "forget"),
+            (self.union, "union"),
+            (self.intersect, "intersect"),
+            (self.fold, "fold"),
+        ];
         all.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
     }
 }

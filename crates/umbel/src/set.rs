@@ -210,6 +210,8 @@ pub struct Can {
     pub intersect: bool,
     /// It can be folded in half.
     pub fold: bool,
+    /// Every insertion takes room, those of keys that are there already too.
+    pub multiset: bool,
     /// Parts that were filled apart can be joined, see [`Set::absorb`].
     pub absorb: bool,
     /// Several threads can fill it at once, see [`Concurrent`](crate::Concurrent).
@@ -225,6 +227,7 @@ impl Can {
         union: false,
         intersect: false,
         fold: false,
+        multiset: false,
         absorb: false,
         share: false,
     };

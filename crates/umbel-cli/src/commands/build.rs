@@ -175,7 +175,12 @@ impl Args {
     fn count_first(&self, hasher: &Hasher) -> Result<Option<Stored>> {
         let threads = self.input.threads();
         // Alone, a thread is faster with the digests: it has to read for itself what several read at the same time.
-        if threads == 1 || self.max_bytes.is_some() || !self.input.can_be_read_again()? {
+        // And what depends on the order of keys cannot be filled by several at all.
+        if threads == 1
+            || !self.kind.can().absorb
+            || self.max_bytes.is_some()
+            || !self.input.can_be_read_again()?
+        {
             return Ok(None);
         }
         let lines = engine::count(self.input.files(), self.input.line_end(), threads)?;
@@ -194,7 +199,7 @@ impl Args {
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        let capacity = digests::capacity(tally.keys, &merged(sketches));
+        let capacity = self.room(tally.keys, sketches);
         if capacity == lines {
             return filling.into_filter().map(Some);
         }
@@ -222,12 +227,22 @@ impl Args {
                 "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
             );
         }
-        let capacity = digests::capacity(digests.count(), &merged(sketches));
+        let capacity = self.room(digests.count(), sketches);
         let filling = Filling::new(self.empty(capacity, hasher)?, threads)?;
-        engine::spread(digests.into_pieces()?, threads, |thread, piece| {
+        engine::spread(digests.into_pieces()?, filling.threads(threads), |thread, piece| {
             filling.insert(thread, &Hashed(&piece))
         })?;
         filling.into_filter()
+    }
+
+    /// For how many keys a filter is made, of so many lines of which threads have seen so many different ones.
+    fn room(&self, lines: u64, sketches: Vec<Mutex<Distinct>>) -> u64 {
+        if self.kind.can().multiset {
+            return lines.max(1);
+        }
+        let mut distinct = Distinct::default();
+        sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
+        digests::capacity(lines, &distinct)
     }
 
     /// What a filter for so many keys is to be.
@@ -318,13 +333,6 @@ impl Args {
             }
         }
     }
-}
-
-/// What all threads have seen.
-fn merged(sketches: Vec<Mutex<Distinct>>) -> Distinct {
-    let mut distinct = Distinct::default();
-    sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
-    distinct
 }
 
 /// How keys are hashed.

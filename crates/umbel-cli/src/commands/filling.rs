@@ -9,16 +9,18 @@ use anyhow::{Context, Result};
 use std::iter;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use umbel::{AnyConcurrent, AnyFilter, Batch, Filter, Insert, Stored};
+use umbel::{AnyConcurrent, AnyFilter, Batch, Filter, Hashed, Insert, Stored};
 
-/// A filter between threads. Whatever the order in which they fill it, the bits are the same in the end.
+/// A filter between threads. Whatever their number, the filter is the same in the end.
 pub enum Filling {
     /// A small filter: each thread fills one of its own, and in the end they are united.
     Apart(Vec<Mutex<AnyFilter>>),
     /// A large filter: all threads fill the same one.
     Shared(Box<AnyConcurrent>),
-    /// A filter that cannot be shared: one thread at a time.
+    /// A filter that cannot be shared: one thread at a time, in any order.
     Alone(Mutex<Stored>),
+    /// A filter whose cells depend on the order of the keys: they go in as they come, and threads only hash.
+    InTurn(Box<Mutex<AnyFilter>>),
 }
 
 /// What the filters of further threads may take together.
@@ -37,15 +39,35 @@ impl Filling {
             Stored::Set(filter) if filter.kind().can().share => {
                 Filling::Shared(Box::new(AnyConcurrent::new(filter)?))
             }
+            Stored::Set(filter) if !filter.kind().can().absorb => {
+                Filling::InTurn(Box::new(Mutex::new(filter)))
+            }
             filter => Filling::Alone(Mutex::new(filter)),
         })
     }
 
     /// Inserts all lines of an input.
     pub fn fill(&self, input: &InputArgs) -> Result<()> {
-        let go_on = |(), _| Ok(ControlFlow::Continue(()));
-        let insert = |thread: usize, lot: &Lot| self.insert(thread, &lot.keys()?);
-        engine::run(input.open()?, input.threads(), insert, go_on).map(drop)
+        let (blocks, threads) = (input.open()?, input.threads());
+        let tally = match self {
+            Filling::InTurn(filter) => {
+                let hasher = lock(filter).hasher().clone();
+                let hash = |_, lot: &Lot| Ok(hasher.digest_batch(&lot.keys()?));
+                engine::run(blocks, threads, hash, |digests, _| {
+                    self.insert(0, &Hashed(&digests)).map(ControlFlow::Continue)
+                })
+            }
+            _ => {
+                let insert = |thread, lot: &Lot| self.insert(thread, &lot.keys()?);
+                engine::run(blocks, threads, insert, |(), _| Ok(ControlFlow::Continue(())))
+            }
+        };
+        tally.map(drop)
+    }
+
+    /// How many of `threads` may insert at the same time.
+    pub fn threads(&self, threads: usize) -> usize {
+        if let Filling::InTurn(_) = self { 1 } else { threads }
     }
 
     /// Inserts keys on behalf of one of the threads.
@@ -54,6 +76,7 @@ impl Filling {
             Filling::Apart(filters) => lock(&filters[thread]).insert_batch(keys)?,
             Filling::Shared(filter) => filter.insert_batch(keys),
             Filling::Alone(filter) => lock(filter).insert_batch(keys)?,
+            Filling::InTurn(filter) => lock(filter).insert_batch(keys)?,
         }
         Ok(())
     }
@@ -68,6 +91,7 @@ impl Filling {
             }
             Filling::Shared(filter) => filter.into_filter().into(),
             Filling::Alone(filter) => inner(filter),
+            Filling::InTurn(filter) => inner(*filter).into(),
         })
     }
 }

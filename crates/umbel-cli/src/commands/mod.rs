@@ -23,6 +23,7 @@ use crate::cli::Command;
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 use umbel::file::Meta;
+use umbel::{Can, Kind};
 
 /// The rate of a filter for which none is asked.
 const DEFAULT_RATE: f64 = 0.01;
@@ -57,6 +58,12 @@ pub fn run(command: Command) -> Result<ExitCode> {
 /// 0 if something was found, else 1.
 fn found(any: bool) -> ExitCode {
     if any { ExitCode::SUCCESS } else { ExitCode::from(NONE) }
+}
+
+/// The names of the kinds that can do something.
+fn kinds_that(can: impl Fn(&Can) -> bool) -> String {
+    let names = Kind::ALL.iter().filter(|kind| can(&kind.can())).map(ToString::to_string);
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// An entry of metadata, as `name=value`.

@@ -1,22 +1,41 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
-use crate::filters::Secrets;
-use crate::input::InputArgs;
+use super::{NONE, kinds_that};
+use crate::engine;
+use crate::filters::{Lock, Secrets};
+use crate::input::{InputArgs, check_not_output};
+use crate::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
+use serde::Serialize;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::file;
+use umbel::{AnyFilter, Filter, Remove, Removed, file};
 
 /// Remove lines from a filter of a kind that can.
 ///
-/// Exit code 0 if every line was removed, 1 if some were not, 2 if the filter cannot remove or something went wrong. The
-/// kinds blocked, standard, partitioned and literature cannot: several keys share a bit, and clearing it for one would
-/// lose the others.
+/// Lines that could not be removed are printed, and counted on standard error: most are certainly not in the filter; of
+/// the kind deletable some may be there but share all their bits with others. Remove only what was added: a line that was
+/// not, but is taken for one that was, takes another key with it. Exit code 0 if every line was removed, 1 if some were
+/// not, 2 if the filter cannot remove or something went wrong; then it stays as it was. The kinds counting,
+/// variable-increment, deletable, cuckoo and quotient can remove; of the others several keys share a bit, and clearing it
+/// for one would lose the others.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel remove sessions.umbel ended.txt
+  umbel remove -q stock.umbel sold.txt || echo 'some were never there'")]
 pub struct Args {
     /// The filter to remove from
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
+
+    /// Do not print the lines that could not be removed
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print how many lines were removed and how many were not, as JSON
+    #[arg(long)]
+    json: bool,
 
     #[command(flatten)]
     secrets: Secrets,
@@ -25,12 +44,87 @@ pub struct Args {
     input: InputArgs,
 }
 
+/// What has become of the lines, by the names that scripts rely on.
+#[derive(Default, Serialize)]
+struct Outcome {
+    removed: u64,
+    not_present: u64,
+    not_deletable: u64,
+}
+
 pub fn run(args: &Args) -> Result<ExitCode> {
+    check_not_output(args.input.files(), &args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
-    args.secrets.ring()?;
-    args.input.open()?;
-    bail!(
-        "{} is a {kind} filter, which cannot remove keys: several keys share a bit, and clearing it for one would lose the others; build it anew without them",
-        args.filter.display()
-    )
+    if !kind.can().remove {
+        bail!(
+            "{} is a {kind} filter, which cannot remove keys: several keys share a bit, and clearing it for one would lose the others; build it anew without them, or of a kind that can: {}",
+            args.filter.display(),
+            kinds_that(|can| can.remove)
+        );
+    }
+    let lock = Lock::take(&args.filter)?;
+    let loaded = args.secrets.load(&args.filter)?;
+    let options = loaded.options();
+    let mut filter = AnyFilter::try_from(loaded.filter)?;
+    let outcome = match remove(args, &mut filter) {
+        // Nobody knows which of the lines the reader has seen.
+        Err(error) if is_broken_pipe(&error) => {
+            bail!("{} stays as it was, because the output was closed before the end", args.filter.display())
+        }
+        result => result?,
+    };
+    if outcome.removed > 0 {
+        file::save(&args.filter, &filter, &options)?;
+    }
+    drop(lock);
+    if args.json {
+        output::json(&outcome)?;
+    }
+    let left = outcome.not_present + outcome.not_deletable;
+    if left == 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let shared = match outcome.not_deletable {
+        0 => String::new(),
+        some => format!(", {some} share all their bits with other keys"),
+    };
+    warn(format_args!(
+        "{left} of {} lines were not removed: {} are certainly not in the filter{shared}",
+        left + outcome.removed,
+        outcome.not_present
+    ));
+    Ok(ExitCode::from(NONE))
+}
+
+/// Removes all lines, in their order: whether one can be removed may depend on those before it.
+fn remove(args: &Args, filter: &mut AnyFilter) -> Result<Outcome> {
+    let hasher = filter.hasher().clone();
+    let mut out = Out::new(false)?;
+    let mut outcome = Outcome::default();
+    let printing = !args.quiet && !args.json;
+    engine::run(
+        args.input.open()?.printing()?,
+        args.input.threads(),
+        |_, lot| Ok((hasher.digest_batch(&lot.keys()?), lot.to_lines())),
+        |(digests, lines), turn| {
+            let mut left = Vec::new();
+            for (i, digest) in digests.into_iter().enumerate() {
+                match filter.remove_digest(digest)? {
+                    Removed::Removed => {
+                        outcome.removed += 1;
+                        continue;
+                    }
+                    Removed::NotPresent => outcome.not_present += 1,
+                    Removed::NotDeletable => outcome.not_deletable += 1,
+                }
+                if printing {
+                    left.extend_from_slice(lines.get(i..i + 1));
+                }
+            }
+            out.write(&left, turn.caught_up)?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    out.finish()?;
+    Ok(outcome)
 }

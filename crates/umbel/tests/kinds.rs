@@ -1,0 +1,418 @@
+//! What every kind of set promises, held against every kind there is: no false negatives, the rate asked for, a file
+//! that gives the same filter back, and answers, not panics, for whatever a file may hold.
+
+mod common;
+
+use common::{Keys, mix};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use umbel::file::{self, Options};
+use umbel::{
+    Algebra, AnyFilter, Error, Filter, Hasher, Insert, Key, KeyRing, Kind, Remove, Removed, Spec, Stored,
+    plan,
+};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// Every kind that takes digests.
+fn kinds() -> impl Iterator<Item = Kind> {
+    Kind::ALL.iter().copied().filter(|kind| *kind != Kind::Literature)
+}
+
+fn build(kind: Kind, capacity: u64, rate: f64) -> AnyFilter {
+    AnyFilter::build(kind, &Spec::new(capacity, rate).unwrap()).unwrap()
+}
+
+fn filled(kind: Kind, keys: &[u64], rate: f64) -> AnyFilter {
+    let mut filter = build(kind, keys.len() as u64, rate);
+    filter.insert_batch(keys).unwrap_or_else(|error| panic!("{kind}: {error}"));
+    filter
+}
+
+fn bytes(filter: &AnyFilter) -> Vec<u8> {
+    file::to_bytes(filter, &Options::default()).unwrap()
+}
+
+fn load(bytes: &[u8]) -> AnyFilter {
+    file::from_bytes(bytes, &KeyRing::new()).unwrap().filter.try_into().unwrap()
+}
+
+#[test]
+fn no_kind_forgets_a_key_or_exceeds_its_rate() {
+    for kind in kinds() {
+        for (n, rate) in [(100, 0.05), (3000, 0.01), (100_000, 0.01), (100_000, 0.001)] {
+            // Small filters differ from each other: several of them, so that about as many keys are inserted in all.
+            let builds = (100_000 / n).clamp(1, 100);
+            let queries = 4_000_000 / builds;
+            let mut wrong = 0;
+            for number in 0..builds {
+                let keys = Keys::of_build(number);
+                let filter = filled(kind, &keys.members(n), rate);
+                let found = filter.contains_batch(&keys.members(n)[..]).count();
+                assert_eq!(found, n, "{kind}, {n} keys at {rate}: no false negatives");
+                let strangers: Vec<u64> = (0..queries).map(|i| keys.stranger(i)).collect();
+                wrong += filter.contains_batch(&strangers[..]).count();
+            }
+            let measured = wrong as f64 / (queries * builds) as f64;
+            // Two per cent, four standard errors of the queries, and of the builds what their number leaves.
+            let sampling = 4.0 * (rate / (queries * builds) as f64).sqrt();
+            let between = rate * 4.0 * 0.2 / (builds as f64 * (n as f64).sqrt()).sqrt();
+            assert!(measured <= 1.02 * rate + sampling + between, "{kind}, {n} keys at {rate}: {measured}");
+        }
+    }
+}
+
+#[test]
+fn a_plan_is_what_is_built_and_what_the_filter_says_of_itself() {
+    for kind in kinds() {
+        for (n, rate) in [(1, 0.01), (1000, 0.01), (50_000, 0.001), (300_000, 0.03)] {
+            let spec = Spec::new(n, rate).unwrap();
+            let plan = plan(kind, &spec).unwrap();
+            let filter = AnyFilter::build(kind, &spec).unwrap();
+            let stats = filter.stats();
+            assert_eq!((plan.kind, plan.stored_bits), (filter.kind(), stats.bits), "{kind} {n}");
+            assert_eq!((plan.hashes, plan.bytes), (stats.hashes, stats.bytes), "{kind} {n}");
+            assert_eq!((Some(n), Some(rate)), (stats.capacity, stats.rate_target), "{kind} {n}");
+            let memory: usize = filter.sections().iter().map(|words| size_of_val(words.words())).sum();
+            assert_eq!(stats.bytes, memory as u64, "{kind} {n}");
+            // Rounding k may miss the rate by a little, a filter for one key by more.
+            let missed = if n == 1 { 1.06 } else { 1.01 };
+            assert!(plan.rate <= missed * rate, "{kind} {n}: {} predicted", plan.rate);
+            // In whole words, lines or slots the filter is a little larger than planned.
+            assert!(filter.predicted_rate(n).unwrap() <= 1.001 * plan.rate, "{kind} {n} {plan:?}");
+            assert_eq!((stats.used_cells, stats.rate_now), (0, 0.0), "{kind} {n}: nothing is in it");
+            assert!(!filter.contains("anything"), "{kind} {n}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_keys_is_known_or_estimated() {
+    for kind in kinds() {
+        let keys = Keys::of_build(7).members(40_000);
+        let filter = filled(kind, &keys, 0.01);
+        let stats = filter.stats();
+        assert_eq!(filter.inserted(), Some(40_000), "{kind}");
+        let estimate = stats.estimate.estimate().unwrap_or_else(|| panic!("{kind}: saturated"));
+        let off = (estimate.value - 40_000.0).abs();
+        assert!(off <= 5.0 * estimate.standard_error + 0.01 * 40_000.0, "{kind}: {estimate:?}");
+        assert!(stats.rate_now > 0.0001 && stats.rate_now < 0.0105, "{kind}: {}", stats.rate_now);
+    }
+}
+
+#[test]
+fn every_kind_survives_the_way_through_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("filter");
+    for kind in kinds() {
+        let keys = Keys::of_build(3);
+        let filter = filled(kind, &keys.members(20_000), 0.01);
+        let queries: Vec<u64> =
+            keys.members(30_000).into_iter().chain((0..30_000).map(|i| keys.stranger(i))).collect();
+        let answers = filter.contains_batch(&queries[..]);
+        let written = bytes(&filter);
+        let loaded = load(&written);
+        assert_eq!(loaded.contains_batch(&queries[..]), answers, "{kind}, loaded");
+        assert_eq!(loaded.stats(), filter.stats(), "{kind}");
+        assert!(bytes(&loaded) == written, "{kind}: written again, it is the same file");
+        assert!(bytes(&loaded.try_clone_owned().unwrap()) == written, "{kind}, copied");
+
+        file::save(&path, &filter, &Options::default()).unwrap();
+        let mapped = file::map(&path, &KeyRing::new()).unwrap();
+        for _ in 0..2 {
+            assert_eq!(mapped.contains_batch(&queries[..]).unwrap(), answers, "{kind}, mapped");
+        }
+        let mut verified: AnyFilter = mapped.verify().unwrap().filter.try_into().unwrap();
+        assert_eq!(verified.contains_batch(&queries[..]), answers, "{kind}, verified");
+        assert!(matches!(verified.insert(&1u64), Err(Error::ReadOnly)), "{kind}: a map cannot be changed");
+        let mut copy = verified.try_clone_owned().unwrap();
+        copy.clear().unwrap();
+        assert!(bytes(&copy) == bytes(&filter.try_clone_empty().unwrap()), "{kind}: nothing is left");
+    }
+}
+
+#[test]
+fn a_damaged_part_gives_no_answers() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("damaged");
+    for kind in kinds() {
+        let keys = Keys::of_build(4).members(150_000);
+        let mut written = bytes(&filled(kind, &keys, 0.01));
+        let last = written.len() - 1;
+        for at in [last, last / 2] {
+            written[at] ^= 0x10;
+            assert!(file::from_bytes(&written, &KeyRing::new()).is_err(), "{kind}, byte {at}");
+            std::fs::write(&path, &written).unwrap();
+            let mapped = file::map(&path, &KeyRing::new()).unwrap();
+            // Members are found, or the damage is.
+            for key in &keys[..2000] {
+                assert!(
+                    mapped
+                        .contains(key)
+                        .map_or_else(|error| error.to_string().contains("damaged"), |found| found)
+                );
+            }
+            assert!(mapped.contains_batch(&keys[..]).unwrap_err().to_string().contains("damaged"), "{kind}");
+            written[at] ^= 0x10;
+        }
+    }
+}
+
+#[test]
+fn a_lookup_reads_what_it_says_and_answers_by_it() {
+    for kind in kinds() {
+        let keys = Keys::of_build(5);
+        let filter = filled(kind, &keys.members(5000), 0.05);
+        let sections = filter.sections();
+        let mut members = 0;
+        for key in keys.members(500).into_iter().chain((0..2000).map(|i| keys.stranger(i))) {
+            let digest = key.digest(filter.hasher());
+            let mut probes = 0;
+            let answer = filter.trace(digest, &mut |probe| {
+                let bits = sections[probe.section].words().len() as u64 * 64;
+                assert!(probe.bits.start < probe.bits.end && probe.bits.end <= bits, "{kind}: {probe:?}");
+                probes += 1;
+                Ok(())
+            });
+            assert_eq!(answer.unwrap(), filter.contains_digest(digest), "{kind}");
+            assert!(probes > 0, "{kind}: nothing is known without reading");
+            members += u64::from(filter.contains_digest(digest));
+            let stopped = filter.trace(digest, &mut |_| Err(Error::ReadOnly));
+            assert!(matches!(stopped, Err(Error::ReadOnly)), "{kind}: an error ends it");
+        }
+        assert!((500..1500).contains(&members), "{kind}: both answers occurred");
+    }
+}
+
+#[test]
+fn one_by_one_and_all_at_once_are_the_same() {
+    for kind in kinds() {
+        let keys = Keys::of_build(6);
+        // Some keys come again.
+        let list: Vec<u64> = (0..6000).map(|i| keys.member(mix(i) % 5000)).collect();
+        let (mut single, mut batch, mut tiles) =
+            (build(kind, 6000, 0.01), build(kind, 6000, 0.01), build(kind, 6000, 0.01));
+        let new: Vec<bool> = list.iter().map(|key| single.insert(key).unwrap()).collect();
+        batch.insert_batch(&list[..]).unwrap();
+        let digests = single.hasher().digest_batch(&list[..]);
+        let mut told = Vec::new();
+        for tile in digests.chunks(50) {
+            let answer = tiles.insert_tile_new(tile).unwrap();
+            told.extend((0..tile.len()).map(|i| answer >> i & 1 == 1));
+        }
+        assert!(tiles.insert_tile_new(&digests[..65]).is_err(), "{kind}: more than have an answer");
+        assert_eq!(new, told, "{kind}");
+        assert!(bytes(&single) == bytes(&batch) && bytes(&single) == bytes(&tiles), "{kind}");
+        let strangers: Vec<u64> = (0..3000).map(|i| keys.stranger(i)).collect();
+        for asked in [&list[..], &strangers] {
+            let answers = single.contains_batch(asked);
+            for (i, key) in asked.iter().enumerate() {
+                assert_eq!(answers.get(i), Some(single.contains(key)), "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_filled_apart_is_what_is_filled_at_once() {
+    for kind in kinds() {
+        let list: Vec<u64> = (0..8000).map(|i| Keys::of_build(8).member(mix(i) % 6000)).collect();
+        let mut whole = build(kind, 8000, 0.01);
+        let (mut left, mut right) = (whole.try_clone_empty().unwrap(), whole.try_clone_empty().unwrap());
+        whole.insert_batch(&list[..]).unwrap();
+        left.insert_batch(&list[..3000]).unwrap();
+        right.insert_batch(&list[3000..]).unwrap();
+        let before = bytes(&left);
+        match left.absorb(&right) {
+            Ok(()) => {
+                assert!(kind.can().absorb, "{kind}");
+                assert!(bytes(&left) == bytes(&whole), "{kind}");
+            }
+            Err(error) => {
+                assert!(!kind.can().absorb && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
+                assert!(bytes(&left) == before, "{kind}: a refusal changes nothing");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
+    for kind in kinds() {
+        let can = kind.can();
+        let keys = Keys::of_build(9).members(2000);
+        let mut filter = build(kind, 4000, 0.01);
+        filter.insert_batch(&keys[..1000]).unwrap();
+        let mut other = filter.try_clone_empty().unwrap();
+        other.insert_batch(&keys[500..1500]).unwrap();
+        let before = bytes(&filter);
+
+        let mut united = filter.try_clone_owned().unwrap();
+        match united.union(&other) {
+            Ok(()) => {
+                assert!(can.union, "{kind}");
+                assert_eq!(
+                    united.contains_batch(&keys[..1500]).count(),
+                    1500,
+                    "{kind}: the union has all keys"
+                );
+                assert_eq!(united.inserted(), None, "{kind}: nobody knows how many were in both");
+            }
+            Err(error) => {
+                assert!(!can.union && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
+                assert!(bytes(&united) == before, "{kind}");
+            }
+        }
+        let mut common = filter.try_clone_owned().unwrap();
+        match common.intersect(&other) {
+            Ok(()) => {
+                assert!(can.intersect, "{kind}");
+                assert_eq!(common.contains_batch(&keys[500..1000]).count(), 500, "{kind}: the common keys");
+                let rest = common.contains_batch(&keys[1500..]).count();
+                assert!(rest < 40, "{kind}: {rest} of 500 strangers");
+            }
+            Err(error) => {
+                assert!(!can.intersect && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
+                assert!(bytes(&common) == before, "{kind}");
+            }
+        }
+        match filter.fold() {
+            Ok(folded) => {
+                assert!(can.fold, "{kind}");
+                assert_eq!(folded.contains_batch(&keys[..1000]).count(), 1000, "{kind}");
+            }
+            Err(error) => assert!(!can.fold && matches!(error, Error::Cannot { .. }), "{kind}: {error}"),
+        }
+        match filter.remove(&keys[0]) {
+            Ok(removed) => {
+                assert!(can.remove && removed != Removed::NotPresent, "{kind}: {removed:?}");
+                assert_eq!(filter.contains_batch(&keys[1..1000]).count(), 999, "{kind}: the others stay");
+            }
+            Err(error) => {
+                assert!(!can.remove && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
+                assert!(
+                    error.to_string().contains(&format!("a {} filter cannot remove", filter.kind())),
+                    "{error}"
+                );
+                assert!(bytes(&filter) == before, "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn filters_of_other_hashes_shapes_and_kinds_do_not_mix() {
+    for kind in kinds() {
+        let spec = Spec::new(4000, 0.01).unwrap();
+        let mut filter = AnyFilter::build(kind, &spec).unwrap();
+        let seeded = spec.clone().with_hasher(Hasher::fast(1));
+        let larger = Spec::new(9000, 0.01).unwrap();
+        for (spec, what) in [(seeded, "seed"), (larger, "")] {
+            let other = AnyFilter::build(kind, &spec).unwrap();
+            let mismatch = filter.mismatch(&other).unwrap_or_else(|| panic!("{kind}: {what} differs"));
+            assert!(what.is_empty() || mismatch.what == what, "{kind}: {mismatch}");
+            assert!(filter.union(&other).is_err() && filter.overlap(&other).is_err(), "{kind}");
+        }
+        for other in kinds().filter(|other| *other != kind) {
+            let other = build(other, 100, 0.01);
+            if other.kind() != filter.kind() {
+                assert_eq!(filter.mismatch(&other).map(|mismatch| mismatch.what), Some("kind"));
+                assert!(matches!(filter.union(&other), Err(Error::Mismatch(_))), "{kind}");
+            }
+        }
+    }
+}
+
+#[test]
+fn removing_everything_leaves_what_an_empty_filter_is() {
+    for kind in kinds().filter(|kind| kind.can().remove) {
+        let keys = Keys::of_build(10).members(3000);
+        let mut filter = filled(kind, &keys, 0.01);
+        let empty = filter.try_clone_empty().unwrap();
+        for (i, key) in keys.iter().enumerate() {
+            assert_eq!(filter.remove(key).unwrap(), Removed::Removed, "{kind}");
+            if i % 500 == 0 {
+                assert_eq!(filter.contains_batch(&keys[i + 1..]).count(), 2999 - i as u64, "{kind}");
+            }
+        }
+        assert!(bytes(&filter) == bytes(&empty), "{kind}: bit for bit");
+        assert_eq!(filter.remove(&keys[0]).unwrap(), Removed::NotPresent, "{kind}");
+        assert!(bytes(&filter) == bytes(&empty), "{kind}: and stays so");
+        // Whoever knows exactly is asked before anything is removed.
+        let mut filter = filled(kind, &keys, 0.01);
+        assert_eq!(filter.remove_checked(&keys[0], |_| false).unwrap(), Removed::NotPresent, "{kind}");
+        assert_eq!(filter.remove_checked(&keys[0], |_| true).unwrap(), Removed::Removed, "{kind}");
+    }
+}
+
+/// Files of small filters of every kind, with things in them.
+fn samples() -> Vec<Vec<u8>> {
+    let sample = |kind| bytes(&filled(kind, &Keys::of_build(11).members(300), 0.01));
+    kinds().map(sample).collect()
+}
+
+/// Writes sums that fit, as a hostile writer would; the body is a single chunk.
+fn reseal(bytes: &mut [u8]) {
+    let number = |bytes: &[u8], at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let (header, sections, params) = (number(bytes, 20), number(bytes, 36), number(bytes, 72));
+    let sum = xxh3_64_with_seed(&bytes[header..], 0);
+    let at = 80 + 8 * params + 24 * sections;
+    bytes[at..at + 8].copy_from_slice(&sum.to_le_bytes());
+    let sum = xxh3_64_with_seed(&bytes[..header - 8], 0x006c_6562_6d75);
+    bytes[header - 8..header].copy_from_slice(&sum.to_le_bytes());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 10_000,
+        rng_seed: RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Default::default()
+    })]
+
+    #[test]
+    fn hostile_parameters_and_contents_never_panic(
+        which: prop::sample::Index,
+        params in prop::collection::vec((0..64usize, prop_oneof![Just(0u64), Just(u64::MAX), 0..100u64, any::<u64>()]), 0..3),
+        body in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![Just(0u8), Just(0xff), any::<u8>()]), 0..40),
+    ) {
+        thread_local!(static FILES: Vec<Vec<u8>> = samples());
+        thread_local!(static FOLDER: tempfile::TempDir = tempfile::tempdir().unwrap());
+        let mut bytes = FILES.with(|files| which.get(files).clone());
+        let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
+        let count = u32::from_le_bytes(bytes[72..76].try_into().unwrap()) as usize;
+        for (which, value) in params {
+            let at = 80 + 8 * (which % count);
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        for (which, value) in body {
+            let at = header + which.index(bytes.len() - header);
+            bytes[at] = value;
+        }
+        reseal(&mut bytes);
+        // Whatever the answer is, it is one; and mapped, answers come before the contents have been looked at.
+        let path = FOLDER.with(|folder| folder.path().join("hostile"));
+        std::fs::write(&path, &bytes).unwrap();
+        if let Ok(mapped) = file::map(&path, &KeyRing::new()) {
+            for key in 0..20u64 {
+                let _ = mapped.contains(&key);
+            }
+        }
+        if let Ok(mut loaded) = file::from_bytes(&bytes, &KeyRing::new()) {
+            loaded.filter.stats();
+            if let Stored::Set(filter) = &mut loaded.filter {
+                for key in 0..50u64 {
+                    let _ = filter.insert(&key);
+                }
+                for key in 0..60u64 {
+                    let _ = filter.remove(&key);
+                }
+                let _ = filter.fold();
+                let copy = filter.try_clone_owned().unwrap();
+                let _ = filter.union(&copy);
+                let _ = filter.intersect(&copy);
+            }
+            loaded.filter.contains_batch(&[1u64, 2, 3]);
+            file::to_bytes(&loaded.filter, &Options::default()).unwrap();
+        }
+    }
+}
