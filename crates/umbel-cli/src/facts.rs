@@ -100,7 +100,7 @@ impl Facts {
             file_bytes: Some(info.file_len),
             checksums: Some(info.chunks + 1),
             meta: info.meta.clone(),
-            ..Facts::of(&examined.stats)
+            ..Facts::of(&examined.stats())
         }
         .with_hash(info.hash, info.family.map(|family| family.to_string()))
     }

@@ -247,7 +247,7 @@ fn a_file_is_examined_and_its_metadata_replaced_without_its_secret() {
         file::set_meta(&path, meta.clone()).unwrap();
         let examined = file::examine(&path).unwrap();
         assert_eq!((&examined.info.meta, examined.info.embedded_key), (&meta, embed_key));
-        assert_eq!((examined.info.hash, examined.stats), (Some(secret.id()), filter.stats()));
+        assert_eq!((examined.info.hash, examined.stats()), (Some(secret.id()), filter.stats()));
         let loaded = file::load(&path, &KeyRing::from_iter([secret.clone()])).unwrap();
         assert!(loaded.filter.contains("apple"));
         // What was loaded goes back as it was.

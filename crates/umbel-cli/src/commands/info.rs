@@ -69,8 +69,8 @@ const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 
 /// The share of set bits in each part of the filter, from the first to the last.
 fn picture(examined: &Examined) -> String {
-    let words = examined.sections[0].words();
-    let words = &words[..words.len().min(examined.stats.bits.div_ceil(64) as usize)];
+    let words = examined.sections()[0].words();
+    let words = &words[..words.len().min(examined.stats().bits.div_ceil(64) as usize)];
     let cells = words.len().min(WIDTH * HEIGHT);
     let mut picture = String::new();
     for cell in 0..cells {

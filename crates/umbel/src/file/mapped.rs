@@ -44,10 +44,20 @@ fn map_whole(path: &Path) -> Result<(Arc<Mmap>, File)> {
 pub struct Examined {
     /// What the file says about itself.
     pub info: Info,
+    /// Without its secret it must not be asked, so it is not shown.
+    filter: Stored,
+}
+
+impl Examined {
     /// How full the filter is.
-    pub stats: Stats,
+    pub fn stats(&self) -> Stats {
+        self.filter.stats()
+    }
+
     /// Its memory, where it lies in the file, section by section.
-    pub sections: Vec<Words>,
+    pub fn sections(&self) -> Vec<&Words> {
+        self.filter.sections()
+    }
 }
 
 /// Reads and verifies a whole file and counts its bits. No secret is needed, and no memory of the filter's size.
@@ -57,8 +67,7 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
     let mapped = Mapped::new(map, file, &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
     let info = Info::of(&mapped.header);
     let filter = mapped.verify()?.filter;
-    let sections = filter.sections().into_iter().map(Words::try_clone).collect::<Result<_>>()?;
-    Ok(Examined { info, stats: filter.stats(), sections })
+    Ok(Examined { info, filter })
 }
 
 /// Replaces the metadata of a file; everything else stays as it is. No secret is needed.
