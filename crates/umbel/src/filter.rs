@@ -159,6 +159,18 @@ pub(crate) fn tiles(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> 
     (0..len).step_by(TILE).map(move |start| start..len.min(start + TILE))
 }
 
+/// The positions of the set bits.
+#[inline(always)]
+pub(crate) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let i = bits.trailing_zeros() as usize;
+        (bits != 0).then(|| {
+            bits &= bits - 1;
+            i
+        })
+    })
+}
+
 /// The answers to a batch: one bit per key, in the order of the keys.
 ///
 /// ```

@@ -419,9 +419,11 @@ impl Batch for Hashed<'_> {
     }
 }
 
-/// A batch hashed from end to end.
+/// Consecutive keys of a batch, hashed: as many as there are digests.
 pub(crate) struct DigestAll<'a, B: ?Sized> {
     pub keys: &'a B,
+    /// The first of them.
+    pub start: usize,
     pub hasher: &'a Hasher,
     pub digests: &'a mut [Digest],
 }
@@ -430,10 +432,11 @@ impl<B: Batch + ?Sized> Kernel for DigestAll<'_, B> {
     type Output = ();
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let DigestAll { keys, hasher, digests } = self;
+        let DigestAll { keys, start, hasher, digests } = self;
         let mut ends = Ends::EMPTY;
-        for (range, tile) in crate::filter::tiles(keys.len()).zip(digests.chunks_mut(TILE)) {
-            keys.digest_tile_with(simd, range, hasher, tile, &mut ends);
+        for (i, tile) in digests.chunks_mut(TILE).enumerate() {
+            let from = start + i * TILE;
+            keys.digest_tile_with(simd, from..from + tile.len(), hasher, tile, &mut ends);
         }
     }
 }

@@ -53,12 +53,26 @@ pub trait Simd: Copy {
     const WIDE: bool;
     /// Whether all eight bits of `x` are set in `line`.
     fn test(self, line: &Line, x: u64) -> bool;
+    /// Whether all eight bits of `x` are set in the line with the number `lines[i][key]` of any of the filters `i`.
+    fn test_any<const N: usize>(
+        self,
+        x: u64,
+        filters: &[&[Line]; N],
+        lines: &[[u64; 64]; N],
+        key: usize,
+    ) -> bool;
     /// Sets the eight bits of `x` in `line`.
     fn set(self, line: &mut Line, x: u64);
     /// The eight one-bit masks of `x`.
     fn masks(self, x: u64) -> Line;
+    /// The lowest bits of `bits`, put in order into the places of the set bits of `mask`.
+    fn deposit(self, bits: u64, mask: u64) -> u64;
+    /// The values whose bit in `keep` is set, in order; behind them is anything.
+    fn compress(self, values: [u64; 8], keep: u8) -> [u64; 8];
     /// Bit `i` of the answer tells whether `bytes[i]` is `byte`.
     fn equal(self, bytes: &[u8; 64], byte: u8) -> u64;
+    /// Where the set bit of `word` with this rank is, counted from 0 and below 64; 64 if there is none.
+    fn select(self, word: u64, rank: u32) -> u32;
 }
 
 impl Level {
@@ -175,6 +189,60 @@ mod tests {
         (all, line, masks)
     }
 
+    struct Deposit(u64, u64);
+
+    impl Kernel for Deposit {
+        type Output = u64;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> u64 {
+            simd.deposit(self.0, self.1)
+        }
+    }
+
+    #[test]
+    fn every_level_puts_bits_where_they_belong() {
+        let mut x = 1u64;
+        for _ in 0..2000 {
+            let [bits, mask] = [(); 2].map(|()| {
+                x = x.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+                x ^ (x >> 29)
+            });
+            let (mut expected, mut rank) = (0, 0);
+            for place in (0..64).filter(|place| mask >> place & 1 == 1) {
+                expected |= (bits >> rank & 1) << place;
+                rank += 1;
+            }
+            for level in Level::available() {
+                assert_eq!(level.run(Deposit(bits, mask)), expected, "{level}");
+            }
+        }
+    }
+
+    struct Compress([u64; 8], u8);
+
+    impl Kernel for Compress {
+        type Output = [u64; 8];
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> [u64; 8] {
+            simd.compress(self.0, self.1)
+        }
+    }
+
+    #[test]
+    fn every_level_keeps_the_values_it_should() {
+        let values = std::array::from_fn(|i| 0x0123_4567_89ab_cdef_u64.rotate_left(7 * i as u32));
+        for keep in 0..=255u8 {
+            let expected: Vec<u64> = (0..8).filter(|i| keep >> i & 1 == 1).map(|i| values[i]).collect();
+            for level in Level::available() {
+                assert_eq!(
+                    level.run(Compress(values, keep))[..expected.len()],
+                    expected,
+                    "{level} {keep:08b}"
+                );
+            }
+        }
+    }
+
     struct Equal<'a>(&'a [u8; 64], u8);
 
     impl Kernel for Equal<'_> {
@@ -199,6 +267,36 @@ mod tests {
             let expected = (0..64).fold(0, |mask, i| mask | u64::from(bytes[i] == byte) << i);
             for level in Level::available() {
                 assert_eq!(level.run(Equal(&bytes, byte)), expected, "{level} {byte}");
+            }
+        }
+    }
+
+    struct Select(u64, u32);
+
+    impl Kernel for Select {
+        type Output = u32;
+        #[inline(always)]
+        fn run<S: Simd>(self, simd: S) -> u32 {
+            simd.select(self.0, self.1)
+        }
+    }
+
+    #[test]
+    fn every_level_finds_the_bit_of_every_rank() {
+        let mut word = 0x9e37_79b9_7f4a_7c15_u64;
+        let words = std::iter::repeat_with(|| {
+            word = word.wrapping_mul(0xd134_2543_de82_ef95).wrapping_add(1);
+            word & word.rotate_left(23)
+        });
+        for word in
+            [0, 1, 1 << 63, !0, !1, !0 >> 1, 0x8000_0000_0000_0001].into_iter().chain(words.take(2000))
+        {
+            let mut bits = (0..64).filter(|bit| word >> bit & 1 == 1);
+            for rank in 0..64 {
+                let expected = bits.next().unwrap_or(64);
+                for level in Level::available() {
+                    assert_eq!(level.run(Select(word, rank)), expected, "{level} {word:x} {rank}");
+                }
             }
         }
     }

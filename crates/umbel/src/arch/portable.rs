@@ -12,6 +12,53 @@ fn mask(x: u64, lane: usize) -> u64 {
     1 << ((x >> (16 + 6 * lane)) & 63)
 }
 
+/// Without a branch on the bits, which could not be predicted.
+#[inline(always)]
+pub(super) fn compress(values: [u64; 8], keep: u8) -> [u64; 8] {
+    let (mut kept, mut count) = ([0; 8], 0);
+    for (i, value) in values.into_iter().enumerate() {
+        kept[count & 7] = value;
+        count += usize::from(keep >> i & 1);
+    }
+    kept
+}
+
+/// Where the set bit with this rank is, counted from 0; 64 if there is none.
+#[inline(always)]
+pub(super) fn select(word: u64, rank: u32) -> u32 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    if rank >= word.count_ones() {
+        return 64;
+    }
+    // How many bits are set in each byte and those below it.
+    let counts = word - (word >> 1 & 0x5555_5555_5555_5555);
+    let counts = (counts & 0x3333_3333_3333_3333) + (counts >> 2 & 0x3333_3333_3333_3333);
+    let counts = ((counts + (counts >> 4)) & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(ONES);
+    // The bytes before it are those in which they are not more than the rank.
+    let before = ((u64::from(rank) * ONES) | (0x80 * ONES)).wrapping_sub(counts) & (0x80 * ONES);
+    let shift = before.count_ones() * 8;
+    let rank = rank - ((counts << 8 >> shift) as u32 & 0xff);
+    shift + u32::from(IN_BYTE[rank as usize & 7][(word >> shift) as usize & 0xff])
+}
+
+/// Where the set bit of each rank is in each byte.
+static IN_BYTE: [[u8; 256]; 8] = {
+    let mut table = [[0; 256]; 8];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut rank, mut bit) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                table[rank][byte] = bit as u8;
+                rank += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
 impl Simd for Portable {
     const WIDE: bool = false;
 
@@ -19,6 +66,20 @@ impl Simd for Portable {
     fn test(self, line: &Line, x: u64) -> bool {
         // Without branches: a miss leaves after two lanes on average, but where is not predictable.
         (0..8).fold(0, |missing, lane| missing | (mask(x, lane) & !line.0[lane])) == 0
+    }
+
+    #[inline(always)]
+    fn test_any<const N: usize>(
+        self,
+        x: u64,
+        filters: &[&[Line]; N],
+        lines: &[[u64; 64]; N],
+        key: usize,
+    ) -> bool {
+        filters
+            .iter()
+            .zip(lines)
+            .fold(false, |found, (filter, lines)| found | self.test(&filter[lines[key] as usize], x))
     }
 
     #[inline(always)]
@@ -31,6 +92,27 @@ impl Simd for Portable {
     #[inline(always)]
     fn masks(self, x: u64) -> Line {
         Line(std::array::from_fn(|lane| mask(x, lane)))
+    }
+
+    #[inline(always)]
+    fn select(self, word: u64, rank: u32) -> u32 {
+        select(word, rank)
+    }
+
+    #[inline(always)]
+    fn deposit(self, mut bits: u64, mut mask: u64) -> u64 {
+        let mut placed = 0;
+        while mask != 0 {
+            placed |= (bits & 1).wrapping_neg() & mask & mask.wrapping_neg();
+            bits >>= 1;
+            mask &= mask - 1;
+        }
+        placed
+    }
+
+    #[inline(always)]
+    fn compress(self, values: [u64; 8], keep: u8) -> [u64; 8] {
+        compress(values, keep)
     }
 
     #[inline(always)]

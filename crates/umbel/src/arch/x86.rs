@@ -3,7 +3,7 @@
 //! Each instruction set is a token with the line operations, and a shell: a function with the features enabled into
 //! which a kernel is inlined. BMI2 is part of both, because the probe stream lives on 64 x 64 -> 128 bit multiplies.
 
-use super::{Kernel, Simd};
+use super::{Kernel, Simd, portable};
 use crate::words::Line;
 use std::arch::x86_64::*;
 
@@ -76,6 +76,21 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
+    fn test_any<const N: usize>(
+        self,
+        x: u64,
+        filters: &[&[Line]; N],
+        lines: &[[u64; 64]; N],
+        key: usize,
+    ) -> bool {
+        let mut found = false;
+        for (filter, lines) in filters.iter().zip(lines) {
+            found |= self.test(&filter[lines[key] as usize], x);
+        }
+        found
+    }
+
+    #[inline(always)]
     fn set(self, line: &mut Line, x: u64) {
         let (low, high) = self.halves(x);
         // SAFETY: the token is proof of AVX2.
@@ -93,6 +108,24 @@ impl Simd for Avx2 {
             _mm256_store_si256(at.add(1), high);
         }
         line
+    }
+
+    #[inline(always)]
+    fn select(self, word: u64, rank: u32) -> u32 {
+        // Three cycles, except on AMD before Zen 3, where it is microcode.
+        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        unsafe { _pdep_u64(1 << (rank & 63), word).trailing_zeros() }
+    }
+
+    #[inline(always)]
+    fn deposit(self, bits: u64, mask: u64) -> u64 {
+        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        unsafe { _pdep_u64(bits, mask) }
+    }
+
+    #[inline(always)]
+    fn compress(self, values: [u64; 8], keep: u8) -> [u64; 8] {
+        portable::compress(values, keep)
     }
 
     #[inline(always)]
@@ -165,6 +198,24 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
+    fn test_any<const N: usize>(
+        self,
+        x: u64,
+        filters: &[&[Line]; N],
+        lines: &[[u64; 64]; N],
+        key: usize,
+    ) -> bool {
+        let masks = self.whole(x);
+        let mut found = false;
+        for (filter, lines) in filters.iter().zip(lines) {
+            let line = std::ptr::from_ref(&filter[lines[key] as usize]);
+            // SAFETY: the token is proof of AVX-512F; a `Line` is 64 bytes, aligned to 64.
+            found |= unsafe { _mm512_test_epi64_mask(_mm512_load_si512(line.cast()), masks) } == 0xff;
+        }
+        found
+    }
+
+    #[inline(always)]
     fn set(self, line: &mut Line, x: u64) {
         let (low, high) = self.halves(x);
         // SAFETY: the token is proof of AVX2.
@@ -177,6 +228,30 @@ impl Simd for Avx512 {
         // SAFETY: as in `set`.
         unsafe { _mm512_store_si512(std::ptr::from_mut(&mut line).cast(), self.whole(x)) };
         line
+    }
+
+    #[inline(always)]
+    fn select(self, word: u64, rank: u32) -> u32 {
+        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        unsafe { _pdep_u64(1 << (rank & 63), word).trailing_zeros() }
+    }
+
+    #[inline(always)]
+    fn deposit(self, bits: u64, mask: u64) -> u64 {
+        // SAFETY: the token is proof of BMI2; nothing here touches memory.
+        unsafe { _pdep_u64(bits, mask) }
+    }
+
+    #[inline(always)]
+    fn compress(self, values: [u64; 8], keep: u8) -> [u64; 8] {
+        let mut kept = [0; 8];
+        // Into a register and then into memory: the instruction that does both at once is slow.
+        // SAFETY: the token is proof of AVX-512F; both arrays are 64 bytes, and neither access needs alignment.
+        unsafe {
+            let values = _mm512_loadu_epi64(values.as_ptr().cast());
+            _mm512_storeu_epi64(kept.as_mut_ptr().cast(), _mm512_maskz_compress_epi64(keep, values));
+        }
+        kept
     }
 
     #[inline(always)]

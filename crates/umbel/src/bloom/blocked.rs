@@ -1,8 +1,9 @@
 //! The blocked layout: all bits of a key in one cache line, or in a few.
 
-use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
+use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
 use super::sorter::{Group, Sorter};
 use crate::arch::{Simd, prefetch};
+use crate::filter::ones;
 use crate::hash::{MULTIPLIER, POWERS, reduce};
 use crate::sizing::{self, MAX_BITS, estimate::Shape};
 use crate::words::{AtomicWords, LINE_BITS, Line};
@@ -27,6 +28,9 @@ pub struct Blocked {
 const LANES: u32 = 8;
 
 impl Blocked {
+    /// Up to this many lines (256 KiB) a filter is taken to lie in the cache to which prefetching would bring it.
+    pub(super) const NEAR: usize = 4096;
+
     /// A layout of so many lines, of which a key takes `lines_per_key`.
     pub fn new(lines: u64, lines_per_key: u32) -> Result<Blocked> {
         if !(1..=MAX_BITS / LINE_BITS).contains(&lines) {
@@ -88,16 +92,54 @@ impl Places for LinePlaces {
     const EMPTY: LinePlaces = LinePlaces { line: [0; TILE], lanes: [0; TILE] };
 }
 
-/// The positions of the set bits.
+/// Which keys of a tile their first lines hold; with `FETCH`, those of the next tile are asked for on the way.
 #[inline(always)]
-fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
-        let i = bits.trailing_zeros() as usize;
-        (bits != 0).then(|| {
-            bits &= bits - 1;
-            i
-        })
-    })
+fn first_lines<S: Simd, const FETCH: bool>(simd: S, lines: &[Line], at: Pair<'_, LinePlaces>) -> u64 {
+    let mut answer = 0;
+    // From the last key to the first: each answer is shifted in from below.
+    for ((line, lanes), next) in at.now.line.iter().zip(&at.now.lanes).zip(&at.next.line).rev() {
+        if FETCH {
+            prefetch(lines, *next as usize);
+        }
+        answer = answer << 1 | u64::from(simd.test(&lines[*line as usize], *lanes));
+    }
+    answer
+}
+
+impl Tiled for Blocked {
+    type Places = LinePlaces;
+
+    #[inline(always)]
+    fn places(&self, tile: &Tile, places: &mut LinePlaces) {
+        self.places_in(tile, 0, places);
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lines: &[Line], places: &LinePlaces) {
+        for line in &places.line {
+            prefetch(lines, *line as usize);
+        }
+    }
+
+    #[inline(always)]
+    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, LinePlaces>) -> u64 {
+        let mut answer = if lines.len() <= Blocked::NEAR {
+            first_lines::<S, false>(simd, lines, at)
+        } else {
+            first_lines::<S, true>(simd, lines, at)
+        };
+        // Few non-members pass the first line, so further lines are fetched only for those that did.
+        for j in 1..self.lines_per_key {
+            for i in ones(answer) {
+                prefetch(lines, self.line(tile[i], j));
+            }
+            for i in ones(answer) {
+                let present = simd.test(&lines[self.line(tile[i], j)], Blocked::lanes(tile[i], j));
+                answer &= !(u64::from(!present) << i);
+            }
+        }
+        answer
+    }
 }
 
 impl Sealed for Blocked {}
@@ -165,41 +207,7 @@ impl Layout for Blocked {
         }
     }
 
-    type Places = LinePlaces;
     const PLACES_TO_INSERT: bool = true;
-
-    #[inline(always)]
-    fn places(&self, tile: &Tile, places: &mut LinePlaces) {
-        self.places_in(tile, 0, places);
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, lines: &[Line], places: &LinePlaces) {
-        for line in &places.line {
-            prefetch(lines, *line as usize);
-        }
-    }
-
-    #[inline(always)]
-    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, LinePlaces>) -> u64 {
-        let mut answer = 0;
-        // From the last key to the first: each answer is shifted in from below.
-        for ((line, lanes), next) in at.now.line.iter().zip(&at.now.lanes).zip(&at.next.line).rev() {
-            prefetch(lines, *next as usize);
-            answer = answer << 1 | u64::from(simd.test(&lines[*line as usize], *lanes));
-        }
-        // Few non-members pass the first line, so further lines are fetched only for those that did.
-        for j in 1..self.lines_per_key {
-            for i in ones(answer) {
-                prefetch(lines, self.line(tile[i], j));
-            }
-            for i in ones(answer) {
-                let present = simd.test(&lines[self.line(tile[i], j)], Blocked::lanes(tile[i], j));
-                answer &= !(u64::from(!present) << i);
-            }
-        }
-        answer
-    }
 
     #[inline(always)]
     fn contains<S: Simd>(&self, simd: S, lines: &[Line], digest: Digest) -> bool {

@@ -4,7 +4,7 @@
 //! of its keys, ask the memory for a key of the next. So the memory is busy while the processor is.
 
 use super::Bloom;
-use super::layout::{Layout, Pair, Places, Tile};
+use super::layout::{Layout, Pair, Places, Tile, Tiled};
 use super::sorter::Sorter;
 use crate::arch::{Kernel, Simd};
 use crate::filter::{TILE, tiles};
@@ -27,13 +27,13 @@ impl<L: Layout> Kernel for ContainsDigest<'_, L> {
 }
 
 /// A tile with what is known of it.
-pub(super) struct Stage<L: Layout> {
+pub(crate) struct Stage<L: Tiled> {
     tile: Tile,
     len: usize,
     places: L::Places,
 }
 
-impl<L: Layout> Stage<L> {
+impl<L: Tiled> Stage<L> {
     #[inline(always)]
     fn empty() -> Stage<L> {
         Stage { tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
@@ -50,7 +50,7 @@ impl<L: Layout> Stage<L> {
     }
 
     #[inline(always)]
-    fn digests(&self) -> &[Digest] {
+    pub(crate) fn digests(&self) -> &[Digest] {
         &self.tile[..self.len]
     }
 
@@ -61,7 +61,7 @@ impl<L: Layout> Stage<L> {
 }
 
 /// A batch of keys: hashed tile by tile, each tile handed to `work` together with the one after it.
-pub(super) struct Pipeline<'a, L, B: ?Sized, W> {
+pub(crate) struct Pipeline<'a, L, B: ?Sized, W> {
     pub layout: &'a L,
     pub hasher: &'a Hasher,
     pub keys: &'a B,
@@ -70,13 +70,13 @@ pub(super) struct Pipeline<'a, L, B: ?Sized, W> {
 
 /// What is done with each tile of a batch. (Not a closure: those cannot be marked `inline(always)`, and one that is
 /// not inlined is compiled without the instruction set.)
-pub(super) trait Work<L: Layout> {
+pub(crate) trait Work<L: Tiled> {
     /// Whether the places of the keys are needed.
     const PLACES: bool = true;
     fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>);
 }
 
-impl<L: Layout, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
+impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
     type Output = W;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> W {
@@ -114,29 +114,30 @@ fn low_bits(len: usize) -> u64 {
 }
 
 /// One tile of digests, at most 64.
-pub(super) struct ContainsTile<'a, L: Layout> {
-    pub filter: &'a Bloom<L>,
+pub(crate) struct ContainsTile<'a, L> {
+    pub layout: &'a L,
+    pub lines: &'a [Line],
     pub tile: &'a [Digest],
 }
 
-impl<L: Layout> Kernel for ContainsTile<'_, L> {
+impl<L: Tiled> Kernel for ContainsTile<'_, L> {
     type Output = u64;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
-        let (layout, lines) = (&self.filter.layout, self.filter.words.lines());
-        let stage = Stage::of(layout, self.tile);
+        let ContainsTile { layout, lines, tile } = self;
+        let stage = Stage::of(layout, tile);
         layout.prefetch(lines, &stage.places);
         layout.contains_tile(simd, lines, &stage.tile, stage.before(&stage)) & low_bits(stage.len)
     }
 }
 
 /// Asks for each key of a batch.
-pub(super) struct Ask<'a> {
+pub(crate) struct Ask<'a> {
     pub lines: &'a [Line],
     pub answers: Answers,
 }
 
-impl<L: Layout> Work<L> for Ask<'_> {
+impl<L: Tiled> Work<L> for Ask<'_> {
     #[inline(always)]
     fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
         let answer = layout.contains_tile(simd, self.lines, &now.tile, now.before(next));

@@ -12,7 +12,7 @@ use std::fmt::Debug;
 /// [`Standard`](crate::Standard), [`Partitioned`](crate::Partitioned) and [`Blocked`](crate::Blocked) are layouts;
 /// [`Bloom`](crate::Bloom) puts memory, a hash and counts under one. The trait is sealed: its methods promise that
 /// whatever was inserted is found.
-pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
+pub trait Layout: Tiled + Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     /// The kind of filter this layout makes.
     const KIND: Kind;
 
@@ -56,24 +56,13 @@ pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     /// Visits the bits of a digest in probe order.
     fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64));
 
-    // The loops. `places` is what `places()` has computed of the tile, and `next` the same of the tile after it, to be
-    // prefetched on the way: a prefetch with each key keeps the stream of requests even, where a burst of 64 would
-    // fill the processor's miss buffers and stop it.
+    // The loops, besides those of `Tiled`.
 
-    #[doc(hidden)]
-    type Places: Places;
     /// Whether `insert_tile` looks at the places.
     #[doc(hidden)]
     const PLACES_TO_INSERT: bool;
     #[doc(hidden)]
-    fn places(&self, tile: &Tile, places: &mut Self::Places);
-    #[doc(hidden)]
-    fn prefetch(&self, lines: &[Line], places: &Self::Places);
-    #[doc(hidden)]
     fn contains<S: Simd>(&self, simd: S, lines: &[Line], digest: Digest) -> bool;
-    #[doc(hidden)]
-    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, Self::Places>)
-    -> u64;
     #[doc(hidden)]
     fn insert<S: Simd>(&self, simd: S, lines: &mut [Line], digest: Digest) -> bool;
     #[doc(hidden)]
@@ -95,6 +84,20 @@ pub trait Layout: Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     fn write_shared<S: Simd>(&self, _: S, _: &AtomicWords, _now: Group<'_>, _next: &[u64]) {}
     #[doc(hidden)]
     fn contains_shared(&self, words: &AtomicWords, digest: Digest) -> bool;
+}
+
+/// What the loops over batches ask of a filter, whatever its cells are.
+///
+/// `places` is what `places()` has computed of the tile, and `next` the same of the tile after it, to be prefetched on
+/// the way: a prefetch with each key keeps the stream of requests even, where a burst of 64 would fill the processor's
+/// miss buffers and stop it.
+#[doc(hidden)]
+pub trait Tiled {
+    type Places: Places;
+    fn places(&self, tile: &Tile, places: &mut Self::Places);
+    fn prefetch(&self, lines: &[Line], places: &Self::Places);
+    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, Self::Places>)
+    -> u64;
 }
 
 /// A full tile. One with fewer keys is filled up with zero digests, whose answers are thrown away: loops of a fixed

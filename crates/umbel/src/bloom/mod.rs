@@ -9,17 +9,20 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
+mod any_of;
 mod blocked;
 mod combine;
 mod concurrent;
-mod kernels;
+pub(crate) mod kernels;
 mod layout;
-mod scattered;
+pub(crate) mod scattered;
 mod sorter;
 
+pub(crate) use any_of::AnyOf;
 pub use blocked::Blocked;
 pub use concurrent::Concurrent;
 pub use layout::Layout;
+pub(crate) use scattered::OUT_OF_CACHE;
 pub use scattered::{Partitioned, Standard};
 
 use crate::file::FormatError;
@@ -71,6 +74,12 @@ impl<L: Layout> Bloom<L> {
     /// The memory.
     pub fn words(&self) -> &Words {
         &self.words
+    }
+
+    /// The words, to be changed by a kind that has this filter as a part.
+    #[inline(always)]
+    pub(crate) fn words_mut(&mut self) -> Result<&mut [u64]> {
+        self.words.words_mut()
     }
 
     /// A copy. Mapped and static memory is shared, owned memory is copied.
@@ -180,7 +189,8 @@ impl<L: Layout> Filter for Bloom<L> {
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        self.head.level.run(kernels::ContainsTile { filter: self, tile: &tile[..tile.len().min(TILE)] })
+        let (layout, lines, tile) = (&self.layout, self.words.lines(), &tile[..tile.len().min(TILE)]);
+        self.head.level.run(kernels::ContainsTile { layout, lines, tile })
     }
 
     fn stats(&self) -> Stats {

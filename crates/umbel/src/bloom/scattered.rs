@@ -1,8 +1,9 @@
 //! The layouts whose bits lie scattered over the whole array: standard and partitioned.
 //!
-//! They differ only in where probe `i` may land, so their loops are written once, over [`Scatter`].
+//! They differ only in where probe `i` may land, so their loops are written once, over [`Scatter`]. Filters whose
+//! scattered cells are counters use the same loop to ask, with another test of a cell.
 
-use super::layout::{Layout, Pair, Places, Tile, half, sealed::Sealed};
+use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::filter::TILE;
 use crate::hash::{MULTIPLIER, reduce};
@@ -31,7 +32,7 @@ pub struct Partitioned {
     hashes: u32,
 }
 
-fn check_hashes(hashes: u32) -> Result<()> {
+pub(crate) fn check_hashes(hashes: u32) -> Result<()> {
     if (1..=MAX_HASHES).contains(&hashes) {
         return Ok(());
     }
@@ -46,6 +47,12 @@ impl Standard {
             return Err(Error::parameter("m", bits, "1 to 2^48 bits"));
         }
         Ok(Standard { bits, hashes })
+    }
+
+    /// The positions of a digest, for kinds that keep something beside the bits.
+    #[inline(always)]
+    pub(crate) fn positions(self, digest: Digest) -> impl Iterator<Item = u64> {
+        digest.stream().take(self.hashes as usize).map(move |x| reduce(x, self.bits))
     }
 }
 
@@ -84,12 +91,35 @@ impl Partitioned {
     }
 }
 
-/// Where probe `i` of a digest lands.
-trait Scatter: Copy {
+/// Where probe `i` of a digest lands, and what it asks of the cell there. Cells are bits unless said otherwise.
+pub(crate) trait Scatter: Copy {
+    /// How many probes a digest has.
+    fn probes(self) -> u32;
+
+    /// The cell of probe `i`, which draws `x` from the stream.
     fn position(self, i: u32, x: u64) -> u64;
+
+    /// The word in which a cell starts.
+    #[inline(always)]
+    fn word(self, position: u64) -> usize {
+        split(position).0
+    }
+
+    /// Whether the cell lets the probe pass that draws `x`.
+    #[inline(always)]
+    fn passes(self, words: &[u64], position: u64, x: u64) -> bool {
+        let _ = x;
+        let (word, bit) = split(position);
+        words[word] >> bit & 1 == 1
+    }
 }
 
 impl Scatter for Standard {
+    #[inline(always)]
+    fn probes(self) -> u32 {
+        self.hashes
+    }
+
     #[inline(always)]
     fn position(self, _: u32, x: u64) -> u64 {
         reduce(x, self.bits)
@@ -97,6 +127,11 @@ impl Scatter for Standard {
 }
 
 impl Scatter for Partitioned {
+    #[inline(always)]
+    fn probes(self) -> u32 {
+        self.hashes
+    }
+
     #[inline(always)]
     fn position(self, i: u32, x: u64) -> u64 {
         u64::from(i) * self.slice_bits + reduce(x, self.slice_bits)
@@ -115,6 +150,29 @@ pub struct FirstPositions([u64; TILE]);
 
 impl Places for FirstPositions {
     const EMPTY: FirstPositions = FirstPositions([0; TILE]);
+}
+
+impl<L: Scatter> Tiled for L {
+    type Places = FirstPositions;
+
+    #[inline(always)]
+    fn places(&self, tile: &Tile, places: &mut FirstPositions) {
+        for (position, digest) in places.0.iter_mut().zip(tile) {
+            *position = self.position(0, digest.get());
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, lines: &[Line], places: &FirstPositions) {
+        for position in &places.0 {
+            prefetch(as_words(lines), self.word(*position));
+        }
+    }
+
+    #[inline(always)]
+    fn contains_tile<S: Simd>(&self, _: S, lines: &[Line], tile: &Tile, at: Pair<'_, FirstPositions>) -> u64 {
+        contains_tile(*self, as_words(lines), tile, at)
+    }
 }
 
 macro_rules! scattered_layout {
@@ -173,42 +231,16 @@ macro_rules! scattered_layout {
                 (0..self.hashes).zip(digest.stream()).for_each(|(i, x)| visit(self.position(i, x)));
             }
 
-            type Places = FirstPositions;
             const PLACES_TO_INSERT: bool = false;
 
             #[inline(always)]
-            fn places(&self, tile: &Tile, places: &mut FirstPositions) {
-                for (position, digest) in places.0.iter_mut().zip(tile) {
-                    *position = self.position(0, digest.get());
-                }
-            }
-
-            #[inline(always)]
-            fn prefetch(&self, lines: &[Line], places: &FirstPositions) {
-                for position in &places.0 {
-                    prefetch(as_words(lines), split(*position).0);
-                }
-            }
-
-            #[inline(always)]
             fn contains<S: Simd>(&self, _: S, lines: &[Line], digest: Digest) -> bool {
-                contains(*self, self.hashes, as_words(lines), digest)
-            }
-
-            #[inline(always)]
-            fn contains_tile<S: Simd>(
-                &self,
-                _: S,
-                lines: &[Line],
-                tile: &Tile,
-                at: Pair<'_, FirstPositions>,
-            ) -> u64 {
-                contains_tile(*self, self.hashes, as_words(lines), tile, at)
+                contains(*self, as_words(lines), digest)
             }
 
             #[inline(always)]
             fn insert<S: Simd>(&self, _: S, lines: &mut [Line], digest: Digest) -> bool {
-                insert(*self, self.hashes, as_words_mut(lines), digest)
+                insert(*self, as_words_mut(lines), digest)
             }
 
             #[inline(always)]
@@ -219,7 +251,7 @@ macro_rules! scattered_layout {
                 tile: &[Digest],
                 _: Pair<'_, FirstPositions>,
             ) {
-                insert_tile(*self, self.hashes, as_words_mut(lines), tile);
+                insert_tile(*self, as_words_mut(lines), tile);
             }
 
             #[inline(always)]
@@ -305,11 +337,11 @@ fn count_ones(words: &[u64], from: u64, to: u64) -> u64 {
 }
 
 #[inline(always)]
-fn contains<L: Scatter>(layout: L, hashes: u32, words: &[u64], digest: Digest) -> bool {
+pub(crate) fn contains<L: Scatter>(layout: L, words: &[u64], digest: Digest) -> bool {
     let mut stream = digest.stream();
-    for i in 0..hashes {
-        let (word, bit) = split(layout.position(i, stream.draw()));
-        if words[word] >> bit & 1 == 0 {
+    for i in 0..layout.probes() {
+        let x = stream.draw();
+        if !layout.passes(words, layout.position(i, x), x) {
             return false;
         }
     }
@@ -322,48 +354,40 @@ fn contains<L: Scatter>(layout: L, hashes: u32, words: &[u64], digest: Digest) -
 /// Here survivors are compacted without a branch, and a whole round of misses is under way at once. The first round
 /// also asks for the first probes of the tile that comes next.
 #[inline(always)]
-fn contains_tile<L: Scatter>(
-    layout: L,
-    hashes: u32,
-    words: &[u64],
-    tile: &Tile,
-    at: Pair<'_, FirstPositions>,
-) -> u64 {
+fn contains_tile<L: Scatter>(layout: L, words: &[u64], tile: &Tile, at: Pair<'_, FirstPositions>) -> u64 {
     let mut position = at.now.0;
     let mut x = tile.map(Digest::get);
     let mut key: [u8; TILE] = std::array::from_fn(|i| i as u8);
     let mut alive = TILE;
-    for i in 1..hashes {
+    for i in 1..layout.probes() {
         let mut kept = 0;
         for survivor in 0..alive {
             if i == 1 {
-                prefetch(words, split(at.next.0[survivor]).0);
+                prefetch(words, layout.word(at.next.0[survivor]));
             }
-            let (word, bit) = split(position[survivor]);
-            let present = words[word] >> bit & 1;
+            let passes = layout.passes(words, position[survivor], x[survivor]);
             let next = x[survivor].wrapping_mul(MULTIPLIER);
             let next_position = layout.position(i, next);
-            prefetch(words, split(next_position).0);
+            prefetch(words, layout.word(next_position));
             x[kept] = next;
             position[kept] = next_position;
             key[kept] = key[survivor];
-            kept += present as usize;
+            kept += usize::from(passes);
         }
         alive = kept;
     }
     let mut answer = 0;
     for survivor in 0..alive {
-        let (word, bit) = split(position[survivor]);
-        answer |= (words[word] >> bit & 1) << key[survivor];
+        answer |= u64::from(layout.passes(words, position[survivor], x[survivor])) << key[survivor];
     }
     answer
 }
 
 #[inline(always)]
-fn insert<L: Scatter>(layout: L, hashes: u32, words: &mut [u64], digest: Digest) -> bool {
+fn insert<L: Scatter>(layout: L, words: &mut [u64], digest: Digest) -> bool {
     let mut stream = digest.stream();
     let mut present = 1;
-    for i in 0..hashes {
+    for i in 0..layout.probes() {
         let (word, bit) = split(layout.position(i, stream.draw()));
         let word = &mut words[word];
         present &= *word >> bit;
@@ -373,25 +397,33 @@ fn insert<L: Scatter>(layout: L, hashes: u32, words: &mut [u64], digest: Digest)
 }
 
 /// From this many words on (4 MiB), a filter is taken to live outside the caches.
-const OUT_OF_CACHE: usize = 512 << 10;
+pub(crate) const OUT_OF_CACHE: usize = 512 << 10;
 
-/// Sets the bits of a tile. Inside the caches prefetching would only cost time: nothing waits for what was read, so
-/// the processor has many misses under way by itself. Outside, a tile of prefetches has more.
+/// Asks for all cells of a tile that is about to be inserted. Inside the caches that would only cost time: nothing
+/// waits for what was read, so the processor has many misses under way by itself. Outside, a tile of prefetches has
+/// more.
 #[inline(always)]
-fn insert_tile<L: Scatter>(layout: L, hashes: u32, words: &mut [u64], tile: &[Digest]) {
-    if words.len() >= OUT_OF_CACHE {
-        for digest in tile {
-            let mut stream = digest.stream();
-            for i in 0..hashes {
-                prefetch(words, split(layout.position(i, stream.draw())).0);
-            }
+pub(crate) fn fetch_to_insert<L: Scatter>(layout: L, words: &[u64], tile: &[Digest]) {
+    if words.len() < OUT_OF_CACHE {
+        return;
+    }
+    for digest in tile {
+        let mut stream = digest.stream();
+        for i in 0..layout.probes() {
+            prefetch(words, layout.word(layout.position(i, stream.draw())));
         }
     }
+}
+
+/// Sets the bits of a tile.
+#[inline(always)]
+fn insert_tile<L: Scatter>(layout: L, words: &mut [u64], tile: &[Digest]) {
+    fetch_to_insert(layout, words, tile);
     // Probe by probe over eight keys: each stream is a chain of multiplications, but they do not wait for each other.
     let mut groups = tile.chunks_exact(8);
     for group in groups.by_ref() {
         let mut x: [u64; 8] = std::array::from_fn(|lane| group[lane].get());
-        for i in 0..hashes {
+        for i in 0..layout.probes() {
             for x in &mut x {
                 let (word, bit) = split(layout.position(i, *x));
                 words[word] |= 1 << bit;
@@ -401,7 +433,7 @@ fn insert_tile<L: Scatter>(layout: L, hashes: u32, words: &mut [u64], tile: &[Di
     }
     for digest in groups.remainder() {
         let mut stream = digest.stream();
-        for i in 0..hashes {
+        for i in 0..layout.probes() {
             let (word, bit) = split(layout.position(i, stream.draw()));
             words[word] |= 1 << bit;
         }

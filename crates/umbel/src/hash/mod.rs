@@ -179,7 +179,7 @@ impl Hasher {
     /// The digests of many keys, in their order; faster than one by one.
     pub fn digest_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Digest> {
         let mut digests = vec![Digest::default(); keys.len()];
-        Level::detect().run(DigestAll { keys, hasher: self, digests: &mut digests });
+        Level::detect().run(DigestAll { keys, start: 0, hasher: self, digests: &mut digests });
         digests
     }
 }

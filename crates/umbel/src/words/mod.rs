@@ -6,6 +6,7 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod bits;
 mod fault;
 mod line;
 mod packed;

@@ -83,8 +83,9 @@ impl Packed {
     pub fn get(&self, words: &[u64], cell: u64) -> u64 {
         let (word, shift) = self.split(cell);
         let low = words[word] >> shift;
-        // Without a branch: what a cell that ends in this word gets from the next is cut off.
-        let next = words[(word + 1).min(words.len() - 1)];
+        // Without a branch, and without a look at the next word unless the cell ends there: that may be in a cache line
+        // which nobody has asked for. What a cell that ends in this word gets from it once more is cut off.
+        let next = words[word + usize::from(shift + self.width > 64)];
         (low | next << 1 << (63 - shift)) & self.max()
     }
 

@@ -1,0 +1,63 @@
+//! Single bits of words. The words are those of an array that is known to hold the bit.
+
+#[inline(always)]
+const fn split(bit: u64) -> (usize, u64) {
+    ((bit / 64) as usize, 1 << (bit % 64))
+}
+
+/// Whether a bit is set.
+#[inline(always)]
+pub(crate) fn is_set(words: &[u64], bit: u64) -> bool {
+    let (word, mask) = split(bit);
+    words[word] & mask != 0
+}
+
+/// Sets a bit; whether it was set before.
+#[inline(always)]
+pub(crate) fn set(words: &mut [u64], bit: u64) -> bool {
+    let (word, mask) = split(bit);
+    let before = words[word];
+    words[word] = before | mask;
+    before & mask != 0
+}
+
+/// Sets a bit if `value` is true, without a branch.
+#[inline(always)]
+pub(crate) fn or(words: &mut [u64], bit: u64, value: bool) {
+    words[(bit / 64) as usize] |= u64::from(value) << (bit % 64);
+}
+
+/// Clears a bit.
+#[inline(always)]
+pub(crate) fn clear(words: &mut [u64], bit: u64) {
+    let (word, mask) = split(bit);
+    words[word] &= !mask;
+}
+
+/// The positions of the bits that are set, in order.
+pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = u64> {
+    (0..).zip(words).flat_map(|(word, &bits)| {
+        let rest = std::iter::successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)));
+        rest.take_while(|bits| *bits != 0).map(move |bits| word * 64 + u64::from(bits.trailing_zeros()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_are_where_the_format_says() {
+        let mut words = [0; 3];
+        for bit in [0, 63, 64, 191] {
+            assert!(
+                !is_set(&words, bit) && !set(&mut words, bit) && set(&mut words, bit) && is_set(&words, bit)
+            );
+        }
+        assert_eq!(words, [1 << 63 | 1, 1, 1 << 63]);
+        assert!(ones(&words).eq([0, 63, 64, 191]));
+        clear(&mut words, 63);
+        assert!(!is_set(&words, 63) && ones(&words).eq([0, 64, 191]));
+        assert!(ones(&[0, 0]).eq([]) && ones(&[!0]).eq(0..64));
+    }
+}
