@@ -1,0 +1,294 @@
+//! The counting filter of Fan, Cao, Almeida and Broder: a standard filter with counters for bits, so that keys can be
+//! removed.
+//!
+//! ```
+//! use umbel::{Counting, Filter, Insert, Remove, Removed};
+//! let mut filter = Counting::with_capacity(10_000, 0.01)?;
+//! filter.insert("apple")?;
+//! filter.insert("pear")?;
+//! assert_eq!(filter.remove("apple")?, Removed::Removed);
+//! assert_eq!(filter.remove("apple")?, Removed::NotPresent);
+//! assert!(!filter.contains("apple") && filter.contains("pear"));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! A key adds one to each of its k counters; where two of its probes meet, it adds two, and takes two when it is
+//! removed. A removal is refused when a counter is too small. That is no licence to remove what was never inserted: one
+//! non-member in a hundred, say, passes that check, and its removal makes the filter forget others.
+//! [`Remove::remove_checked`] asks somebody who knows.
+//!
+//! Four bits are enough for distinct keys, see [`sizing::counting`]. They are not for sixteen
+//! copies of one key, whatever the size of the filter: [`Overflow`] says what happens then.
+
+pub(crate) mod counters;
+#[cfg(test)]
+mod tests;
+
+pub use counters::{Counters, Rule};
+
+use crate::algebra::Mismatch;
+use crate::bloom::scattered::check_hashes;
+use crate::file::FormatError;
+use crate::set::{COUNTERS, small};
+use crate::sizing::{self, Known};
+use crate::words::{LINE_BITS, Packed, Words};
+use crate::{
+    Bloom, Digest, Error, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result, Spec, Standard, spec,
+};
+use counters::{planned, probes};
+use std::fmt;
+use std::str::FromStr;
+
+/// The counting filter.
+pub type Counting = Counters<Ones>;
+
+/// What a counting filter asks for beside its size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Bits of a counter, 2 to 16.
+    pub counter_bits: u32,
+    /// What happens when a counter is at its largest value.
+    pub overflow: Overflow,
+}
+
+impl Default for Options {
+    /// Four bits that stick.
+    fn default() -> Options {
+        Options { counter_bits: 4, overflow: Overflow::Sticky }
+    }
+}
+
+/// What happens when a counter has reached its largest value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Overflow {
+    /// It stays there, whatever is inserted or removed: no false negatives, but some false positives for ever.
+    #[default]
+    Sticky,
+    /// The insertion that would exceed it is refused, and nothing changes.
+    Error,
+    /// It stays there when keys are inserted, but is decremented when they are removed. **For demonstration only**:
+    /// after sixteen insertions and fifteen removals of a key, a counter of four bits is zero, and the filter has
+    /// forgotten the copy that remains.
+    Decrement,
+}
+
+impl Overflow {
+    /// Every policy, in the order of the numbers that stand in files.
+    pub const ALL: [Overflow; 3] = [Overflow::Sticky, Overflow::Error, Overflow::Decrement];
+}
+
+impl fmt::Display for Overflow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Overflow::Sticky => "sticky",
+            Overflow::Error => "error",
+            Overflow::Decrement => "decrement",
+        })
+    }
+}
+
+impl FromStr for Overflow {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Overflow> {
+        let found = Overflow::ALL.into_iter().find(|policy| policy.to_string() == text);
+        found.ok_or_else(|| Error::parameter("overflow", text, "one of sticky, error, decrement"))
+    }
+}
+
+/// Every probe adds one: the rule of the counting filter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ones {
+    cells: Packed,
+    hashes: u32,
+    overflow: Overflow,
+}
+
+impl Ones {
+    /// So many counters (m) and probes (k).
+    pub fn new(cells: u64, hashes: u32, options: Options) -> Result<Ones> {
+        let Options { counter_bits, overflow } = options;
+        if !(2..=16).contains(&counter_bits) {
+            return Err(Error::parameter("counter bits", counter_bits, "2 to 16"));
+        }
+        check_hashes(hashes)?;
+        Ok(Ones { cells: Packed::new(cells, counter_bits)?, hashes, overflow })
+    }
+
+    /// What happens when a counter is at its largest value.
+    pub fn overflow(&self) -> Overflow {
+        self.overflow
+    }
+}
+
+impl counters::sealed::Sealed for Ones {}
+
+impl Rule for Ones {
+    const KIND: Kind = Kind::Counting;
+    const SECTION: u32 = COUNTERS;
+
+    #[inline(always)]
+    fn cells(&self) -> Packed {
+        self.cells
+    }
+
+    #[inline(always)]
+    fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// The plan of a standard filter with as many counters as that has bits.
+    fn plan(spec: &Spec) -> Result<(Ones, Plan)> {
+        let options = spec.tuning().counting;
+        let width = u64::from(options.counter_bits.max(1));
+        let Known { n, p, m, k } = spec.known();
+        let standard = Spec::from_known(Known { n, p, m: m.map(|bits| bits / width), k })?;
+        let (_, plan) =
+            spec::standard(&standard.with_policy(spec.policy())).map_err(|error| match error {
+                Error::Parameter { name: "m", got, needs } => {
+                    let needs = format!("{needs} (counted in counters of {width} bits)");
+                    Error::Parameter { name: "m", got, needs }
+                }
+                other => other,
+            })?;
+        let rule = Ones::new(plan.stored_bits, plan.hashes, options)?;
+        let plan = planned(spec, &rule, plan.capacity, plan.rate, plan.bits)?;
+        Ok((rule, plan))
+    }
+
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        sizing::rate::classic(self.cells.cells(), n, self.hashes)
+    }
+
+    fn params(&self) -> Vec<u64> {
+        let overflow = Overflow::ALL.iter().position(|policy| *policy == self.overflow);
+        let width = self.cells.width().into();
+        vec![self.cells.cells(), self.hashes.into(), width, overflow.unwrap_or_default() as u64]
+    }
+
+    fn from_params(params: &[u64]) -> Result<Ones> {
+        let [cells, hashes, counter_bits, overflow] = *params else {
+            return Err(FormatError::invalid(format!("{} parameters instead of 4", params.len())).into());
+        };
+        let overflow = Overflow::ALL.get(small(overflow) as usize);
+        let overflow = *overflow.ok_or_else(|| FormatError::invalid("an overflow policy that is none"))?;
+        Ones::new(cells, small(hashes), Options { counter_bits: small(counter_bits), overflow })
+    }
+
+    fn mismatch(&self, other: &Ones) -> Option<Mismatch> {
+        Mismatch::of("overflow policy", self.overflow, other.overflow)
+    }
+
+    #[inline(always)]
+    fn choice(&self, _: u64) -> usize {
+        0
+    }
+
+    #[inline(always)]
+    fn increment(&self, _: usize) -> u64 {
+        1
+    }
+
+    #[inline(always)]
+    fn passes(&self, value: u64, _: usize) -> bool {
+        value > 0
+    }
+
+    fn share_passing(&self, value: u64) -> f64 {
+        f64::from(u8::from(value > 0))
+    }
+
+    #[inline(always)]
+    fn join(&self, a: u64, b: u64) -> Option<u64> {
+        let max = self.cells.max();
+        if a + b > max && self.overflow == Overflow::Error {
+            return None;
+        }
+        Some(max.min(a + b))
+    }
+
+    #[inline(always)]
+    fn without(&self, value: u64, _: usize) -> Option<u64> {
+        if self.is_stuck(value) { Some(value) } else { value.checked_sub(1) }
+    }
+
+    #[inline(always)]
+    fn is_stuck(&self, value: u64) -> bool {
+        self.overflow == Overflow::Sticky && value == self.cells.max()
+    }
+}
+
+/// A bit of the [bit view](Counting::bit_view) that has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Flip {
+    /// Which bit.
+    pub index: u64,
+    /// Its value now.
+    pub set: bool,
+}
+
+impl Counting {
+    /// An empty filter of so many counters (m) and probes (k).
+    pub fn new(cells: u64, hashes: u32, options: Options, hasher: Hasher) -> Result<Counting> {
+        Counting::with_rule(Ones::new(cells, hashes, options)?, hasher)
+    }
+
+    /// One bit per counter, set when the counter is not zero: the bits of the standard filter of the same keys.
+    pub fn bit_view(&self) -> Result<Words> {
+        let mut bits = Words::zeroed(self.rule.cells.cells().div_ceil(LINE_BITS))?;
+        let words = bits.words_mut()?;
+        for (cell, value) in self.values().enumerate() {
+            words[cell / 64] |= u64::from(value > 0) << (cell % 64);
+        }
+        Ok(bits)
+    }
+
+    /// The standard filter of the same keys: bit for bit the one that would have come from inserting them.
+    ///
+    /// ```
+    /// use umbel::{Counting, Filter, Insert, Remove};
+    /// let mut filter = Counting::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&["apple", "pear", "plum"])?;
+    /// filter.remove("pear")?;
+    /// let bits = filter.to_standard()?;
+    /// assert!(bits.contains("apple") && !bits.contains("pear"));
+    /// assert_eq!(bits.stats().bits, filter.stats().bits / 4);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn to_standard(&self) -> Result<Bloom<Standard>> {
+        let layout = Standard::new(self.rule.cells.cells(), self.rule.hashes)?;
+        Ok(Bloom::from_parts(layout, self.bit_view()?, self.head.clone()))
+    }
+
+    /// Inserts `key`, and appends the bits of the [bit view](Counting::bit_view) that this has set to `flips`; `true`
+    /// when there are any, as the key was then certainly not there before.
+    ///
+    /// Whoever applies the flips to a copy of the bit view, in order, has the bit view of now.
+    pub fn insert_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Result<bool> {
+        let digest = key.digest(&self.head.hasher);
+        let empty = self.empty_cells(digest);
+        let new = self.insert_digest(digest)?;
+        flips.extend(empty.into_iter().map(|index| Flip { index, set: true }));
+        Ok(new)
+    }
+
+    /// Removes `key`, and appends the bits of the [bit view](Counting::bit_view) that this has cleared to `flips`.
+    pub fn remove_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Result<Removed> {
+        let digest = key.digest(&self.head.hasher);
+        let removed = self.remove_digest(digest)?;
+        if removed == Removed::Removed {
+            flips.extend(self.empty_cells(digest).into_iter().map(|index| Flip { index, set: false }));
+        }
+        Ok(removed)
+    }
+
+    /// The cells of a digest that are zero, each once.
+    fn empty_cells(&self, digest: Digest) -> Vec<u64> {
+        let words = self.words.words();
+        let cells = probes(&self.rule, digest).map(|at| at.cell);
+        let mut empty: Vec<u64> = cells.filter(|cell| self.rule.cells.get(words, *cell) == 0).collect();
+        empty.sort_unstable();
+        empty.dedup();
+        empty
+    }
+}

@@ -1,0 +1,113 @@
+//! How wide the counters of a counting filter must be.
+//!
+//! Its rate is that of a standard filter with as many bits as it has counters, so [`Params`](super::Params) sizes it.
+//! What is left is the overflow: a counter of c bits is exceeded by 2^c probes. At the best k the load of a counter is
+//! ln 2, and then, for *distinct* keys,
+//!
+//! | bits of a counter | share of counters that overflow |
+//! | --- | --- |
+//! | 2 | 5.6e-3 |
+//! | 3 | 7.2e-7 |
+//! | 4 | 7.1e-17 |
+//!
+//! Sixteen copies of one key overflow its k counters of four bits, whatever the size of the filter.
+//!
+//! ```
+//! use umbel::sizing::counting::{overflow_bound, overflow_share};
+//! // A million counters of four bits: that any of them overflows is as good as impossible.
+//! assert!(overflow_bound(1_000_000, 4)? < 1.4e-9);
+//! assert!(overflow_share(std::f64::consts::LN_2, 4)? < 7.1e-17);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+use super::check;
+use crate::{Error, Result};
+use std::f64::consts::{E, LN_2};
+
+/// At most this is the probability that one of `m` counters is hit 2^c times or more, if k <= (m/n) ln 2 and all keys
+/// are distinct: m (e ln 2 / 2^c)^(2^c). The bound of Fan et al.; [`overflow_share`] is twenty times lower at c = 4.
+pub fn overflow_bound(m: u64, counter_bits: u32) -> Result<f64> {
+    check::bits(m)?;
+    let hits = hits_to_overflow(counter_bits)?;
+    Ok((m as f64 * (E * LN_2 / hits).powf(hits)).min(1.0))
+}
+
+/// The share of counters that are hit 2^c times or more when the average one is hit `load` = n k / m times: the tail of
+/// the Poisson distribution.
+pub fn overflow_share(load: f64, counter_bits: u32) -> Result<f64> {
+    if !(load >= 0.0 && load.is_finite()) {
+        return Err(Error::parameter("load", load, "a number of hits per counter, not below 0"));
+    }
+    let hits = hits_to_overflow(counter_bits)?;
+    if load == 0.0 {
+        return Ok(0.0);
+    }
+    // P(j) = P(j-1) load / j, in logarithms as far as the first that counts.
+    let count = hits as u64;
+    let first = (1..=count).map(|j| (load / j as f64).ln()).sum::<f64>() - load;
+    if load < hits {
+        // Upwards from 2^c, until nothing is added any more.
+        let (mut term, mut sum, mut j) = (first.exp(), 0.0, hits);
+        while term > sum * f64::EPSILON {
+            sum += term;
+            j += 1.0;
+            term *= load / j;
+        }
+        return Ok(sum);
+    }
+    // Downwards, for what does not overflow.
+    let (mut term, mut below) = (first.exp(), 0.0);
+    for j in (1..=count).rev() {
+        term *= j as f64 / load;
+        below += term;
+    }
+    Ok((1.0 - below).clamp(0.0, 1.0))
+}
+
+fn hits_to_overflow(counter_bits: u32) -> Result<f64> {
+    if (1..=16).contains(&counter_bits) {
+        return Ok(f64::from(1u32 << counter_bits));
+    }
+    Err(Error::parameter("counter bits", counter_bits, "1 to 16"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tails_and_the_bound_of_the_literature_come_out() {
+        let close = |value: f64, expected: f64, places: f64| assert!((value / expected - 1.0).abs() < places);
+        close(overflow_bound(1, 4).unwrap(), 1.3677e-15, 1e-4);
+        close(overflow_bound(1_000_000, 4).unwrap(), 1.3677e-9, 1e-4);
+        for (bits, share) in [(1, 0.1534), (2, 5.56e-3), (3, 7.15e-7), (4, 7.07e-17)] {
+            close(overflow_share(LN_2, bits).unwrap(), share, 1e-3);
+        }
+        // Once per 1.4 million counters.
+        close(1.0 / overflow_share(LN_2, 3).unwrap(), 1.4e6, 0.01);
+    }
+
+    #[test]
+    fn the_tail_is_that_of_the_exact_sum_at_every_load() {
+        for load in [1e-3, 0.5, 1.0, 3.9, 4.0, 4.1, 12.0, 60.0] {
+            let mut term = f64::exp(-load);
+            let mut below = 0.0;
+            for j in 1..=4 {
+                below += term;
+                term *= load / f64::from(j);
+            }
+            let exact = 1.0 - below;
+            assert!((overflow_share(load, 2).unwrap() - exact).abs() < 1e-14, "{load}");
+        }
+        assert_eq!(overflow_share(0.0, 4).unwrap(), 0.0);
+        assert_eq!(overflow_share(1e9, 4).unwrap(), 1.0);
+        assert_eq!(overflow_share(1e9, 16).unwrap(), 1.0);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        assert!(overflow_share(-1.0, 4).is_err() && overflow_share(f64::NAN, 4).is_err());
+        assert!(overflow_share(1.0, 0).is_err() && overflow_share(1.0, 17).is_err());
+        assert!(overflow_bound(0, 4).is_err());
+    }
+}

@@ -1,0 +1,136 @@
+//! The rate of filters whose probes add different amounts to their cells (Rottenstreich, Kanizo and Keslassy 2014).
+//!
+//! A cell of such a filter excludes some keys even when others have been added to it. If a cell with j keys excludes a
+//! stranger with probability e_j, and N = n k probes fall on m cells, so that a cell has j of them with probability
+//! P_j = C(N,j) (1/m)^j (1-1/m)^(N-j), the rate is
+//!
+//! > (1 - Σ P_j e_j)^k
+//!
+//! The e_j are all that the scheme is to the mathematics. With e = \[1\] it is the counting filter, and the classic
+//! formula of the standard one.
+//!
+//! ```
+//! use umbel::sizing::variable_increment::{best_hashes, excluded_by_range, rate};
+//! // 1024 keys in 30 bits each: counters of seven bits and increments 4 to 7, against plain ones of four bits.
+//! let (cells, plain) = (30 * 1024 / 7, 30 * 1024 / 4);
+//! let excluded = excluded_by_range(4)?;
+//! let k = best_hashes(cells, 1024, &excluded)?;
+//! assert!(rate(cells, 1024, k, &excluded)? < 0.0083);
+//! assert!(rate(plain, 1024, 5, &[1.0])? > 0.027);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+use super::{Known, MAX_KEYS, Params, check, greatest, least, rate};
+use crate::{Error, Result};
+
+/// e_0, e_1 and e_2 of the increments L, ..., 2L-1: 1, (L-1)/L and (L-1)(L+1)/(6L²). Three keys exclude nothing.
+pub fn excluded_by_range(l: u32) -> Result<[f64; 3]> {
+    if l == 0 {
+        return Err(Error::parameter("L", l, "at least 1"));
+    }
+    let l = f64::from(l);
+    Ok([1.0, (l - 1.0) / l, (l - 1.0) * (l + 1.0) / (6.0 * l * l)])
+}
+
+/// e_0 to e_h of a B_h sequence of `elements` elements whose cells count keys beside their sum: ((l-1)/l)^j.
+pub fn excluded_by_b_h(elements: u32, h: u32) -> Result<Vec<f64>> {
+    if elements == 0 {
+        return Err(Error::parameter("increments", elements, "at least one"));
+    }
+    let l = f64::from(elements);
+    Ok((0..=h).map(|j| ((l - 1.0) / l).powi(j as i32)).collect())
+}
+
+/// The rate of `cells` cells after `n` keys with `k` probes each, when a cell with j keys excludes a stranger with
+/// probability `excluded[j]`, and with none beyond.
+pub fn rate(cells: u64, n: u64, k: u32, excluded: &[f64]) -> Result<f64> {
+    rate::check_filter(cells, n, k)?;
+    Ok(formula(cells, n, k, excluded))
+}
+
+/// The k of the lowest rate.
+pub fn best_hashes(cells: u64, n: u64, excluded: &[f64]) -> Result<u32> {
+    check::bits(cells)?;
+    check::capacity(n)?;
+    // The best load of a cell is between ln 2 and a few keys, from which k follows.
+    let most = (8.0 * cells as f64 / n as f64).clamp(1.0, 128.0) as u32;
+    let by_rate =
+        |a: &u32, b: &u32| formula(cells, n, *a, excluded).total_cmp(&formula(cells, n, *b, excluded));
+    Ok((1..=most).min_by(by_rate).unwrap_or(1))
+}
+
+fn formula(cells: u64, n: u64, k: u32, excluded: &[f64]) -> f64 {
+    let (probes, m) = (n as f64 * f64::from(k), cells as f64);
+    if n == 0 {
+        return 0.0;
+    }
+    if cells == 1 {
+        // The only cell has all probes.
+        let excluded = excluded.get(probes as usize).copied().unwrap_or(0.0);
+        return (1.0 - excluded).powf(k.into());
+    }
+    let mut share = (probes * (-1.0 / m).ln_1p()).exp();
+    let mut passing = 1.0;
+    for (j, excluded) in excluded.iter().enumerate() {
+        passing -= share * excluded;
+        share *= (probes - j as f64) / (j as f64 + 1.0) / (m - 1.0);
+    }
+    passing.max(0.0).powf(k.into())
+}
+
+impl Params {
+    /// A filter of at most `most_cells` cells from what is known of it, where `m` and
+    /// [`bits`](Params::bits) are numbers of cells. Of all that keep the rate, it has the fewest cells.
+    pub(crate) fn of_cells(known: Known, most_cells: u64, excluded: &[f64]) -> Result<Params> {
+        let of = |cells, n, k| {
+            Ok(Params { capacity: n, bits: cells, hashes: k, rate: rate(cells, n, k, excluded)? })
+        };
+        let best = |cells, n| best_hashes(cells, n, excluded);
+        let k_or_best = |cells, n| known.k.map_or_else(|| best(cells, n), Ok);
+        match (known.n, known.p, known.m) {
+            (Some(n), Some(p), None) => {
+                check::capacity(n)?;
+                check::rate(p)?;
+                let most_hashes = (2.0 * (1.0 / p).log2()).ceil().clamp(1.0, 1024.0) as u32 + 1;
+                let ks = known.k.map_or(1..=most_hashes, |k| k..=k);
+                let sized = ks.filter_map(|k| {
+                    check::hashes(k).ok()?;
+                    Some((least(1..=most_cells, |cells| formula(cells, n, k, excluded) <= p)?, k))
+                });
+                let Some((cells, k)) = sized.min() else {
+                    let needs = format!("fewer keys or a higher rate: p = {p} takes more than 2^48 bits");
+                    known.k.map_or(Ok(()), check::hashes)?;
+                    return Err(Error::parameter("n", n, needs));
+                };
+                of(cells, n, k)
+            }
+            (Some(n), p, Some(cells)) => {
+                let params = of(cells, n, k_or_best(cells, n)?)?;
+                p.map_or(Ok(()), check::rate)?;
+                if let Some(p) = p.filter(|p| params.rate > *p) {
+                    let needs =
+                        format!("more bits for n = {n} at p = {p}: the rate would be {:.3e}", params.rate);
+                    return Err(Error::parameter("m", cells, needs));
+                }
+                Ok(params)
+            }
+            (None, Some(p), Some(cells)) => {
+                check::bits(cells)?;
+                check::rate(p)?;
+                let keeps = |n| k_or_best(cells, n).is_ok_and(|k| formula(cells, n, k, excluded) <= p);
+                let n = greatest(1..=MAX_KEYS, keeps).ok_or_else(|| {
+                    Error::parameter("m", cells, format!("more bits to hold a single key at p = {p}"))
+                })?;
+                of(cells, n, k_or_best(cells, n)?)
+            }
+            (n, p, m) => {
+                let given = [("n", n.is_some()), ("p", p.is_some()), ("m", m.is_some())];
+                let given = given.into_iter().find(|(_, given)| *given).map_or("nothing", |(name, _)| name);
+                Err(Error::parameter("known", given, "two of n, p and m"))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

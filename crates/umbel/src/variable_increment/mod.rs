@@ -1,0 +1,171 @@
+//! The variable-increment counting filter of Rottenstreich, Kanizo and Keslassy: probes add different amounts to their
+//! cells, so that a cell can exclude a key though others have added to it.
+//!
+//! ```
+//! use umbel::{Counting, Filter, Insert, Remove, VariableIncrement};
+//! let mut filter = VariableIncrement::with_capacity(10_000, 0.001)?;
+//! filter.insert("apple")?;
+//! filter.insert("pear")?;
+//! filter.remove("apple")?;
+//! assert!(!filter.contains("apple") && filter.contains("pear"));
+//!
+//! // A cell is wider than a plain counter, but at the same rate so few are needed that a quarter of the memory is saved.
+//! let plain = Counting::with_capacity(10_000, 0.001)?;
+//! assert!(filter.stats().bytes * 4 < plain.stats().bytes * 3 + 1024);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! A probe has a cell and an increment v from a small set D. A key with increment v may be in a cell of value c if
+//! c - v is a sum of increments. With D = {8, 12, 14, 15}, a cell of value 20 holds 8 and 12: a key that would have added
+//! 14 is not there, since 6 is no such sum. In general the sum does not tell what is in it, as 12 + 12 = 8 + 8 + 8; but
+//! what is no sum at all excludes.
+//!
+//! Cells that overflow stick: they exclude nothing, and are never decremented. A removal is refused when it would leave
+//! a cell with less than nothing, or with what is no sum of increments; that catches more mistakes than in a counting
+//! filter, but not all.
+
+mod scheme;
+#[cfg(test)]
+mod tests;
+
+pub use scheme::{Scheme, gaps, is_b_h, is_b_tilde_h};
+
+use crate::algebra::Mismatch;
+use crate::bloom::scattered::check_hashes;
+use crate::counting::counters::{self, Counters, Rule, planned};
+use crate::file::FormatError;
+use crate::hash::reduce;
+use crate::set::{INCREMENTS, small};
+use crate::sizing::{Known, MAX_BITS, Params, variable_increment};
+use crate::words::Packed;
+use crate::{Hasher, Kind, Plan, Result, Spec};
+use scheme::Table;
+
+/// The variable-increment counting filter.
+pub type VariableIncrement = Counters<Increments>;
+
+/// What a variable-increment filter asks for beside its size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// What probes add.
+    pub scheme: Scheme,
+}
+
+/// Probes add increments of a scheme: the rule of the variable-increment filter.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Increments {
+    cells: Packed,
+    hashes: u32,
+    scheme: Scheme,
+    table: Table,
+}
+
+impl Increments {
+    /// So many cells (m) and probes (k).
+    pub fn new(cells: u64, hashes: u32, scheme: Scheme) -> Result<Increments> {
+        check_hashes(hashes)?;
+        let table = Table::new(&scheme)?;
+        Ok(Increments { cells: Packed::new(cells, table.width())?, hashes, scheme, table })
+    }
+
+    /// What probes add.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
+    }
+
+    /// The probability that a cell with 0, 1, 2, ... random increments excludes another one; none beyond.
+    pub fn excluded(&self) -> Vec<f64> {
+        self.table.excluded()
+    }
+}
+
+impl VariableIncrement {
+    /// An empty filter of so many cells (m) and probes (k).
+    pub fn new(cells: u64, hashes: u32, scheme: Scheme, hasher: Hasher) -> Result<VariableIncrement> {
+        VariableIncrement::with_rule(Increments::new(cells, hashes, scheme)?, hasher)
+    }
+}
+
+impl counters::sealed::Sealed for Increments {}
+
+impl Rule for Increments {
+    const KIND: Kind = Kind::VariableIncrement;
+    const SECTION: u32 = INCREMENTS;
+
+    #[inline(always)]
+    fn cells(&self) -> Packed {
+        self.cells
+    }
+
+    #[inline(always)]
+    fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// The number of cells and probes with the least memory for the rate, or the lowest rate for the memory.
+    fn plan(spec: &Spec) -> Result<(Increments, Plan)> {
+        let scheme = spec.tuning().variable_increment.scheme.clone();
+        let table = Table::new(&scheme)?;
+        let width = u64::from(table.width());
+        let Known { n, p, m, k } = spec.known();
+        let known = Known { n, p, m: m.map(|bits| bits / width), k };
+        let params = Params::of_cells(known, MAX_BITS / width, &table.excluded())?;
+        let rule = Increments::new(params.bits, params.hashes, scheme)?;
+        let plan = planned(spec, &rule, params.capacity, params.rate, params.bits)?;
+        Ok((rule, plan))
+    }
+
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        variable_increment::rate(self.cells.cells(), n, self.hashes, &self.excluded())
+    }
+
+    fn params(&self) -> Vec<u64> {
+        let mut params = vec![self.cells.cells(), self.hashes.into()];
+        params.extend(self.scheme.params());
+        params
+    }
+
+    fn from_params(params: &[u64]) -> Result<Increments> {
+        let scheme = params.get(2..).and_then(Scheme::from_params);
+        let scheme = scheme.ok_or_else(|| FormatError::invalid("a scheme of increments that is none"))?;
+        Increments::new(params[0], small(params[1]), scheme)
+    }
+
+    fn mismatch(&self, other: &Increments) -> Option<Mismatch> {
+        Mismatch::of("scheme", &self.scheme, &other.scheme)
+    }
+
+    #[inline(always)]
+    fn choice(&self, fraction: u64) -> usize {
+        reduce(fraction, self.table.choices() as u64) as usize
+    }
+
+    #[inline(always)]
+    fn increment(&self, choice: usize) -> u64 {
+        self.table.single(choice)
+    }
+
+    #[inline(always)]
+    fn passes(&self, value: u64, choice: usize) -> bool {
+        self.table.passes(value, choice)
+    }
+
+    fn share_passing(&self, value: u64) -> f64 {
+        self.table.share_passing(value)
+    }
+
+    #[inline(always)]
+    fn join(&self, a: u64, b: u64) -> Option<u64> {
+        Some(self.table.join(a, b))
+    }
+
+    #[inline(always)]
+    fn without(&self, value: u64, choice: usize) -> Option<u64> {
+        self.table.without(value, choice)
+    }
+
+    #[inline(always)]
+    fn is_stuck(&self, value: u64) -> bool {
+        value == self.table.max()
+    }
+}
