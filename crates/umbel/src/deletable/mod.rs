@@ -1,0 +1,450 @@
+//! The deletable Bloom filter of Rothenberg et al. 2010: a standard filter from which most keys can be removed, for a
+//! quarter more memory instead of the fourfold of counters.
+//!
+//! Its bits lie in regions, and each region has a *collision bit*, which is set as soon as a cell of the region is hit a
+//! second time. A bit in a region without a collision belongs to one key alone and can be cleared with it. A key is out
+//! when one of its bits is cleared; a key all of whose regions have collisions stays, and [`Remove`] says so.
+//!
+//! ```
+//! use umbel::{Deletable, Filter, Insert, Remove, Removed};
+//! let mut filter = Deletable::with_capacity(10_000, 0.01)?;
+//! filter.insert("apple")?;
+//! filter.insert("pear")?;
+//! assert_eq!(filter.remove("apple")?, Removed::Removed);
+//! assert_eq!(filter.remove("apple")?, Removed::NotPresent);
+//! assert!(!filter.contains("apple") && filter.contains("pear"));
+//!
+//! // Twice in, every bit of it has been hit twice: it stays for good.
+//! filter.insert("pear")?;
+//! assert_eq!(filter.remove("pear")?, Removed::NotDeletable);
+//! assert!(filter.contains("pear"));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! # What to know before choosing it
+//!
+//! * With [four bits to a region](sizing::deletable::REGION_BITS), about 90 % of the keys of a filter filled to its
+//!   capacity at 1 % can be removed, and more before it is full: 99.8 % at half its capacity. Who must remove every key takes a counting filter.
+//! * A collision bit is never cleared. Every key that comes and goes leaves its collisions behind, and its bits where
+//!   they are; after enough rounds nothing can be removed any more, and [`Deletable::deletability`] tells how far it is.
+//!   [`Set::clear`] and a fresh start are the remedy.
+//! * Only keys that were inserted may be removed. The removal of a false positive clears bits of others.
+//! * What is removed is out at once, but some of its bits may stay; they count as keys in the estimate of
+//!   [`Stats`], and raise the rate a little.
+
+#[cfg(test)]
+mod tests;
+
+use crate::arch::prefetch;
+use crate::bloom::OUT_OF_CACHE;
+use crate::file::FormatError;
+use crate::set::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
+use crate::sizing::deletable::{at_least_one_of, check_region_bits};
+use crate::sizing::{self, Overlap};
+use crate::spec::check_rate;
+use crate::words::{LINE_BITS, LINE_BYTES, Words, bits};
+use crate::{
+    Algebra, Answers, Batch, Bloom, Can, Digest, Filter, Hasher, Insert, Key, Kind, Layout, Mismatch, Plan,
+    Remove, Removed, Result, Set, Spec, Standard, Stats, TILE,
+};
+
+/// What a deletable filter can be told in [`Tuning`](crate::Tuning).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// Filter bits for each collision bit: the fewer, the more keys can be removed, and the more memory it takes. See
+    /// [`REGION_BITS`](sizing::deletable::REGION_BITS), the default.
+    pub region_bits: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { region_bits: sizing::deletable::REGION_BITS }
+    }
+}
+
+/// A standard Bloom filter that knows in which regions of its bits keys have collided, so that keys can be removed by
+/// their bits elsewhere.
+///
+/// Lookups and rate are those of the standard filter with the same bits; see the [module](self) for what removal can do.
+#[derive(Debug)]
+pub struct Deletable {
+    filter: Bloom<Standard>,
+    regions: Regions,
+    collisions: Words,
+}
+
+impl Deletable {
+    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash.
+    pub fn with_capacity(capacity: u64, rate: f64) -> Result<Deletable> {
+        Deletable::build(&Spec::new(capacity, rate)?)
+    }
+
+    /// An empty filter with these bits, in regions of `region_bits`; the last region may be shorter.
+    ///
+    /// In the letters of the paper, a budget of m bits with r collision bits is `Standard::new(m - r, k)` with regions
+    /// of (m - r) / r, rounded up.
+    pub fn with_layout(layout: Standard, region_bits: u64, hasher: Hasher) -> Result<Deletable> {
+        Deletable::with_head(layout, region_bits, Head::new(hasher))
+    }
+
+    fn with_head(layout: Standard, region_bits: u64, head: Head) -> Result<Deletable> {
+        let regions = Regions::new(region_bits)?;
+        let collisions = Words::zeroed(regions.lines(layout))?;
+        Ok(Deletable { filter: Bloom::with_head(layout, head)?, regions, collisions })
+    }
+
+    /// The standard filter of the same keys: this one without the regions that collided.
+    pub fn to_standard(&self) -> Result<Bloom<Standard>> {
+        self.filter.try_clone_owned()
+    }
+
+    /// Bits and hashes.
+    pub fn layout(&self) -> &Standard {
+        self.filter.layout()
+    }
+
+    /// Filter bits of a region.
+    pub fn region_bits(&self) -> u64 {
+        self.regions.bits
+    }
+
+    /// How many regions there are (r).
+    pub fn regions(&self) -> u64 {
+        self.regions.count(*self.layout())
+    }
+
+    /// In how many of them keys have collided. It never falls, whatever is removed.
+    pub fn collided_regions(&self) -> u64 {
+        self.collisions.count_ones()
+    }
+
+    /// Which share of its keys can be removed, about, from the regions that have no collision and the number of keys.
+    ///
+    /// A region without a collision has λ/(1+λ) of its cells set when there are λ hits to a cell. That makes f/(1+λ) the
+    /// share of hits in such regions, if f is the share of such regions: the
+    /// [formula](sizing::deletable::deletability) for a filter that was only filled, and still true after removals,
+    /// which leave fewer regions free.
+    pub fn deletability(&self) -> f64 {
+        let free = 1.0 - self.collided_regions() as f64 / self.regions() as f64;
+        let estimated = || self.filter.stats().estimate.estimate().map_or(f64::INFINITY, |keys| keys.value);
+        let keys = self.inserted().map_or_else(estimated, |keys| keys as f64);
+        let load = keys * f64::from(self.layout().hashes()) / self.layout().bits() as f64;
+        at_least_one_of(free / (1.0 + load), self.layout().hashes())
+    }
+
+    /// Which share of its keys can be removed when it has been filled with `n`, by
+    /// [formula](sizing::deletable::deletability).
+    pub fn predicted_deletability(&self, n: u64) -> Result<f64> {
+        let layout = self.layout();
+        sizing::deletable::deletability(layout.bits(), self.regions(), n, layout.hashes())
+    }
+
+    /// What the removal of `key` would answer, without removing it.
+    pub fn would_remove<K: Key + ?Sized>(&self, key: &K) -> Removed {
+        self.would_remove_digest(key.digest(self.hasher()))
+    }
+
+    /// What the removal of the key with this digest would answer, without removing it.
+    pub fn would_remove_digest(&self, digest: Digest) -> Removed {
+        let (words, collisions) = (self.filter.words().words(), self.collisions.words());
+        self.regions.verdict(words, collisions, || self.layout().positions(digest))
+    }
+
+    fn shape(spec: &Spec) -> Result<(Standard, Plan)> {
+        let region_bits = spec.tuning().deletable.region_bits;
+        let regions = Regions::new(region_bits)?;
+        let share = spec.known().m.map(|m| sizing::deletable::filter_bits(m, region_bits)).transpose()?;
+        let params = spec.standard_part(share)?;
+        // A size that the caller has named is kept, as in the standard filter.
+        let stored = if share.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
+        let layout = Standard::new(stored, params.hashes)?;
+        let bits = params.bits + sizing::deletable::regions(params.bits, region_bits)?;
+        check_rate(spec.known().p, params.rate, params.capacity, bits)?;
+        let plan = spec.finish(Plan {
+            kind: Kind::Deletable,
+            capacity: params.capacity,
+            bits,
+            stored_bits: stored + regions.count(layout),
+            bytes: (layout.lines() + regions.lines(layout)) * LINE_BYTES as u64,
+            hashes: params.hashes,
+            // Lookups have no use for the collision bits.
+            lines_touched: params.hashes,
+            rate_asked: spec.known().p.unwrap_or(params.rate),
+            rate: params.rate,
+        })?;
+        Ok((layout, plan))
+    }
+
+    /// Asks for the memory of a tile, if it has to come from afar.
+    fn prefetch(&self, tile: &[Digest]) {
+        let words = self.filter.words().words();
+        if words.len() >= OUT_OF_CACHE {
+            for position in tile.iter().flat_map(|digest| self.layout().positions(*digest)) {
+                prefetch(words, (position / 64) as usize);
+                prefetch(self.collisions.words(), (self.regions.of(position) / 64) as usize);
+            }
+        }
+    }
+
+    /// Bits and collision bits, to be changed.
+    fn cells(&mut self) -> Result<(&mut [u64], &mut [u64])> {
+        Ok((self.filter.words_mut()?, self.collisions.words_mut()?))
+    }
+}
+
+/// The division of the bits into regions, and what is done with the bits of a key.
+///
+/// What it keeps true, however keys come and go: each cell of a region without a collision is hit at most once by the
+/// keys that are in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Regions {
+    /// Of each, but perhaps the last.
+    bits: u64,
+}
+
+impl Regions {
+    fn new(bits: u64) -> Result<Regions> {
+        check_region_bits(bits)?;
+        Ok(Regions { bits })
+    }
+
+    fn count(self, layout: Standard) -> u64 {
+        layout.bits().div_ceil(self.bits)
+    }
+
+    /// The memory of the collision bits.
+    fn lines(self, layout: Standard) -> u64 {
+        self.count(layout).div_ceil(LINE_BITS)
+    }
+
+    #[inline(always)]
+    fn of(self, position: u64) -> u64 {
+        position / self.bits
+    }
+
+    /// Whether one of the bits was not yet set. Two hashes of one key at one cell are a collision, too: so insertion does
+    /// not depend on order, and removal need not compare positions.
+    #[inline(always)]
+    fn insert(self, words: &mut [u64], collisions: &mut [u64], positions: impl Iterator<Item = u64>) -> bool {
+        let mut new = false;
+        for position in positions {
+            let hit_before = bits::set(words, position);
+            // Every other bit of a full filter is set: a branch would be mispredicted as often.
+            bits::or(collisions, self.of(position), hit_before);
+            new |= !hit_before;
+        }
+        new
+    }
+
+    fn verdict<I: Iterator<Item = u64>>(
+        self,
+        words: &[u64],
+        collisions: &[u64],
+        positions: impl Fn() -> I,
+    ) -> Removed {
+        let mut free = positions().filter(|position| !bits::is_set(collisions, self.of(*position)));
+        if !positions().all(|position| bits::is_set(words, position)) {
+            Removed::NotPresent
+        } else if free.next().is_some() {
+            Removed::Removed
+        } else {
+            Removed::NotDeletable
+        }
+    }
+
+    /// Takes a key out, if that is the verdict.
+    fn remove<I: Iterator<Item = u64>>(
+        self,
+        words: &mut [u64],
+        collisions: &[u64],
+        positions: impl Fn() -> I,
+    ) -> Removed {
+        let verdict = self.verdict(words, collisions, &positions);
+        if verdict == Removed::Removed {
+            let free = positions().filter(|position| !bits::is_set(collisions, self.of(*position)));
+            free.for_each(|position| bits::clear(words, position));
+        }
+        verdict
+    }
+}
+
+impl sealed::Sealed for Deletable {}
+
+impl Set for Deletable {
+    const KIND: Kind = Kind::Deletable;
+
+    const CAN: Can = Can { remove: true, union: true, intersect: true, absorb: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        Ok(Deletable::shape(spec)?.1)
+    }
+
+    fn build(spec: &Spec) -> Result<Deletable> {
+        let (layout, plan) = Deletable::shape(spec)?;
+        Deletable::with_head(layout, spec.tuning().deletable.region_bits, Head::planned(spec, &plan))
+    }
+
+    /// That of a standard filter with the same bits; the collision bits take no part.
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        self.filter.predicted_rate(n)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.collisions.words_mut()?.fill(0);
+        self.filter.clear()
+    }
+
+    fn try_clone_owned(&self) -> Result<Deletable> {
+        let (filter, collisions) = (self.filter.try_clone_owned()?, self.collisions.try_clone_owned()?);
+        Ok(Deletable { filter, regions: self.regions, collisions })
+    }
+
+    fn try_clone_empty(&self) -> Result<Deletable> {
+        Deletable::with_head(*self.layout(), self.regions.bits, self.head().emptied())
+    }
+
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        self.filter.trace(digest, probe)
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
+    }
+
+    fn head(&self) -> &Head {
+        self.filter.head()
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        self.filter.head_mut()
+    }
+
+    fn params(&self) -> Vec<u64> {
+        vec![self.layout().bits(), self.layout().hashes().into(), self.regions.bits]
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        vec![(BITS, self.filter.words()), (COLLISIONS, &self.collisions)]
+    }
+
+    fn restore(mut parts: Parts) -> Result<Deletable> {
+        let [bits, hashes, region_bits] = parts.params()?;
+        let layout = Standard::new(bits, small(hashes))?;
+        let regions = Regions::new(region_bits)?;
+        let words = parts.section(BITS, layout.lines())?;
+        let collisions = parts.section(COLLISIONS, regions.lines(layout))?;
+        Ok(Deletable { filter: Bloom::from_parts(layout, words, parts.finish()?), regions, collisions })
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        self.filter.check_contents()?;
+        set::check_tail(&self.collisions, self.regions())
+    }
+}
+
+impl Filter for Deletable {
+    fn kind(&self) -> Kind {
+        Kind::Deletable
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &Hasher {
+        self.filter.hasher()
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.filter.contains_digest(digest)
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        self.filter.contains_tile(tile)
+    }
+
+    fn stats(&self) -> Stats {
+        let of_the_filter = self.filter.stats();
+        Stats {
+            kind: Kind::Deletable,
+            bits: of_the_filter.bits + self.regions(),
+            bytes: of_the_filter.bytes + self.regions.lines(*self.layout()) * LINE_BYTES as u64,
+            details: vec![
+                ("regions", self.regions() as f64),
+                ("collided regions", self.collided_regions() as f64),
+                ("deletability", self.deletability()),
+            ],
+            ..of_the_filter
+        }
+    }
+
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        self.filter.contains_batch(keys)
+    }
+}
+
+impl Insert for Deletable {
+    /// A key that is inserted again can no longer be removed.
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        let (regions, positions) = (self.regions, self.layout().positions(digest));
+        let (words, collisions) = self.cells()?;
+        let new = regions.insert(words, collisions, positions);
+        self.head_mut().count_inserted(1);
+        Ok(new)
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        for tile in tile.chunks(TILE) {
+            self.prefetch(tile);
+            for digest in tile {
+                self.insert_digest(*digest)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Remove for Deletable {
+    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        let (regions, layout) = (self.regions, *self.layout());
+        let (words, collisions) = self.cells()?;
+        let removed = regions.remove(words, collisions, || layout.positions(digest));
+        if removed == Removed::Removed {
+            self.head_mut().count_removed();
+        }
+        Ok(removed)
+    }
+}
+
+impl Algebra for Deletable {
+    fn mismatch(&self, other: &Deletable) -> Option<Mismatch> {
+        let regions = || Mismatch::of("bits of a region", self.regions.bits, other.regions.bits);
+        self.filter.mismatch(&other.filter).or_else(regions)
+    }
+
+    /// A bit that both have set was hit twice: that makes the same collisions as if all keys had been inserted into one.
+    /// A key of both can no longer be removed.
+    fn union(&mut self, other: &Deletable) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        let regions = self.regions;
+        let (words, collisions) = self.cells()?;
+        for (word, (ours, theirs)) in (0..).zip(words.iter().zip(other.filter.words().words())) {
+            for bit in bits::ones(&[ours & theirs]) {
+                bits::set(collisions, regions.of(word * 64 + bit));
+            }
+        }
+        self.collisions.merge(&other.collisions, |a, b| a | b)?;
+        self.filter.union(&other.filter)
+    }
+
+    /// Keys of both can be removed afterwards, and no others may be: a cell that two keys of both share was hit twice in
+    /// each of the two, so that a region needs a collision only if both have one.
+    fn intersect(&mut self, other: &Deletable) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        self.collisions.merge(&other.collisions, |a, b| a & b)?;
+        self.filter.intersect(&other.filter)
+    }
+
+    fn overlap(&self, other: &Deletable) -> Result<Option<Overlap>> {
+        Mismatch::refuse(self.mismatch(other))?;
+        self.filter.overlap(&other.filter)
+    }
+}

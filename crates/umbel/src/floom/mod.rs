@@ -1,0 +1,354 @@
+//! The Floom filter: a standard Bloom filter with a table of the *patterns* of regions that its keys have hit.
+//!
+//! **It exists to be measured, and to lose.** Its bits lie in b regions. The regions that the k positions of a key fall
+//! into make a pattern, and the table has a bit for each of the 2^b. A stranger must hit set bits *and* a pattern that
+//! some key had. That lowers the rate of the filter, but the memory of the table lowers it more when it is spent on
+//! bits: over all sizes, rates and numbers of regions, a standard filter of the same total size is at least as good.
+//! Use [`Standard`] or [`Blocked`](crate::Blocked).
+//!
+//! | n, at p = 0.01 with b = 16 | standard, M bits | Floom, M + 65 536 bits | standard of as many bits |
+//! | --- | --- | --- | --- |
+//! | 1000 | 0.01001 | 0.000471 | 2e-16 |
+//! | 10 000 | 0.01004 | 0.003751 | 0.000429 |
+//! | 50 000 | 0.01004 | 0.008658 | 0.005356 |
+//! | 100 000 | 0.01004 | 0.009643 | 0.007301 |
+//! | 300 000 | 0.01004 | 0.010026 | 0.009015 |
+//!
+//! Most of the table is waste besides: a key hits *at most* k regions, never more, so that of 65 536 patterns only
+//! 26 332 can occur with k = 7. The option [`ranked`](Options::ranked) leaves the others out, and it loses still.
+//!
+//! ```
+//! use umbel::{Filter, Floom, Insert, sizing::rate};
+//! let mut filter = Floom::with_capacity(100_000, 0.01)?;
+//! filter.insert("apple")?;
+//! assert!(filter.contains("apple") && !filter.contains("pear"));
+//!
+//! // The same memory as a standard filter.
+//! let bits = filter.stats().bits;
+//! assert!(rate::classic(bits, 100_000, 7)? < umbel::Set::predicted_rate(&filter, 100_000)?);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+mod patterns;
+#[cfg(test)]
+mod tests;
+
+use crate::file::FormatError;
+use crate::filter::check_tile;
+use crate::set::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
+use crate::sizing::{self, Overlap};
+use crate::spec::check_rate;
+use crate::words::{LINE_BYTES, Words, bits};
+use crate::{
+    Algebra, Bloom, Can, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan, Result, Set,
+    Spec, Standard, Stats,
+};
+use patterns::Patterns;
+
+/// What a Floom filter can be told in [`Tuning`](crate::Tuning).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Options {
+    /// b: how many regions, 1 to 24. Unless it is given,
+    /// [by the size of the filter](sizing::floom::default_regions).
+    pub regions: Option<u32>,
+    /// Only patterns that a key can have get a bit: a table 2.5 times (b = 16, k = 7) to 48 times (b = 20, k = 5)
+    /// smaller, and a little more work to find it.
+    pub ranked: bool,
+    /// A position on the boundary of two regions belongs to the lower, as in the program that the published figures come
+    /// from: the smallest j with position ≤ ⌊j M / b⌋.
+    pub compat: bool,
+}
+
+/// A standard Bloom filter with a table of the patterns of regions that its keys have hit.
+///
+/// A filter of this kind is no better than a standard one of the same memory; see the [module](self).
+#[derive(Debug)]
+pub struct Floom {
+    filter: Bloom<Standard>,
+    patterns: Patterns,
+    seen: Words,
+}
+
+impl Floom {
+    /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash.
+    pub fn with_capacity(capacity: u64, rate: f64) -> Result<Floom> {
+        Floom::build(&Spec::new(capacity, rate)?)
+    }
+
+    /// An empty filter with these bits.
+    pub fn with_layout(layout: Standard, options: &Options, hasher: Hasher) -> Result<Floom> {
+        Floom::with_patterns(Patterns::new(layout, options)?, Head::new(hasher))
+    }
+
+    fn with_patterns(patterns: Patterns, head: Head) -> Result<Floom> {
+        let filter = Bloom::with_head(patterns.layout(), head)?;
+        Ok(Floom { filter, patterns, seen: Words::zeroed(patterns.lines())? })
+    }
+
+    /// The standard filter of the same keys: this one without its table.
+    pub fn to_standard(&self) -> Result<Bloom<Standard>> {
+        self.filter.try_clone_owned()
+    }
+
+    /// Bits and hashes.
+    pub fn layout(&self) -> &Standard {
+        self.filter.layout()
+    }
+
+    /// How many regions there are (b).
+    pub fn regions(&self) -> u32 {
+        self.patterns.regions()
+    }
+
+    /// Bits of the table.
+    pub fn pattern_bits(&self) -> u64 {
+        self.patterns.bits()
+    }
+
+    /// How many patterns its keys have had.
+    pub fn seen_patterns(&self) -> u64 {
+        self.seen.count_ones()
+    }
+
+    fn shape(spec: &Spec) -> Result<(Patterns, Plan)> {
+        let (known, options) = (spec.known(), &spec.tuning().floom);
+        let params = match known.m {
+            None => spec.standard_part(None)?,
+            Some(budget) => beside_the_table(spec, budget)?,
+        };
+        let regions = options.regions.unwrap_or_else(|| default_regions(spec, params.bits));
+        // A size that the caller has named is kept, as in the standard filter.
+        let stored = if known.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
+        let layout = Standard::new(stored, params.hashes)?;
+        let patterns = Patterns::new(layout, &Options { regions: Some(regions), ..*options })?;
+        let rate = sizing::floom::rate(params.bits, params.capacity, params.hashes, regions)?;
+        let bits = params.bits + patterns.bits();
+        check_rate(known.p, rate, params.capacity, bits)?;
+        let plan = spec.finish(Plan {
+            kind: Kind::Floom,
+            capacity: params.capacity,
+            bits,
+            stored_bits: stored + patterns.bits(),
+            bytes: (layout.lines() + patterns.lines()) * LINE_BYTES as u64,
+            hashes: params.hashes,
+            lines_touched: params.hashes + 1,
+            rate_asked: known.p.unwrap_or(rate),
+            rate,
+        })?;
+        Ok((patterns, plan))
+    }
+
+    /// Whether the pattern of a digest has been seen.
+    #[inline]
+    fn has_seen(&self, digest: Digest) -> bool {
+        bits::is_set(self.seen.words(), self.patterns.of_digest(digest))
+    }
+
+    /// The probability that a stranger has a pattern that has been seen.
+    fn seen_share(&self) -> f64 {
+        let Ok(each) = sizing::floom::pattern_probabilities(self.regions(), self.layout().hashes()) else {
+            return 1.0;
+        };
+        let regions_hit = self.patterns.regions_hit();
+        // A pattern that no key can have has none.
+        let probability = |index| each.get(regions_hit(index)).copied().unwrap_or(0.0);
+        bits::ones(self.seen.words()).map(probability).sum()
+    }
+}
+
+/// Without a number of regions, what follows from the size: of a budget that was given, as that is what does not
+/// change while it is shared out.
+fn default_regions(spec: &Spec, bits: u64) -> u32 {
+    sizing::floom::default_regions(spec.known().m.unwrap_or(bits))
+}
+
+/// The largest standard filter that fits into a budget together with its table. The table of ranked patterns grows with
+/// k, and k with the bits that the table leaves, so that they are found by bisection.
+fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
+    let options = &spec.tuning().floom;
+    let regions = options.regions.unwrap_or_else(|| default_regions(spec, budget));
+    sizing::floom::check_regions(regions)?;
+    let total = |bits| -> Result<u64> {
+        let hashes = spec.standard_part(Some(bits))?.hashes;
+        Ok(bits + sizing::floom::pattern_bits(regions, hashes, options.ranked)?)
+    };
+    // Bits that make no filter fit as well; what is wrong with them is said at the end.
+    let fits = |bits| total(bits).map_or(true, |total| total <= budget);
+    match sizing::greatest(1..=budget, fits) {
+        Some(bits) if bits >= regions.into() => spec.standard_part(Some(bits)),
+        _ => {
+            let needs = format!("more bits than the patterns of {regions} regions take");
+            Err(Error::parameter("m", budget, needs))
+        }
+    }
+}
+
+impl sealed::Sealed for Floom {}
+
+impl Set for Floom {
+    const KIND: Kind = Kind::Floom;
+
+    const CAN: Can = Can { union: true, intersect: true, absorb: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        Ok(Floom::shape(spec)?.1)
+    }
+
+    fn build(spec: &Spec) -> Result<Floom> {
+        let (patterns, plan) = Floom::shape(spec)?;
+        Floom::with_patterns(patterns, Head::planned(spec, &plan))
+    }
+
+    /// The standard filter's, times the probability that a stranger's pattern has been seen.
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        let layout = self.layout();
+        sizing::floom::rate(layout.bits(), n, layout.hashes(), self.regions())
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.seen.words_mut()?.fill(0);
+        self.filter.clear()
+    }
+
+    fn try_clone_owned(&self) -> Result<Floom> {
+        let (filter, seen) = (self.filter.try_clone_owned()?, self.seen.try_clone_owned()?);
+        Ok(Floom { filter, patterns: self.patterns, seen })
+    }
+
+    fn try_clone_empty(&self) -> Result<Floom> {
+        Floom::with_patterns(self.patterns, self.head().emptied())
+    }
+
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        if !self.filter.trace(digest, probe)? {
+            return Ok(false);
+        }
+        let index = self.patterns.of_digest(digest);
+        probe(Probe { section: 1, bits: index..index + 1 })?;
+        Ok(bits::is_set(self.seen.words(), index))
+    }
+
+    fn head(&self) -> &Head {
+        self.filter.head()
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        self.filter.head_mut()
+    }
+
+    fn params(&self) -> Vec<u64> {
+        let layout = self.layout();
+        vec![layout.bits(), layout.hashes().into(), self.regions().into(), self.patterns.flags()]
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        vec![(BITS, self.filter.words()), (PATTERNS, &self.seen)]
+    }
+
+    fn restore(mut parts: Parts) -> Result<Floom> {
+        let [bits, hashes, regions, flags] = parts.params()?;
+        let layout = Standard::new(bits, small(hashes))?;
+        let patterns = Patterns::from_flags(layout, small(regions), flags)?;
+        let words = parts.section(BITS, layout.lines())?;
+        let seen = parts.section(PATTERNS, patterns.lines())?;
+        Ok(Floom { filter: Bloom::from_parts(layout, words, parts.finish()?), patterns, seen })
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        self.filter.check_contents()?;
+        set::check_tail(&self.seen, self.patterns.bits())
+    }
+}
+
+impl Filter for Floom {
+    fn kind(&self) -> Kind {
+        Kind::Floom
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &Hasher {
+        self.filter.hasher()
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.filter.contains_digest(digest) && self.has_seen(digest)
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        let found = self.filter.contains_tile(tile);
+        let passes = |i: &u64| self.has_seen(tile[*i as usize]);
+        bits::ones(&[found]).filter(passes).fold(0, |answer, i| answer | 1 << i)
+    }
+
+    fn stats(&self) -> Stats {
+        let of_the_filter = self.filter.stats();
+        Stats {
+            kind: Kind::Floom,
+            bits: of_the_filter.bits + self.patterns.bits(),
+            bytes: of_the_filter.bytes + self.patterns.lines() * LINE_BYTES as u64,
+            rate_now: of_the_filter.rate_now * self.seen_share(),
+            details: vec![
+                ("regions", self.regions().into()),
+                ("reachable patterns", self.patterns.reachable() as f64),
+                ("seen patterns", self.seen_patterns() as f64),
+            ],
+            ..of_the_filter
+        }
+    }
+}
+
+impl Insert for Floom {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        let seen = self.seen.words_mut()?;
+        let new = self.filter.insert_digest(digest)?;
+        Ok(!bits::set(seen, self.patterns.of_digest(digest)) | new)
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        let seen = self.seen.words_mut()?;
+        self.filter.insert_tile(tile)?;
+        for digest in tile {
+            bits::set(seen, self.patterns.of_digest(*digest));
+        }
+        Ok(())
+    }
+
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
+        check_tile(tile)?;
+        let seen = self.seen.words_mut()?;
+        let mut new = self.filter.insert_tile_new(tile)?;
+        for (i, digest) in tile.iter().enumerate() {
+            new |= u64::from(!bits::set(seen, self.patterns.of_digest(*digest))) << i;
+        }
+        Ok(new)
+    }
+}
+
+impl Algebra for Floom {
+    fn mismatch(&self, other: &Floom) -> Option<Mismatch> {
+        let (ours, theirs) = (self.patterns, other.patterns);
+        self.filter
+            .mismatch(&other.filter)
+            .or_else(|| Mismatch::of("number of regions", ours.regions(), theirs.regions()))
+            .or_else(|| Mismatch::of("form of the patterns", ours.form(), theirs.form()))
+    }
+
+    fn union(&mut self, other: &Floom) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        self.seen.merge(&other.seen, |a, b| a | b)?;
+        self.filter.union(&other.filter)
+    }
+
+    /// The pattern of a key of both has been seen in both.
+    fn intersect(&mut self, other: &Floom) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        self.seen.merge(&other.seen, |a, b| a & b)?;
+        self.filter.intersect(&other.filter)
+    }
+
+    /// From the bits alone.
+    fn overlap(&self, other: &Floom) -> Result<Option<Overlap>> {
+        Mismatch::refuse(self.mismatch(other))?;
+        self.filter.overlap(&other.filter)
+    }
+}
