@@ -1,0 +1,512 @@
+//! A filter that forgets: a ring of generations, of which the newest takes the keys and the oldest is dropped.
+//!
+//! Every key is found for a while after it was last inserted, and then forgotten by itself. The window is a number of
+//! keys or a time.
+//!
+//! ```
+//! use std::time::Duration;
+//! use umbel::aging::{Aging, Options, Timestamp, Window};
+//! use umbel::{Filter, Insert, Set, Spec, Tuning};
+//!
+//! // Who sent too much in the last hour? Up to a million of them.
+//! let mut tuning = Tuning::default();
+//! tuning.aging = Options { window: Some(Window::Time(Duration::from_secs(3600))), ..Options::default() };
+//! let mut banned = Aging::build(&Spec::new(1_000_000, 0.001)?.with_tuning(tuning))?;
+//!
+//! let start = Timestamp::from_millis(1_800_000_000_000);
+//! let later = |minutes: u64| Timestamp::from_millis(start.millis() + minutes * 60_000);
+//! banned.advance(start)?;
+//! banned.insert("192.0.2.7")?;
+//! banned.advance(later(50))?;
+//! assert!(banned.contains("192.0.2.7"));
+//! banned.advance(later(60))?;
+//! assert!(!banned.contains("192.0.2.7"));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! With g generations a window of T means lifetimes above T - T/g and up to T. What is inserted again lives on. Without
+//! a clock there is the window of keys: the last W - W/g distinct ones are found, and none that was followed by W others;
+//! W is the capacity unless said otherwise.
+
+use crate::algebra::{Algebra, Mismatch};
+use crate::chain::{self, Group, Link};
+use crate::file::FormatError;
+use crate::set::{self, BITS, Head, Parts, Probe, small};
+use crate::sizing::{Shape, aging};
+use crate::words::Words;
+use crate::{
+    Answers, AnyFilter, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
+    Spec, Stats,
+};
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+/// What an aging filter remembers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// For how long, or for how many keys; as many as its capacity if nothing is said.
+    pub window: Option<Window>,
+    /// g: in how many parts. The more there are, the sharper the end of the window, and the more has to be asked.
+    pub generations: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { window: None, generations: 8 }
+    }
+}
+
+/// After what a key is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Window {
+    /// After so many other keys, rounded up to whole generations. A key that the newest generation has already is not
+    /// another one.
+    Keys(u64),
+    /// After so much time, in whole milliseconds.
+    Time(Duration),
+}
+
+/// A time: milliseconds since the start of 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp(u64);
+
+impl Timestamp {
+    /// The time of the system.
+    pub fn now() -> Timestamp {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    /// So many milliseconds after the start of 1970.
+    pub const fn from_millis(millis: u64) -> Timestamp {
+        Timestamp(millis)
+    }
+
+    /// The milliseconds since the start of 1970.
+    pub const fn millis(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Timestamp {
+    /// Seconds since the start of 1970.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
+    }
+}
+
+/// A filter that forgets; see the [module](self).
+#[derive(Debug)]
+pub struct Aging {
+    head: Head,
+    window: Window,
+    /// Keys that a generation is planned for.
+    planned: u64,
+    ring: Vec<Generation>,
+    /// Which of the ring has the latest keys.
+    newest: usize,
+    /// The number of the generation that is to take the next key. Those more than a ring before it are dropped.
+    current: u64,
+    /// The last time that was told.
+    now: Option<Timestamp>,
+    /// Whether all of the memory can be changed.
+    owned: bool,
+}
+
+#[derive(Debug)]
+struct Generation {
+    link: Link,
+    /// Which one it is; `None` if it was never used. From the one after the newest around to the newest they rise.
+    number: Option<u64>,
+}
+
+impl Aging {
+    /// An empty filter that remembers the last `capacity` keys, with a rate of at most `rate`.
+    pub fn with_capacity(capacity: u64, rate: f64) -> Result<Aging> {
+        Aging::build(&Spec::new(capacity, rate)?)
+    }
+
+    /// After what a key is forgotten.
+    pub fn window(&self) -> Window {
+        self.window
+    }
+
+    /// In how many parts the window is forgotten.
+    pub fn generations(&self) -> usize {
+        self.ring.len()
+    }
+
+    /// How many keys it holds that are not forgotten; one that was refreshed counts in each generation that has it.
+    pub fn held(&self) -> u64 {
+        self.live().map(|(_, link)| link.keys).sum()
+    }
+
+    /// The last time that was told.
+    pub fn now(&self) -> Option<Timestamp> {
+        self.now
+    }
+
+    /// Tells the time: keys whose window has ended by then are forgotten. Nothing is written but the time itself, so
+    /// that it can be told to filters in mapped files, too.
+    ///
+    /// Keys that were inserted before the first call count as inserted then. A time before the last one is refused.
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        let Window::Time(time) = self.window else {
+            let why = "its window is a number of keys; build it with a window of time";
+            return Err(Error::cannot(Kind::Aging, "follow a clock", why));
+        };
+        match self.now {
+            Some(last) if now < last => return Err(Error::Clock { last, got: now }),
+            Some(_) => self.current = period(now, time, self.ring.len()),
+            None => {
+                self.current = period(now, time, self.ring.len());
+                let newest = &mut self.ring[self.newest];
+                newest.number = newest.number.map(|_| self.current);
+            }
+        }
+        self.now = Some(now);
+        Ok(())
+    }
+
+    /// The generations that are not forgotten, the newest first, with their places in the ring.
+    fn live(&self) -> impl Iterator<Item = (usize, &Link)> + Clone {
+        let (newest, length) = (self.newest, self.ring.len());
+        let around = (0..length).map(move |age| (newest + length - age) % length);
+        around.filter_map(|i| self.is_live(self.ring[i].number?).then_some((i, &self.ring[i].link)))
+    }
+
+    fn is_live(&self, number: u64) -> bool {
+        self.current.saturating_sub(number) < self.ring.len() as u64
+    }
+
+    fn filters(&self) -> impl Iterator<Item = &AnyFilter> + Clone {
+        self.live().map(|(_, link)| &*link.filter)
+    }
+
+    /// The newest generation, if it is the one that takes the next key.
+    fn open(&self) -> Option<&Link> {
+        let Generation { link, number } = &self.ring[self.newest];
+        (*number == Some(self.current)).then_some(link)
+    }
+
+    /// How many new keys the generation at hand still takes.
+    fn room(&self) -> u64 {
+        match self.window {
+            Window::Keys(keys) => {
+                keys.div_ceil(self.ring.len() as u64) - self.open().map_or(0, |newest| newest.keys)
+            }
+            Window::Time(_) => u64::MAX,
+        }
+    }
+
+    /// The generation that takes the next key. If it is a new one, it takes the place of the oldest, which by then is
+    /// forgotten.
+    fn turn(&mut self) -> Result<&mut Link> {
+        if self.open().is_none() {
+            // A ring that was never used starts where it stands.
+            let step = usize::from(self.ring[self.newest].number.is_some());
+            let next = (self.newest + step) % self.ring.len();
+            let Generation { link, number } = &mut self.ring[next];
+            if number.is_some() {
+                link.filter.clear()?;
+            }
+            (link.keys, *number, self.newest) = (0, Some(self.current), next);
+        }
+        Ok(&mut self.ring[self.newest].link)
+    }
+
+    /// Inserts digests in order. Those that the newest generation has are passed over; it is not asked whether older
+    /// ones do, since those are to be refreshed.
+    fn insert_all(&mut self, digests: &[Digest]) -> Result<()> {
+        chain::check_owned(self.owned)?;
+        let mut rest = digests;
+        while !rest.is_empty() {
+            if self.room() == 0 {
+                let newest = &self.ring[self.newest].link.filter;
+                let known = rest.iter().take_while(|digest| newest.contains_digest(**digest)).count();
+                rest = &rest[known..];
+                // The first that it does not have begins the next generation.
+                self.current += u64::from(!rest.is_empty());
+            } else {
+                let room = self.room();
+                let done = self.turn()?.fill(rest, room, |_| ())?;
+                rest = &rest[done..];
+            }
+        }
+        self.head.count_inserted(digests.len());
+        Ok(())
+    }
+
+    fn empty(head: Head, window: Window, planned: u64, shape: Shape, generations: usize) -> Result<Aging> {
+        let generation = |_| Ok(Generation { link: Link::new(shape, &head)?, number: None });
+        let ring = (0..generations).map(generation).collect::<Result<_>>()?;
+        Ok(Aging { head, window, planned, ring, newest: 0, current: 0, now: None, owned: true })
+    }
+
+    fn shape(&self) -> Shape {
+        self.ring[0].link.shape
+    }
+}
+
+/// In which of the periods that make up the windows of this length a time is; they count from the start of 1970.
+fn period(now: Timestamp, window: Duration, generations: usize) -> u64 {
+    // The quotient is not above `now`, since every generation lasts a millisecond at least.
+    (u128::from(now.millis()) * generations as u128 / window.as_millis().max(1)) as u64
+}
+
+fn check_window(window: Window, capacity: u64, generations: u32) -> Result<()> {
+    match window {
+        Window::Keys(keys) if !(1..=capacity).contains(&keys) => {
+            let needs = format!("1 to {capacity} keys, the capacity for which it is planned");
+            Err(Error::parameter("window", keys, needs))
+        }
+        Window::Time(time) if time.as_millis() < generations.into() => {
+            let needs = format!("at least a millisecond for each of {generations} generations");
+            Err(Error::parameter("window", format!("{time:?}"), needs))
+        }
+        Window::Time(time) if u64::try_from(time.as_millis()).is_err() => {
+            Err(Error::parameter("window", format!("{time:?}"), "less than 2^64 milliseconds"))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl set::sealed::Sealed for Aging {}
+
+/// The parameters of a file before those of the generations, and of each generation.
+const FIXED_PARAMS: usize = 9;
+const GENERATION_PARAMS: usize = 2;
+
+impl Set for Aging {
+    const KIND: Kind = Kind::Aging;
+
+    const CAN: Can = Can { forget: true, multiset: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        let Options { window, generations } = spec.tuning().aging;
+        aging::check_generations(generations)?;
+        let ring = u64::from(generations);
+        let bits = |n, p| Ok(chain::measure(aging::generation(n, p, generations)?)?.bits * ring);
+        let (n, p) = chain::keys_and_rate(spec, bits)?;
+        check_window(window.unwrap_or(Window::Keys(n)), n, generations)?;
+        let shape = aging::generation(n, p, generations)?;
+        let size = chain::measure(shape)?;
+        spec.finish(Plan {
+            kind: Kind::Aging,
+            capacity: n,
+            bits: size.bits * ring,
+            stored_bits: size.bits * ring,
+            bytes: size.bytes * ring,
+            hashes: size.hashes,
+            lines_touched: size.lines_touched * generations,
+            rate_asked: p,
+            rate: aging::rate(shape, n.div_ceil(ring), generations, n)?,
+        })
+    }
+
+    fn build(spec: &Spec) -> Result<Aging> {
+        let plan = Aging::plan(spec)?;
+        let Options { window, generations } = spec.tuning().aging;
+        let shape = aging::generation(plan.capacity, plan.rate_asked, generations)?;
+        let planned = plan.capacity.div_ceil(generations.into());
+        let window = window.unwrap_or(Window::Keys(plan.capacity));
+        Aging::empty(Head::planned(spec, &plan), window, planned, shape, generations as usize)
+    }
+
+    /// With `n` keys in the window.
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        aging::rate(self.shape(), self.planned, self.ring.len() as u32, n)
+    }
+
+    /// Forgets all keys, but not the time.
+    fn clear(&mut self) -> Result<()> {
+        chain::check_owned(self.owned)?;
+        for generation in &mut self.ring {
+            generation.link.filter.clear()?;
+            (generation.link.keys, generation.number) = (0, None);
+        }
+        self.newest = 0;
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_owned(&self) -> Result<Aging> {
+        let copy = |generation: &Generation| {
+            Ok(Generation { link: generation.link.try_clone_owned()?, number: generation.number })
+        };
+        let ring = self.ring.iter().map(copy).collect::<Result<_>>()?;
+        Ok(Aging { head: self.head.clone(), ring, owned: true, ..*self })
+    }
+
+    fn try_clone_empty(&self) -> Result<Aging> {
+        let head = self.head.emptied();
+        let empty = Aging::empty(head, self.window, self.planned, self.shape(), self.ring.len())?;
+        Ok(Aging { current: self.current, now: self.now, ..empty })
+    }
+
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        chain::trace(self.live().map(|(i, link)| (i, &*link.filter)), digest, probe)
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    /// What a generation is: its kind, the two numbers of its layout, and the keys it is planned for. The window: 0 and
+    /// its keys, or 1 and its milliseconds. The time, plus 1, or 0 if it was not told; the number of the generation at
+    /// hand; which section is the newest. Then of each generation its number, plus 1, or 0 if it was not used, and its
+    /// keys.
+    fn params(&self) -> Vec<u64> {
+        let [kind, a, b] = self.ring[0].link.numbers();
+        let (type_of_window, length) = match self.window {
+            Window::Keys(keys) => (0, keys),
+            Window::Time(time) => (1, time.as_millis() as u64),
+        };
+        let now = self.now.map_or(0, |now| now.millis().saturating_add(1));
+        let mut params =
+            vec![kind, a, b, self.planned, type_of_window, length, now, self.current, self.newest as u64];
+        for Generation { link, number } in &self.ring {
+            params.extend([number.map_or(0, |number| number.saturating_add(1)), link.keys]);
+        }
+        params
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        let words = self.ring.iter().flat_map(|generation| generation.link.filter.sections());
+        words.map(|words| (BITS, words)).collect()
+    }
+
+    fn restore(mut parts: Parts) -> Result<Aging> {
+        let invalid = |what: String| Error::from(FormatError::invalid(what));
+        let params = std::mem::take(&mut parts.params);
+        let Some((fixed, generations)) = params.split_first_chunk::<FIXED_PARAMS>() else {
+            return Err(invalid("there are too few parameters".into()));
+        };
+        let &[kind, a, b, planned, type_of_window, length, now, current, newest] = fixed;
+        let (generations, rest) = generations.as_chunks::<GENERATION_PARAMS>();
+        let (claimed, sections) = (generations.len(), parts.sections.len());
+        if !rest.is_empty() || claimed != sections {
+            return Err(invalid(format!("it claims {claimed} generations, and has {sections} sections")));
+        }
+        aging::check_generations(small(claimed as u64))?;
+        let window = match type_of_window {
+            0 => Window::Keys(length),
+            1 => Window::Time(Duration::from_millis(length)),
+            other => return Err(FormatError::Unknown { what: format!("a window of type {other}") }.into()),
+        };
+        check_window(window, planned.saturating_mul(claimed as u64), claimed as u32)?;
+        let now = now.checked_sub(1).map(Timestamp);
+        let expected = match (window, now) {
+            (Window::Time(time), Some(now)) => period(now, time, claimed),
+            (Window::Time(_), None) => 0,
+            (Window::Keys(_), _) => current,
+        };
+        let newest = usize::try_from(newest).ok().filter(|newest| *newest < claimed);
+        let (Some(newest), true) = (newest, expected == current) else {
+            return Err(invalid(format!("generation {current} at its time, or its place, cannot be")));
+        };
+        let owned = parts.sections.as_slice().iter().all(|(_, words)| words.is_owned());
+        let mut ring = Vec::new();
+        for &[number, keys] in generations {
+            let link = Link::restore(&mut parts, [kind, a, b], keys)?;
+            ring.push(Generation { link, number: number.checked_sub(1) });
+        }
+        let around = (1..=claimed).filter_map(|step| ring[(newest + step) % claimed].number);
+        let newer = |last: Option<u64>| last.is_some_and(|last| last > current);
+        if !around.clone().is_sorted_by(|a, b| a < b) || newer(around.max()) {
+            return Err(invalid("its generations are not in order".into()));
+        }
+        let filter = Aging { head: parts.finish()?, window, planned, ring, newest, current, now, owned };
+        // A generation of keys is never fuller than it may be; what is left of it is computed from that.
+        match (window, filter.open()) {
+            (Window::Keys(keys), Some(open)) if open.keys > keys.div_ceil(claimed as u64) => {
+                Err(invalid(format!("its newest generation claims {} keys", open.keys)))
+            }
+            _ => Ok(filter),
+        }
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        self.ring.iter().try_for_each(|generation| generation.link.filter.check_contents())
+    }
+
+    fn set_level(&mut self, level: Level) {
+        self.head.level = level;
+        self.ring.iter_mut().for_each(|generation| generation.link.filter.set_level(level));
+    }
+}
+
+impl Filter for Aging {
+    fn kind(&self) -> Kind {
+        Kind::Aging
+    }
+
+    fn hasher(&self) -> &Hasher {
+        &self.head.hasher
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.filters().any(|filter| filter.contains_digest(digest))
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        chain::contains_tile(self.filters(), tile)
+    }
+
+    /// The estimate counts a key once for each generation that has it, so keys that were refreshed count more.
+    fn stats(&self) -> Stats {
+        let (size, ring) = (self.ring[0].link.size, self.ring.len() as u64);
+        let stats = Stats {
+            cells: size.bits * ring,
+            bits: size.bits * ring,
+            hashes: size.hashes,
+            bytes: size.bytes * ring,
+            details: vec![("generations", ring as f64), ("live generations", self.live().count() as f64)],
+            ..Stats::of(self)
+        };
+        chain::sum_up(stats, self.live().map(|(_, link)| link))
+    }
+
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        chain::contains_batch(&self.head, self.filters(), keys)
+    }
+}
+
+impl Insert for Aging {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        let new = !self.contains_digest(digest);
+        self.insert_all(&[digest])?;
+        Ok(new)
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        self.insert_all(tile)
+    }
+
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        let head = self.head.clone();
+        Group::each(&head, keys, |group| self.insert_all(group.missing()))
+    }
+}
+
+impl Algebra for Aging {
+    fn mismatch(&self, other: &Aging) -> Option<Mismatch> {
+        let window = |filter: &Aging| format!("{:?}", filter.window);
+        Mismatch::of("number of generations", self.ring.len(), other.ring.len())
+            .or_else(|| Mismatch::of("window", window(self), window(other)))
+            .or_else(|| self.ring[0].link.filter.mismatch(&other.ring[0].link.filter))
+    }
+
+    fn union(&mut self, _: &Aging) -> Result<()> {
+        let why = "their generations do not begin at the same keys; insert the keys of one into the other";
+        Err(Error::cannot(Kind::Aging, "be united", why))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+use super::*;
+
+fn used() -> Aging {
+    let aging = Options { window: Some(Window::Time(Duration::from_millis(40))), generations: 4 };
+    let tuning = crate::Tuning { aging, ..Default::default() };
+    let mut filter = Aging::build(&Spec::new(100, 0.01).unwrap().with_tuning(tuning)).unwrap();
+    for now in [1000, 1010, 1020, 1030, 1047] {
+        filter.advance(Timestamp(now)).unwrap();
+        filter.insert(&now).unwrap();
+    }
+    filter
+}
+
+fn parts(filter: &Aging, params: Vec<u64>) -> Parts {
+    let sections = filter.sections().into_iter().map(|(what, words)| (what, words.try_clone().unwrap()));
+    Parts { head: filter.head.clone(), params, sections: sections.collect::<Vec<_>>().into_iter() }
+}
+
+#[test]
+fn parameters_of_a_file_that_make_no_sense_are_refused() {
+    let filter = used();
+    let params = filter.params();
+    assert_eq!(params[4..], [1, 40, 1048, 104, 0, 105, 1, 102, 1, 103, 1, 104, 1]);
+    let restored = Aging::restore(parts(&filter, params.clone())).unwrap();
+    assert_eq!(restored.params(), params);
+    for (i, value) in [
+        (0, Kind::Aging.number().into()),
+        (0, 99),
+        (1, 0),
+        (1, 1 << 40),
+        (2, 0),
+        (4, 2),
+        (5, 3),
+        (6, 0),
+        (6, 2000),
+        (7, 103),
+        (8, 4),
+        (8, 1),
+        (8, u64::MAX),
+        (9, 106),
+        (11, 110),
+        (13, 102),
+    ] {
+        let mut params = params.clone();
+        params[i] = value;
+        assert!(Aging::restore(parts(&filter, params)).is_err(), "parameter {i} = {value}");
+    }
+    for len in (0..params.len()).chain([params.len() + 2, params.len() + 100_000]) {
+        let mut params = params.clone();
+        params.resize(len, 1);
+        assert!(Aging::restore(parts(&filter, params)).is_err(), "{len} parameters");
+    }
+
+    let mut filter = Aging::with_capacity(80, 0.01).unwrap();
+    filter.insert_batch(&(0..25u64).collect::<Vec<_>>()).unwrap();
+    let params = filter.params();
+    assert_eq!(params[3..9], [10, 0, 80, 0, 2, 2]);
+    for (i, value) in [(3, 0), (3, u64::MAX), (5, 0), (5, 81), (14, 11), (14, u64::MAX), (7, 1)] {
+        let mut params = params.clone();
+        params[i] = value;
+        let restored = Aging::restore(parts(&filter, params));
+        // A generation planned for more keys than there can be is odd, but does no harm.
+        if (i, value) != (3, u64::MAX) {
+            assert!(restored.is_err(), "parameter {i} = {value}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_reads_live_generations_only() {
+    let mut filter = used();
+    filter.advance(Timestamp(1060)).unwrap();
+    let mut sections = std::collections::BTreeSet::new();
+    let digest = crate::Key::digest("stranger", filter.hasher());
+    let found = filter.trace(digest, &mut |probe| {
+        sections.insert(probe.section);
+        Ok(())
+    });
+    // Of the generations 101 to 104 those from 103 on: sections 3 and 0.
+    assert!(!found.unwrap() && sections.into_iter().eq([0, 3]));
+}

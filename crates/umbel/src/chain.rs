@@ -1,0 +1,431 @@
+//! Filters that are made of ordinary ones, asked one after the other: the stages of a [`Scalable`](crate::Scalable)
+//! filter, the generations of an [`Aging`](crate::Aging) one.
+//!
+//! All links of a chain take the same digest. That does not tie their errors together: links hold different keys, so
+//! whatever the digest of a stranger is, the bits that it finds set in one tell nothing about those in another.
+
+use crate::arch::{Kernel, Simd};
+use crate::bloom::AnyOf;
+use crate::file::FormatError;
+use crate::filter::ones;
+use crate::key::DigestAll;
+use crate::set::{Head, Parts, Probe, small};
+use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
+use crate::words::LINE_BYTES;
+use crate::{
+    Answers, AnyFilter, Batch, Blocked, Bloom, Digest, Error, Filter, Hashed, Insert, Kind, Layout, Level,
+    Partitioned, Result, Spec, Standard, Stats, TILE,
+};
+
+/// One filter of a chain.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub shape: Shape,
+    pub size: Size,
+    /// A standard, partitioned or blocked one; boxed, since a filter of any kind may itself be a chain.
+    pub filter: Box<AnyFilter>,
+    /// How many keys were new to it when they were inserted.
+    pub keys: u64,
+}
+
+impl Link {
+    /// An empty one, for a filter with this head.
+    pub fn new(shape: Shape, head: &Head) -> Result<Link> {
+        let head = Head { design: None, ..head.emptied() };
+        let filter: AnyFilter = match shape {
+            Shape::Standard { bits, hashes } => Bloom::with_head(Standard::new(bits, hashes)?, head)?.into(),
+            Shape::Partitioned { slice_bits, hashes } => {
+                Bloom::with_head(Partitioned::new(slice_bits, hashes)?, head)?.into()
+            }
+            Shape::Blocked { lines, lines_per_key } => {
+                Bloom::with_head(Blocked::new(lines, lines_per_key)?, head)?.into()
+            }
+        };
+        Ok(Link { shape, size: measure(shape)?, filter: Box::new(filter), keys: 0 })
+    }
+
+    /// The one that a file holds in its next section.
+    pub fn restore(parts: &mut Parts, numbers: [u64; 3], keys: u64) -> Result<Link> {
+        let shape = shape_of(numbers)?;
+        let size = measure(shape)?;
+        let section = parts.sections.next().ok_or_else(|| FormatError::invalid("a section is missing"))?;
+        let parts = Parts {
+            head: Head { design: None, ..parts.head.clone() },
+            params: numbers[1..].to_vec(),
+            sections: vec![section].into_iter(),
+        };
+        Ok(Link { shape, size, filter: Box::new(AnyFilter::restore(kind(shape), parts)?), keys })
+    }
+
+    pub fn try_clone_owned(&self) -> Result<Link> {
+        Ok(Link { filter: Box::new(self.filter.try_clone_owned()?), ..*self })
+    }
+
+    /// Inserts digests in order until it has taken `room` new ones, and tells how many it has looked at. `new` learns
+    /// which of them were new.
+    pub fn fill(&mut self, digests: &[Digest], room: u64, mut new: impl FnMut(usize)) -> Result<usize> {
+        let (mut done, mut room) = (0, room);
+        while done < digests.len() && room > 0 {
+            let end = digests.len().min(done + TILE.min(usize::try_from(room).unwrap_or(TILE)));
+            let answers = self.filter.insert_tile_new(&digests[done..end])?;
+            let taken = u64::from(answers.count_ones());
+            self.keys = self.keys.saturating_add(taken);
+            room -= taken;
+            ones(answers).for_each(|i| new(done + i));
+            done = end;
+        }
+        Ok(done)
+    }
+
+    /// The part of a file that describes it.
+    pub fn numbers(&self) -> [u64; 3] {
+        let [a, b] = match self.shape {
+            Shape::Standard { bits, hashes } => [bits, hashes.into()],
+            Shape::Partitioned { slice_bits, hashes } => [slice_bits, hashes.into()],
+            Shape::Blocked { lines, lines_per_key } => [lines, lines_per_key.into()],
+        };
+        [kind(self.shape).number().into(), a, b]
+    }
+}
+
+pub(crate) fn kind(shape: Shape) -> Kind {
+    match shape {
+        Shape::Standard { .. } => Kind::Standard,
+        Shape::Partitioned { .. } => Kind::Partitioned,
+        Shape::Blocked { .. } => Kind::Blocked,
+    }
+}
+
+/// The shape that three numbers of a file stand for; whether they make sense, its layout will say.
+fn shape_of([number, a, b]: [u64; 3]) -> Result<Shape> {
+    match u16::try_from(number).ok().and_then(Kind::from_number) {
+        Some(Kind::Standard) => Ok(Shape::Standard { bits: a, hashes: small(b) }),
+        Some(Kind::Partitioned) => Ok(Shape::Partitioned { slice_bits: a, hashes: small(b) }),
+        Some(Kind::Blocked) => Ok(Shape::Blocked { lines: a, lines_per_key: small(b) }),
+        _ => Err(FormatError::Unknown { what: format!("a part of kind {number}") }.into()),
+    }
+}
+
+/// Bits, bytes, hashes and lines touched of a filter of this shape.
+pub(crate) fn measure(shape: Shape) -> Result<Size> {
+    fn of<L: Layout>(layout: L, lines_touched: u32) -> Size {
+        let bytes = layout.lines() * LINE_BYTES as u64;
+        Size { bits: layout.bits(), bytes, hashes: layout.hashes(), lines_touched }
+    }
+    Ok(match shape {
+        Shape::Standard { bits, hashes } => of(Standard::new(bits, hashes)?, hashes),
+        Shape::Partitioned { slice_bits, hashes } => of(Partitioned::new(slice_bits, hashes)?, hashes),
+        Shape::Blocked { lines, lines_per_key } => of(Blocked::new(lines, lines_per_key)?, lines_per_key),
+    })
+}
+
+/// See [`measure`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Size {
+    pub bits: u64,
+    pub bytes: u64,
+    pub hashes: u32,
+    pub lines_touched: u32,
+}
+
+/// Keys and rate that a specification means, for a chain that needs `bits(n, p)` bits for n keys at rate p.
+pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>) -> Result<(u64, f64)> {
+    let Known { n, p, m, k } = spec.known();
+    if let Some(k) = k {
+        let needs = "to be left open: it follows from the rate of each part of the filter";
+        return Err(Error::parameter("k", k, needs));
+    }
+    let fits = |n, p, m| bits(n, p).is_ok_and(|needed| needed <= m);
+    match (n, p, m) {
+        (Some(n), Some(p), None) => Ok((n, p)),
+        (Some(n), Some(p), Some(m)) => {
+            let needed = bits(n, p)?;
+            let needs = || format!("at least {needed} bits for n = {n} at p = {p}");
+            if needed <= m { Ok((n, p)) } else { Err(Error::parameter("m", m, needs())) }
+        }
+        (Some(n), None, Some(m)) => {
+            // The lowest rate for which they suffice, among some that lie so close that it makes no difference.
+            let rate = |step: u64| (-(step as f64) / 256.0).exp2();
+            let too_few = || {
+                Error::parameter("m", m, format!("more bits for {n} keys: it would say yes to everything"))
+            };
+            bits(n, rate(1))?;
+            greatest(1..=256 * 60, |step| fits(n, rate(step), m))
+                .map(|step| (n, rate(step)))
+                .ok_or_else(too_few)
+        }
+        (None, Some(p), Some(m)) => {
+            bits(1, p)?;
+            let no_room = || Error::parameter("m", m, format!("room for at least one key at p = {p}"));
+            greatest(1..=MAX_KEYS, |n| fits(n, p, m)).map(|n| (n, p)).ok_or_else(no_room)
+        }
+        _ => spec.known().solve(spec.policy()).map(|params| (params.capacity, params.rate)),
+    }
+}
+
+/// How many keys are hashed and asked for at a time: enough that the first tile of each link, which nothing has
+/// fetched ahead, does not count and the caches seldom change from one link to the other; few enough that their digests
+/// stay there as well.
+const GROUP: usize = 16384;
+
+/// From this share on, keys that were found are taken out before the next link is asked: 1 in 8.
+const WORTH_MOVING: usize = 8;
+
+/// Keys that are asked for together: their digests, of which those that were found drop out on the way.
+pub(crate) struct Group {
+    /// The digests that have not dropped out, in order.
+    digests: Vec<Digest>,
+    /// One bit for each of them: whether it was found.
+    found: Vec<u64>,
+    /// The same of each time that digests dropped out, with the bits beyond the last digest set: what is 0 went on.
+    dropped: Vec<Vec<u64>>,
+    len: usize,
+    level: Level,
+}
+
+impl Group {
+    fn new(level: Level) -> Group {
+        Group { digests: Vec::new(), found: Vec::new(), dropped: Vec::new(), len: 0, level }
+    }
+
+    /// The keys of a batch, group by group.
+    pub fn each<B: Batch + ?Sized>(
+        head: &Head,
+        keys: &B,
+        mut visit: impl FnMut(&mut Group) -> Result<()>,
+    ) -> Result<()> {
+        let mut group = Group::new(head.level);
+        for start in (0..keys.len()).step_by(GROUP) {
+            group.digests.resize(GROUP.min(keys.len() - start), Digest::default());
+            head.level.run(DigestAll { keys, start, hasher: &head.hasher, digests: &mut group.digests });
+            group.start();
+            visit(&mut group)?;
+        }
+        Ok(())
+    }
+
+    /// A group of digests.
+    pub fn of(level: Level, digests: &[Digest]) -> Group {
+        let mut group = Group { digests: digests.to_vec(), ..Group::new(level) };
+        group.start();
+        group
+    }
+
+    fn start(&mut self) {
+        self.len = self.digests.len();
+        self.dropped.clear();
+        self.found = vec![0; self.len.div_ceil(TILE)];
+    }
+
+    /// How many keys it has, found or not.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The digests that are left, in order. All that were found have been [dropped](Group::drop_found).
+    pub fn missing(&self) -> &[Digest] {
+        &self.digests
+    }
+
+    /// Which key of the group digest `i` of those that are left is of.
+    pub fn place(&self, i: usize) -> usize {
+        self.dropped.iter().rev().fold(i, |mut rank, dropped| {
+            let goes_on = |(_, word): &(usize, &u64)| {
+                let here = word.count_zeros() as usize;
+                let found = rank < here;
+                rank -= if found { 0 } else { here };
+                found
+            };
+            let (tile, word) = dropped.iter().enumerate().find(goes_on).unwrap_or((0, &0));
+            tile * TILE + ones(!word).nth(rank).unwrap_or(0)
+        })
+    }
+
+    /// Drops the first digests as if they had been found.
+    pub fn skip(&mut self, count: usize) {
+        (0..count).for_each(|i| self.found[i / TILE] |= 1 << (i % TILE));
+        self.drop_found();
+    }
+
+    /// Asks one filter after the other for what none has found yet.
+    ///
+    /// As long as many keys are found, each filter is asked alone, and those it has found drop out. Once few are, what is
+    /// left are mostly strangers, for which all of the others have to be asked anyway, and can be at once.
+    pub fn ask<'a>(&mut self, mut filters: impl Iterator<Item = &'a AnyFilter>) {
+        while let Some(filter) = filters.next() {
+            if self.digests.is_empty() {
+                return;
+            }
+            let found = self.ask_one(filter);
+            if found * WORTH_MOVING <= self.digests.len() {
+                return self.ask_all(filters);
+            }
+            self.drop_found();
+        }
+    }
+
+    /// Asks one filter; how many were found.
+    fn ask_one(&mut self, filter: &AnyFilter) -> usize {
+        let before = self.count_found();
+        self.ask_all(std::iter::once(filter));
+        self.count_found() - before
+    }
+
+    fn count_found(&self) -> usize {
+        self.found.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    fn ask_all<'a>(&mut self, filters: impl Iterator<Item = &'a AnyFilter>) {
+        let mut blocked = AnyOf::new();
+        for filter in filters {
+            match filter {
+                AnyFilter::Blocked(filter) if blocked.push(filter) => {}
+                filter => {
+                    let answers = filter.contains_batch(&Hashed(&self.digests));
+                    self.found.iter_mut().zip(answers.as_words()).for_each(|(found, word)| *found |= word);
+                }
+            }
+        }
+        blocked.ask(self.level, &self.digests, &mut self.found);
+    }
+
+    /// Drops all that was found.
+    pub fn drop_found(&mut self) {
+        let len = self.digests.len();
+        // Up to whole tiles, of which what is beyond the end counts as found.
+        self.digests.resize(len.next_multiple_of(TILE), Digest::default());
+        if let Some(last) = self.found.last_mut().filter(|_| !len.is_multiple_of(TILE)) {
+            *last |= !0 << (len % TILE);
+        }
+        let kept = self.level.run(Sift { digests: &mut self.digests, found: &self.found });
+        self.digests.truncate(kept);
+        self.dropped.push(std::mem::replace(&mut self.found, vec![0; kept.div_ceil(TILE)]));
+    }
+
+    /// One bit for each key of the group: whether it was found.
+    fn answers(&self) -> Vec<u64> {
+        let below = self.found.clone();
+        let mut answers = self.dropped.iter().rev().fold(below, |below, dropped| {
+            let mut all = dropped.clone();
+            self.level.run(Spread { below: &below, all: &mut all });
+            all
+        });
+        if let Some(last) = answers.last_mut().filter(|_| !self.len.is_multiple_of(TILE)) {
+            *last &= (1 << (self.len % TILE)) - 1;
+        }
+        answers
+    }
+}
+
+/// Moves digests whose bit is not set to the front, and tells how many they are; in whole tiles.
+struct Sift<'a> {
+    digests: &'a mut [Digest],
+    found: &'a [u64],
+}
+
+impl Kernel for Sift<'_> {
+    type Output = usize;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> usize {
+        let Sift { digests, found } = self;
+        let mut kept = 0;
+        for at in (0..digests.len()).step_by(8) {
+            let keep = !(found[at / TILE] >> (at % TILE)) as u8;
+            // Nothing is written beyond what was read.
+            let values = std::array::from_fn(|i| digests[at + i].get());
+            let moved = simd.compress(values, keep);
+            (0..8).for_each(|i| digests[kept + i] = Digest::from_hash(moved[i]));
+            kept += keep.count_ones() as usize;
+        }
+        kept
+    }
+}
+
+/// Puts consecutive bits into the places of the zeros of `all`.
+struct Spread<'a> {
+    below: &'a [u64],
+    all: &'a mut [u64],
+}
+
+impl Kernel for Spread<'_> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let mut taken = 0;
+        for word in self.all {
+            let (at, shift) = (taken / TILE, taken % TILE);
+            let low = self.below.get(at).map_or(0, |bits| bits >> shift);
+            let high = self.below.get(at + 1).map_or(0, |bits| bits << 1 << (63 - shift));
+            let zeros = !*word;
+            *word |= simd.deposit(low | high, zeros);
+            taken += zeros.count_ones() as usize;
+        }
+    }
+}
+
+/// Asks a chain, in the order of `filters`, for many keys.
+pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
+    head: &Head,
+    filters: impl Iterator<Item = &'a AnyFilter> + Clone,
+    keys: &B,
+) -> Answers {
+    let mut answers = Answers::with_capacity(keys.len());
+    let asked = Group::each(head, keys, |group| {
+        group.ask(filters.clone());
+        for (tile, found) in group.answers().into_iter().enumerate() {
+            answers.push_tile(found, TILE.min(group.len - tile * TILE));
+        }
+        Ok(())
+    });
+    debug_assert!(asked.is_ok());
+    answers
+}
+
+/// Asks a chain for at most 64 digests.
+pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a AnyFilter>, tile: &[Digest]) -> u64 {
+    let tile = &tile[..tile.len().min(TILE)];
+    let all = if tile.len() == TILE { !0 } else { (1 << tile.len()) - 1 };
+    let mut found = 0;
+    for filter in filters {
+        if found == all {
+            break;
+        }
+        found |= filter.contains_tile(tile);
+    }
+    found
+}
+
+/// Looks a digest up in one link after the other, given with their sections; see [`Set::trace`](crate::Set::trace).
+pub(crate) fn trace<'a>(
+    filters: impl Iterator<Item = (usize, &'a AnyFilter)>,
+    digest: Digest,
+    probe: &mut dyn FnMut(Probe) -> Result<()>,
+) -> Result<bool> {
+    for (section, filter) in filters {
+        if filter.trace(digest, &mut |at| probe(Probe { section, ..at }))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What the links that count have in common with one filter: `stats` with their sums.
+pub(crate) fn sum_up<'a>(stats: Stats, links: impl Iterator<Item = &'a Link>) -> Stats {
+    let parts: Vec<Stats> = links.map(|link| link.filter.stats()).collect();
+    Stats {
+        used_cells: parts.iter().map(|part| part.used_cells).sum(),
+        estimate: parts.iter().map(|part| part.estimate).sum::<Cardinality>(),
+        rate_now: scalable::compound(parts.iter().map(|part| part.rate_now)),
+        ..stats
+    }
+}
+
+/// Sets the instruction set of every link.
+pub(crate) fn set_level(links: &mut [Link], level: Level) {
+    links.iter_mut().for_each(|link| link.filter.set_level(level));
+}
+
+/// Whether all of the memory can be changed.
+pub(crate) fn check_owned(owned: bool) -> Result<()> {
+    if owned { Ok(()) } else { Err(Error::ReadOnly) }
+}

@@ -1,0 +1,44 @@
+//! Aging filters: g generations in a ring, of which keys go into the newest and the oldest is dropped.
+//!
+//! A stranger is taken for a member if any of the generations says so, 1 - (1-q)^g; each has q = p/g, which keeps that
+//! below p. A generation is a g-th of the window, and a key is forgotten when its generation is dropped: a window of T
+//! means lifetimes above T - T/g and up to T.
+//!
+//! ```
+//! use umbel::sizing::aging;
+//! let one = aging::generation(80_000, 0.01, 8)?;
+//! assert!(aging::rate(one, 10_000, 8, 80_000)? <= 0.01);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+use super::{Shape, check, scalable};
+use crate::{Error, Result};
+
+/// The most generations.
+pub const MAX_GENERATIONS: u32 = 256;
+
+/// The shape of each of `generations` parts of a filter that holds `n` keys at rate `p`.
+pub fn generation(n: u64, p: f64, generations: u32) -> Result<Shape> {
+    check::capacity(n)?;
+    check::rate(p)?;
+    check_generations(generations)?;
+    scalable::automatic(n.div_ceil(generations.into()), p / f64::from(generations))
+}
+
+/// The rate of a window with `n` keys, in generations of this shape that are closed when they hold `capacity`; if they
+/// are closed by a clock and more keys have come than that, all generations have the same share.
+pub fn rate(shape: Shape, capacity: u64, generations: u32, n: u64) -> Result<f64> {
+    check::capacity(capacity)?;
+    check_generations(generations)?;
+    let each = capacity.max(n.div_ceil(generations.into()));
+    let full = scalable::shape_rate(shape, each.min(n))?;
+    let last = scalable::shape_rate(shape, n % each)?;
+    Ok(scalable::compound((0..n / each).map(|_| full).chain([last])))
+}
+
+pub(crate) fn check_generations(generations: u32) -> Result<()> {
+    if (1..=MAX_GENERATIONS).contains(&generations) {
+        return Ok(());
+    }
+    Err(Error::parameter("generations", generations, "a number from 1 to 256"))
+}
