@@ -1,0 +1,483 @@
+//! [`Cuckoo`]: a filter of fingerprints from which keys can be removed.
+//!
+//! A key is a fingerprint of a few bits in one of two buckets. When both are full, a fingerprint moves to its other
+//! bucket to make room, and so on. (Fan et al. 2014)
+//!
+//! ```
+//! use umbel::{Cuckoo, Filter, Insert, Remove, Removed};
+//! let mut filter = Cuckoo::with_capacity(10_000, 0.001)?;
+//! filter.insert("apple")?;
+//! assert!(filter.contains("apple"));
+//! assert_eq!(filter.remove("apple")?, Removed::Removed);
+//! assert!(!filter.contains("apple") && filter.is_empty());
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! It is a multiset: a key that is inserted twice is stored twice, and has to be removed twice. There is room for 2b
+//! copies of it, b being the slots of a bucket (8 copies by default); the next is refused with [`Error::Full`]. So is a
+//! key for which no place can be found. Different keys are refused only beyond the capacity, many copies of many keys
+//! earlier, because copies crowd the same two buckets. No other key is ever lost by it.
+//!
+//! [`Options`] say how fingerprints are stored:
+//!
+//! ```
+//! use umbel::cuckoo::{Form, Options};
+//! use umbel::{Cuckoo, Filter, Set, Spec, Tuning};
+//! let mut tuning = Tuning::default();
+//! tuning.cuckoo = Options { form: Form::SemiSorted, ..Options::default() };
+//! let spec = Spec::new(1_000_000, 0.001)?;
+//! let (plain, sorted) = (Cuckoo::build(&spec)?, Cuckoo::build(&spec.with_tuning(tuning))?);
+//! assert_eq!(plain.stats().bits - sorted.stats().bits, plain.stats().cells, "one bit less per slot");
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+mod codes;
+mod combine;
+mod kernels;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use crate::sizing::cuckoo::{Form, Options};
+pub use table::Table;
+
+use crate::file::FormatError;
+use crate::hash::reduce;
+use crate::set::{self, FINGERPRINTS, Head, Parts, Probe, small};
+use crate::sizing::cuckoo::rate_of;
+use crate::sizing::{Cardinality, CuckooParams, Estimate, Known};
+use crate::words::{LINE_BYTES, Words};
+use crate::{
+    Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result,
+    Set, Spec, Stats, TILE,
+};
+use kernels::{ContainsBatch, ContainsTile, Stage};
+use table::Place;
+
+/// How many fingerprints move to make room for one, before it is given up.
+const MAX_KICKS: u32 = 500;
+
+/// A cuckoo filter.
+pub struct Cuckoo {
+    table: Table,
+    words: Words,
+    /// The fingerprint for which no place was found, if there is one. While it waits here, only keys with a free slot
+    /// in one of their buckets are taken.
+    victim: Option<Place>,
+    head: Head,
+}
+
+impl Cuckoo {
+    /// An empty filter for `capacity` keys with a false-positive rate of at most `rate`, hashed with the fast hash.
+    pub fn with_capacity(capacity: u64, rate: f64) -> Result<Cuckoo> {
+        Cuckoo::build(&Spec::new(capacity, rate)?)
+    }
+
+    /// An empty filter of exactly this shape.
+    pub fn with_table(table: Table, hasher: Hasher) -> Result<Cuckoo> {
+        Cuckoo::with_head(table, Head::new(hasher))
+    }
+
+    fn with_head(table: Table, head: Head) -> Result<Cuckoo> {
+        Ok(Cuckoo { table, words: Words::zeroed(table.lines())?, victim: None, head })
+    }
+
+    /// The shape.
+    pub fn table(&self) -> &Table {
+        &self.table
+    }
+
+    /// The memory.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// How many keys it holds, exactly; a key counts as often as it was inserted.
+    pub fn len(&self) -> u64 {
+        self.head.inserted.unwrap_or_default()
+    }
+
+    /// Whether it holds no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How often `key` was inserted, and whatever else has the same fingerprint and buckets.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u32 {
+        self.count_digest(key.digest(self.hasher()))
+    }
+
+    /// How often the key with this digest was inserted, and whatever else has the same fingerprint and buckets.
+    pub fn count_digest(&self, digest: Digest) -> u32 {
+        self.count_place(&self.table.place(digest))
+    }
+
+    #[inline(always)]
+    fn count_place(&self, place: &Place) -> u32 {
+        self.table.count(self.words.words(), place) + u32::from(self.is_victim(place))
+    }
+
+    #[inline(always)]
+    fn is_victim(&self, place: &Place) -> bool {
+        self.victim.as_ref().is_some_and(|victim| victim.is_same(place))
+    }
+
+    /// Everything in it: a bucket and a fingerprint each.
+    fn entries(&self) -> impl Iterator<Item = (u64, u32)> {
+        let victim = self.victim.map(|victim| (victim.buckets[0], victim.fingerprint));
+        self.table.entries(self.words.words()).chain(victim)
+    }
+
+    /// Inserts a fingerprint; `true` when none like it was there.
+    #[inline(always)]
+    fn put(&mut self, place: Place) -> Result<bool> {
+        let copies = self.count_place(&place);
+        if copies >= 2 * self.table.slots() {
+            return Err(self.too_many_copies());
+        }
+        let (table, words) = (self.table, self.words.words_mut()?);
+        if !table.settle(words, &place) {
+            if self.victim.is_some() {
+                return Err(self.no_place());
+            }
+            self.victim = wander(table, words, place);
+        }
+        self.head.count_inserted(1);
+        Ok(copies == 0)
+    }
+
+    /// Takes a fingerprint out; `false` when there is none like it.
+    fn take(&mut self, place: &Place) -> Result<bool> {
+        let (table, words) = (self.table, self.words.words_mut()?);
+        if place.buckets.into_iter().any(|bucket| table.replace(words, bucket, place.fingerprint, 0)) {
+            // There is a free slot now, so whoever waits for one tries again.
+            self.victim = self.victim.filter(|victim| !table.settle(words, victim));
+            self.victim = self.victim.and_then(|victim| wander(table, words, victim));
+        } else if self.is_victim(place) {
+            self.victim = None;
+        } else {
+            return Ok(false);
+        }
+        self.head.count_removed();
+        Ok(true)
+    }
+
+    #[cold]
+    fn too_many_copies(&self) -> Error {
+        let most = 2 * self.table.slots();
+        let why = format!(
+            "a key was inserted more than {most} times, or has the fingerprint of others that were, and there is room for \
+             {most} copies; ask `contains` before inserting, or use a counting filter"
+        );
+        Error::Full { kind: Kind::Cuckoo, why }
+    }
+
+    #[cold]
+    fn no_place(&self) -> Error {
+        let (len, cells) = (self.len(), self.table.cells());
+        let why = format!(
+            "{len} of {cells} slots are taken and there is no place for the next key; remove keys, or build a filter \
+             of a larger capacity"
+        );
+        Error::Full { kind: Kind::Cuckoo, why }
+    }
+}
+
+/// Puts a fingerprint into a full bucket, in place of one that moves to its other bucket, in place of another if that
+/// is full, and so on. Returns the one that found no place in the end.
+///
+/// Which one has to move is a matter of chance, but the same chance for the same fingerprint, so that the same
+/// operations lead to the same bytes.
+#[cold]
+fn wander(table: Table, words: &mut [u64], place: Place) -> Option<Place> {
+    let Place { buckets: [mut bucket, _], mut fingerprint } = place;
+    let mut chance = Digest::from_hash(bucket << 32 | u64::from(fingerprint)).salted(0).stream();
+    for _ in 0..MAX_KICKS {
+        let slot = reduce(chance.draw(), table.slots().into());
+        fingerprint = table.exchange(words, bucket, slot as usize, fingerprint);
+        bucket = table.place_in(bucket, fingerprint).buckets[1];
+        if table.replace(words, bucket, 0, fingerprint) {
+            return None;
+        }
+    }
+    Some(table.place_in(bucket, fingerprint))
+}
+
+impl set::sealed::Sealed for Cuckoo {}
+
+impl Set for Cuckoo {
+    const KIND: Kind = Kind::Cuckoo;
+
+    const CAN: Can = Can { remove: true, union: true, intersect: true, multiset: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        Ok(plan(spec)?.1)
+    }
+
+    fn build(spec: &Spec) -> Result<Cuckoo> {
+        let (table, plan) = plan(spec)?;
+        Cuckoo::with_head(table, Head::planned(spec, &plan))
+    }
+
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        rate_of(self.table.buckets(), self.table.fingerprint_bits(), n)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.victim = None;
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_owned(&self) -> Result<Cuckoo> {
+        Ok(Cuckoo { words: self.words.try_clone_owned()?, head: self.head.clone(), ..*self })
+    }
+
+    fn try_clone_empty(&self) -> Result<Cuckoo> {
+        Cuckoo::with_head(self.table, self.head.emptied())
+    }
+
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        let (table, place) = (self.table, self.table.place(digest));
+        for bucket in place.buckets {
+            let bits = table.range(bucket);
+            if table.form() == Form::SemiSorted {
+                probe(Probe { section: 0, bits })?;
+                if table.bucket(self.words.words(), bucket).contains(&place.fingerprint) {
+                    return Ok(true);
+                }
+                continue;
+            }
+            for start in bits.step_by(table.fingerprint_bits() as usize) {
+                let slot = Probe { section: 0, bits: start..start + u64::from(table.fingerprint_bits()) };
+                probe(slot.clone())?;
+                if slot.value(&self.words) == u64::from(place.fingerprint) {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(self.is_victim(&place))
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    /// Buckets, bits of a fingerprint, slots, form, and of the victim its fingerprint, which is 0 if there is none, and
+    /// the bucket it was last in.
+    fn params(&self) -> Vec<u64> {
+        let Place { buckets: [bucket, _], fingerprint } = self.victim.unwrap_or_default();
+        let form = match self.table.form() {
+            Form::Plain => 0,
+            Form::SemiSorted => 1,
+        };
+        let (bits, slots) = (self.table.fingerprint_bits(), self.table.slots());
+        vec![self.table.buckets(), bits.into(), slots.into(), form, fingerprint.into(), bucket]
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        vec![(FINGERPRINTS, &self.words)]
+    }
+
+    fn restore(mut parts: Parts) -> Result<Cuckoo> {
+        let [buckets, bits, slots, form, fingerprint, bucket] = parts.params()?;
+        let form = match form {
+            0 => Form::Plain,
+            1 => Form::SemiSorted,
+            other => return Err(FormatError::Unknown { what: format!("form {other} of buckets") }.into()),
+        };
+        let table = Table::new(buckets, small(bits), small(slots), form)?;
+        if fingerprint > table.fingerprints() || bucket >= buckets || (fingerprint == 0 && bucket != 0) {
+            return Err(
+                FormatError::invalid("a fingerprint that waits for a place cannot be of this table").into()
+            );
+        }
+        let victim = (fingerprint != 0).then(|| table.place_in(bucket, small(fingerprint)));
+        let words = parts.section(FINGERPRINTS, table.lines())?;
+        let head = parts.finish()?;
+        if head.inserted.is_none() {
+            return Err(FormatError::invalid("the number of keys is missing").into());
+        }
+        Ok(Cuckoo { table, words, victim, head })
+    }
+
+    /// There are as many fingerprints as keys, each bucket is one that a table would write, and nothing follows them.
+    fn check_contents(&self) -> Result<(), FormatError> {
+        let (table, words) = (self.table, self.words.words());
+        set::check_tail(&self.words, table.bits())?;
+        let mut keys = u64::from(self.victim.is_some());
+        for bucket in 0..table.buckets() {
+            let contents = table.bucket(words, bucket);
+            if !table.is_written(words, bucket) {
+                return Err(FormatError::invalid(format!(
+                    "bucket {bucket} is none that a filter would write"
+                )));
+            }
+            keys += contents.iter().filter(|fingerprint| **fingerprint != 0).count() as u64;
+        }
+        if keys != self.len() {
+            let what = format!("it claims {} keys, but holds {keys} fingerprints", self.len());
+            return Err(FormatError::invalid(what));
+        }
+        Ok(())
+    }
+}
+
+/// The shape a specification leads to, and its plan.
+fn plan(spec: &Spec) -> Result<(Table, Plan)> {
+    let (Known { n, p, m, k }, options) = (spec.known(), &spec.tuning().cuckoo);
+    if let Some(k) = k {
+        let needs = "to be left open: a key is one fingerprint in one of two buckets";
+        return Err(Error::parameter("k", k, needs));
+    }
+    let params = match (n, p, m) {
+        (Some(n), Some(p), None) => CuckooParams::for_capacity(n, p, options)?,
+        (Some(n), _, Some(m)) => CuckooParams::for_bits(m, n, options)?,
+        (None, Some(p), Some(m)) => CuckooParams::for_bits_and_rate(m, p, options)?,
+        (Some(n), None, None) if options.fingerprint_bits.is_some() => {
+            CuckooParams::for_fingerprints(n, options)?
+        }
+        // The standard filter's rules say what is missing.
+        _ => {
+            let known = spec.known().solve(spec.policy())?;
+            CuckooParams::for_bits(known.bits, known.capacity, options)?
+        }
+    };
+    let CuckooParams { capacity, buckets, fingerprint_bits, slots, form, bits, rate } = params;
+    if let Some(p) = p.filter(|p| rate > *p) {
+        let needs =
+            format!("a higher rate or more bits: {capacity} keys in {bits} bits have a rate of {rate:.3e}");
+        return Err(Error::parameter("p", p, needs));
+    }
+    let table = Table::new(buckets, fingerprint_bits, slots, form)?;
+    let plan = spec.finish(Plan {
+        kind: Kind::Cuckoo,
+        capacity,
+        bits,
+        stored_bits: table.bits(),
+        bytes: table.lines() * LINE_BYTES as u64,
+        hashes: BUCKETS_OF_A_KEY,
+        lines_touched: table.lines_touched(),
+        rate_asked: p.unwrap_or(rate),
+        rate,
+    })?;
+    Ok((table, plan))
+}
+
+/// What stands for the number of hash functions.
+const BUCKETS_OF_A_KEY: u32 = 2;
+
+impl Filter for Cuckoo {
+    fn kind(&self) -> Kind {
+        Kind::Cuckoo
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &Hasher {
+        &self.head.hasher
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        let place = self.table.place(digest);
+        kernels::finds(self.table, self.words.words(), &place) || self.is_victim(&place)
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        let tile = &tile[..tile.len().min(TILE)];
+        let (table, words, victim) = (self.table, self.words.words(), self.victim);
+        self.head.level.run(ContainsTile { table, words, victim, tile })
+    }
+
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        let (table, words, victim) = (self.table, self.words.words(), self.victim);
+        self.head.level.run(ContainsBatch { table, words, victim, hasher: self.hasher(), keys })
+    }
+
+    fn stats(&self) -> Stats {
+        let Cuckoo { table, victim, .. } = *self;
+        // Keys with the same fingerprint and buckets are one to whoever asks.
+        let groups = table.buckets() as f64 / 2.0 * table.fingerprints() as f64;
+        let used = self.distinct() as f64;
+        let distinct = (-used / groups).ln_1p() / (-1.0 / groups).ln_1p();
+        let variance = groups * ((distinct / groups).exp_m1() - distinct / groups);
+        let estimate =
+            Estimate { value: distinct.min(self.len() as f64), standard_error: variance.max(0.0).sqrt() };
+        Stats {
+            cells: table.cells(),
+            used_cells: self.len().saturating_sub(u64::from(victim.is_some())),
+            hashes: BUCKETS_OF_A_KEY,
+            bits: table.bits(),
+            bytes: table.lines() * LINE_BYTES as u64,
+            estimate: if used < groups { Cardinality::Estimated(estimate) } else { Cardinality::Saturated },
+            rate_now: used / groups,
+            details: vec![
+                ("fingerprint bits", table.fingerprint_bits().into()),
+                ("slots per bucket", table.slots().into()),
+                ("keys without a place", u32::from(victim.is_some()).into()),
+            ],
+            ..Stats::of(self)
+        }
+    }
+}
+
+impl Cuckoo {
+    /// How many of the keys in it can be told apart.
+    fn distinct(&self) -> u64 {
+        let (table, words) = (self.table, self.words.words());
+        let mut distinct = 0;
+        for bucket in 0..table.buckets() {
+            let contents = table.bucket(words, bucket);
+            for (slot, fingerprint) in
+                contents.iter().enumerate().filter(|(_, fingerprint)| **fingerprint != 0)
+            {
+                let place = table.place_in(bucket, *fingerprint);
+                let [_, other] = place.buckets;
+                // Those that are in both buckets count in the first.
+                let elsewhere = other < bucket && table.bucket(words, other).contains(fingerprint);
+                distinct += u64::from(!contents[..slot].contains(fingerprint) && !elsewhere);
+            }
+        }
+        distinct + u64::from(self.victim.is_some_and(|victim| table.count(words, &victim) == 0))
+    }
+}
+
+impl Insert for Cuckoo {
+    #[inline]
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        self.put(self.table.place(digest))
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        for tile in tile.chunks(TILE) {
+            let stage = Stage::of(self.table, tile);
+            stage.prefetch(self.table, self.words.words());
+            stage.places().iter().try_for_each(|place| self.put(*place).map(drop))?;
+        }
+        Ok(())
+    }
+}
+
+impl Remove for Cuckoo {
+    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        let removed = self.take(&self.table.place(digest))?;
+        Ok(if removed { Removed::Removed } else { Removed::NotPresent })
+    }
+}
+
+impl std::fmt::Debug for Cuckoo {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Cuckoo { table, words, victim, head } = self;
+        let mut debug = f.debug_struct("Cuckoo");
+        debug.field("table", table).field("words", words).field("victim", victim).field("head", head).finish()
+    }
+}
