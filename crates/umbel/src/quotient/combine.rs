@@ -1,0 +1,56 @@
+//! Multisets of fingerprints as sets: sum, minimum, comparison.
+
+use super::Quotient;
+use super::sorted::Aligned;
+use crate::algebra::{Algebra, Mismatch};
+use crate::sizing::estimate::Overlap;
+use crate::{Filter, Result};
+
+impl Quotient {
+    /// Replaces the contents by each fingerprint of the two as often as `operation` of its two counts says.
+    fn combine(&mut self, other: &Quotient, operation: impl Fn([u64; 2]) -> u64) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        self.words.words_mut()?;
+        let copies = || {
+            let aligned = Aligned::new(self.fingerprints(), other.fingerprints());
+            aligned.map(|(fingerprint, counts)| (fingerprint, operation(counts)))
+        };
+        let len = copies().map(|(_, count)| count).sum();
+        let all = copies().flat_map(|(fingerprint, count)| (0..count).map(move |_| fingerprint));
+        let combined = self.filled(self.slots, len, all)?;
+        (self.words, self.len) = (combined.words, combined.len);
+        Ok(())
+    }
+}
+
+impl Algebra for Quotient {
+    /// Filters that were resized can still be combined: only the fingerprints have to mean the same.
+    fn mismatch(&self, other: &Quotient) -> Option<Mismatch> {
+        Mismatch::of("number of fingerprints", self.slots.range(), other.slots.range())
+            .or_else(|| Mismatch::of_hashes(self.hasher().id(), other.hasher().id()))
+    }
+
+    /// The sum: a key is in it as often as in both together. It has the slots of this filter, and is refused when they
+    /// are too few.
+    fn union(&mut self, other: &Quotient) -> Result<()> {
+        self.combine(other, |[ours, theirs]| ours + theirs)?;
+        self.head.inserted = self.head.inserted.zip(other.head.inserted).map(|_| self.len);
+        Ok(())
+    }
+
+    /// The minimum: a key is in it as often as in the one that has it less often.
+    fn intersect(&mut self, other: &Quotient) -> Result<()> {
+        self.combine(other, |[ours, theirs]| ours.min(theirs))?;
+        self.head.inserted = None;
+        Ok(())
+    }
+
+    fn overlap(&self, other: &Quotient) -> Result<Option<Overlap>> {
+        Mismatch::refuse(self.mismatch(other))?;
+        let aligned = Aligned::new(self.fingerprints(), other.fingerprints());
+        let [left, right, union] = aligned.fold([0, 0, 0], |[left, right, union], (_, [a, b])| {
+            [left + u64::from(a > 0), right + u64::from(b > 0), union + 1]
+        });
+        self.shape().overlap(left, right, union)
+    }
+}

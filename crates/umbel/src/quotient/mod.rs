@@ -1,0 +1,452 @@
+//! The quotient filter of Bender et al. 2012, the practical form of the replacement for Bloom filters by Pagh, Pagh and
+//! Rao 2005: it stores the multiset of fingerprints exactly.
+//!
+//! A fingerprint is one of S 2^r numbers. Its upper part, the quotient, says in which of S slots it is at home, and the
+//! lower r bits, the remainder, are stored there or a little to the right, with three bits that tell what belongs where.
+//! So every fingerprint can be read back, and all that follows needs no keys: removal, merging, resizing, and counting how
+//! often a key was inserted. A key that is inserted twice takes two slots.
+//!
+//! ```
+//! use umbel::{Algebra, Filter, Insert, Quotient, Remove};
+//! let mut filter = Quotient::with_capacity(10_000, 0.001)?;
+//! filter.insert("apple")?;
+//! filter.insert("apple")?;
+//! assert_eq!((filter.count("apple"), filter.len()), (2, 2));
+//! filter.remove("apple")?;
+//! assert!(filter.contains("apple"));
+//! filter.remove("apple")?;
+//! assert!(!filter.contains("apple") && filter.is_empty());
+//!
+//! // Twice the slots for the same fingerprints; the two can still be united.
+//! let mut larger = filter.resized(2 * filter.slots())?;
+//! filter.insert("pear")?;
+//! larger.union(&filter)?;
+//! assert!(larger.contains("pear"));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+mod change;
+mod combine;
+mod kernels;
+mod slots;
+mod sorted;
+#[cfg(test)]
+mod tests;
+
+pub use crate::sizing::quotient::Options;
+pub use sorted::Fingerprints;
+
+use crate::file::FormatError;
+use crate::filter::check_tile;
+use crate::set::{self, Head, Parts, Probe, SLOTS, small};
+use crate::sizing::estimate::{Cardinality, Shape};
+use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
+use crate::words::{LINE_BYTES, Words};
+use crate::{
+    Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
+    Result, Set, Spec, Stats, TILE,
+};
+use kernels::{ContainsBatch, ContainsDigest, ContainsTile, Count, InsertTile, Inserted, RemoveOne};
+use slots::{OCCUPIED, SHIFTED, Slots};
+use sorted::Builder;
+
+/// A quotient filter: the multiset of the fingerprints of its keys.
+///
+/// The memory depends on the multiset alone, not on the order of insertions and removals. The filter does not grow by
+/// itself: above 95 % of its slots insertions are refused, and [`Quotient::grow`] makes room.
+pub struct Quotient {
+    slots: Slots,
+    words: Words,
+    len: u64,
+    head: Head,
+}
+
+impl Quotient {
+    /// An empty filter for `capacity` keys, repeated ones counted, with a false-positive rate of `rate`, hashed with the
+    /// fast hash.
+    pub fn with_capacity(capacity: u64, rate: f64) -> Result<Quotient> {
+        Quotient::build(&Spec::new(capacity, rate)?)
+    }
+
+    /// An empty filter of so many slots, a multiple of 64, with remainders of so many bits.
+    pub fn with_slots(slots: u64, remainder_bits: u32, hasher: Hasher) -> Result<Quotient> {
+        Quotient::with_head(Slots::new(slots, remainder_bits)?, Head::new(hasher))
+    }
+
+    fn with_head(slots: Slots, head: Head) -> Result<Quotient> {
+        Ok(Quotient { slots, words: Words::zeroed(slots.lines())?, len: 0, head })
+    }
+
+    /// The slots in which a key can be at home (S).
+    pub fn slots(&self) -> u64 {
+        self.slots.homes()
+    }
+
+    /// The bits of a remainder (r).
+    pub fn remainder_bits(&self) -> u32 {
+        self.slots.remainder_bits()
+    }
+
+    /// How many fingerprints are in it, repeated ones counted.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it is empty.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The share of slots that are full.
+    pub fn load(&self) -> f64 {
+        self.len as f64 / self.slots() as f64
+    }
+
+    /// The fingerprint of a digest: a number below S 2^r.
+    pub fn fingerprint(&self, digest: Digest) -> u64 {
+        self.slots.fingerprint(digest)
+    }
+
+    /// All fingerprints, from the smallest to the largest.
+    pub fn fingerprints(&self) -> Fingerprints<'_> {
+        Fingerprints::new(self.slots, self.words.words())
+    }
+
+    /// How often `key` was inserted, and not removed; too often with the filter's rate.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        self.count_digest(key.digest(self.hasher()))
+    }
+
+    /// How often the fingerprint of a digest is in it.
+    pub fn count_digest(&self, digest: Digest) -> u64 {
+        let (slots, words) = (&self.slots, self.words.words());
+        self.head.level.run(Count { slots, words, fingerprint: self.fingerprint(digest) })
+    }
+
+    /// The memory.
+    pub fn words(&self) -> &Words {
+        &self.words
+    }
+
+    /// Twice the slots, with remainders one bit shorter; refused when they are one bit long. The fingerprints and so the
+    /// rate stay what they are: it takes more keys, and each costs as much of the rate as before.
+    pub fn grow(&mut self) -> Result<()> {
+        *self = self.resized(self.slots().saturating_mul(2))?;
+        Ok(())
+    }
+
+    /// Half the slots, with remainders one bit longer; refused when they would be too full, or are an odd number of
+    /// blocks of 64.
+    pub fn shrink(&mut self) -> Result<()> {
+        let half = self.slots() / 2;
+        *self = self.resized(half)?;
+        Ok(())
+    }
+
+    /// The same fingerprints in another number of slots, which is this one times or divided by a power of two.
+    pub fn resized(&self, slots: u64) -> Result<Quotient> {
+        let steps = |from: u64, to: u64| {
+            let ratio = to.checked_div(from).filter(|ratio| ratio.checked_mul(from) == Some(to))?;
+            ratio.is_power_of_two().then_some(ratio.trailing_zeros())
+        };
+        let r = self.remainder_bits();
+        let bits = match steps(self.slots(), slots) {
+            Some(longer) => r.checked_sub(longer),
+            None => steps(slots, self.slots()).map(|shorter| r + shorter),
+        };
+        let needs =
+            "this number of slots times a power of two that leaves a bit of remainder, or divided by one";
+        let bits = bits.filter(|bits| *bits > 0).ok_or_else(|| Error::parameter("slots", slots, needs))?;
+        let mut resized = self.filled(Slots::new(slots, bits)?, self.len, self.fingerprints())?;
+        resized.head = self.head.clone();
+        // A smaller one may be full before it holds what it was planned for.
+        let capacity = resized.max_len();
+        let limit = |design: Design| Design { capacity: design.capacity.min(capacity), ..design };
+        resized.head.design = self.head.design.map(limit);
+        Ok(resized)
+    }
+
+    /// How many fingerprints it takes.
+    fn max_len(&self) -> u64 {
+        sizes::max_keys(self.slots())
+    }
+
+    /// A filter like this one, of this shape, with so many fingerprints, which come in rising order.
+    fn filled(&self, slots: Slots, len: u64, fingerprints: impl Iterator<Item = u64>) -> Result<Quotient> {
+        let mut filter = Quotient::with_head(slots, self.head.emptied())?;
+        if len > filter.max_len() {
+            return Err(filter.full(len));
+        }
+        let mut builder = Builder::new(slots, filter.words.words_mut()?);
+        let mut pushed = 0;
+        for fingerprint in fingerprints {
+            if builder.push(fingerprint).is_none() {
+                return Err(filter.full(len));
+            }
+            pushed += 1;
+        }
+        filter.len = pushed;
+        Ok(filter)
+    }
+
+    /// The error of a filter that would have to hold `len` fingerprints.
+    fn full(&self, len: u64) -> Error {
+        let (slots, most) = (self.slots(), self.max_len());
+        let why = if len > most {
+            format!("at most {most} of its {slots} slots can be filled; grow it, or plan for more keys")
+        } else {
+            "too many keys share the last slots, as happens when one key is inserted very often; grow it"
+                .to_owned()
+        };
+        Error::Full { kind: Kind::Quotient, why }
+    }
+
+    /// Inserts at most 64 digests, until one is refused.
+    #[inline(always)]
+    fn insert_some(&mut self, digests: &[Digest]) -> Result<u64> {
+        let room = self.max_len().saturating_sub(self.len);
+        let words = self.words.words_mut()?;
+        let Inserted { count, new } =
+            self.head.level.run(InsertTile { slots: &self.slots, words, digests, room });
+        self.len += count as u64;
+        self.head.count_inserted(count);
+        if count < digests.len() { Err(self.full(self.len + 1)) } else { Ok(new) }
+    }
+
+    fn params_of(spec: &Spec) -> Result<QuotientParams> {
+        let options = &spec.tuning().quotient;
+        let Known { n, p, m, k } = spec.known();
+        if let Some(k) = k.filter(|k| *k != 1) {
+            return Err(Error::parameter("k", k, "1 or to be left open: a key has one fingerprint"));
+        }
+        let params = match (n, p, m) {
+            (Some(n), Some(p), None) => QuotientParams::for_capacity(n, p, options)?,
+            (Some(n), _, Some(m)) => QuotientParams::for_bits(m, n, options)?,
+            (None, Some(p), Some(m)) => QuotientParams::for_bits_and_rate(m, p, options)?,
+            _ => {
+                let needs = "two of n, p and m: a quotient filter follows from two of keys, rate and size";
+                return Err(Error::parameter("n, p, m", "one of them", needs));
+            }
+        };
+        match p {
+            Some(p) if params.rate > p => {
+                let QuotientParams { capacity, rate, .. } = params;
+                let needs = format!("a higher rate or more bits: {capacity} keys have a rate of {rate:.3e}");
+                Err(Error::parameter("p", p, needs))
+            }
+            _ => Ok(params),
+        }
+    }
+
+    fn planned(spec: &Spec) -> Result<(Slots, Plan)> {
+        let params = Quotient::params_of(spec)?;
+        let slots = Slots::new(params.slots, params.remainder_bits)?;
+        let plan = spec.finish(Plan {
+            kind: Kind::Quotient,
+            capacity: params.capacity,
+            bits: slots.bits(),
+            stored_bits: slots.bits(),
+            bytes: slots.lines() * LINE_BYTES as u64,
+            hashes: 1,
+            // Metadata and remainders of its block, and the metadata of the block before; rarely more.
+            lines_touched: 3,
+            rate_asked: spec.known().p.unwrap_or(params.rate),
+            rate: params.rate,
+        })?;
+        Ok((slots, plan))
+    }
+}
+
+impl set::sealed::Sealed for Quotient {}
+
+impl Set for Quotient {
+    const KIND: Kind = Kind::Quotient;
+
+    const CAN: Can =
+        Can { remove: true, union: true, intersect: true, multiset: true, absorb: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        Ok(Quotient::planned(spec)?.1)
+    }
+
+    fn build(spec: &Spec) -> Result<Quotient> {
+        let (slots, plan) = Quotient::planned(spec)?;
+        Quotient::with_head(slots, Head::planned(spec, &plan))
+    }
+
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        sizing::quotient::rate(n, self.slots(), self.remainder_bits())
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.len = 0;
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_owned(&self) -> Result<Quotient> {
+        Ok(Quotient { words: self.words.try_clone_owned()?, head: self.head.clone(), ..*self })
+    }
+
+    fn try_clone_empty(&self) -> Result<Quotient> {
+        Quotient::with_head(self.slots, self.head.emptied())
+    }
+
+    /// Names whole blocks: that of the key's slot, those back to where its cluster starts, and those to its end.
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        let (slots, words, fingerprint) = (&self.slots, self.words.words(), self.fingerprint(digest));
+        let mut name = |block| probe(Probe { section: 0, bits: slots.block_bits(block) });
+        let (quotient, _) = slots.split(fingerprint);
+        let home = quotient / sizes::BLOCK;
+        name(home)?;
+        if !slots.bit(words, OCCUPIED, quotient) {
+            return Ok(false);
+        }
+        let (mut block, mut upto) = (home, quotient % sizes::BLOCK);
+        while !words[slots.row(block, SHIFTED)] << (63 - upto) == 0 && block > 0 {
+            (block, upto) = (block - 1, 63);
+            name(block)?;
+        }
+        block = home;
+        while slots.used(words, block) >> 63 == 1 && (block + 1) * sizes::BLOCK < slots.all() {
+            block += 1;
+            name(block)?;
+        }
+        Ok(self.contains_digest(digest))
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn params(&self) -> Vec<u64> {
+        vec![self.slots(), self.remainder_bits().into(), self.len]
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        vec![(SLOTS, &self.words)]
+    }
+
+    fn restore(mut parts: Parts) -> Result<Quotient> {
+        let [slots, remainder_bits, len] = parts.params()?;
+        let slots = Slots::new(slots, small(remainder_bits))?;
+        if len > sizes::max_keys(slots.homes()) {
+            let what = format!("it claims {len} keys in {} slots", slots.homes());
+            return Err(FormatError::invalid(what).into());
+        }
+        let words = parts.section(SLOTS, slots.lines())?;
+        Ok(Quotient { slots, words, len, head: parts.finish()? })
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        self.slots.check(&self.words, self.len)
+    }
+}
+
+impl Filter for Quotient {
+    fn kind(&self) -> Kind {
+        Kind::Quotient
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &Hasher {
+        &self.head.hasher
+    }
+
+    #[inline]
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.head.level.run(ContainsDigest { slots: &self.slots, words: self.words.words(), digest })
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        let digests = &tile[..tile.len().min(TILE)];
+        self.head.level.run(ContainsTile { slots: &self.slots, words: self.words.words(), digests })
+    }
+
+    fn stats(&self) -> Stats {
+        let distinct = self.distinct();
+        Stats {
+            cells: self.slots(),
+            used_cells: self.len,
+            hashes: 1,
+            bits: self.slots.bits(),
+            bytes: self.slots.lines() * LINE_BYTES as u64,
+            estimate: self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated),
+            rate_now: distinct as f64 / self.slots.range() as f64,
+            details: vec![("distinct fingerprints", distinct as f64), ("load", self.load())],
+            ..Stats::of(self)
+        }
+    }
+
+    #[inline]
+    fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        self.contains_digest(key.digest(self.hasher()))
+    }
+
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        let (words, hasher) = (self.words.words(), &self.head.hasher);
+        self.head.level.run(ContainsBatch { slots: &self.slots, words, hasher, keys })
+    }
+}
+
+impl Insert for Quotient {
+    /// Refused above 95 % of the slots.
+    #[inline]
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        Ok(self.insert_some(&[digest])? == 1)
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        tile.chunks(TILE).try_for_each(|tile| self.insert_some(tile).map(drop))
+    }
+
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
+        check_tile(tile)?;
+        self.insert_some(tile)
+    }
+}
+
+impl Remove for Quotient {
+    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        let fingerprint = self.fingerprint(digest);
+        let (slots, words) = (&self.slots, self.words.words_mut()?);
+        if !self.head.level.run(RemoveOne { slots, words, fingerprint }) {
+            return Ok(Removed::NotPresent);
+        }
+        self.len = self.len.saturating_sub(1);
+        self.head.count_removed();
+        Ok(Removed::Removed)
+    }
+}
+
+impl Quotient {
+    /// How many different fingerprints there are.
+    fn distinct(&self) -> u64 {
+        let mut last = None;
+        self.fingerprints().filter(|fingerprint| last.replace(*fingerprint) != Some(*fingerprint)).count()
+            as u64
+    }
+
+    /// To the estimates, the fingerprints are a filter of S 2^r bits in which a key sets one. Beyond the most bits that
+    /// a filter can have, those that coincide are too few to matter.
+    fn shape(&self) -> Shape {
+        Shape::Standard { bits: self.slots.range().min(MAX_BITS), hashes: 1 }
+    }
+}
+
+impl std::fmt::Debug for Quotient {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Quotient { slots, words, len, head } = self;
+        let mut debug = f.debug_struct("Quotient");
+        debug.field("slots", slots).field("words", words).field("len", len).field("head", head).finish()
+    }
+}

@@ -1,0 +1,322 @@
+//! Where the slots are, and how the run of a quotient is found among them.
+//!
+//! The slots come in blocks of 64. A block is three words of metadata, one bit of each for a slot, and behind them the
+//! 64 remainders, packed into r words. So a lookup reads a few neighbouring lines, and 64 slots are counted at once.
+//!
+//! The remainders of a quotient form a *run*, sorted, at its own slot or to the right of it. For slot `s`:
+//! - `occupied`: there is a run of quotient `s`, wherever it lies;
+//! - `continuation`: the remainder here is not the first of its run;
+//! - `shifted`: the remainder here is not at its own slot.
+//!
+//! A slot is empty when all three are 0. Runs lie in the order of their quotients, without gaps between those that had
+//! to move; so from a slot that is not shifted on, the i-th occupied bit belongs to the i-th slot that is no
+//! continuation.
+//!
+//! Nothing here trusts the words: whatever they hold, every loop ends and every index is in range.
+
+use crate::arch::{Simd, prefetch};
+use crate::hash::reduce;
+use crate::sizing::quotient::{BLOCK, METADATA_BITS, check_shape, overflow_blocks, range, stored_bits};
+use crate::words::LINE_BITS;
+use crate::{Digest, Result};
+use std::ops::Range;
+
+/// The rows of metadata in a block.
+pub(super) const OCCUPIED: u64 = 0;
+pub(super) const CONTINUATION: u64 = 1;
+pub(super) const SHIFTED: u64 = 2;
+const ROWS: u64 = METADATA_BITS as u64;
+
+/// The shape of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Slots {
+    /// Those in which a key can be at home.
+    slots: u64,
+    /// Those, and the ones behind the last of them.
+    all: u64,
+    remainder_bits: u32,
+    /// How many remainders fit into a word.
+    fields: u32,
+    /// The lowest bit of each of them.
+    ones: u64,
+}
+
+impl Slots {
+    pub fn new(slots: u64, remainder_bits: u32) -> Result<Slots> {
+        check_shape(slots, remainder_bits)?;
+        let fields = 64 / remainder_bits;
+        let ones = (0..fields).fold(0, |ones, i| ones | 1 << (i * remainder_bits));
+        let all = slots + overflow_blocks(slots) * BLOCK;
+        Ok(Slots { slots, all, remainder_bits, fields, ones })
+    }
+
+    /// The slots in which a key can be at home.
+    #[inline(always)]
+    pub fn homes(&self) -> u64 {
+        self.slots
+    }
+
+    /// All slots.
+    #[inline(always)]
+    pub fn all(&self) -> u64 {
+        self.all
+    }
+
+    #[inline(always)]
+    pub fn remainder_bits(&self) -> u32 {
+        self.remainder_bits
+    }
+
+    /// How many fingerprints there are.
+    #[inline(always)]
+    pub fn range(&self) -> u64 {
+        range(self.slots, self.remainder_bits)
+    }
+
+    pub fn bits(&self) -> u64 {
+        stored_bits(self.slots, self.remainder_bits)
+    }
+
+    pub fn lines(&self) -> u64 {
+        self.bits().div_ceil(LINE_BITS)
+    }
+
+    #[inline(always)]
+    pub fn fingerprint(&self, digest: Digest) -> u64 {
+        reduce(digest.get(), self.range())
+    }
+
+    /// Quotient and remainder.
+    #[inline(always)]
+    pub fn split(&self, fingerprint: u64) -> (u64, u64) {
+        (fingerprint >> self.remainder_bits, fingerprint & self.remainder_mask())
+    }
+
+    #[inline(always)]
+    pub fn remainder_mask(&self) -> u64 {
+        (1 << self.remainder_bits) - 1
+    }
+
+    /// The bits of a block, as a file has them.
+    pub fn block_bits(&self, block: u64) -> Range<u64> {
+        let start = self.block_start(block) as u64 * 64;
+        start..start + self.block_words() * 64
+    }
+
+    #[inline(always)]
+    pub fn block_words(&self) -> u64 {
+        ROWS + u64::from(self.remainder_bits)
+    }
+
+    /// The first word of a block.
+    #[inline(always)]
+    pub fn block_start(&self, block: u64) -> usize {
+        (block * self.block_words()) as usize
+    }
+
+    /// Where a row of a block is.
+    #[inline(always)]
+    pub fn row(&self, block: u64, row: u64) -> usize {
+        self.block_start(block) + row as usize
+    }
+
+    /// The first word of the remainders of a block.
+    #[inline(always)]
+    pub fn remainders(&self, block: u64) -> usize {
+        self.row(block, ROWS)
+    }
+
+    /// The three rows of a block.
+    #[inline(always)]
+    pub fn rows(&self, words: &[u64], block: u64) -> [u64; 3] {
+        let start = self.block_start(block);
+        let rows = &words[start..start + 3];
+        [rows[0], rows[1], rows[2]]
+    }
+
+    /// Which slots of a block are not empty.
+    #[inline(always)]
+    pub fn used(&self, words: &[u64], block: u64) -> u64 {
+        let [occupied, continuation, shifted] = self.rows(words, block);
+        occupied | continuation | shifted
+    }
+
+    #[inline(always)]
+    pub fn bit(&self, words: &[u64], row: u64, slot: u64) -> bool {
+        words[self.row(slot / BLOCK, row)] >> (slot % BLOCK) & 1 == 1
+    }
+
+    /// The word in which the remainder of `slot` starts.
+    #[inline(always)]
+    pub fn remainder_word(&self, slot: u64) -> usize {
+        self.remainders(slot / BLOCK) + (slot % BLOCK * u64::from(self.remainder_bits) / 64) as usize
+    }
+
+    /// The 64 bits from the remainder of `slot` on. Those beyond the block are not remainders.
+    #[inline(always)]
+    fn remainders_from(&self, words: &[u64], slot: u64) -> u64 {
+        let (word, shift) = (self.remainder_word(slot), slot % BLOCK * u64::from(self.remainder_bits) % 64);
+        // Without a branch: at a shift of 0 nothing of the next word is taken.
+        let next = words[(word + 1).min(words.len() - 1)];
+        words[word] >> shift | next << 1 << (63 - shift)
+    }
+
+    #[inline(always)]
+    pub fn remainder(&self, words: &[u64], slot: u64) -> u64 {
+        self.remainders_from(words, slot) & self.remainder_mask()
+    }
+
+    /// Where the run of a quotient starts, or would start if there was one; `None` beyond the last slot. If the slot of
+    /// the quotient is empty, it is that.
+    #[inline(always)]
+    pub fn run_start<S: Simd>(&self, simd: S, words: &[u64], quotient: u64) -> Option<u64> {
+        let skip = self.skip(words, quotient);
+        let (mut block, from) = (quotient / BLOCK, quotient % BLOCK);
+        let mut heads = !words[self.row(block, CONTINUATION)] & !0 << from;
+        let mut skip = u32::try_from(skip).ok()?;
+        loop {
+            let count = heads.count_ones();
+            if skip < count {
+                return Some(block * BLOCK + u64::from(simd.select(heads, skip)));
+            }
+            skip -= count;
+            block += 1;
+            if block * BLOCK >= self.all() {
+                return None;
+            }
+            heads = !words[self.row(block, CONTINUATION)];
+        }
+    }
+
+    /// How many heads of runs, from the slot of a quotient on, belong to smaller quotients. Counted from the last slot
+    /// before it that is not shifted: as many as runs start there, less the heads that are already passed.
+    #[inline(always)]
+    fn skip(&self, words: &[u64], quotient: u64) -> i64 {
+        let (block, bit) = (quotient / BLOCK, quotient % BLOCK);
+        let below = (1 << bit) - 1;
+        let [occupied, continuation, shifted] = self.rows(words, block);
+        let unshifted = !shifted & (below | 1 << bit);
+        let mut skip = excess(occupied, continuation, below & from_highest(unshifted));
+        if block == 0 {
+            return skip;
+        }
+        // The block before is counted as well, or not: as good as a coin, so without a branch.
+        let [occupied, continuation, shifted] = self.rows(words, block - 1);
+        let goes_on = if unshifted == 0 { !0 } else { 0 };
+        skip += excess(occupied, continuation, goes_on & from_highest(!shifted));
+        if unshifted | !shifted != 0 {
+            return skip;
+        }
+        for block in (0..block - 1).rev() {
+            let [occupied, continuation, shifted] = self.rows(words, block);
+            skip += excess(occupied, continuation, from_highest(!shifted));
+            if !shifted != 0 {
+                break;
+            }
+        }
+        skip
+    }
+
+    /// Asks for what a lookup reads beside the metadata of its block: that of the block before, and the remainders of its
+    /// slot. They are on their way then while the first is waited for.
+    #[inline(always)]
+    pub fn prefetch_around(&self, words: &[u64], quotient: u64) {
+        prefetch(words, self.remainder_word(quotient));
+        prefetch(words, self.block_start(quotient / BLOCK).wrapping_sub(self.block_words() as usize));
+    }
+
+    /// Whether the fingerprint is there.
+    #[inline(always)]
+    pub fn contains<S: Simd>(&self, simd: S, words: &[u64], fingerprint: u64) -> bool {
+        let (quotient, remainder) = self.split(fingerprint);
+        self.prefetch_around(words, quotient);
+        self.bit(words, OCCUPIED, quotient) && self.run_contains(simd, words, quotient, remainder)
+    }
+
+    /// Whether one of `count` remainders from `slot` on, no more than fit into a word, is this one.
+    #[inline(always)]
+    fn holds(&self, words: &[u64], slot: u64, count: u32, remainder: u64) -> bool {
+        // A field becomes 0 where it is the remainder; those that do not count become ones.
+        let found = self.remainders_from(words, slot) ^ (remainder * self.ones);
+        let found = found | !1 << (count * self.remainder_bits - 1);
+        found.wrapping_sub(self.ones) & !found & self.ones << (self.remainder_bits - 1) != 0
+    }
+
+    /// Whether the run of a quotient that has one holds a remainder.
+    #[inline(always)]
+    pub fn run_contains<S: Simd>(&self, simd: S, words: &[u64], quotient: u64, remainder: u64) -> bool {
+        let Some(mut slot) = self.run_start(simd, words, quotient) else { return false };
+        loop {
+            // As many remainders as a word holds, of those that are in this block and in the run.
+            let later = words[self.row(slot / BLOCK, CONTINUATION)] >> (slot % BLOCK) >> 1;
+            let in_run = 1 + later.trailing_ones();
+            let count = in_run.min(self.fields);
+            if self.holds(words, slot, count, remainder) {
+                return true;
+            }
+            slot += u64::from(count);
+            // Most runs end here. The rest is that of a long one, or what goes on in the next block.
+            let crosses = slot.is_multiple_of(BLOCK);
+            if (count == in_run && !crosses) || slot >= self.all() || !self.bit(words, CONTINUATION, slot) {
+                return false;
+            }
+        }
+    }
+
+    /// The first slot of a run, which starts at `head`, whose remainder is not below this one, or the slot behind the
+    /// run; and whether it is there.
+    pub fn find_in_run(&self, words: &[u64], head: u64, remainder: u64) -> (u64, bool) {
+        let mut slot = head;
+        loop {
+            let here = self.remainder(words, slot);
+            if here >= remainder {
+                return (slot, here == remainder);
+            }
+            slot += 1;
+            if slot >= self.all() || !self.bit(words, CONTINUATION, slot) {
+                return (slot, false);
+            }
+        }
+    }
+
+    /// How often the fingerprint is there.
+    pub fn count<S: Simd>(&self, simd: S, words: &[u64], fingerprint: u64) -> u64 {
+        let (quotient, remainder) = self.split(fingerprint);
+        let Some(head) =
+            self.run_start(simd, words, quotient).filter(|_| self.bit(words, OCCUPIED, quotient))
+        else {
+            return 0;
+        };
+        let (first, found) = self.find_in_run(words, head, remainder);
+        let same =
+            |slot: &u64| self.bit(words, CONTINUATION, *slot) && self.remainder(words, *slot) == remainder;
+        u64::from(found) * (1 + (first + 1..self.all()).take_while(same).count() as u64)
+    }
+
+    /// The first slot from `from` on whose bit in the word that `pick` makes of the three rows is set.
+    #[inline(always)]
+    pub fn next(&self, words: &[u64], from: u64, pick: impl Fn([u64; 3]) -> u64) -> Option<u64> {
+        let mut from = from;
+        while from < self.all() {
+            let block = from / BLOCK;
+            let picked = pick(self.rows(words, block)) & !0 << (from % BLOCK);
+            if picked != 0 {
+                return Some(block * BLOCK + u64::from(picked.trailing_zeros()));
+            }
+            from = (block + 1) * BLOCK;
+        }
+        None
+    }
+}
+
+/// The bits from the highest that is set on; all if none is.
+#[inline(always)]
+fn from_highest(word: u64) -> u64 {
+    !0 << (63 - (word | 1).leading_zeros())
+}
+
+/// How many more of these slots have a run than are the head of one.
+#[inline(always)]
+fn excess(occupied: u64, continuation: u64, slots: u64) -> i64 {
+    i64::from((occupied & slots).count_ones()) - i64::from((!continuation & slots).count_ones())
+}

@@ -1,0 +1,155 @@
+//! What cannot be seen from outside: the layout bit by bit, and memory that no insertion leaves.
+
+use super::*;
+use crate::{Algebra, Level};
+use proptest::prelude::*;
+
+fn with(slots: u64, bits: u32, fingerprints: &[u64]) -> Quotient {
+    let mut filter = Quotient::with_slots(slots, bits, Hasher::default()).unwrap();
+    for fingerprint in fingerprints {
+        insert(&mut filter, *fingerprint);
+    }
+    filter
+}
+
+/// A digest with this fingerprint: the smallest x with x * range / 2^64 = fingerprint.
+fn digest(filter: &Quotient, fingerprint: u64) -> Digest {
+    let range = u128::from(filter.slots.range());
+    let digest = Digest::from_hash((u128::from(fingerprint) << 64).div_ceil(range) as u64);
+    assert_eq!(filter.fingerprint(digest), fingerprint);
+    digest
+}
+
+fn insert(filter: &mut Quotient, fingerprint: u64) {
+    filter.insert_digest(digest(filter, fingerprint)).unwrap();
+}
+
+#[test]
+fn the_example_of_the_literature_bit_by_bit() {
+    // Bender et al. 2012, figure 1: quotients 1 1 3 3 3 4 6, of which 4 and the later ones of 3 have to move.
+    let pairs = [(1, 0), (1, 1), (3, 2), (3, 3), (3, 4), (4, 5), (6, 6)];
+    let mut order: Vec<u64> = pairs.iter().map(|(quotient, remainder)| quotient << 3 | remainder).collect();
+    let first = with(64, 3, &order);
+    let words = first.words.words();
+    assert_eq!(words[0], 0b0101_1010, "occupied: 1, 3, 4 and 6");
+    assert_eq!(words[1], 0b0011_0100, "continuations: 2, 4 and 5");
+    assert_eq!(words[2], 0b1111_0100 & !(1 << 3), "shifted: 2, 4, 5, 6 and 7");
+    let remainders = [0, 0, 1, 2, 3, 4, 5, 6].iter().rev().fold(0, |word, remainder| word << 3 | remainder);
+    assert_eq!(words[3], remainders);
+    // In every other order the same.
+    for turn in 0..order.len() {
+        order.rotate_left(1);
+        order.swap(turn, 3);
+        assert_eq!(with(64, 3, &order).words.words(), words);
+    }
+    assert!(first.fingerprints().eq(pairs.iter().map(|(quotient, remainder)| quotient << 3 | remainder)));
+    assert!(first.check_contents().is_ok());
+}
+
+#[test]
+fn contents_that_no_insertion_leaves_are_found() {
+    let good = with(128, 3, &[8, 8, 9, 24, 25, 26, 100, 500, 501]);
+    assert!(good.check_contents().is_ok());
+    // Each bit of the used part, turned over.
+    for bit in 0..good.slots.bits() {
+        let mut bad = good.try_clone_owned().unwrap();
+        bad.words.words_mut().unwrap()[bit as usize / 64] ^= 1 << (bit % 64);
+        let Err(problem) = bad.check_contents() else {
+            // A remainder that stays in order is as good as any.
+            let row = bit / 64 % good.slots.block_words();
+            assert!(row >= 3, "bit {bit}");
+            assert_eq!(bad.fingerprints().count(), 9);
+            continue;
+        };
+        assert!(problem.to_string().contains("slot"), "{problem}");
+    }
+    let mut counted = good.try_clone_owned().unwrap();
+    counted.len = 8;
+    assert!(counted.check_contents().is_err());
+    let mut tail = with(64, 2, &[]);
+    let bits = tail.slots.bits() as usize;
+    assert!(bits < tail.words.words().len() * 64);
+    tail.words.words_mut().unwrap()[bits / 64] = 1;
+    assert!(tail.check_contents().is_err());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2000, ..crate::fixed_cases() })]
+
+    /// Files are mapped before they are verified: no contents make anything panic or run for ever.
+    #[test]
+    fn nonsense_is_survived(
+        blocks in 1..=3u64,
+        bits in 1..=57u32,
+        rows in prop::collection::vec(prop::sample::select(vec![0, !0, 1, 1 << 63, 0x5555_5555_5555_5555, 0xf0f0]), 18),
+        noise in any::<u64>(),
+        hashes in prop::collection::vec(any::<u64>(), 1..40),
+    ) {
+        let bits = bits.min(57 - blocks.ilog2() - u32::from(!blocks.is_power_of_two()));
+        let mut filter = Quotient::with_slots(blocks * 64, bits, Hasher::default()).unwrap();
+        let stride = filter.slots.block_words() as usize;
+        for (i, word) in filter.words.words_mut().unwrap().iter_mut().enumerate() {
+            let row = rows[(i / stride * 3 + i % stride) % rows.len()];
+            *word = if i % stride < 3 { row ^ (noise.rotate_left(i as u32) & noise) } else { noise.wrapping_mul(i as u64) };
+        }
+        filter.len = 1;
+        let digests: Vec<Digest> = hashes.iter().map(|hash| Digest::from_hash(*hash)).collect();
+        for level in Level::available() {
+            filter.set_level(level);
+            let tile = filter.contains_tile(&digests);
+            for (i, digest) in digests.iter().enumerate() {
+                prop_assert_eq!(filter.contains_digest(*digest), tile >> i & 1 == 1);
+                filter.count_digest(*digest);
+                filter.trace(*digest, &mut |_| Ok(())).unwrap();
+            }
+        }
+        let _ = (filter.stats(), filter.check_contents(), filter.resized(blocks * 128), filter.fingerprints().count());
+        let mut other = filter.try_clone_owned().unwrap();
+        let _ = (other.union(&filter), other.intersect(&filter), other.overlap(&filter));
+        for digest in &digests {
+            let _ = (filter.insert_digest(*digest), filter.remove_digest(*digest));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_makes_no_sense_is_refused_before_a_look_at_its_words() {
+    let filter = with(128, 3, &[8]);
+    let restore = |params: [u64; 3]| {
+        let words = filter.words.try_clone_owned().unwrap();
+        let sections = vec![(SLOTS, words)].into_iter();
+        Quotient::restore(Parts { head: filter.head.clone(), params: params.to_vec(), sections })
+    };
+    assert!(restore([128, 3, 1]).is_ok());
+    for params in
+        [[0, 3, 1], [100, 3, 1], [192, 3, 1], [128, 0, 1], [128, 4, 1], [128, 64, 1], [128, 1 << 32 | 3, 1]]
+    {
+        assert!(restore(params).is_err(), "{params:?}");
+    }
+    assert!(restore([128, 3, 122]).is_err(), "more keys than it takes");
+    assert!(restore([1 << 62, 57, 1]).is_err() && restore([!63, 1, 1]).is_err());
+}
+
+#[test]
+fn a_trace_names_all_that_the_answer_depends_on() {
+    let mut filter = Quotient::with_slots(64 * 40, 6, Hasher::default()).unwrap();
+    let hash = |number: u64| Digest::from_hash((number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let members: Vec<Digest> = (0..2400).map(hash).collect();
+    filter.insert_tile(&members).unwrap();
+    let (mut several, stride) = (0, filter.slots.block_words() as usize);
+    for number in 1600..4000 {
+        let mut blocks = Vec::new();
+        let answer = filter.trace(hash(number), &mut |probe| {
+            blocks.push(probe.bits.start as usize / 64 / stride);
+            Ok(())
+        });
+        several += usize::from(blocks.len() > 1);
+        // With nonsense in all other blocks it is the same.
+        let mut other = filter.try_clone_owned().unwrap();
+        for (i, word) in other.words.words_mut().unwrap().iter_mut().enumerate() {
+            *word ^= if blocks.contains(&(i / stride)) { 0 } else { hash(i as u64).get() };
+        }
+        assert_eq!(other.contains_digest(hash(number)), answer.unwrap(), "{number} {blocks:?}");
+    }
+    assert!(several > 500, "{several}");
+}
