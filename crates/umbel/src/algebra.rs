@@ -42,7 +42,8 @@ pub trait Algebra: Filter + Sized {
 /// Why two filters do not fit together: the first difference, in the order kind, size, hashes, hash, seed or key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
-    /// What differs: "kind", "number of bits", "number of hashes", "hash", "seed", "key" or "family".
+    /// What differs: "kind", "number of bits", "number of hashes", "hash", "seed", "key", or what only its kind has, such
+    /// as "family" or "window".
     pub what: &'static str,
     /// Its value in the first filter.
     pub ours: String,

@@ -7,14 +7,16 @@ mod shared;
 
 pub use shared::AnyConcurrent;
 
+use crate::aging::{Timestamp, Window};
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::literature::Literature;
 use crate::set::{Parts, Probe, check_tail};
 use crate::sizing::estimate::Overlap;
 use crate::words::Words;
 use crate::{
-    Algebra, Answers, Batch, Blocked, Bloom, Can, Design, Digest, Error, Filter, HashId, Hasher, Insert, Key,
-    Kind, Mismatch, Partitioned, Plan, Remove, Removed, Result, Set, Spec, Standard, Stats, plan,
+    Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Counting, Cuckoo, Deletable, Design, Digest, Error,
+    Filter, Floom, HashId, Hasher, Insert, Key, Kind, Level, Mismatch, Partitioned, Plan, Quotient, Remove,
+    Removed, Result, Scalable, Set, Spec, Standard, Stats, VariableIncrement, plan,
 };
 
 /// The kinds of sets: from each line follow the enum, its conversions, and what is done by kind.
@@ -112,6 +114,22 @@ sets! { $
     Partitioned(Bloom<Partitioned>),
     /// Blocked.
     Blocked(Bloom<Blocked>),
+    /// Counting.
+    Counting(Counting),
+    /// Variable-increment.
+    VariableIncrement(VariableIncrement),
+    /// Deletable.
+    Deletable(Deletable),
+    /// Scalable.
+    Scalable(Scalable),
+    /// Aging.
+    Aging(Aging),
+    /// Floom.
+    Floom(Floom),
+    /// Cuckoo.
+    Cuckoo(Cuckoo),
+    /// Quotient.
+    Quotient(Quotient),
 }
 
 impl Kind {
@@ -192,6 +210,18 @@ impl AnyFilter {
     /// The false-positive rate the theory predicts after `n` distinct keys.
     pub fn predicted_rate(&self, n: u64) -> Result<f64> {
         each!(self, filter => filter.predicted_rate(n))
+    }
+
+    pub(crate) fn set_level(&mut self, level: Level) {
+        each!(self, filter => filter.set_level(level));
+    }
+
+    /// Tells the time to a filter that forgets by it, see [`Aging::advance`]; to others it makes no difference.
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        match self {
+            AnyFilter::Aging(filter) if matches!(filter.window(), Window::Time(_)) => filter.advance(now),
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
@@ -390,6 +420,14 @@ impl Stored {
             Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_empty()?),
         })
+    }
+
+    /// Tells the time to a filter that forgets by it; see [`AnyFilter::advance`].
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        match self {
+            Stored::Set(filter) => filter.advance(now),
+            Stored::Literature(_) => Ok(()),
+        }
     }
 
     /// Forgets everything.

@@ -4,6 +4,7 @@
 //! the library panics on input; whatever can go wrong with parameters, files or two filters that do not fit
 //! together arrives here.
 
+use crate::aging::Timestamp;
 use crate::file::FormatError;
 use crate::{HashId, Kind, Mismatch};
 use std::fmt;
@@ -55,6 +56,13 @@ pub enum Error {
         kind: Kind,
         /// What is full, and what to do.
         why: String,
+    },
+    /// A filter that follows a clock was told a time before the last one; it is as it was.
+    Clock {
+        /// The last time.
+        last: Timestamp,
+        /// The one before it.
+        got: Timestamp,
     },
     /// Two filters cannot be combined.
     Mismatch(Mismatch),
@@ -124,8 +132,13 @@ impl fmt::Display for Error {
                 }
                 write!(f, "this filter was built with a secret ({id}) that is not among the given keys: add its key file")
             }
-            Error::Cannot { kind, what, why } => write!(f, "a {kind} filter cannot {what}: {why}"),
+            Error::Cannot { kind, what, why } => {
+                write!(f, "{} {kind} filter cannot {what}: {why}", kind.article())
+            }
             Error::Full { kind, why } => write!(f, "the {kind} filter takes no more: {why}"),
+            Error::Clock { last, got } => {
+                write!(f, "the clock goes backwards, from {last} to {got}: keys would live again; set the clock right, or ask with the later time")
+            }
             Error::Mismatch(mismatch) => {
                 write!(f, "the filters cannot be combined: their {mismatch}; build both with the same options")
             }

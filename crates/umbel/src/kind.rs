@@ -24,11 +24,42 @@ pub enum Kind {
     Blocked = 3,
     /// A standard filter whose positions come from one of the literature's hash families.
     Literature = 4,
+    /// A standard filter with counters for bits, so that keys can be removed.
+    Counting = 5,
+    /// A counting filter whose probes add different amounts, which tell more keys apart.
+    VariableIncrement = 6,
+    /// Standard, with a bit for each region that tells whether keys collide there: where none do, keys can be removed.
+    Deletable = 7,
+    /// A chain of filters that grows with its keys and keeps its rate.
+    Scalable = 8,
+    /// A ring of filters that forgets what is older than its window.
+    Aging = 9,
+    /// Standard, with a table of the patterns of regions that keys have hit: here to be measured, not to be used.
+    Floom = 10,
+    /// Fingerprints in buckets; keys can be removed, and below 0.4 % it is the smallest that can.
+    /// Fingerprints in buckets: keys can be removed, and it is smaller than a Bloom filter below 0.4 %, semi-sorted
+    /// below 2.5 %.
+    Cuckoo = 11,
+    /// The multiset of fingerprints, exactly: removal, merging and resizing without the keys.
+    Quotient = 12,
 }
 
 impl Kind {
     /// Every kind, in the order of its number.
-    pub const ALL: &[Kind] = &[Kind::Standard, Kind::Partitioned, Kind::Blocked, Kind::Literature];
+    pub const ALL: &[Kind] = &[
+        Kind::Standard,
+        Kind::Partitioned,
+        Kind::Blocked,
+        Kind::Literature,
+        Kind::Counting,
+        Kind::VariableIncrement,
+        Kind::Deletable,
+        Kind::Scalable,
+        Kind::Aging,
+        Kind::Floom,
+        Kind::Cuckoo,
+        Kind::Quotient,
+    ];
 
     /// The number that stands in files; it never changes.
     pub const fn number(self) -> u16 {
@@ -40,12 +71,28 @@ impl Kind {
         Kind::ALL.iter().copied().find(|kind| kind.number() == number)
     }
 
+    /// The word before the name in a sentence: "a" or "an".
+    pub const fn article(self) -> &'static str {
+        match self {
+            Kind::Aging => "an",
+            _ => "a",
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Kind::Standard => "standard",
             Kind::Partitioned => "partitioned",
             Kind::Blocked => "blocked",
             Kind::Literature => "literature",
+            Kind::Counting => "counting",
+            Kind::VariableIncrement => "variable-increment",
+            Kind::Deletable => "deletable",
+            Kind::Scalable => "scalable",
+            Kind::Aging => "aging",
+            Kind::Floom => "floom",
+            Kind::Cuckoo => "cuckoo",
+            Kind::Quotient => "quotient",
         }
     }
 }

@@ -29,6 +29,16 @@
 //! | [`Blocked`] | 10.1 | one cache line (two to four below about 0.05 %) | by default |
 //! | [`Standard`] | 9.6 | up to k lines, 2 on average for a non-member | when space matters most, or the filter is small |
 //! | [`Partitioned`] | 10.1 | like standard | when every key must set exactly k bits |
+//! | [`Deletable`] | 12.0 | like standard | when most keys, not all, must be removable, in a quarter more memory |
+//! | [`Floom`] | 9.6 and its table | like standard, and one line | never: it is here to be measured |
+//! | [`Scalable`] | 14 to 23 | one filter per doubling | when nobody knows how many keys will come |
+//! | [`Aging`] | 13 | like eight filters | when keys are to be forgotten after a time, or after so many others |
+//! | [`Quotient`] | 12.5 | two or three lines | to remove keys, to merge, and to resize without the keys |
+//! | [`Counting`] | 38 | like standard | when keys must be removed |
+//! | [`VariableIncrement`] | 29 | like standard | when keys must be removed, and memory matters more than time |
+//! | [`Cuckoo`] | 10.5, semi-sorted 9.5 | two buckets, in up to four lines | to remove keys, or below 0.4 % (semi-sorted 2.5 %), where it is smaller than the others |
+//! | [`Scalable`] | 14 to 18 when its stages are full | a filter for each doubling | when nobody knows how many keys will come |
+//! | [`Aging`] | 15 | eight filters | when keys are to be forgotten after a time, or after so many others |
 //! | [`Literature`](literature::Literature) | 9.6 | like standard | to reproduce what others have measured |
 //!
 //! [`AnyFilter`] is one enum over the kinds, [`plan()`] tells what a filter will be before it is built, and both start
@@ -45,37 +55,54 @@
 //! The mathematics is in [`sizing`], as pure functions. Everything that can go wrong is an [`Error`]; nothing panics on
 //! input.
 
+pub mod aging;
 mod algebra;
 mod any;
 mod arch;
 mod bloom;
+mod chain;
+pub mod counting;
+pub mod cuckoo;
+pub mod deletable;
 mod error;
 pub mod file;
 mod filter;
+pub mod floom;
 pub mod hash;
 mod key;
 mod kind;
 mod lines;
 pub mod literature;
+pub mod quotient;
+pub mod scalable;
 mod set;
 pub mod sizing;
 mod spec;
 mod stats;
+pub mod variable_increment;
 pub mod words;
 
+pub use aging::Aging;
 pub use algebra::{Algebra, Mismatch};
 pub use any::{AnyConcurrent, AnyFilter, Stored};
 pub use arch::Level;
 pub use bloom::{Blocked, Bloom, Concurrent, Layout, Partitioned, Standard};
+pub use counting::Counting;
+pub use cuckoo::Cuckoo;
+pub use deletable::Deletable;
 pub use error::{Error, Result};
 pub use filter::{Answers, Filter, Insert, Remove, Removed, TILE};
+pub use floom::Floom;
 pub use hash::{Digest, HashId, Hasher, KeyRing, Strength};
 pub use key::{Arena, Batch, Hashed, Key, Offset};
 pub use kind::Kind;
 pub use lines::split_lines;
+pub use quotient::Quotient;
+pub use scalable::Scalable;
 pub use set::{Can, Design, Probe, Set};
 pub use spec::{Plan, Spec, Tuning, plan};
 pub use stats::Stats;
+pub use variable_increment::VariableIncrement;
 
 /// Property tests draw the same cases in every run.
 #[cfg(test)]

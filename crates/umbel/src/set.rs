@@ -147,6 +147,12 @@ pub(crate) mod sealed {
 
 /// The sections of files, by what they hold.
 pub(crate) const BITS: u32 = 1;
+pub(crate) const COUNTERS: u32 = 2;
+pub(crate) const INCREMENTS: u32 = 3;
+pub(crate) const COLLISIONS: u32 = 4;
+pub(crate) const PATTERNS: u32 = 5;
+pub(crate) const FINGERPRINTS: u32 = 6;
+pub(crate) const SLOTS: u32 = 7;
 
 /// What a filter was planned for.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -11,9 +11,12 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
-use crate::sizing::{self, BlockedParams, KPolicy, Known, PartitionedParams};
+use crate::sizing::{self, BlockedParams, KPolicy, Known, Params, PartitionedParams};
 use crate::words::LINE_BYTES;
-use crate::{Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard};
+use crate::{
+    Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, counting, cuckoo, deletable,
+    floom, quotient, scalable, variable_increment,
+};
 
 /// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the
 /// hash and the rounding policy.
@@ -28,7 +31,24 @@ pub struct Spec {
 /// What only some kinds ask for. Everything has a default, and each kind looks at its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Tuning {}
+pub struct Tuning {
+    /// Of counting filters.
+    pub counting: counting::Options,
+    /// Of variable-increment filters.
+    pub variable_increment: variable_increment::Options,
+    /// Of deletable filters.
+    pub deletable: deletable::Options,
+    /// Of scalable filters.
+    pub scalable: scalable::Options,
+    /// Of aging filters.
+    pub aging: aging::Options,
+    /// Of Floom filters.
+    pub floom: floom::Options,
+    /// Of cuckoo filters.
+    pub cuckoo: cuckoo::Options,
+    /// Of quotient filters.
+    pub quotient: quotient::Options,
+}
 
 impl Spec {
     /// A filter for `capacity` keys with a false-positive rate of `rate`.
@@ -193,7 +213,7 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
 }
 
 /// Where keys, rate and bits are all given they may contradict each other.
-fn check_rate(asked: Option<f64>, rate: f64, n: u64, bits: u64) -> Result<()> {
+pub(crate) fn check_rate(asked: Option<f64>, rate: f64, n: u64, bits: u64) -> Result<()> {
     match asked {
         Some(p) if rate > p => {
             let needs =
@@ -235,6 +255,19 @@ impl Spec {
             rate_asked: self.known.p.unwrap_or(rate),
             rate,
         })
+    }
+
+    /// The numbers of a standard filter that is a part of another kind, with `m` for its share of the memory. Where a
+    /// whole k would miss the rate asked for, k stays and the bits or the keys give way. Keys, bits and rate together
+    /// may contradict each other; that is for the kind to [check](check_rate), which knows what its parts make of it.
+    pub(crate) fn standard_part(&self, m: Option<u64>) -> Result<Params> {
+        let Known { n, p, k, .. } = self.known;
+        let known = Known { n, p: if n.is_some() && m.is_some() { None } else { p }, m, k };
+        let params = known.solve(self.policy)?;
+        match known.p {
+            Some(p) if params.rate > p => Known { k: Some(params.hashes), ..known }.solve(self.policy),
+            _ => Ok(params),
+        }
     }
 
     /// The plan, unless nobody can want it.

@@ -3,9 +3,14 @@
 //! `UMBEL_BLESS=1 cargo test --test format` writes golden files anew; with a changed format that is a new version.
 
 use std::path::PathBuf;
+use std::time::Duration;
 use umbel::file::{self, Options};
 use umbel::literature::{Family, Literature, Scheme};
-use umbel::{Blocked, Bloom, Hasher, Insert, KeyRing, Layout, Partitioned, Standard, Stored};
+
+use umbel::{
+    AnyFilter, Blocked, Bloom, Hasher, Insert, KeyRing, Kind, Layout, Partitioned, Spec, Standard, Stored,
+    Tuning, aging, counting, cuckoo, floom, scalable, variable_increment,
+};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 const FRUIT: [&str; 5] = ["apple", "pear", "quince", "medlar", ""];
@@ -61,7 +66,32 @@ fn all() -> Vec<(String, Stored, Options)> {
     for family in Family::ALL {
         all.push((format!("literature-{family}"), literature(family), plain()));
     }
+    for kind in Kind::ALL.iter().copied().filter(|kind| kind.number() > Kind::Literature.number()) {
+        all.push((kind.to_string(), tuned(kind, Tuning::default()), plain()));
+    }
+    let mut other = Tuning::default();
+    other.counting = counting::Options { counter_bits: 3, overflow: counting::Overflow::Error };
+    other.variable_increment.scheme = variable_increment::Scheme::b_h(&[1, 4, 8, 13], 3, true);
+    other.scalable = scalable::Options { tightening: 0.5, growth: 4, stage: scalable::Stage::Partitioned };
+    other.aging.window = Some(aging::Window::Time(Duration::from_secs(60)));
+    other.floom = floom::Options { regions: Some(9), ranked: true, compat: true };
+    other.cuckoo.form = cuckoo::Form::SemiSorted;
+    for kind in
+        [Kind::Counting, Kind::VariableIncrement, Kind::Scalable, Kind::Aging, Kind::Floom, Kind::Cuckoo]
+    {
+        all.push((format!("{kind}-other"), tuned(kind, other.clone()), plain()));
+    }
     all
+}
+
+/// A filter of a kind, planned for few keys, so that those that can grow or turn have done so.
+fn tuned(kind: Kind, tuning: Tuning) -> Stored {
+    let spec = Spec::new(if kind.can().multiset { 20 } else { 3 }, 0.01).unwrap().with_tuning(tuning);
+    let mut filter = AnyFilter::build(kind, &spec).unwrap();
+    filter.advance(aging::Timestamp::from_millis(1_700_000_000_000)).unwrap();
+    filter.insert_batch(&FRUIT[..]).unwrap();
+    filter.insert(&-7i32).unwrap();
+    filter.into()
 }
 
 #[test]

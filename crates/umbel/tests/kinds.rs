@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Keys, mix};
+use common::Keys;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::file::{self, Options};
@@ -130,6 +130,10 @@ fn every_kind_survives_the_way_through_a_file() {
     }
 }
 
+fn is_damage(error: &Error) -> bool {
+    error.to_string().contains("damaged")
+}
+
 #[test]
 fn a_damaged_part_gives_no_answers() {
     let folder = tempfile::tempdir().unwrap();
@@ -143,15 +147,13 @@ fn a_damaged_part_gives_no_answers() {
             assert!(file::from_bytes(&written, &KeyRing::new()).is_err(), "{kind}, byte {at}");
             std::fs::write(&path, &written).unwrap();
             let mapped = file::map(&path, &KeyRing::new()).unwrap();
-            // Members are found, or the damage is.
-            for key in &keys[..2000] {
-                assert!(
-                    mapped
-                        .contains(key)
-                        .map_or_else(|error| error.to_string().contains("damaged"), |found| found)
-                );
-            }
-            assert!(mapped.contains_batch(&keys[..]).unwrap_err().to_string().contains("damaged"), "{kind}");
+            // Members are found, or the damage is; a part that no key needs may be damaged without harm.
+            let harmless =
+                |result: umbel::Result<bool>| result.map_or_else(|error| is_damage(&error), |found| found);
+            assert!(keys[..2000].iter().all(|key| harmless(mapped.contains(key))), "{kind}, byte {at}");
+            let all = mapped.contains_batch(&keys[..]).map(|answers| answers.count() == 150_000);
+            assert!(harmless(all), "{kind}, byte {at}");
+            assert!(is_damage(&mapped.verify().unwrap_err()), "{kind}, byte {at}");
             written[at] ^= 0x10;
         }
     }
@@ -188,9 +190,9 @@ fn one_by_one_and_all_at_once_are_the_same() {
     for kind in kinds() {
         let keys = Keys::of_build(6);
         // Some keys come again.
-        let list: Vec<u64> = (0..6000).map(|i| keys.member(mix(i) % 5000)).collect();
+        let list: Vec<u64> = (0..6000).map(|i| keys.member(i % 5000)).collect();
         let (mut single, mut batch, mut tiles) =
-            (build(kind, 6000, 0.01), build(kind, 6000, 0.01), build(kind, 6000, 0.01));
+            (build(kind, 9000, 0.01), build(kind, 9000, 0.01), build(kind, 9000, 0.01));
         let new: Vec<bool> = list.iter().map(|key| single.insert(key).unwrap()).collect();
         batch.insert_batch(&list[..]).unwrap();
         let digests = single.hasher().digest_batch(&list[..]);
@@ -215,8 +217,8 @@ fn one_by_one_and_all_at_once_are_the_same() {
 #[test]
 fn what_is_filled_apart_is_what_is_filled_at_once() {
     for kind in kinds() {
-        let list: Vec<u64> = (0..8000).map(|i| Keys::of_build(8).member(mix(i) % 6000)).collect();
-        let mut whole = build(kind, 8000, 0.01);
+        let list: Vec<u64> = (0..8000).map(|i| Keys::of_build(8).member(i % 6000)).collect();
+        let mut whole = build(kind, 12_000, 0.01);
         let (mut left, mut right) = (whole.try_clone_empty().unwrap(), whole.try_clone_empty().unwrap());
         whole.insert_batch(&list[..]).unwrap();
         left.insert_batch(&list[..3000]).unwrap();
@@ -255,7 +257,8 @@ fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
                     1500,
                     "{kind}: the union has all keys"
                 );
-                assert_eq!(united.inserted(), None, "{kind}: nobody knows how many were in both");
+                let known = can.multiset.then_some(2000);
+                assert_eq!(united.inserted(), known, "{kind}: only copies that are kept can be counted");
             }
             Err(error) => {
                 assert!(!can.union && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
@@ -290,7 +293,7 @@ fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
             Err(error) => {
                 assert!(!can.remove && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
                 assert!(
-                    error.to_string().contains(&format!("a {} filter cannot remove", filter.kind())),
+                    error.to_string().contains(&format!("{} filter cannot remove", filter.kind())),
                     "{error}"
                 );
                 assert!(bytes(&filter) == before, "{kind}");
@@ -324,7 +327,7 @@ fn filters_of_other_hashes_shapes_and_kinds_do_not_mix() {
 
 #[test]
 fn removing_everything_leaves_what_an_empty_filter_is() {
-    for kind in kinds().filter(|kind| kind.can().remove) {
+    for kind in kinds().filter(|kind| kind.can().remove && *kind != Kind::Deletable) {
         let keys = Keys::of_build(10).members(3000);
         let mut filter = filled(kind, &keys, 0.01);
         let empty = filter.try_clone_empty().unwrap();

@@ -46,7 +46,6 @@ impl AnyConcurrent {
             AnyFilter::Standard(filter) => AnyConcurrent::Standard(Concurrent::new(filter)?),
             AnyFilter::Partitioned(filter) => AnyConcurrent::Partitioned(Concurrent::new(filter)?),
             AnyFilter::Blocked(filter) => AnyConcurrent::Blocked(Concurrent::new(filter)?),
-            #[expect(unreachable_patterns)]
             other => {
                 let why = "a key changes several of its cells, and others must not see some of them";
                 return Err(Error::cannot(other.kind(), "be filled by several threads at once", why));

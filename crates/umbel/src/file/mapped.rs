@@ -4,6 +4,7 @@ use super::decode::{assemble, decode_header, in_place, open, part};
 use super::header::Header;
 use super::part::Part;
 use super::{Info, Loaded, Meta, Options};
+use crate::aging::Timestamp;
 use crate::filter::tiles;
 use crate::words::{Words, map_file};
 use crate::{
@@ -52,6 +53,11 @@ impl Examined {
     /// How full the filter is.
     pub fn stats(&self) -> Stats {
         self.filter.stats()
+    }
+
+    /// Tells the time to a filter that forgets by it; see [`Aging::advance`](crate::Aging::advance).
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        self.filter.advance(now)
     }
 
     /// Its memory, where it lies in the file, section by section.
@@ -157,6 +163,11 @@ impl Mapped {
     /// whoever must be sure asks this after the last answer.
     pub fn is_whole(&self) -> bool {
         self.file.metadata().is_ok_and(|now| now.len() >= self.header.file_len)
+    }
+
+    /// Tells the time to a filter that forgets by it; see [`Aging::advance`](crate::Aging::advance).
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        self.filter.advance(now)
     }
 
     /// Checks what has not been checked yet, and gives the filter, which reads the file where it lies.

@@ -8,11 +8,16 @@
 //!
 //! | You have | Ask |
 //! | --- | --- |
-//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`] |
+//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`QuotientParams`] |
 //! | a budget of bits, and keys or slices | their `for_bits` |
 //! | any other two or three of n, p, m, k | [`Known::solve`] |
-//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`] |
+//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`quotient::rate`] |
+//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`CuckooParams`] |
+//! | a budget of bits, and keys or slices | their `for_bits` |
+//! | any other two or three of n, p, m, k | [`Known::solve`] |
+//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`] |
 //! | a small filter, where the classic formula is too low | [`rate::exact`], [`rate::exact_distinct`] |
+//! | a filter that forgets keys, or one that knows patterns | [`deletable::deletability`], [`floom::rate`] |
 //! | the count of set bits, and no count of keys | [`Shape::cardinality`] |
 //! | two filters | [`Shape::overlap`] |
 //!
@@ -45,20 +50,30 @@
 //! [`MAX_HASHES`]. An empty filter makes sense: where `n` is a load and not a capacity, zero is a value like
 //! any other. Within the limits all answers are immediate, the exact analysers of small filters excepted.
 
+pub mod aging;
 pub mod blocked;
+pub mod counting;
+pub mod cuckoo;
+pub mod deletable;
 pub mod estimate;
 mod exact;
 #[cfg(test)]
 mod experiment;
+pub mod floom;
 pub mod partitioned;
 mod policy;
+pub mod quotient;
 pub mod rate;
+pub mod scalable;
 mod solve;
+pub mod variable_increment;
 
 pub use blocked::BlockedParams;
+pub use cuckoo::CuckooParams;
 pub use estimate::{Cardinality, Estimate, Overlap, Shape};
 pub use partitioned::PartitionedParams;
 pub use policy::KPolicy;
+pub use quotient::QuotientParams;
 pub use solve::{Known, Params};
 
 /// The largest filter, in bits: 32 TiB. Far below the 2^53 up to which `f64` counts exactly.

@@ -4,6 +4,8 @@
 // Every test file takes a part of this.
 #![allow(dead_code)]
 
+pub mod sets;
+
 use umbel::{Blocked, Bloom, Digest, Filter, Hasher, Insert, Key, Layout, Partitioned, Standard, TILE};
 
 /// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser). It has nothing in

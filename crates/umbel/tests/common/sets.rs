@@ -1,0 +1,114 @@
+//! What every kind of set is held to, whatever it is.
+
+use super::{Keys, chunks, moments};
+use umbel::file::{self, Options};
+use umbel::{Digest, Hasher, KeyRing, Level, Set, Stored, TILE};
+
+/// The words of each section.
+pub fn memory<S: Set>(set: &S) -> Vec<Vec<u64>> {
+    set.sections().iter().map(|(_, words)| words.words().to_vec()).collect()
+}
+
+/// A measured false-positive rate.
+pub struct Measured {
+    pub rate: f64,
+    /// Its relative standard error, from the false positives that were counted and from how the builds differ.
+    pub error: f64,
+    /// The mean of what the filters said of themselves.
+    pub rate_now: f64,
+}
+
+/// Fills so many filters with `n` keys each, each with a hash of its own, and asks for as many strangers.
+pub fn measure<S: Set>(builds: u64, n: u64, queries: u64, build: impl Fn(Hasher) -> S) -> Measured {
+    let (mut rates, mut rates_now) = (Vec::new(), Vec::new());
+    for number in 0..builds {
+        let keys = Keys::of_build(number);
+        let mut set = build(Hasher::fast(number));
+        for range in chunks(n) {
+            set.insert_batch(&range.map(|i| keys.member(i)).collect::<Vec<_>>()).expect("owned memory");
+        }
+        let found = chunks(queries)
+            .map(|range| set.contains_batch(&range.map(|i| keys.stranger(i)).collect::<Vec<_>>()).count())
+            .sum::<u64>();
+        rates.push(found as f64 / queries as f64);
+        rates_now.push(set.stats().rate_now);
+    }
+    let ((rate, deviation), (rate_now, _)) = (moments(&rates), moments(&rates_now));
+    // The builds differ by what their queries happen to be as well, so that this is the whole error; that of the count
+    // stands in where a handful of builds happen to agree.
+    let counting = (rate * (builds * queries) as f64).sqrt().recip();
+    let error = (deviation / rate / (builds as f64).sqrt()).max(counting);
+    Measured { rate, error, rate_now }
+}
+
+/// Tiles, batches and single digests, inserted and asked for on every instruction set, lead to the same memory and the
+/// same answers, and so does the way cell by cell.
+pub fn check_every_way<S: Set>(empty: &S, members: &[u64], asked: &[u64]) {
+    let digests = |keys: &[u64]| empty.hasher().digest_batch(keys);
+    let (member_digests, asked_digests) = (digests(members), digests(asked));
+    let mut one_by_one = empty.try_clone_empty().expect("enough memory");
+    let mut new = Vec::new();
+    for digest in &member_digests {
+        let before = one_by_one.contains_digest(*digest);
+        new.push(one_by_one.insert_digest(*digest).expect("owned memory"));
+        assert_eq!(new[new.len() - 1], !before, "insertion and lookup disagree");
+    }
+    let answers: Vec<bool> = asked_digests.iter().map(|digest| one_by_one.contains_digest(*digest)).collect();
+    for level in Level::available() {
+        let fresh = || {
+            let mut set = empty.try_clone_empty().expect("enough memory");
+            set.set_level(level);
+            set
+        };
+        let (mut by_batch, mut by_tile, mut by_new) = (fresh(), fresh(), fresh());
+        by_batch.insert_batch(members).expect("owned memory");
+        by_tile.insert_tile(&member_digests).expect("owned memory");
+        for (tile, new) in member_digests.chunks(TILE).zip(new.chunks(TILE)) {
+            let said = by_new.insert_tile_new(tile).expect("owned memory");
+            let expected = new.iter().rev().fold(0, |bits, new| bits << 1 | u64::from(*new));
+            assert_eq!(said, expected, "{level}");
+        }
+        for set in [&by_batch, &by_tile, &by_new] {
+            assert!(memory(set) == memory(&one_by_one), "{level}");
+            assert_eq!(set.inserted(), one_by_one.inserted());
+        }
+        assert!(by_batch.contains_batch(asked).iter().eq(answers.iter().copied()), "{level}");
+        for (tile, answers) in asked_digests.chunks(TILE).zip(answers.chunks(TILE)) {
+            let expected = answers.iter().rev().fold(0, |bits, answer| bits << 1 | u64::from(*answer));
+            assert_eq!(by_batch.contains_tile(tile), expected, "{level}");
+        }
+    }
+    assert_eq!(one_by_one.contains_tile(&[]), 0);
+    assert!(one_by_one.insert_tile_new(&[Digest::default(); TILE + 1]).is_err(), "no answer for the last");
+    for (digest, answer) in asked_digests.iter().zip(&answers) {
+        assert_eq!(traced(&one_by_one, *digest), *answer);
+    }
+}
+
+/// The answer of a lookup cell by cell, recomputed from the cells that were named: it is no as soon as one is zero.
+fn traced<S: Set>(set: &S, digest: Digest) -> bool {
+    let sections = set.sections();
+    let mut values = Vec::new();
+    let answer = set.trace(digest, &mut |probe| {
+        assert_eq!(probe.bits.end - probe.bits.start, 1);
+        values.push(probe.value(sections[probe.section].1));
+        Ok(())
+    });
+    let (last, before) = values.split_last().expect("a lookup reads something");
+    assert!(before.iter().all(|value| *value == 1), "it goes on after a zero");
+    assert_eq!(answer.expect("nothing stops it"), *last == 1);
+    *last == 1
+}
+
+/// A filter comes out of a file as it went in.
+pub fn check_round_trip<S: Set + TryFrom<umbel::AnyFilter, Error = umbel::Error>>(set: &S) -> S {
+    let bytes = file::to_bytes(set, &Options::default()).expect("a set that can be stored");
+    let loaded = file::from_bytes(&bytes, &KeyRing::new()).expect("what was just written").filter;
+    assert_eq!(loaded.stats(), set.stats());
+    assert_eq!((loaded.design(), loaded.inserted()), (set.design(), set.inserted()));
+    let Stored::Set(any) = loaded else { panic!("not a set") };
+    let read = S::try_from(any).expect("the kind that was written");
+    assert!(memory(&read) == memory(set) && read.params() == set.params());
+    assert_eq!(file::to_bytes(&read, &Options::default()).expect("as before"), bytes);
+    read
+}
