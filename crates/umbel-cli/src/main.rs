@@ -7,6 +7,7 @@
 //! Exit codes are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
 
 mod cli;
+mod clock;
 mod commands;
 mod digests;
 mod distinct;
@@ -22,6 +23,7 @@ mod progress;
 mod runs;
 mod signals;
 mod sync;
+mod tuning;
 
 use clap::Parser;
 use std::process::ExitCode;

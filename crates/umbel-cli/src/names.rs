@@ -3,6 +3,7 @@
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::fmt::Display;
 use std::str::FromStr;
+use umbel::counting::Overflow;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel::{Kind, Strength};
@@ -13,6 +14,10 @@ pub fn kind() -> impl TypedValueParser<Value = Kind> {
 
 pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
     one_of(&KPolicy::ALL)
+}
+
+pub fn overflow() -> impl TypedValueParser<Value = Overflow> {
+    one_of(&Overflow::ALL)
 }
 
 /// Every hash: of digests, and the families of the literature.

@@ -2,6 +2,9 @@
 //!
 //! Counts and sizes are computed in whole numbers, so that `1.5M` is exactly 1 500 000 and `1.5` alone is refused.
 
+use std::time::Duration;
+use umbel::aging::Window;
+
 /// How many: `1000`, `1_000`, `1e6`, `10M`, `1.5k`, `64Ki`.
 pub fn count(text: &str) -> Result<u64, String> {
     parse(text, Unit::None).map(|(value, _)| value)
@@ -37,6 +40,21 @@ pub fn rate(text: &str) -> Result<f64, String> {
     let hint =
         if value > 1.0 && value < 100.0 { format!("; {value}% is {}", value / 100.0) } else { String::new() };
     Err(format!("a rate lies between 0 and 1{hint}"))
+}
+
+/// What an aging filter remembers: keys as a count, `1e6`, `10M`; or a time, `500ms`, `30s`, `10m`, `2h`, `7d`.
+pub fn window(text: &str) -> Result<Window, String> {
+    const UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
+    let wrong =
+        || "not a window: write it as 1e6 or 10M keys, or as a time, 500ms, 30s, 10m, 2h or 7d".to_string();
+    for (unit, seconds) in UNITS {
+        // Of hexadecimal-looking and other words only what is a number before the unit is a time.
+        let Some(number) = text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok()) else {
+            continue;
+        };
+        return Duration::try_from_secs_f64(number * seconds).map(Window::Time).map_err(|_| wrong());
+    }
+    count(text).map(Window::Keys).map_err(|_| wrong())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -146,6 +164,22 @@ mod tests {
         assert_eq!(bits("1MiB"), Ok(8 << 20));
         assert_eq!(bits("1Mi"), Ok(1 << 20));
         assert!(bits("18446744073709551615B").is_err() && bytes("64 MiB").is_err());
+    }
+
+    #[test]
+    fn windows_are_keys_or_times() {
+        let time = |millis| Ok(Window::Time(Duration::from_millis(millis)));
+        assert_eq!(window("10m"), time(600_000));
+        assert_eq!(window("1.5h"), time(5_400_000));
+        assert_eq!(
+            (window("250ms"), window("30s"), window("7d")),
+            (time(250), time(30_000), time(604_800_000))
+        );
+        assert_eq!(window("1e6"), Ok(Window::Keys(1_000_000)));
+        assert_eq!((window("10M"), window("500")), (Ok(Window::Keys(10_000_000)), Ok(Window::Keys(500))));
+        for text in ["", "m", "-5s", "infs", "nanm", "10x", "1e300d"] {
+            assert!(window(text).unwrap_err().contains("not a window"), "{text}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::number;
 use crate::output::{self, warn};
 use crate::progress::size;
 use crate::sync::{inner, lock};
+use crate::tuning::TuningArgs;
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
@@ -55,6 +56,9 @@ pub struct Args {
     /// How the number of hash functions is rounded; the literature disagrees
     #[arg(long, default_value_t, value_parser = names::policy())]
     policy: KPolicy,
+
+    #[command(flatten)]
+    tuning: TuningArgs,
 
     /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
     #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
@@ -131,6 +135,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn build(&self) -> Result<Stored> {
+        self.tuning.of_kind(self.kind)?;
         match (self.function()?, self.capacity) {
             (Function::Digest(hasher), Some(capacity)) => {
                 let filter = self.empty(capacity, hasher)?;
@@ -248,7 +253,8 @@ impl Args {
     /// What a filter for so many keys is to be.
     fn spec(&self, capacity: u64, hasher: &Hasher) -> Result<Spec> {
         let rate = self.fpr.unwrap_or(DEFAULT_RATE);
-        Ok(Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(hasher.clone()))
+        let spec = Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(hasher.clone());
+        Ok(spec.with_tuning(self.tuning.of_kind(self.kind)?))
     }
 
     /// An empty filter for so many keys, within the memory allowed.
@@ -261,6 +267,7 @@ impl Args {
         let within = |bits| {
             let known = Known { n: Some(capacity), m: Some(bits), ..Known::default() };
             let spec = Spec::from_known(known)?.with_policy(self.policy).with_hasher(hasher.clone());
+            let spec = spec.with_tuning(wanted.tuning().clone());
             Ok::<_, umbel::Error>((plan(self.kind, &spec)?, spec))
         };
         // Memory comes in lines of 512 bits, and some kinds round up.

@@ -1,6 +1,7 @@
 //! `umbel check`: which lines may be members.
 
 use super::found;
+use crate::clock;
 use crate::engine;
 use crate::filters::Secrets;
 use crate::input::{InputArgs, Lot, is_filter};
@@ -11,6 +12,7 @@ use anyhow::{Result, bail};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use umbel::file::Mapped;
 use umbel::{Hashed, Hasher};
 
@@ -95,8 +97,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    if let Some(asked) = panel.filters.iter().find(|asked| !asked.filter.is_whole()) {
-        bail!(signals::sentence(Some(asked.name.as_ref())));
+    for asked in &panel.filters {
+        if !asked.filter()?.is_whole() {
+            bail!(signals::sentence(Some(asked.name.as_ref())));
+        }
     }
     if args.count {
         out.write(format!("{selected}\n").as_bytes(), true)?;
@@ -114,9 +118,22 @@ struct Panel {
 
 struct Asked {
     name: String,
-    filter: Mapped,
+    /// Changed only to tell it the time.
+    filter: RwLock<Mapped>,
+    /// Whether it forgets by itself.
+    forgets: bool,
     /// Which of the shared hashes it has.
     hasher: Option<usize>,
+}
+
+impl Asked {
+    /// The filter as it is now.
+    fn filter(&self) -> Result<RwLockReadGuard<'_, Mapped>> {
+        if self.forgets {
+            self.filter.write().unwrap_or_else(PoisonError::into_inner).advance(clock::now())?;
+        }
+        Ok(self.filter.read().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl Panel {
@@ -126,7 +143,8 @@ impl Panel {
         for path in std::iter::once(&args.filter).chain(&args.others) {
             let filter = args.secrets.map(path)?;
             let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
-            panel.filters.push(Asked { name: path.display().to_string(), filter, hasher });
+            let (name, forgets) = (path.display().to_string(), filter.kind().can().forget);
+            panel.filters.push(Asked { name, filter: RwLock::new(filter), forgets, hasher });
         }
         Ok(panel)
     }
@@ -144,9 +162,10 @@ impl Panel {
         let digests: Vec<_> = self.hashers.iter().map(|hasher| hasher.digest_batch(&keys)).collect();
         let mut answers = Vec::with_capacity(self.filters.len());
         for asked in &self.filters {
+            let filter = asked.filter()?;
             answers.push(match asked.hasher {
-                Some(hasher) => asked.filter.contains_batch(&Hashed(&digests[hasher]))?,
-                None => asked.filter.contains_batch(&keys)?,
+                Some(hasher) => filter.contains_batch(&Hashed(&digests[hasher]))?,
+                None => filter.contains_batch(&keys)?,
             });
         }
         let Some((first, others)) = answers.split_first() else { return Ok((0, Vec::new())) };

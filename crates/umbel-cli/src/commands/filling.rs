@@ -1,5 +1,6 @@
 //! A filter that threads fill together, and what is said when it holds more than it was made for.
 
+use crate::clock;
 use crate::engine;
 use crate::facts::percent;
 use crate::input::{InputArgs, Lot};
@@ -76,7 +77,11 @@ impl Filling {
             Filling::Apart(filters) => lock(&filters[thread]).insert_batch(keys)?,
             Filling::Shared(filter) => filter.insert_batch(keys),
             Filling::Alone(filter) => lock(filter).insert_batch(keys)?,
-            Filling::InTurn(filter) => lock(filter).insert_batch(keys)?,
+            Filling::InTurn(filter) => {
+                let mut filter = lock(filter);
+                filter.advance(clock::now())?;
+                filter.insert_batch(keys)?;
+            }
         }
         Ok(())
     }
@@ -103,7 +108,10 @@ fn bytes(filter: &AnyFilter) -> u64 {
 
 /// Says so if a filter holds more keys than it was made for, as far as its bits tell for certain.
 pub fn warn_if_overfull(filter: &Stored) {
-    // Insertions that are within bounds need no look at the bits.
+    // One that grows is never too full, and insertions that are within bounds need no look at the bits.
+    if filter.kind().can().grow {
+        return;
+    }
     if filter.inserted().zip(filter.design()).is_some_and(|(count, design)| count <= design.capacity) {
         return;
     }

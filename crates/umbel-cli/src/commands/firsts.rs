@@ -2,6 +2,7 @@
 //!
 //! Threads split and hash; whether a line is new depends on all lines before it, so that part is done in order.
 
+use crate::clock;
 use crate::engine::{self, Tally, Turn};
 use crate::input::{InputArgs, Lines};
 use crate::output::Out;
@@ -56,6 +57,7 @@ pub fn print(
         },
         |block, Turn { caught_up }| {
             let mut filter = lock(&filter);
+            filter.advance(clock::now())?;
             let mut new = Vec::new();
             let mut count = 0;
             let mut take = |run: std::ops::Range<usize>| {

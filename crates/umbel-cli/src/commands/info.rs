@@ -1,6 +1,7 @@
 //! `umbel info`: what is in a filter.
 
 use super::FAILED;
+use crate::clock;
 use crate::facts::Facts;
 use crate::{output, signals};
 use anyhow::Result;
@@ -48,7 +49,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
     signals::watch(path);
-    let examined = file::examine(path)?;
+    let mut examined = file::examine(path)?;
+    // A filter that was told a later time than this stays there.
+    let _ = examined.advance(clock::now());
     let facts = Facts::of_file(path.display().to_string(), &examined);
     if args.json {
         return output::json(&facts);

@@ -6,6 +6,7 @@ use crate::names;
 use crate::number;
 use crate::output;
 use crate::progress::size;
+use crate::tuning::TuningArgs;
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
@@ -48,6 +49,9 @@ pub struct Args {
     #[arg(long, default_value_t, value_parser = names::policy())]
     policy: KPolicy,
 
+    #[command(flatten)]
+    tuning: TuningArgs,
+
     /// All kinds side by side
     #[arg(long)]
     compare: bool,
@@ -67,10 +71,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let spec = Spec::from_known(known)?.with_policy(args.policy);
     if args.compare {
-        return compare(args, &spec);
+        return compare(args, &spec.with_tuning(args.tuning.of_all()));
     }
     let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
-    let plan = planned(kind, &spec)?;
+    let plan = planned(kind, &spec.with_tuning(args.tuning.of_kind(kind)?))?;
     let facts = PlanFacts::from(&plan);
     if args.json {
         output::json(&facts)?;

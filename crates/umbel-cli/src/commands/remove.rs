@@ -57,8 +57,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let kind = file::inspect(&args.filter)?.kind;
     if !kind.can().remove {
         bail!(
-            "{} is a {kind} filter, which cannot remove keys: several keys share a bit, and clearing it for one would lose the others; build it anew without them, or of a kind that can: {}",
+            "{} is {} {kind} filter, which cannot remove keys: several keys share a bit, and clearing it for one would lose the others; build it anew without them, or of a kind that can: {}",
             args.filter.display(),
+            kind.article(),
             kinds_that(|can| can.remove)
         );
     }

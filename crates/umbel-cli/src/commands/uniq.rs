@@ -8,10 +8,13 @@ use crate::number;
 use crate::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;
+use umbel::aging::Window;
 use umbel::sizing::{Known, MAX_KEYS};
-use umbel::{AnyFilter, Digest, Kind, Spec, Stored};
+use umbel::{AnyFilter, Digest, Kind, Set, Spec, Stored, Tuning};
 
 /// Print the first occurrence of every line, without sorting, in bounded memory.
+///
+/// With --window lines are forgotten again, after so many others or so much time, and memory suffices for ever.
 ///
 /// A line that was not there before is dropped with the rate of the filter in which lines are remembered; at the end it
 /// is said how many that should be. Without -n the filter takes 64 MiB, which is enough for 17 million different lines.
@@ -19,6 +22,7 @@ use umbel::{AnyFilter, Digest, Kind, Spec, Stored};
 #[command(after_help = "Examples:
   umbel uniq big.log > once.log
   tail -f access.log | umbel uniq -d ' ' -F 1 --print-field
+  tail -f alerts.log | umbel uniq --window 10m        the same alert at most every ten minutes or so
   umbel uniq -n 1e9 -p 1e-8 < huge.txt")]
 pub struct Args {
     /// Expect so many different lines (default: as many as the memory allows)
@@ -33,6 +37,15 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", value_parser = number::bytes, conflicts_with = "capacity", default_value = "64MiB")]
     max_bytes: u64,
 
+    /// Forget a line after so many others (1e6) or so much time (10m), so that memory suffices for ever; one that comes
+    /// again later is printed again
+    #[arg(long, value_name = "LINES|TIME", value_parser = number::window)]
+    window: Option<Window>,
+
+    /// Forget in so many parts; the more, the sharper, and the slower
+    #[arg(long, value_name = "G", default_value_t = 8, requires = "window")]
+    generations: u32,
+
     /// Say nothing at the end
     #[arg(short, long)]
     quiet: bool,
@@ -46,23 +59,36 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let m = if args.capacity.is_some() { None } else { Some(args.max_bytes.saturating_mul(8)) };
-    let known = Known { n: args.capacity, p: Some(args.fpr), m, k: None };
-    let filter = AnyFilter::build(Kind::Blocked, &Spec::from_known(known)?)?;
+    let mut tuning = Tuning::default();
+    (tuning.aging.window, tuning.aging.generations) = (args.window, args.generations);
+    // A window of lines is all it has to hold.
+    let n = args.capacity.or(match args.window {
+        Some(Window::Keys(keys)) => Some(keys),
+        _ => None,
+    });
+    let m = if n.is_some() { None } else { Some(args.max_bytes.saturating_mul(8)) };
+    let known = Known { n, p: Some(args.fpr), m, k: None };
+    let kind = if args.window.is_some() { Kind::Aging } else { Kind::Blocked };
+    let filter = AnyFilter::build(kind, &Spec::from_known(known)?.with_tuning(tuning))?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
     let mut losses = Losses { capacity, ..Losses::default() };
     let (_, tally) =
         firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, digests, new| {
             losses.add(filter, digests, new)
         })?;
-    let Losses { kept, .. } = losses;
+    let Losses { kept, most, .. } = losses;
     if !args.quiet {
+        let what = if args.window.is_some() {
+            "lines that are first in their window, out of"
+        } else {
+            "different lines of"
+        };
         warn(format_args!(
-            "{kept} different lines of {}; {} more expected to be wrongly dropped",
+            "{kept} {what} {}; {} more expected to be wrongly dropped",
             tally.keys,
             expected(losses.expected())
         ));
-        if kept > capacity {
+        if most > capacity {
             let hint = if args.capacity.is_some() { "-n" } else { "--max-bytes" };
             warn(format_args!(
                 "that is more than the {capacity} for which {} holds: give a larger {hint}",
@@ -78,6 +104,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 struct Losses {
     capacity: u64,
     kept: u64,
+    /// The most that the filter has held at a time.
+    most: u64,
+    /// Whether it forgets.
+    forgets: bool,
     /// What theory expects so far.
     lost: f64,
     seen: Distinct,
@@ -86,6 +116,14 @@ struct Losses {
 impl Losses {
     fn add(&mut self, filter: &Stored, digests: &[Digest], new: u64) -> Result<()> {
         let Stored::Set(filter) = filter else { return Ok(()) };
+        if let AnyFilter::Aging(filter) = filter {
+            let rate = filter.predicted_rate(filter.held().min(MAX_KEYS))?;
+            self.lost += new as f64 * rate / (1.0 - rate).max(1e-6);
+            self.kept += new;
+            self.most = self.most.max(filter.held());
+            self.forgets = true;
+            return Ok(());
+        }
         self.seen.add(digests);
         // In steps over which the rate hardly changes.
         let mut left = new;
@@ -99,12 +137,16 @@ impl Losses {
             self.kept += step;
             left -= step;
         }
+        self.most = self.kept;
         Ok(())
     }
 
     /// Within the capacity, what theory says: it is far less than any count could tell. Beyond it, where theory builds on
     /// ever fewer lines that are kept, what a count of all different lines leaves.
     fn expected(&self) -> f64 {
+        if self.forgets {
+            return self.lost;
+        }
         let (all, error) = self.seen.estimate();
         let counted = all - self.kept as f64;
         if counted > 5.0 * error && self.kept as f64 + self.lost > self.capacity as f64 {

@@ -1,6 +1,7 @@
 //! `umbel why`: how a filter comes to its answer.
 
 use super::found;
+use crate::clock;
 use crate::facts::{Columns, Rows, shown};
 use crate::filters::Secrets;
 use crate::output;
@@ -72,7 +73,8 @@ fn is_one(bits: &u64) -> bool {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let filter = args.secrets.map_verified(&args.filter)?.filter;
+    let mut filter = args.secrets.map_verified(&args.filter)?.filter;
+    filter.advance(clock::now())?;
     let explanation = explain(&filter, args.key.as_bytes())?;
     if args.json {
         output::json(&explanation)?;

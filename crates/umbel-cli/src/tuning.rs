@@ -1,0 +1,120 @@
+//! Options that only some kinds of filters have.
+
+use crate::{names, number};
+use anyhow::{Result, bail};
+use clap::Args;
+use umbel::aging::Window;
+use umbel::counting::Overflow;
+use umbel::cuckoo::Form;
+use umbel::variable_increment::Scheme;
+use umbel::{Kind, Tuning};
+
+/// What can be said about a filter of some kinds only.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of some kinds")]
+pub struct TuningArgs {
+    /// aging: forget a key after so many others (1e6) or so much time (30s, 10m, 2h, 7d) [default: as many as -n]
+    #[arg(long, value_name = "KEYS|TIME", value_parser = number::window)]
+    window: Option<Window>,
+
+    /// aging: forget in so many parts; the more, the sharper, and the slower [default: 8]
+    #[arg(long, value_name = "G")]
+    generations: Option<u32>,
+
+    /// scalable: the rate of each stage, as a share of the one before [default: 0.85]
+    #[arg(long, value_name = "R")]
+    tightening: Option<f64>,
+
+    /// scalable: the size of each stage, in sizes of the one before [default: 2]
+    #[arg(long, value_name = "S")]
+    growth: Option<u32>,
+
+    /// counting: bits of a counter, 2 to 16 [default: 4]
+    #[arg(long, value_name = "BITS")]
+    counter_bits: Option<u32>,
+
+    /// counting: what happens to a counter at its largest value; decrement loses keys, and is for demonstration
+    /// [default: sticky]
+    #[arg(long, value_name = "POLICY", value_parser = names::overflow())]
+    overflow: Option<Overflow>,
+
+    /// variable-increment: what probes add, for instance 8,12,14,15 [default: 4,5,6,7]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
+    increments: Option<Vec<u32>>,
+
+    /// deletable: filter bits for each collision bit; the fewer, the more keys can be removed [default: 4]
+    #[arg(long, value_name = "BITS")]
+    region_bits: Option<u64>,
+
+    /// floom: how many regions, 1 to 24 [default: by the size]
+    #[arg(long, value_name = "B")]
+    regions: Option<u32>,
+
+    /// floom: only patterns that a key can have get a bit
+    #[arg(long)]
+    ranked: bool,
+
+    /// cuckoo: bits of a fingerprint [default: by the rate]
+    #[arg(long, value_name = "BITS")]
+    fingerprint_bits: Option<u32>,
+
+    /// quotient: the share of slots filled at capacity; the higher, the smaller and slower [default: 0.8]
+    #[arg(long, value_name = "SHARE")]
+    load: Option<f64>,
+
+    /// cuckoo: sorted fingerprints, which take a bit less per key and more time
+    #[arg(long)]
+    semi_sorted: bool,
+}
+
+impl TuningArgs {
+    /// For a filter of this kind; an option that it does not have is a mistake.
+    pub fn of_kind(&self, kind: Kind) -> Result<Tuning> {
+        let given = [
+            (self.window.is_some(), "--window", Kind::Aging),
+            (self.generations.is_some(), "--generations", Kind::Aging),
+            (self.tightening.is_some(), "--tightening", Kind::Scalable),
+            (self.growth.is_some(), "--growth", Kind::Scalable),
+            (self.counter_bits.is_some(), "--counter-bits", Kind::Counting),
+            (self.overflow.is_some(), "--overflow", Kind::Counting),
+            (self.increments.is_some(), "--increments", Kind::VariableIncrement),
+            (self.region_bits.is_some(), "--region-bits", Kind::Deletable),
+            (self.regions.is_some(), "--regions", Kind::Floom),
+            (self.ranked, "--ranked", Kind::Floom),
+            (self.fingerprint_bits.is_some(), "--fingerprint-bits", Kind::Cuckoo),
+            (self.semi_sorted, "--semi-sorted", Kind::Cuckoo),
+            (self.load.is_some(), "--load", Kind::Quotient),
+        ];
+        if let Some((_, option, its)) = given.iter().find(|(given, _, its)| *given && *its != kind) {
+            bail!("{option} is for the kind {its}: add --kind {its}, or leave it out");
+        }
+        Ok(self.of_all())
+    }
+
+    /// For filters of all kinds.
+    pub fn of_all(&self) -> Tuning {
+        let mut tuning = Tuning::default();
+        tuning.aging.window = self.window;
+        set(&mut tuning.aging.generations, self.generations);
+        set(&mut tuning.scalable.tightening, self.tightening);
+        set(&mut tuning.scalable.growth, self.growth);
+        set(&mut tuning.counting.counter_bits, self.counter_bits);
+        set(&mut tuning.counting.overflow, self.overflow);
+        if let Some(increments) = &self.increments {
+            tuning.variable_increment.scheme = Scheme::set(increments);
+        }
+        set(&mut tuning.deletable.region_bits, self.region_bits);
+        tuning.floom.regions = self.regions;
+        tuning.floom.ranked = self.ranked;
+        set(&mut tuning.quotient.load, self.load);
+        tuning.cuckoo.fingerprint_bits = self.fingerprint_bits;
+        if self.semi_sorted {
+            tuning.cuckoo.form = Form::SemiSorted;
+        }
+        tuning
+    }
+}
+
+fn set<T: Copy>(option: &mut T, given: Option<T>) {
+    *option = given.unwrap_or(*option);
+}
