@@ -12,7 +12,10 @@ mod xorf;
 
 use crate::keys::Key;
 use crate::limit::Limit;
-use ::umbel::{Blocked, Bloom, Partitioned, Standard};
+use ::umbel::{
+    Aging, Blocked, Bloom, Counting, Cuckoo, Deletable, Floom, Partitioned, Quotient, Scalable, Standard,
+    VariableIncrement,
+};
 
 /// What a filter is built for.
 pub struct Job {
@@ -135,6 +138,18 @@ macro_rules! roster {
                     slot::<$key, umbel::Batched<Bloom<Blocked>>>("umbel blocked batch"),
                     slot::<$key, umbel::Atomic<Blocked>>("umbel blocked atomic"),
                     slot::<$key, umbel::Mapped>("umbel blocked mapped"),
+                    slot::<$key, umbel::Batched<Counting>>("umbel counting batch"),
+                    slot::<$key, umbel::Batched<VariableIncrement>>("umbel variable-increment batch"),
+                    slot::<$key, umbel::Batched<Deletable>>("umbel deletable batch"),
+                    slot::<$key, umbel::Batched<Scalable>>("umbel scalable batch"),
+                    slot::<$key, umbel::Grown>("umbel scalable grown batch"),
+                    slot::<$key, umbel::Batched<Aging>>("umbel aging batch"),
+                    slot::<$key, umbel::Batched<Floom>>("umbel floom batch"),
+                    slot::<$key, umbel::Single<Cuckoo>>("umbel cuckoo"),
+                    slot::<$key, umbel::Batched<Cuckoo>>("umbel cuckoo batch"),
+                    slot::<$key, umbel::SemiSorted>("umbel cuckoo semi-sorted batch"),
+                    slot::<$key, umbel::Single<Quotient>>("umbel quotient"),
+                    slot::<$key, umbel::Batched<Quotient>>("umbel quotient batch"),
                     slot::<$key, fastbloom::Siphash>("fastbloom"),
                     slot::<$key, fastbloom::Foldhash>("fastbloom foldhash"),
                     slot::<$key, fastbloom::AtomicFoldhash>("fastbloom atomic foldhash"),

@@ -1,9 +1,11 @@
 //! umbel's own kinds: a key at a time, in batches, and shared between threads.
 
-use super::{Filter, Job, Shared};
+use super::{Filter, GROWN, Job, Shared};
 use crate::keys::Strings;
+use ::umbel::cuckoo::Form;
 use ::umbel::{
-    Arena, Blocked, Bloom, Concurrent, Hasher, Insert as _, KeyRing, Layout, Set, Spec, Stored, file,
+    Arena, Blocked, Bloom, Concurrent, Cuckoo, Filter as _, Hasher, Insert as _, KeyRing, Layout, Scalable,
+    Set, Spec, Stored, Tuning, file,
 };
 
 /// A key at a time.
@@ -32,11 +34,32 @@ impl Mapped {
     }
 }
 
-fn create<S: Set>(job: &Job, share: u64) -> S {
-    let capacity = (job.n / share).max(1);
-    let spec =
-        Spec::new(capacity, job.p).expect("sizes that peers accept").with_hasher(Hasher::fast(job.seed));
-    S::build(&spec).expect("memory for a filter")
+/// A scalable filter planned for so few keys that it grows to eight stages; whole runs at once.
+pub struct Grown(Scalable);
+/// A cuckoo filter with sorted fingerprints; whole runs at once.
+pub struct SemiSorted(Cuckoo);
+
+fn create<S: Set>(job: &Job) -> S {
+    tuned(job, job.n, Tuning::default())
+}
+
+fn tuned<S: Set>(job: &Job, capacity: u64, tuning: Tuning) -> S {
+    let spec = Spec::new(capacity.max(1), job.p).expect("sizes that peers accept");
+    S::build(&spec.with_hasher(Hasher::fast(job.seed)).with_tuning(tuning)).expect("memory for a filter")
+}
+
+impl Grown {
+    fn create(job: &Job) -> Grown {
+        Grown(tuned(job, job.n.div_ceil(GROWN), Tuning::default()))
+    }
+}
+
+impl SemiSorted {
+    fn create(job: &Job) -> SemiSorted {
+        let mut tuning = Tuning::default();
+        tuning.cuckoo.form = Form::SemiSorted;
+        SemiSorted(tuned(job, job.n, tuning))
+    }
 }
 
 /// The bits of a filter's memory.
@@ -62,11 +85,38 @@ macro_rules! batch {
     };
 }
 
+/// A filter that takes whole runs at once.
+macro_rules! batched {
+    (impl<$($generic:ident: $bound:ident)?> $key:tt, $list:ty, $type:ty, |$job:ident| $create:expr) => {
+        impl<$($generic: $bound)?> Filter<$key> for $type {
+            fn create($job: &Job) -> Self {
+                $create
+            }
+
+            fn wipe(&mut self) {
+                self.0.clear().expect(OWNED);
+            }
+
+            fn insert_all(&mut self, keys: $list) {
+                self.0.insert_batch(batch!($key, keys)).expect("room for n keys");
+            }
+
+            fn count(&self, keys: $list) -> u64 {
+                self.0.contains_batch(batch!($key, keys)).count()
+            }
+
+            fn memory_bits(&self) -> u64 {
+                memory(&self.0)
+            }
+        }
+    };
+}
+
 macro_rules! keys {
     ($key:tt, $list:ty) => {
         impl<S: Set> Filter<$key> for Single<S> {
             fn create(job: &Job) -> Self {
-                Single(create(job, 1))
+                Single(create(job))
             }
 
             fn wipe(&mut self) {
@@ -88,31 +138,13 @@ macro_rules! keys {
             }
         }
 
-        impl<S: Set> Filter<$key> for Batched<S> {
-            fn create(job: &Job) -> Self {
-                Batched(create(job, 1))
-            }
-
-            fn wipe(&mut self) {
-                self.0.clear().expect(OWNED);
-            }
-
-            fn insert_all(&mut self, keys: $list) {
-                self.0.insert_batch(batch!($key, keys)).expect(OWNED);
-            }
-
-            fn count(&self, keys: $list) -> u64 {
-                self.0.contains_batch(batch!($key, keys)).count()
-            }
-
-            fn memory_bits(&self) -> u64 {
-                memory(&self.0)
-            }
-        }
+        batched!(impl<S: Set> $key, $list, Batched<S>, |job| Batched(create(job)));
+        batched!(impl<> $key, $list, Grown, |job| Grown::create(job));
+        batched!(impl<> $key, $list, SemiSorted, |job| SemiSorted::create(job));
 
         impl<L: Layout> Filter<$key> for Atomic<L> {
             fn create(job: &Job) -> Self {
-                Atomic(Some(Concurrent::new(create(job, 1)).expect(OWNED)))
+                Atomic(Some(Concurrent::new(create(job)).expect(OWNED)))
             }
 
             fn wipe(&mut self) {
@@ -140,7 +172,7 @@ macro_rules! keys {
 
         impl Filter<$key> for Mapped {
             fn create(job: &Job) -> Self {
-                Mapped { empty: Some(create(job, 1)), mapped: None }
+                Mapped { empty: Some(create(job)), mapped: None }
             }
 
             fn wipe(&mut self) {
