@@ -24,7 +24,7 @@ pub struct Cli {
 
 #[derive(Subcommand)]
 pub enum Command {
-    Build(build::Args),
+    Build(Box<build::Args>),
     Add(add::Args),
     Check(check::Args),
     Why(why::Args),

@@ -23,8 +23,11 @@ pub struct Facts {
     pub bytes: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub capacity: Option<u64>,
+    /// For the keys of its capacity; of a filter that has grown, for those it has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bits_per_key: Option<f64>,
+    #[serde(skip)]
+    grows: bool,
     /// Insertions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
@@ -62,6 +65,10 @@ impl Facts {
         let estimate = stats.estimate.estimate();
         // There are no more different keys than insertions, whatever the bits suggest.
         let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
+        let grows = stats.kind.can().grow;
+        let room = stats.capacity.filter(|_| !grows).zip(held);
+        let keys =
+            stats.capacity.map(|capacity| if grows { capacity.max(held.unwrap_or(0)) } else { capacity });
         Facts {
             kind: stats.kind.to_string(),
             cells: stats.cells,
@@ -69,7 +76,8 @@ impl Facts {
             bits: stats.bits,
             bytes: stats.bytes,
             capacity: stats.capacity,
-            bits_per_key: stats.capacity.map(|capacity| stats.bits as f64 / capacity as f64),
+            bits_per_key: keys.map(|keys| stats.bits as f64 / keys as f64),
+            grows,
             count: stats.inserted,
             estimated_count: estimate.map(|estimate| estimate.value),
             estimated_count_error: estimate.map(|estimate| estimate.standard_error),
@@ -77,7 +85,7 @@ impl Facts {
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
             details: stats.details.iter().copied().collect(),
-            headroom: stats.capacity.zip(held).map(|(capacity, held)| capacity as i64 - held as i64),
+            headroom: room.map(|(capacity, held)| capacity as i64 - held as i64),
             ..Facts::default()
         }
     }
@@ -153,6 +161,7 @@ impl fmt::Display for Facts {
         );
         if let Some(capacity) = self.capacity {
             let room = match self.headroom {
+                None if self.grows => "and it grows".to_string(),
                 Some(more @ 1..) => format!("room for {more} more"),
                 Some(0) => "full".to_string(),
                 Some(less) => format!("{} above", less.unsigned_abs()),
@@ -167,6 +176,9 @@ impl fmt::Display for Facts {
         rows.add(
             "rate",
             match self.fpr_target {
+                Some(target) if self.grows => {
+                    format!("{} now, at most {}", percent(self.fpr_now), percent(target))
+                }
                 Some(target) => format!("{} now, {} at capacity", percent(self.fpr_now), percent(target)),
                 None => format!("{} now", percent(self.fpr_now)),
             },

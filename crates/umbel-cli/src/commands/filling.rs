@@ -19,7 +19,7 @@ pub enum Filling {
     /// A large filter: all threads fill the same one.
     Shared(Box<AnyConcurrent>),
     /// A filter that cannot be shared: one thread at a time, in any order.
-    Alone(Mutex<Stored>),
+    Alone(Box<Mutex<Stored>>),
     /// A filter whose cells depend on the order of the keys: they go in as they come, and threads only hash.
     InTurn(Box<Mutex<AnyFilter>>),
 }
@@ -43,7 +43,7 @@ impl Filling {
             Stored::Set(filter) if !filter.kind().can().absorb => {
                 Filling::InTurn(Box::new(Mutex::new(filter)))
             }
-            filter => Filling::Alone(Mutex::new(filter)),
+            filter => Filling::Alone(Box::new(Mutex::new(filter))),
         })
     }
 
@@ -95,7 +95,7 @@ impl Filling {
                 whole.into()
             }
             Filling::Shared(filter) => filter.into_filter().into(),
-            Filling::Alone(filter) => inner(filter),
+            Filling::Alone(filter) => inner(*filter),
             Filling::InTurn(filter) => inner(*filter).into(),
         })
     }

@@ -103,14 +103,30 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
     rows.add("keys", plan.capacity);
     rows.add("bits", format!("{}, {:.2} per key", plan.bits, facts.bits_per_key));
     rows.add("memory", size(plan.bytes));
-    rows.add("hashes", format!("{} bits set by each key", plan.hashes));
+    let cells = match plan.kind {
+        Kind::Counting | Kind::VariableIncrement => "counters of each key",
+        Kind::Cuckoo => "buckets for each key",
+        Kind::Quotient => "slot for each key",
+        _ => "bits set by each key",
+    };
+    rows.add("hashes", format!("{} {cells}", plan.hashes));
     let lines = if plan.lines_touched == 1 {
         "one cache line".to_string()
     } else {
         format!("up to {} cache lines", plan.lines_touched)
     };
     rows.add("lookup", format!("touches {lines}"));
-    rows.add("rate", format!("{} predicted at capacity", percent(plan.rate)));
+    rows.add(
+        "rate",
+        match plan.kind {
+            Kind::Scalable => format!(
+                "{} of the first stage, at most {} in all",
+                percent(plan.rate),
+                percent(plan.rate_asked)
+            ),
+            _ => format!("{} predicted at capacity", percent(plan.rate)),
+        },
+    );
     rows.add("can", facts.can.words());
     rows
 }
