@@ -118,3 +118,26 @@ fn every_message_of_the_readme_is_expected_by_a_test() {
     }
     assert!(quoted > 20, "only {quoted} messages are quoted");
 }
+
+/// What a kind needs for ten million keys, by the table of kinds.
+#[test]
+fn the_table_of_kinds_has_the_bits_that_plan_finds() {
+    let text = readme();
+    let rows: Vec<(&str, &str)> = text
+        .lines()
+        .skip_while(|line| *line != "## Which kind")
+        .take_while(|line| !line.starts_with("## Compared"))
+        .filter_map(|line| line.strip_prefix("| `")?.split_once("` | "))
+        .filter(|(_, rest)| !rest.starts_with("like"))
+        .collect();
+    assert_eq!(rows.len(), 11, "every kind but those that are like another");
+    for (kind, rest) in rows {
+        let bits = rest.split([' ', ';', ',', '|']).filter(|word| word.parse::<f64>().is_ok()).take(3);
+        let planned = ["1%", "0.1%", "0.01%"].map(|rate| {
+            let plan =
+                Shell::new().run(&["plan", "--json", "-n", "1e7", "-p", rate, "--kind", kind]).ok().json();
+            format!("{:.1}", plan["bits_per_key"].as_f64().expect("a number"))
+        });
+        assert!(bits.eq(planned.iter().map(String::as_str)), "{kind}: {rest}, but {planned:?} is planned");
+    }
+}

@@ -29,20 +29,18 @@
 //! | [`Blocked`] | 10.1 | one cache line (two to four below about 0.05 %) | by default |
 //! | [`Standard`] | 9.6 | up to k lines, 2 on average for a non-member | when space matters most, or the filter is small |
 //! | [`Partitioned`] | 10.1 | like standard | when every key must set exactly k bits |
-//! | [`Deletable`] | 12.0 | like standard | when most keys, not all, must be removable, in a quarter more memory |
-//! | [`Floom`] | 9.6 and its table | like standard, and one line | never: it is here to be measured |
-//! | [`Scalable`] | 14 to 23 | one filter per doubling | when nobody knows how many keys will come |
-//! | [`Aging`] | 13 | like eight filters | when keys are to be forgotten after a time, or after so many others |
-//! | [`Quotient`] | 12.5 | two or three lines | to remove keys, to merge, and to resize without the keys |
-//! | [`Counting`] | 38 | like standard | when keys must be removed |
-//! | [`VariableIncrement`] | 29 | like standard | when keys must be removed, and memory matters more than time |
-//! | [`Cuckoo`] | 10.5, semi-sorted 9.5 | two buckets, in up to four lines | to remove keys, or below 0.4 % (semi-sorted 2.5 %), where it is smaller than the others |
-//! | [`Scalable`] | 14 to 18 when its stages are full | a filter for each doubling | when nobody knows how many keys will come |
-//! | [`Aging`] | 15 | eight filters | when keys are to be forgotten after a time, or after so many others |
+//! | [`Cuckoo`] | 10.6 | two to four lines | to remove keys that are there once each |
+//! | [`Quotient`] | 12.5 | two or three lines | to remove and count keys, to merge, and to resize without the keys |
+//! | [`Counting`] | 38.3 | like standard | to remove keys, and to send the bits that flip to others |
+//! | [`VariableIncrement`] | 28.8 | like standard | to remove keys in less memory than counting |
+//! | [`Deletable`] | 12.0 | like standard | when most keys, not all, must be removable |
+//! | [`Scalable`] | 14.6, grown 17 to 22 | a line for each doubling | when nobody knows how many keys will come |
+//! | [`Aging`] | 15.1 | a line for each of eight generations | when keys are to be forgotten, after a time or after others |
+//! | [`Floom`] | 9.6 | like standard, and one line | never: it is here to be measured |
 //! | [`Literature`](literature::Literature) | 9.6 | like standard | to reproduce what others have measured |
 //!
 //! [`AnyFilter`] is one enum over the kinds, [`plan()`] tells what a filter will be before it is built, and both start
-//! from the same [`Spec`]. [`Concurrent`] shares a filter between threads. [`mod@file`] saves, loads and maps filters, and
+//! from the same [`Spec`]; [`Set`] is what all of them are. [`Remove`] takes keys out. [`Concurrent`] shares a filter between threads. [`mod@file`] saves, loads and maps filters, and
 //! [`Algebra`] unites, intersects and compares them.
 //!
 //! # The stem
