@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::sets::{check_every_way, check_round_trip, measure, memory};
+use common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, memory};
 use common::{Keys, mix, moments, standard};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult};
@@ -416,28 +416,7 @@ fn no_member_is_ever_lost() {
 
 #[test]
 fn the_rate_at_capacity_is_the_one_asked_for() {
-    for (n, asked, builds, queries) in [
-        (100, 0.01, 400, 20_000),
-        (1000, 0.01, 60, 100_000),
-        (100_000, 0.01, 10, 400_000),
-        (100_000, 0.001, 10, 1_000_000),
-    ] {
-        let spec = |hasher| Spec::new(n, asked).expect("a valid rate").with_hasher(hasher);
-        let planned = plan(Kind::Deletable, &spec(Hasher::default())).expect("a plan");
-        let measured =
-            measure(builds, n, queries, |hasher| Deletable::build(&spec(hasher)).expect("enough memory"));
-        println!(
-            "{n} keys at {asked}: {:.4e} ± {:.2} %, planned {:.4e}, of the bits {:.4e}",
-            measured.rate,
-            100.0 * measured.error,
-            planned.rate,
-            measured.rate_now
-        );
-        assert!(planned.rate <= asked && planned.rate_asked == asked);
-        assert!(4.0 * measured.error < 0.05, "too coarse a measurement: {}", measured.error);
-        assert!(measured.rate <= asked * (1.02 + 4.0 * measured.error), "{}", measured.rate);
-        assert!((measured.rate / measured.rate_now - 1.0).abs() < 4.0 * measured.error);
-    }
+    check_rate_at_capacity::<Deletable>();
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::{Keys, chunks, moments};
 use umbel::file::{self, Options};
-use umbel::{Digest, Hasher, KeyRing, Level, Set, Stored, TILE};
+use umbel::{Digest, Hasher, KeyRing, Level, Set, Spec, Stored, TILE};
 
 /// The words of each section.
 pub fn memory<S: Set>(set: &S) -> Vec<Vec<u64>> {
@@ -111,4 +111,29 @@ pub fn check_round_trip<S: Set + TryFrom<umbel::AnyFilter, Error = umbel::Error>
     assert!(memory(&read) == memory(set) && read.params() == set.params());
     assert_eq!(file::to_bytes(&read, &Options::default()).expect("as before"), bytes);
     read
+}
+
+/// The rate at capacity is not above the one asked for, and the one that the filter's own bits tell.
+pub fn check_rate_at_capacity<S: Set>() {
+    for (n, asked, builds, queries) in [
+        (100, 0.01, 400, 20_000),
+        (1000, 0.01, 60, 100_000),
+        (100_000, 0.01, 10, 400_000),
+        (100_000, 0.001, 10, 1_000_000),
+    ] {
+        let spec = |hasher| Spec::new(n, asked).expect("a valid rate").with_hasher(hasher);
+        let planned = S::plan(&spec(Hasher::default())).expect("a plan");
+        let measured = measure(builds, n, queries, |hasher| S::build(&spec(hasher)).expect("enough memory"));
+        println!(
+            "{n} keys at {asked}: {:.4e} ± {:.2} %, planned {:.4e}, of its bits {:.4e}",
+            measured.rate,
+            100.0 * measured.error,
+            planned.rate,
+            measured.rate_now
+        );
+        assert!(planned.rate <= asked && planned.rate_asked == asked);
+        assert!(4.0 * measured.error < 0.05, "too coarse a measurement: {}", measured.error);
+        assert!(measured.rate <= asked * (1.02 + 4.0 * measured.error), "{}", measured.rate);
+        assert!((measured.rate / measured.rate_now - 1.0).abs() < 4.0 * measured.error);
+    }
 }
