@@ -69,6 +69,9 @@ fn all() -> Vec<(String, Stored, Options)> {
     for kind in Kind::ALL.iter().copied().filter(|kind| kind.number() > Kind::Literature.number()) {
         all.push((kind.to_string(), tuned(kind, Tuning::default()), plain()));
     }
+    for kind in [Kind::Counting, Kind::Cuckoo, Kind::Quotient] {
+        all.push((format!("{kind}-crowded"), crowded(kind), plain()));
+    }
     let mut other = Tuning::default();
     other.counting = counting::Options { counter_bits: 3, overflow: counting::Overflow::Error };
     other.variable_increment.scheme = variable_increment::Scheme::b_h(&[1, 4, 8, 13], 3, true);
@@ -82,6 +85,16 @@ fn all() -> Vec<(String, Stored, Options)> {
         all.push((format!("{kind}-other"), tuned(kind, other.clone()), plain()));
     }
     all
+}
+
+/// A filter with as many keys as it is for, one of them twice: full buckets, long runs.
+fn crowded(kind: Kind) -> Stored {
+    let mut filter = AnyFilter::build(kind, &Spec::new(100, 0.01).unwrap()).unwrap();
+    filter.insert_batch(&FRUIT[..]).unwrap();
+    filter.insert(&-7i32).unwrap();
+    filter.insert("apple").unwrap();
+    filter.insert_batch(&(0..93u64).collect::<Vec<_>>()).unwrap();
+    filter.into()
 }
 
 /// A filter of a kind, planned for few keys, so that those that can grow or turn have done so.
