@@ -7,6 +7,8 @@ use serde_json::Value;
 use shell::{Shell, line, lines, number, split};
 use std::thread::sleep;
 use std::time::Duration;
+use umbel::aging::Timestamp;
+use umbel::file::{self, Options};
 
 /// Every kind that takes digests.
 const KINDS: [&str; 11] = [
@@ -206,6 +208,21 @@ fn an_aging_filter_forgets_after_its_window_of_time() {
     shell.pipe("add f", "b\n").ok();
     shell.pipe("check -q f", "b\n").ok();
     assert_eq!(shell.run("why f b").ok().text().lines().next(), Some("key     b"));
+}
+
+#[test]
+fn a_clock_that_goes_backwards_is_refused() {
+    let shell = Shell::new();
+    shell.build("f", "--kind aging --window 1h -n 1000", "a\n");
+    let mut filter = shell.load("f").filter;
+    filter.advance(Timestamp::from_millis(Timestamp::now().millis() + 600_000)).unwrap();
+    file::save(shell.path("f"), &filter, &Options::default()).unwrap();
+    let before = shell.read("f");
+    for command in ["check f", "add f", "add --new f"] {
+        shell.pipe(command, "a\n").refused(&["the clock goes backwards", "set the clock right"]);
+    }
+    assert!(shell.read("f") == before);
+    shell.run("info f").ok();
 }
 
 #[test]
