@@ -200,9 +200,10 @@ fn an_aging_filter_forgets_after_its_window_of_keys() {
 #[test]
 fn an_aging_filter_forgets_after_its_window_of_time() {
     let shell = Shell::new();
-    shell.build("f", "--kind aging --window 2s --generations 2 -n 1000 -p 1e-6", "a\n");
+    // A key lives for three seconds at least, however slow the machine is, and six at most.
+    shell.build("f", "--kind aging --window 6s --generations 2 -n 1000 -p 1e-6", "a\n");
     shell.pipe("check -q f", "a\n").ok();
-    sleep(Duration::from_millis(2100));
+    sleep(Duration::from_millis(6100));
     shell.pipe("check -q f", "a\n").code(1);
     assert_eq!(number(&shell.info("f")["details"], "live generations"), 0.0);
     shell.pipe("add f", "b\n").ok();
