@@ -503,6 +503,8 @@ fn bad_parameters_are_named() {
         (1000, 0.01, Options { load: Some(0.0), ..options }, "load"),
         (1000, 0.01, Options { load: Some(0.99), ..options }, "load"),
         (1000, 0.01, Options { load: Some(f64::NAN), ..options }, "load"),
+        (1000, 0.01, Options { load: Some(1e-18), ..options }, "n"),
+        (1000, 0.01, Options { load: Some(f64::MIN_POSITIVE), ..options }, "n"),
     ] {
         assert_eq!(refused(plan(Kind::Cuckoo, &spec(n, p, options))), name, "{n} {p} {options:?}");
     }

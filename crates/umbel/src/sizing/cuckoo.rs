@@ -290,7 +290,8 @@ fn buckets_for(n: u64, options: &Options) -> Result<u64> {
     // is lower by about 0.0013 with each doubling.
     let load = options.load.unwrap_or(most - 0.0015 * (n as f64 / 2f64.powi(20)).log2().max(0.0));
     let slots = n as f64 / load + slack(options.slots);
-    Ok(((slots / f64::from(options.slots) / 2.0).ceil() as u64).max(1) * 2)
+    // A load close to 0 leads to more than can be counted, and then to more bits than a filter can have.
+    Ok(((slots / f64::from(options.slots) / 2.0).ceil() as u64).max(1).saturating_mul(2))
 }
 
 /// Slots that small tables need in addition. Measured with them: of tables with four or eight slots per bucket none in
