@@ -108,6 +108,20 @@ fn many_windows_at_once_forget_everything_and_the_ring_goes_on() {
 }
 
 #[test]
+fn the_end_of_time_goes_into_a_file_and_comes_back() {
+    for (window, generations) in [(1, 1), (7, 7), (10, 2), (1000, 7), (u64::MAX, 1), (u64::MAX, 8)] {
+        let mut filter = by_time(100, window, generations);
+        for now in [0, u64::MAX / 2, u64::MAX - 1, u64::MAX] {
+            filter.advance(at(now)).unwrap();
+            filter.insert(&now).unwrap();
+            let again = reload(&filter);
+            assert!(filter.contains(&now) && again.contains(&now), "T {window}, g {generations}, {now}");
+            assert_eq!((again.now(), again.held()), (filter.now(), filter.held()));
+        }
+    }
+}
+
+#[test]
 fn a_clock_that_goes_backwards_is_refused_and_changes_nothing() {
     let mut filter = by_time(1000, 80, 8);
     filter.insert("early").unwrap();

@@ -63,7 +63,9 @@ pub enum Window {
     /// After so many other keys, rounded up to whole generations. A key that the newest generation has already is not
     /// another one.
     Keys(u64),
-    /// After so much time, in whole milliseconds.
+    /// After so much time, in whole milliseconds. No key is refused or dropped before its time, so the rate holds as
+    /// long as none of the g generations gets more than a g-th of the capacity. Who expects all of them in a burst plans
+    /// for g times as many keys.
     Time(Duration),
 }
 
@@ -72,6 +74,9 @@ pub enum Window {
 pub struct Timestamp(u64);
 
 impl Timestamp {
+    /// The last one that a filter follows: a file has one more than the time, and 0 for none.
+    const LAST: Timestamp = Timestamp(u64::MAX - 1);
+
     /// The time of the system.
     pub fn now() -> Timestamp {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -139,7 +144,8 @@ impl Aging {
 
     /// How many keys it holds that are not forgotten; one that was refreshed counts in each generation that has it.
     pub fn held(&self) -> u64 {
-        self.live().map(|(_, link)| link.keys).sum()
+        // A file may claim any number.
+        self.live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
     }
 
     /// The last time that was told.
@@ -156,6 +162,7 @@ impl Aging {
             let why = "its window is a number of keys; build it with a window of time";
             return Err(Error::cannot(Kind::Aging, "follow a clock", why));
         };
+        let now = now.min(Timestamp::LAST);
         match self.now {
             Some(last) if now < last => return Err(Error::Clock { last, got: now }),
             Some(_) => self.current = period(now, time, self.ring.len()),
@@ -367,11 +374,11 @@ impl Set for Aging {
             Window::Keys(keys) => (0, keys),
             Window::Time(time) => (1, time.as_millis() as u64),
         };
-        let now = self.now.map_or(0, |now| now.millis().saturating_add(1));
+        let now = self.now.map_or(0, |now| now.millis() + 1);
         let mut params =
             vec![kind, a, b, self.planned, type_of_window, length, now, self.current, self.newest as u64];
         for Generation { link, number } in &self.ring {
-            params.extend([number.map_or(0, |number| number.saturating_add(1)), link.keys]);
+            params.extend([number.map_or(0, |number| number + 1), link.keys]);
         }
         params
     }
@@ -404,7 +411,8 @@ impl Set for Aging {
         let expected = match (window, now) {
             (Window::Time(time), Some(now)) => period(now, time, claimed),
             (Window::Time(_), None) => 0,
-            (Window::Keys(_), _) => current,
+            // No filter has had more, and this many are left to count.
+            (Window::Keys(_), _) => current.min(u64::MAX / 2),
         };
         let newest = usize::try_from(newest).ok().filter(|newest| *newest < claimed);
         let (Some(newest), true) = (newest, expected == current) else {

@@ -67,6 +67,27 @@ fn parameters_of_a_file_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn counts_of_a_file_that_no_filter_reaches_do_not_overflow() {
+    let filter = used();
+    let mut params = filter.params();
+    (params[14], params[16]) = (u64::MAX, u64::MAX);
+    assert_eq!(Aging::restore(parts(&filter, params)).unwrap().held(), u64::MAX);
+
+    let mut filter = Aging::with_capacity(8, 0.01).unwrap();
+    filter.insert_batch(&[1u64, 2]).unwrap();
+    let mut params = filter.params();
+    assert_eq!((params[7], params[9..13].to_vec()), (1, vec![1, 1, 2, 1]));
+    for current in [u64::MAX, u64::MAX - 1, u64::MAX / 2 + 1] {
+        (params[7], params[11]) = (current, current);
+        assert!(Aging::restore(parts(&filter, params.clone())).is_err(), "{current}");
+    }
+    (params[7], params[11]) = (u64::MAX / 2, u64::MAX / 2 + 1);
+    let mut restored = Aging::restore(parts(&filter, params)).unwrap();
+    restored.insert_batch(&(0..100u64).collect::<Vec<_>>()).unwrap();
+    assert!(restored.contains(&99u64));
+}
+
+#[test]
 fn a_trace_reads_live_generations_only() {
     let mut filter = used();
     filter.advance(Timestamp(1060)).unwrap();
