@@ -65,7 +65,7 @@ impl Partitioned {
             return Err(Error::parameter(
                 "slice bits",
                 slice_bits,
-                "at least one bit, and a product with k below 2^64",
+                "at least one bit, and at most 2^48 bits in all slices",
             ));
         }
         Ok(Partitioned { slice_bits, hashes })
