@@ -442,6 +442,12 @@ fn an_end_of_growth_is_an_error_and_loses_nothing() {
     assert!(inserted > 0 && members[..inserted].iter().all(|key| filter.contains(key)));
     assert!(!filter.contains(&members[inserted]), "the first that was refused is not in");
     assert!(matches!(filter.insert(&members[inserted]), Err(Error::Full { .. })));
+
+    // A second stage would make it 450 keys, of whose digests too many coincide for this rate.
+    let mut filter = Scalable::with_capacity(150, 1e-15).unwrap();
+    let error = filter.insert_batch(&members[..450]).unwrap_err();
+    assert!(error.to_string().contains("digests of 64 bits"), "{error}");
+    assert_eq!((filter.inserted(), filter.stages().count()), (Some(150), 1));
 }
 
 fn cases() -> ProptestConfig {

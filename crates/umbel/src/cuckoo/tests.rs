@@ -186,6 +186,25 @@ fn the_fingerprint_without_a_place_is_found_counted_kept_and_removed_like_any_ot
 }
 
 #[test]
+fn the_fingerprint_without_a_place_takes_part_in_unions_and_intersections() {
+    for buckets in [10, 20, 40] {
+        let (full, count) = brimful(buckets, 12, 4, Form::Plain);
+        let mut union = full.try_clone_empty().unwrap();
+        union.union(&full).unwrap();
+        let mut kept = full.try_clone_owned().unwrap();
+        kept.intersect(&full).unwrap();
+        let mut found = union.try_clone_owned().unwrap();
+        found.intersect(&full).unwrap();
+        for filter in [&union, &kept, &found] {
+            assert_eq!(filter.len(), count);
+            assert!((0..count).all(|number| filter.contains_digest(digest(number))));
+        }
+        kept.intersect(&full.try_clone_empty().unwrap()).unwrap();
+        assert!(kept.is_empty() && kept.victim.is_none());
+    }
+}
+
+#[test]
 fn a_file_that_claims_what_cannot_be_is_refused() {
     let (filter, _) = brimful(64, 8, 4, Form::Plain);
     let restore = |change: &dyn Fn(&mut Vec<u64>, &mut Head)| {

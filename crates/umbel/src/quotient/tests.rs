@@ -66,6 +66,13 @@ fn contents_that_no_insertion_leaves_are_found() {
     let mut counted = good.try_clone_owned().unwrap();
     counted.len = 8;
     assert!(counted.check_contents().is_err());
+    // A run in order, but of a slot in which no key can be at home.
+    let mut homeless = with(64, 3, &[]);
+    homeless.len = 1;
+    let (row, slots) = (homeless.slots.row(1, OCCUPIED), homeless.slots);
+    assert_eq!((slots.homes(), slots.all()), (64, 128));
+    homeless.words.words_mut().unwrap()[row] = 1;
+    assert!(homeless.check_contents().is_err());
     let mut tail = with(64, 2, &[]);
     let bits = tail.slots.bits() as usize;
     assert!(bits < tail.words.words().len() * 64);
