@@ -205,7 +205,7 @@ fn numbers_that_make_no_sense_are_refused_with_an_example() {
             ("build -n 1000 -p 1% --max-bytes 512 -o new lines", &["need", "--max-bytes allows 512 B"]),
             ("build --seed x -o new lines", &["'x'", "--seed"]),
             ("build -j 0 -o new lines", &["'0'", "--threads", "from 1"]),
-            ("build --kind cuckoo -o new lines", &["'cuckoo'", "--kind", "blocked"]),
+            ("build --kind bloom -o new lines", &["'bloom'", "--kind", "blocked"]),
             ("build --policy x -o new lines", &["'x'", "--policy", "round"]),
             ("build --hash md4 -o new lines", &["md4", "fast"]),
             ("uniq --max-bytes 0 lines", &["m = 0"]),
