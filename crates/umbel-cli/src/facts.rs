@@ -85,7 +85,7 @@ impl Facts {
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
             details: stats.details.iter().copied().collect(),
-            headroom: room.map(|(capacity, held)| capacity as i64 - held as i64),
+            headroom: room.map(headroom),
             ..Facts::default()
         }
     }
@@ -119,6 +119,12 @@ impl Facts {
         let key_tag = id.filter(|id| id.strength != Strength::Fast).map(|id| format!("{:016x}", id.value));
         Facts { hash, seed, key_tag, ..self }
     }
+}
+
+/// What is left of a capacity. A file may claim any.
+fn headroom((capacity, held): (u64, u64)) -> i64 {
+    let left = i128::from(capacity) - i128::from(held);
+    left.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 impl fmt::Display for Facts {
@@ -171,7 +177,8 @@ impl fmt::Display for Facts {
         }
         rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
         for (name, value) in &self.details {
-            rows.add(name, value);
+            // Counts are whole, shares have four digits.
+            rows.add(name, (value * 1e4).round() / 1e4);
         }
         rows.add(
             "rate",
@@ -349,6 +356,16 @@ pub fn percent(rate: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_claim_of_a_file_is_too_large_to_subtract_from() {
+        assert_eq!((headroom((10, 4)), headroom((4, 10))), (6, -6));
+        for capacity in [1 << 63, (1 << 63) + 5, u64::MAX] {
+            assert_eq!(headroom((capacity, 0)), i64::MAX);
+            assert!(headroom((capacity, 1000)) > 1 << 62, "{capacity}");
+        }
+        assert_eq!(headroom((0, u64::MAX)), i64::MIN);
+    }
 
     #[test]
     fn rates_are_short_and_exact_enough() {
