@@ -281,3 +281,27 @@ fn it_is_a_kind_among_kinds() {
     assert!(matches!(filter.fold(), Err(Error::Cannot { .. })));
     assert_eq!("variable-increment".parse::<Kind>().unwrap(), filter.kind());
 }
+
+#[test]
+fn what_is_wrong_is_said_in_the_terms_of_who_asked() {
+    let error = |known, scheme| {
+        let mut tuning = umbel::Tuning::default();
+        tuning.variable_increment.scheme = scheme;
+        let spec = Spec::from_known(known).unwrap().with_tuning(tuning);
+        plan(Kind::VariableIncrement, &spec).unwrap_err().to_string()
+    };
+    // A size is asked for in bits.
+    let known = Known { n: Some(1000), p: Some(0.01), m: Some(5000), k: None };
+    let said = error(known, Scheme::default());
+    assert!(said.contains("m = 714") && said.contains("counted in counters of 7 bits"), "{said}");
+    // The width follows from the increments, of which 4095 is the largest that fits.
+    let known = Known { n: Some(1000), p: Some(0.01), ..Known::default() };
+    let said = error(known, Scheme::set(&[1, 4096]));
+    assert!(said.contains("bits per cell = 17") && said.contains("4095 is the largest"), "{said}");
+    let spec = |largest| {
+        let mut tuning = umbel::Tuning::default();
+        tuning.variable_increment.scheme = Scheme::set(&[4, largest]);
+        Spec::from_known(known).unwrap().with_tuning(tuning)
+    };
+    assert!(plan(Kind::VariableIncrement, &spec(4095)).is_ok());
+}

@@ -243,6 +243,17 @@ fn full<R: Rule>() -> Error {
     Error::Full { kind: R::KIND, why: why.into() }
 }
 
+/// An error about a size, which is told in cells of `width` bits though it was asked for in bits.
+pub(crate) fn in_cells(error: Error, width: u64) -> Error {
+    match error {
+        Error::Parameter { name: "m", got, needs } => {
+            let needs = format!("{needs} (counted in counters of {width} bits)");
+            Error::Parameter { name: "m", got, needs }
+        }
+        other => other,
+    }
+}
+
 /// The plan of a rule.
 pub(crate) fn planned<R: Rule>(spec: &Spec, rule: &R, capacity: u64, rate: f64, exact: u64) -> Result<Plan> {
     let (cells, hashes) = (rule.cells(), rule.hashes());

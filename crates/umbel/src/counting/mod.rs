@@ -35,7 +35,7 @@ use crate::words::{LINE_BITS, Packed, Words};
 use crate::{
     Bloom, Digest, Error, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result, Spec, Standard, spec,
 };
-use counters::{planned, probes};
+use counters::{in_cells, planned, probes};
 use std::fmt;
 use std::str::FromStr;
 
@@ -144,13 +144,7 @@ impl Rule for Ones {
         let Known { n, p, m, k } = spec.known();
         let standard = Spec::from_known(Known { n, p, m: m.map(|bits| bits / width), k })?;
         let (_, plan) =
-            spec::standard(&standard.with_policy(spec.policy())).map_err(|error| match error {
-                Error::Parameter { name: "m", got, needs } => {
-                    let needs = format!("{needs} (counted in counters of {width} bits)");
-                    Error::Parameter { name: "m", got, needs }
-                }
-                other => other,
-            })?;
+            spec::standard(&standard.with_policy(spec.policy())).map_err(|error| in_cells(error, width))?;
         let rule = Ones::new(plan.stored_bits, plan.hashes, options)?;
         let plan = planned(spec, &rule, plan.capacity, plan.rate, plan.bits)?;
         Ok((rule, plan))

@@ -104,7 +104,7 @@ pub(crate) fn check_region_bits(region_bits: u64) -> Result<()> {
     if (1..=MAX_BITS).contains(&region_bits) {
         return Ok(());
     }
-    Err(Error::parameter("region bits", region_bits, "at least one bit of the filter for each collision bit"))
+    Err(Error::parameter("region bits", region_bits, "1 to 2^48 bits of the filter for each collision bit"))
 }
 
 /// The probabilities that a cell of `bits` is hit never and exactly once in `throws` throws.

@@ -8,16 +8,12 @@
 //!
 //! | You have | Ask |
 //! | --- | --- |
-//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`QuotientParams`] |
+//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`CuckooParams`], [`QuotientParams`] |
 //! | a budget of bits, and keys or slices | their `for_bits` |
 //! | any other two or three of n, p, m, k | [`Known::solve`] |
-//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`quotient::rate`] |
-//! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`CuckooParams`] |
-//! | a budget of bits, and keys or slices | their `for_bits` |
-//! | any other two or three of n, p, m, k | [`Known::solve`] |
-//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`] |
+//! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`], [`quotient::rate`] |
 //! | a small filter, where the classic formula is too low | [`rate::exact`], [`rate::exact_distinct`] |
-//! | a filter that forgets keys, or one that knows patterns | [`deletable::deletability`], [`floom::rate`] |
+//! | a filter from which keys are removed, or one that knows patterns | [`deletable::deletability`], [`floom::rate`] |
 //! | the count of set bits, and no count of keys | [`Shape::cardinality`] |
 //! | two filters | [`Shape::overlap`] |
 //!

@@ -32,7 +32,7 @@ pub use scheme::{Scheme, gaps, is_b_h, is_b_tilde_h};
 
 use crate::algebra::Mismatch;
 use crate::bloom::scattered::check_hashes;
-use crate::counting::counters::{self, Counters, Rule, planned};
+use crate::counting::counters::{self, Counters, Rule, in_cells, planned};
 use crate::file::FormatError;
 use crate::hash::reduce;
 use crate::set::{INCREMENTS, small};
@@ -109,7 +109,8 @@ impl Rule for Increments {
         let width = u64::from(table.width());
         let Known { n, p, m, k } = spec.known();
         let known = Known { n, p, m: m.map(|bits| bits / width), k };
-        let params = Params::of_cells(known, MAX_BITS / width, &table.excluded())?;
+        let params = Params::of_cells(known, MAX_BITS / width, &table.excluded())
+            .map_err(|error| in_cells(error, width))?;
         let rule = Increments::new(params.bits, params.hashes, scheme)?;
         let plan = planned(spec, &rule, params.capacity, params.rate, params.bits)?;
         Ok((rule, plan))

@@ -95,8 +95,12 @@ impl Scheme {
             || counts && !(2..=8).contains(&count_bits)
             || count_bits + sum_bits > MOST_BITS
         {
-            let needs = "2 to 16, of which 2 to 8 count keys in a B_h scheme";
-            return Err(Error::parameter("bits per cell", format!("{count_bits} + {sum_bits}"), needs));
+            let (got, needs) = if counts {
+                (format!("{count_bits} + {sum_bits}"), "2 to 8 that count keys, and 16 in all at most")
+            } else {
+                (sum_bits.to_string(), "2 to 16; smaller increments need fewer, 4095 is the largest for 16")
+            };
+            return Err(Error::parameter("bits per cell", got, needs));
         }
         let mut increments = self.increments();
         let got = format!("{increments:?}");
