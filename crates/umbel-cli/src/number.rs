@@ -47,14 +47,21 @@ pub fn window(text: &str) -> Result<Window, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
     let wrong =
         || "not a window: write it as 1e6 or 10M keys, or as a time, 500ms, 30s, 10m, 2h or 7d".to_string();
+    let nothing = || "in a window of nothing, nothing is remembered: write it as 1e6 or 10m".to_string();
     for (unit, seconds) in UNITS {
         // Of hexadecimal-looking and other words only what is a number before the unit is a time.
         let Some(number) = text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok()) else {
             continue;
         };
-        return Duration::try_from_secs_f64(number * seconds).map(Window::Time).map_err(|_| wrong());
+        return match Duration::try_from_secs_f64(number * seconds) {
+            Ok(Duration::ZERO) => Err(nothing()),
+            time => time.map(Window::Time).map_err(|_| wrong()),
+        };
     }
-    count(text).map(Window::Keys).map_err(|_| wrong())
+    match count(text) {
+        Ok(0) => Err(nothing()),
+        keys => keys.map(Window::Keys).map_err(|_| wrong()),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -179,6 +186,9 @@ mod tests {
         assert_eq!((window("10M"), window("500")), (Ok(Window::Keys(10_000_000)), Ok(Window::Keys(500))));
         for text in ["", "m", "-5s", "infs", "nanm", "10x", "1e300d"] {
             assert!(window(text).unwrap_err().contains("not a window"), "{text}");
+        }
+        for text in ["0", "0s", "0d"] {
+            assert!(window(text).unwrap_err().contains("a window of nothing"), "{text}");
         }
     }
 

@@ -478,3 +478,30 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_burst_is_told_by_the_rate_of_what_is_held() {
+    let (capacity, rate, generations) = (10_000, 0.01, 8);
+    let second = |filter: &mut Aging, number: u64| filter.advance(at((1000 + number) * 1000)).unwrap();
+    let window = Some(Window::Time(Duration::from_secs(8)));
+    let strangers: Vec<u64> = (0..100_000).map(|i| Keys::of_build(1).stranger(i)).collect();
+    let members = Keys::of_build(1).members(capacity);
+    let measured = |filter: &Aging| filter.contains_batch(&strangers[..]).count() as f64 / 1e5;
+    // An eighth in each second is what it was made for.
+    let mut even = build(capacity, rate, window, generations);
+    for (number, part) in (0..).zip(members.chunks(1250)) {
+        second(&mut even, number);
+        even.insert_batch(part).unwrap();
+    }
+    let told = even.rate_of_held().unwrap();
+    assert!(told < 0.0102 && (told / even.predicted_rate(capacity).unwrap() - 1.0).abs() < 0.02, "{told}");
+    assert!((measured(&even) / told - 1.0).abs() < 0.2, "{told}");
+    // All in one second go into an eighth of the memory.
+    let mut burst = build(capacity, rate, window, generations);
+    second(&mut burst, 0);
+    burst.insert_batch(&members[..]).unwrap();
+    let told = burst.rate_of_held().unwrap();
+    assert!(burst.predicted_rate(burst.held()).unwrap() < 0.01 && told > 0.3, "{told}");
+    assert!(measured(&burst) > told, "what was taken for repeated is not held: {told}");
+    assert_eq!(build(capacity, rate, window, generations).rate_of_held().unwrap(), 0.0);
+}

@@ -10,7 +10,7 @@ use anyhow::Result;
 use std::process::ExitCode;
 use umbel::aging::Window;
 use umbel::sizing::{Known, MAX_KEYS};
-use umbel::{AnyFilter, Digest, Kind, Set, Spec, Stored, Tuning};
+use umbel::{AnyFilter, Digest, Filter, Kind, Spec, Stored, Tuning};
 
 /// Print the first occurrence of every line, without sorting, in bounded memory.
 ///
@@ -33,9 +33,9 @@ pub struct Args {
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, default_value = "1e-6")]
     fpr: f64,
 
-    /// Take so much memory
-    #[arg(long, value_name = "SIZE", value_parser = number::bytes, conflicts_with = "capacity", default_value = "64MiB")]
-    max_bytes: u64,
+    /// Take so much memory [default: 64MiB, or what a window of lines needs]
+    #[arg(long, value_name = "SIZE", value_parser = number::bytes, conflicts_with = "capacity")]
+    max_bytes: Option<u64>,
 
     /// Forget a line after so many others (1e6) or so much time (10m), so that memory suffices for ever; one that comes
     /// again later is printed again
@@ -58,25 +58,31 @@ pub struct Args {
     input: InputArgs,
 }
 
+/// The memory unless something tells how much is needed.
+const MEMORY: u64 = 64 << 20;
+
+/// How far above the rate asked for is worth mentioning.
+const ENOUGH: f64 = 1.02;
+
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut tuning = Tuning::default();
     (tuning.aging.window, tuning.aging.generations) = (args.window, args.generations);
     // A window of lines is all it has to hold.
     let n = args.capacity.or(match args.window {
-        Some(Window::Keys(keys)) => Some(keys),
+        Some(Window::Keys(keys)) if args.max_bytes.is_none() => Some(keys),
         _ => None,
     });
-    let m = if n.is_some() { None } else { Some(args.max_bytes.saturating_mul(8)) };
+    let m = if n.is_some() { None } else { Some(args.max_bytes.unwrap_or(MEMORY).saturating_mul(8)) };
     let known = Known { n, p: Some(args.fpr), m, k: None };
     let kind = if args.window.is_some() { Kind::Aging } else { Kind::Blocked };
     let filter = AnyFilter::build(kind, &Spec::from_known(known)?.with_tuning(tuning))?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
-    let mut losses = Losses { capacity, ..Losses::default() };
+    let mut losses = Losses { capacity, asked: args.fpr, ..Losses::default() };
     let (_, tally) =
         firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, digests, new| {
             losses.add(filter, digests, new)
         })?;
-    let Losses { kept, most, .. } = losses;
+    let Losses { kept, worst, forgets, .. } = losses;
     if !args.quiet {
         let what = if args.window.is_some() {
             "lines that are first in their window, out of"
@@ -88,8 +94,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             tally.keys,
             expected(losses.expected())
         ));
-        if most > capacity {
-            let hint = if args.capacity.is_some() { "-n" } else { "--max-bytes" };
+        let hint = if args.capacity.is_some() { "-n" } else { "--max-bytes" };
+        if forgets && worst > ENOUGH * args.fpr {
+            warn(format_args!(
+                "too many lines came in a window, or too many of them at once: at times {} were dropped instead of {}: give a larger {hint}",
+                percent(worst),
+                percent(args.fpr)
+            ));
+        } else if !forgets && kept > capacity {
             warn(format_args!(
                 "that is more than the {capacity} for which {} holds: give a larger {hint}",
                 percent(args.fpr)
@@ -103,11 +115,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 #[derive(Default)]
 struct Losses {
     capacity: u64,
+    /// The rate asked for.
+    asked: f64,
     kept: u64,
-    /// The most that the filter has held at a time.
-    most: u64,
-    /// Whether it forgets.
+    /// Whether the filter forgets.
     forgets: bool,
+    /// The highest rate at which it has dropped lines, if it forgets.
+    worst: f64,
     /// What theory expects so far.
     lost: f64,
     seen: Distinct,
@@ -117,10 +131,17 @@ impl Losses {
     fn add(&mut self, filter: &Stored, digests: &[Digest], new: u64) -> Result<()> {
         let Stored::Set(filter) = filter else { return Ok(()) };
         if let AnyFilter::Aging(filter) = filter {
-            let rate = filter.predicted_rate(filter.held().min(MAX_KEYS))?;
-            self.lost += new as f64 * rate / (1.0 - rate).max(1e-6);
+            // As it is now, which is worse than it was for the first of these lines; but no more than all that were
+            // dropped were dropped wrongly.
+            let rate = filter.rate_of_held()?;
+            // Lines that are taken for repeated ones are not counted as held, but have set the same bits: where there are
+            // many of them, only the bits tell.
+            let rate = if rate > ENOUGH * self.asked { filter.stats().rate_now } else { rate };
+            let dropped = digests.len() as f64 - new as f64;
+            // From one half on, those that were kept tell little about those that were not: it may be all of them.
+            self.lost += if rate > 0.5 { dropped } else { (new as f64 * rate / (1.0 - rate)).min(dropped) };
             self.kept += new;
-            self.most = self.most.max(filter.held());
+            self.worst = self.worst.max(rate);
             self.forgets = true;
             return Ok(());
         }
@@ -137,7 +158,6 @@ impl Losses {
             self.kept += step;
             left -= step;
         }
-        self.most = self.kept;
         Ok(())
     }
 

@@ -27,12 +27,15 @@
 //! With g generations a window of T means lifetimes above T - T/g and up to T. What is inserted again lives on. Without
 //! a clock there is the window of keys: the last W - W/g distinct ones are found, and none that was followed by W others;
 //! W is the capacity unless said otherwise.
+//!
+//! Each generation has a g-th of the memory. With a window of time the rate holds if no more than a g-th of the capacity
+//! comes in a g-th of the time; [`Aging::rate_of_held`] tells what it is after a burst.
 
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
 use crate::set::{self, BITS, Head, Parts, Probe, small};
-use crate::sizing::{Shape, aging};
+use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
 use crate::words::Words;
 use crate::{
     Answers, AnyFilter, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
@@ -146,6 +149,16 @@ impl Aging {
     pub fn held(&self) -> u64 {
         // A file may claim any number.
         self.live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
+    }
+
+    /// The false-positive rate the theory predicts for the keys that each generation holds now.
+    ///
+    /// Where a clock ends the generations, keys that come all at once go into one of them, far beyond its share: the
+    /// rate is then above what [`Set::predicted_rate`] says of as many that come evenly. Keys
+    /// that were taken for repeated ones are not counted as held, so that it is too low where there are many of them.
+    pub fn rate_of_held(&self) -> Result<f64> {
+        let rate = |(_, link): (usize, &Link)| scalable::shape_rate(link.shape, link.keys.min(MAX_KEYS));
+        Ok(scalable::compound(self.live().map(rate).collect::<Result<Vec<f64>>>()?))
     }
 
     /// The last time that was told.
