@@ -244,8 +244,39 @@ fn uniq_forgets_what_has_left_its_window() {
     let answer = shell.pipe("uniq --window 50000 -p 1e-9", &text).code(0);
     assert_eq!(split(&answer.stdout).len(), 20_000, "the window is longer than that");
     shell.pipe("uniq --generations 3", "a\n").refused(&["--window"]);
+    shell.pipe("uniq --window 0", "a\n").refused(&["a window of nothing"]);
+    // More generations than lines, which hold one each: that is no reason to complain.
+    let answer = shell.pipe("uniq --window 5 --generations 8 -p 1e-6", &text).code(0);
+    assert_eq!(answer.stderr.lines().count(), 1, "{}", answer.stderr);
+    // Memory that is given is all there is, too little of it is not made up.
+    shell.pipe("uniq --window 1e6 --max-bytes 1k", "a\n").refused(&["window = 1000000"]);
     // By time, what is in one second is once.
     assert_eq!(shell.pipe("uniq -q --window 10m", "a\nb\na\n").ok().text(), "a\nb\n");
+}
+
+#[test]
+fn uniq_says_what_a_burst_has_cost() {
+    let shell = Shell::new();
+    // All lines come in one of eight parts of the window, or two if it ends just then.
+    for size in ["-n 1000", "--max-bytes 4k"] {
+        let answer = shell.pipe(&format!("uniq --window 10m {size}"), lines(1, 0..20_000)).code(0);
+        let dropped = 20_000 - split(&answer.stdout).len();
+        assert!(dropped > 15_000, "{size}: {dropped}");
+        let said: Vec<&str> = answer.stderr.lines().collect();
+        let lost = said[0].split("; ").nth(1).and_then(|text| text.split(' ').next()).unwrap();
+        let lost: f64 = lost.parse().unwrap();
+        assert!((0.3..1.1).contains(&(lost / dropped as f64)), "{size}: {said:?}");
+        assert!(said[1].contains("too many of them at once"), "{size}: {said:?}");
+        assert!(said[1].ends_with(size.split(' ').next().unwrap()), "{size}: {said:?}");
+    }
+    // Far from full there is nothing to say.
+    let answer = shell.pipe("uniq --window 10m", lines(1, 0..20_000)).code(0);
+    assert_eq!(
+        (split(&answer.stdout).len(), answer.stderr.lines().count()),
+        (20_000, 1),
+        "{}",
+        answer.stderr
+    );
 }
 
 #[test]
@@ -278,10 +309,22 @@ fn why_shows_the_cells_of_every_kind() {
                 (&true.into(), false),
                 "{kind}"
             );
-            let told = shell.run(&["why", "f", &member]).ok();
-            assert!(told.text().contains("may be a member"), "{kind}: {}", told.text());
-            let told = shell.run(&["why", "f", &stranger]).code(1);
-            assert!(told.text().contains("certainly not a member"), "{kind}: {}", told.text());
+            // Of most kinds all probes must fit, and the last is the one that does not.
+            let (yes, no) = match kind {
+                "counting" | "variable-increment" => ("cells allow it", "the cell of probe N excludes it"),
+                "scalable" | "aging" => ("all its bits in part", "in every part"),
+                "cuckoo" | "quotient" => ("by the last of N probes", "none of the N probes fits"),
+                _ => ("all N bits are set", "probe N finds a zero"),
+            };
+            for (key, code, answer, reason) in
+                [(&member, 0, "may be a member", yes), (&stranger, 1, "certainly not a member", no)]
+            {
+                let told = shell.run(&["why", "f", key]).code(code);
+                let probes = told.text().lines().count() - 5;
+                let reason = reason.replace('N', &probes.to_string());
+                let said = told.text().lines().last().unwrap();
+                assert!(said.contains(answer) && said.contains(&reason), "{kind}: {}", told.text());
+            }
         }
     }
 }

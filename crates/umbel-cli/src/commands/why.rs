@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Filter, Key, Probe, Stored};
+use umbel::{Filter, Key, Kind, Probe, Stored};
 
 /// Show how a filter comes to its answer for one key.
 ///
@@ -47,6 +47,28 @@ struct Explanation {
     member: bool,
     /// The number of the first probe that found a zero, from 1, where cells are bits.
     first_zero: Option<usize>,
+    #[serde(skip)]
+    decided_by: DecidedBy,
+}
+
+/// How the answer follows from the probes.
+enum DecidedBy {
+    /// All must fit, and the first that does not ends it.
+    All,
+    /// The same, in each of several filters of which one suffices.
+    AnyFilter,
+    /// One that fits suffices.
+    Any,
+}
+
+impl From<Kind> for DecidedBy {
+    fn from(kind: Kind) -> DecidedBy {
+        match kind {
+            Kind::Scalable | Kind::Aging => DecidedBy::AnyFilter,
+            Kind::Cuckoo | Kind::Quotient => DecidedBy::Any,
+            _ => DecidedBy::All,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -122,6 +144,7 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
         probes,
         member,
         first_zero,
+        decided_by: filter.kind().into(),
     })
 }
 
@@ -151,13 +174,28 @@ impl std::fmt::Display for Explanation {
             table.add(cells.iter().map(ToString::to_string).collect());
         }
         table.fmt(f)?;
-        match self.first_zero {
-            Some(probe) => writeln!(f, "certainly not a member: probe {probe} finds a zero"),
-            None if !self.member => {
-                writeln!(f, "certainly not a member: none of the {} probes fits", self.probes.len())
+        let (count, cells) = (self.probes.len(), self.probes.iter().any(|row| row.bits > 1));
+        match (&self.decided_by, self.member) {
+            (DecidedBy::All, true) if cells => writeln!(f, "may be a member: all {count} cells allow it"),
+            (DecidedBy::All, true) => writeln!(f, "may be a member: all {count} bits are set"),
+            (DecidedBy::All, false) if cells => {
+                writeln!(f, "certainly not a member: the cell of probe {count} excludes it")
             }
-            None if bits => writeln!(f, "may be a member: all {} bits are set", self.probes.len()),
-            None => writeln!(f, "may be a member, by the last of {} probes", self.probes.len()),
+            (DecidedBy::All, false) => writeln!(f, "certainly not a member: probe {count} finds a zero"),
+            (DecidedBy::AnyFilter, true) => {
+                let part = self.probes.last().map_or(1, |row| row.section + 1);
+                writeln!(f, "may be a member: all its bits in part {part} are set")
+            }
+            (DecidedBy::AnyFilter, false) => {
+                writeln!(
+                    f,
+                    "certainly not a member: in every part that is not forgotten, a bit of it is zero"
+                )
+            }
+            (DecidedBy::Any, true) => writeln!(f, "may be a member, by the last of {count} probes"),
+            (DecidedBy::Any, false) => {
+                writeln!(f, "certainly not a member: none of the {count} probes fits")
+            }
         }
     }
 }
