@@ -14,10 +14,10 @@ use umbel::{AnyFilter, Filter, Remove, Removed, file};
 
 /// Remove lines from a filter of a kind that can.
 ///
-/// Lines that could not be removed are printed, and counted on standard error: most are certainly not in the filter; of
-/// the kind deletable some may be there but share all their bits with others, or were added more than once. Remove only what was added: a line that was
-/// not, but is taken for one that was, takes another key with it. Exit code 0 if every line was removed, 1 if some were
-/// not, 2 if the filter cannot remove or something went wrong; then it stays as it was. The kinds counting,
+/// Lines that could not be removed are printed, and counted on standard error: most are certainly not in the filter; some
+/// may be there but share all their cells with others, or were added too often. Remove only what was added: a line that
+/// was not, but is taken for one that was, takes another key with it. Exit code 0 if every line was removed, 1 if some
+/// were not, 2 if the filter cannot remove or something went wrong; then it stays as it was. The kinds counting,
 /// variable-increment, deletable, cuckoo and quotient can remove; of the others several keys share a bit, and clearing it
 /// for one would lose the others.
 #[derive(clap::Args)]
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let shared = match outcome.not_deletable {
         0 => String::new(),
-        some => format!(", {some} share all their bits with other keys, or were added more than once"),
+        some => format!(", {some} share all their cells with other keys, or were added too often"),
     };
     warn(format_args!(
         "{left} of {} lines were not removed: {} are certainly not in the filter{shared}",

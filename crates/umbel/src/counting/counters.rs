@@ -471,7 +471,12 @@ impl<'r, R: Rule> Work<&'r R> for Fill<'_> {
 }
 
 impl<R: Rule> Remove for Counters<R> {
+    /// A key all of whose cells are stuck is [`Removed::NotDeletable`].
     fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        let (cells, words) = (self.rule.cells(), self.words.words());
+        if probes(&self.rule, digest).all(|at| self.rule.is_stuck(cells.get(words, at.cell))) {
+            return Ok(Removed::NotDeletable);
+        }
         if !take(&self.rule, self.words.words_mut()?, probes(&self.rule, digest)) {
             return Ok(Removed::NotPresent);
         }
@@ -494,10 +499,14 @@ impl<R: Rule> Algebra for Counters<R> {
         self.combine(other, |rule, a, b| rule.join(a, b))
     }
 
-    /// Keeps the smaller of two counters. Each is the sum of what its own set has put there, and so holds everything
-    /// of a key that is in both sets: whichever is kept, such a key is found, and can be removed.
+    /// Keeps of two cells the one that lets fewer keys pass, the smaller if both let as many. Each is the sum of what its
+    /// own set has put there, and so holds everything of a key that is in both sets: whichever is kept, such a key is
+    /// found, and can be removed.
     fn intersect(&mut self, other: &Counters<R>) -> Result<()> {
-        self.combine(other, |_, a, b| Some(a.min(b)))
+        self.combine(other, |rule, a, b| {
+            let passing = |value| rule.share_passing(value);
+            Some(if (passing(a), a) <= (passing(b), b) { a } else { b })
+        })
     }
 
     fn overlap(&self, other: &Counters<R>) -> Result<Option<Overlap>> {
