@@ -200,14 +200,11 @@ impl Slots {
         if block == 0 {
             return skip;
         }
-        // The block before is counted as well, or not: as good as a coin, so without a branch.
-        let [occupied, continuation, shifted] = self.rows(words, block - 1);
-        let goes_on = if unshifted == 0 { !0 } else { 0 };
-        skip += excess(occupied, continuation, goes_on & from_highest(!shifted));
-        if unshifted | !shifted != 0 {
+        // At the usual loads most clusters start in the block of the quotient, and the one before is not read.
+        if unshifted != 0 {
             return skip;
         }
-        for block in (0..block - 1).rev() {
+        for block in (0..block).rev() {
             let [occupied, continuation, shifted] = self.rows(words, block);
             skip += excess(occupied, continuation, from_highest(!shifted));
             if !shifted != 0 {
@@ -222,7 +219,6 @@ impl Slots {
     #[inline(always)]
     pub fn prefetch_around(&self, words: &[u64], quotient: u64) {
         prefetch(words, self.remainder_word(quotient));
-        prefetch(words, self.block_start(quotient / BLOCK).wrapping_sub(self.block_words() as usize));
     }
 
     /// Whether the fingerprint is there.
