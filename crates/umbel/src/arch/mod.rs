@@ -54,13 +54,20 @@ pub trait Simd: Copy {
     /// Whether all eight bits of `x` are set in `line`.
     fn test(self, line: &Line, x: u64) -> bool;
     /// Whether all eight bits of `x` are set in the line with the number `lines[i][key]` of any of the filters `i`.
+    #[inline(always)]
     fn test_any<const N: usize>(
         self,
         x: u64,
         filters: &[&[Line]; N],
         lines: &[[u64; 64]; N],
         key: usize,
-    ) -> bool;
+    ) -> bool {
+        let mut found = false;
+        for (filter, lines) in filters.iter().zip(lines) {
+            found |= self.test(&filter[lines[key] as usize], x);
+        }
+        found
+    }
     /// Sets the eight bits of `x` in `line`.
     fn set(self, line: &mut Line, x: u64);
     /// The eight one-bit masks of `x`.

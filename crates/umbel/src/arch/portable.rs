@@ -69,20 +69,6 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn test_any<const N: usize>(
-        self,
-        x: u64,
-        filters: &[&[Line]; N],
-        lines: &[[u64; 64]; N],
-        key: usize,
-    ) -> bool {
-        filters
-            .iter()
-            .zip(lines)
-            .fold(false, |found, (filter, lines)| found | self.test(&filter[lines[key] as usize], x))
-    }
-
-    #[inline(always)]
     fn set(self, line: &mut Line, x: u64) {
         for lane in 0..8 {
             line.0[lane] |= mask(x, lane);

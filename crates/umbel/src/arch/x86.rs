@@ -76,21 +76,6 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn test_any<const N: usize>(
-        self,
-        x: u64,
-        filters: &[&[Line]; N],
-        lines: &[[u64; 64]; N],
-        key: usize,
-    ) -> bool {
-        let mut found = false;
-        for (filter, lines) in filters.iter().zip(lines) {
-            found |= self.test(&filter[lines[key] as usize], x);
-        }
-        found
-    }
-
-    #[inline(always)]
     fn set(self, line: &mut Line, x: u64) {
         let (low, high) = self.halves(x);
         // SAFETY: the token is proof of AVX2.
