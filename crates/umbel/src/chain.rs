@@ -7,7 +7,7 @@
 use crate::arch::{Kernel, Simd};
 use crate::bloom::AnyOf;
 use crate::file::FormatError;
-use crate::filter::ones;
+use crate::filter::{low_bits, ones};
 use crate::key::DigestAll;
 use crate::set::{Head, Parts, Probe, small};
 use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
@@ -384,7 +384,7 @@ pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
 /// Asks a chain for at most 64 digests.
 pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a AnyFilter>, tile: &[Digest]) -> u64 {
     let tile = &tile[..tile.len().min(TILE)];
-    let all = if tile.len() == TILE { !0 } else { (1 << tile.len()) - 1 };
+    let all = low_bits(tile.len());
     let mut found = 0;
     for filter in filters {
         if found == all {

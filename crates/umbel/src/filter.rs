@@ -159,6 +159,12 @@ pub(crate) fn tiles(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> 
     (0..len).step_by(TILE).map(move |start| start..len.min(start + TILE))
 }
 
+/// The answers of the first `len` keys of a tile.
+#[inline(always)]
+pub(crate) fn low_bits(len: usize) -> u64 {
+    if len >= TILE { !0 } else { (1 << len) - 1 }
+}
+
 /// The positions of the set bits.
 #[inline(always)]
 pub(crate) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {

@@ -129,8 +129,9 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
         _ => bail!("a {} filter cannot explain itself", filter.kind()),
     };
     let sections = filter.sections();
-    let row = |Probe { section, bits }: &Probe| {
-        let value = Probe { section: *section, bits: bits.clone() }.value(sections[*section]);
+    let row = |probe: &Probe| {
+        let Probe { section, bits } = probe;
+        let value = probe.value(sections[*section]);
         Row { section: *section, bit: bits.start, bits: bits.end - bits.start, line: bits.start / 512, value }
     };
     let probes: Vec<Row> = probes.iter().map(row).collect();

@@ -7,7 +7,7 @@
 
 use super::{Blocked, Bloom};
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::filter::TILE;
+use crate::filter::{TILE, low_bits};
 use crate::hash::MULTIPLIER;
 use crate::words::Line;
 use crate::{Digest, Level};
@@ -102,7 +102,7 @@ impl<const N: usize, const FETCH: bool> Kernel for Ask<'_, N, FETCH> {
                 }
                 answer = answer << 1 | u64::from(simd.test_any(*lanes, filters, now, key));
             }
-            *found |= if tile.len() < TILE { answer & ((1 << tile.len()) - 1) } else { answer };
+            *found |= answer & low_bits(tile.len());
         }
     }
 }

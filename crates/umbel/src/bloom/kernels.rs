@@ -7,7 +7,7 @@ use super::Bloom;
 use super::layout::{Layout, Pair, Places, Tile, Tiled};
 use super::sorter::Sorter;
 use crate::arch::{Kernel, Simd};
-use crate::filter::{TILE, tiles};
+use crate::filter::{TILE, low_bits, tiles};
 use crate::hash::Ends;
 use crate::words::{AtomicWords, Line};
 use crate::{Answers, Batch, Digest, Hasher, Result};
@@ -105,12 +105,6 @@ impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
             turn += 1;
         }
     }
-}
-
-/// The answers of the first `len` keys of a tile.
-#[inline(always)]
-fn low_bits(len: usize) -> u64 {
-    if len >= TILE { !0 } else { (1 << len) - 1 }
 }
 
 /// One tile of digests, at most 64.

@@ -3,7 +3,7 @@
 use super::codes;
 use super::table::{Place, Table, low_bits};
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::filter::{TILE, tiles};
+use crate::filter::{self, TILE, tiles};
 use crate::hash::Ends;
 use crate::sizing::cuckoo::Form;
 use crate::{Answers, Batch, Digest, Hasher};
@@ -167,7 +167,7 @@ impl Stage {
             let found = search.finds(words, first, fingerprint) | search.finds(words, second, fingerprint);
             answers |= u64::from(found) << i;
         }
-        if self.len >= TILE { answers } else { answers & low_bits(self.len as u32) }
+        answers & filter::low_bits(self.len)
     }
 
     /// Which of the places are that of the fingerprint that has none.

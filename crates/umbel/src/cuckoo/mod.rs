@@ -46,6 +46,7 @@ use crate::hash::reduce;
 use crate::set::{self, FINGERPRINTS, Head, Parts, Probe, small};
 use crate::sizing::cuckoo::rate_of;
 use crate::sizing::{Cardinality, CuckooParams, Estimate, Known};
+use crate::spec::check_rate;
 use crate::words::{LINE_BYTES, Words};
 use crate::{
     Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result,
@@ -353,11 +354,7 @@ fn plan(spec: &Spec) -> Result<(Table, Plan)> {
         }
     };
     let CuckooParams { capacity, buckets, fingerprint_bits, slots, form, bits, rate } = params;
-    if let Some(p) = p.filter(|p| rate > *p) {
-        let needs =
-            format!("a higher rate or more bits: {capacity} keys in {bits} bits have a rate of {rate:.3e}");
-        return Err(Error::parameter("p", p, needs));
-    }
+    check_rate(p, rate, capacity, bits)?;
     let table = Table::new(buckets, fingerprint_bits, slots, form)?;
     let plan = spec.finish(Plan {
         kind: Kind::Cuckoo,

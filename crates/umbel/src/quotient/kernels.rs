@@ -4,7 +4,7 @@
 
 use super::slots::{OCCUPIED, Slots};
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::filter::{TILE, tiles};
+use crate::filter::{TILE, low_bits, tiles};
 use crate::hash::Ends;
 use crate::sizing::quotient::BLOCK;
 use crate::{Answers, Batch, Digest, Hasher};
@@ -185,10 +185,4 @@ impl Kernel for Count<'_> {
     fn run<S: Simd>(self, simd: S) -> u64 {
         self.slots.count(simd, self.words, self.fingerprint)
     }
-}
-
-/// The answers of the first `len` keys of a tile.
-#[inline(always)]
-fn low_bits(len: usize) -> u64 {
-    if len >= TILE { !0 } else { (1 << len) - 1 }
 }

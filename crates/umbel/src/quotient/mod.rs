@@ -41,6 +41,7 @@ use crate::filter::check_tile;
 use crate::set::{self, Head, Parts, Probe, SLOTS, small};
 use crate::sizing::estimate::{Cardinality, Shape};
 use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
+use crate::spec::check_rate;
 use crate::words::{LINE_BYTES, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
@@ -228,14 +229,8 @@ impl Quotient {
                 return Err(Error::parameter("n, p, m", "one of them", needs));
             }
         };
-        match p {
-            Some(p) if params.rate > p => {
-                let QuotientParams { capacity, rate, .. } = params;
-                let needs = format!("a higher rate or more bits: {capacity} keys have a rate of {rate:.3e}");
-                Err(Error::parameter("p", p, needs))
-            }
-            _ => Ok(params),
-        }
+        check_rate(p, params.rate, params.capacity, params.bits)?;
+        Ok(params)
     }
 
     fn planned(spec: &Spec) -> Result<(Slots, Plan)> {

@@ -1,5 +1,7 @@
 //! Single bits of words. The words are those of an array that is known to hold the bit.
 
+use crate::filter;
+
 #[inline(always)]
 const fn split(bit: u64) -> (usize, u64) {
     ((bit / 64) as usize, 1 << (bit % 64))
@@ -36,10 +38,7 @@ pub(crate) fn clear(words: &mut [u64], bit: u64) {
 
 /// The positions of the bits that are set, in order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = u64> {
-    (0..).zip(words).flat_map(|(word, &bits)| {
-        let rest = std::iter::successors(Some(bits), |bits| Some(bits & bits.wrapping_sub(1)));
-        rest.take_while(|bits| *bits != 0).map(move |bits| word * 64 + u64::from(bits.trailing_zeros()))
-    })
+    (0..).zip(words).flat_map(|(word, bits)| filter::ones(*bits).map(move |bit| word * 64 + bit as u64))
 }
 
 #[cfg(test)]
