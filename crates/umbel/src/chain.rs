@@ -9,8 +9,8 @@ use crate::bloom::AnyOf;
 use crate::file::FormatError;
 use crate::filter::{low_bits, ones};
 use crate::key::DigestAll;
-use crate::set::{Head, Parts, Probe, small};
 use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
+use crate::structure::{Head, Parts, Probe, small};
 use crate::words::LINE_BYTES;
 use crate::{
     Answers, AnyFilter, Batch, Blocked, Bloom, Digest, Error, Filter, Hashed, Insert, Kind, Layout, Level,

@@ -77,6 +77,7 @@ mod set;
 pub mod sizing;
 mod spec;
 mod stats;
+mod structure;
 pub mod variable_increment;
 pub mod words;
 
@@ -97,9 +98,10 @@ pub use kind::Kind;
 pub use lines::split_lines;
 pub use quotient::Quotient;
 pub use scalable::Scalable;
-pub use set::{Can, Design, Probe, Set};
+pub use set::Set;
 pub use spec::{Plan, Spec, Tuning, plan};
 pub use stats::Stats;
+pub use structure::{Can, Design, Probe, Structure};
 pub use variable_increment::VariableIncrement;
 
 /// Property tests draw the same cases in every run.

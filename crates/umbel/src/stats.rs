@@ -1,7 +1,7 @@
 //! How full a filter is, and what that means.
 
 use crate::sizing::estimate::{Cardinality, Estimate};
-use crate::{Kind, Set};
+use crate::{Kind, Structure};
 
 /// What can be said about a filter as it is now.
 ///
@@ -37,8 +37,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// What every set knows of itself without a look at its cells; the rest is zero.
-    pub(crate) fn of<S: Set>(set: &S) -> Stats {
+    /// What every structure knows of itself without a look at its cells; the rest is zero.
+    pub(crate) fn of<S: Structure>(structure: &S) -> Stats {
         Stats {
             kind: S::KIND,
             cells: 0,
@@ -46,9 +46,9 @@ impl Stats {
             hashes: 0,
             bits: 0,
             bytes: 0,
-            capacity: set.design().map(|design| design.capacity),
-            rate_target: set.design().map(|design| design.rate),
-            inserted: set.inserted(),
+            capacity: structure.design().map(|design| design.capacity),
+            rate_target: structure.design().map(|design| design.rate),
+            inserted: structure.inserted(),
             estimate: Cardinality::Estimated(Estimate::default()),
             rate_now: 0.0,
             details: Vec::new(),

@@ -11,7 +11,7 @@ use umbel::aging::{Aging, Options, Timestamp, Window};
 use umbel::sizing::Known;
 use umbel::{
     Algebra, AnyFilter, Digest, Error, Filter, Hasher, Insert, Key, KeyRing, Kind, Level, Set, Spec, Stored,
-    Tuning, file,
+    Structure, Tuning, file,
 };
 
 fn tuning(window: Option<Window>, generations: u32) -> Tuning {

@@ -5,7 +5,9 @@ mod common;
 
 use common::{Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, same_bits, standard};
 use umbel::sizing::{Cardinality, Estimate, Overlap};
-use umbel::{Algebra, Blocked, Bloom, Error, Filter, Hasher, Insert, Layout, Mismatch, Set, Standard};
+use umbel::{
+    Algebra, Blocked, Bloom, Error, Filter, Hasher, Insert, Layout, Mismatch, Set, Standard, Structure,
+};
 
 /// Calls a generic function with layouts of every kind, of awkward sizes, for `n` keys at about 1 %.
 macro_rules! for_every_layout {

@@ -13,7 +13,7 @@ use umbel::sizing::counting::overflow_share;
 use umbel::sizing::{KPolicy, Known};
 use umbel::{
     Algebra, AnyFilter, Bloom, Counting, Error, Filter, Hasher, Insert, KeyRing, Kind, Remove, Removed, Set,
-    Spec, Standard, plan,
+    Spec, Standard, Structure, plan,
 };
 
 fn options(counter_bits: u32, overflow: Overflow) -> Options {

@@ -13,7 +13,7 @@ use umbel::cuckoo::{Form, Options, Table};
 use umbel::sizing::{CuckooParams, Known, cuckoo};
 use umbel::{
     Algebra, AnyFilter, Cuckoo, Digest, Error, Filter, Hasher, Insert, Key, KeyRing, Kind, Level, Remove,
-    Removed, Set, Spec, TILE, Tuning, file, plan,
+    Removed, Set, Spec, Structure, TILE, Tuning, file, plan,
 };
 
 fn empty(buckets: u64, bits: u32, slots: u32, form: Form) -> Cuckoo {

@@ -11,7 +11,7 @@ use umbel::sizing::deletable::{complement, deletability, printed, resettable};
 use umbel::sizing::{Known, rate};
 use umbel::{
     Algebra, AnyFilter, Deletable, Digest, Error, Filter, Hasher, Insert, Kind, Mismatch, Remove, Removed,
-    Set, Spec, Tuning, plan,
+    Set, Spec, Structure, Tuning, plan,
 };
 
 fn empty(bits: u64, hashes: u32, region_bits: u64) -> Deletable {

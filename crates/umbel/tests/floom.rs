@@ -11,7 +11,8 @@ use std::collections::BTreeSet;
 use umbel::floom::Options;
 use umbel::sizing::{KPolicy, Known, Params, floom, rate};
 use umbel::{
-    Algebra, AnyFilter, Error, Filter, Floom, Hasher, Insert, Kind, Mismatch, Remove, Set, Spec, Tuning, plan,
+    Algebra, AnyFilter, Error, Filter, Floom, Hasher, Insert, Kind, Mismatch, Remove, Set, Spec, Structure,
+    Tuning, plan,
 };
 
 fn options(regions: u32) -> Options {

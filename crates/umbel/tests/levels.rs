@@ -2,6 +2,7 @@
 
 use umbel::{
     Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Layout, Level, Partitioned, Set, Spec, Standard,
+    Structure,
 };
 
 /// Around one tile of 64 keys, and more than a few.

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use umbel::{
     Algebra, Arena, Batch, Blocked, Bloom, Concurrent, Digest, Filter, Hasher, Insert, Key, Layout, Level,
-    Partitioned, Set, Standard, TILE,
+    Partitioned, Set, Standard, Structure, TILE,
 };
 
 /// Keys in one of the forms in which callers hold them.

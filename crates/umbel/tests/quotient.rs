@@ -10,7 +10,7 @@ use umbel::quotient::Options;
 use umbel::sizing::{Known, quotient};
 use umbel::{
     Algebra, AnyFilter, Digest, Error, Filter, Hasher, Insert, Key, Kind, Level, Mismatch, Quotient, Remove,
-    Removed, Set, Spec, TILE, Tuning, file, plan,
+    Removed, Set, Spec, Structure, TILE, Tuning, file, plan,
 };
 
 fn fixed(cases: u32) -> ProptestConfig {

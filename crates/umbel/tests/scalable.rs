@@ -11,7 +11,7 @@ use umbel::sizing::scalable::{Schedule, compound};
 use umbel::sizing::{Known, rate};
 use umbel::{
     Algebra, AnyFilter, Digest, Error, Filter, Hashed, Hasher, Insert, Key, KeyRing, Kind, Level, Remove,
-    Scalable, Set, Spec, Stored, Tuning, file,
+    Scalable, Set, Spec, Stored, Structure, Tuning, file,
 };
 
 fn options(tightening: f64, growth: u32, stage: Stage) -> Tuning {

@@ -11,7 +11,7 @@ use umbel::counting::Rule;
 use umbel::sizing::Known;
 use umbel::variable_increment::{Increments, Scheme};
 use umbel::{
-    Algebra, AnyFilter, Counting, Error, Filter, Hasher, Insert, Kind, Remove, Removed, Set, Spec,
+    Algebra, AnyFilter, Counting, Error, Filter, Hasher, Insert, Kind, Remove, Removed, Set, Spec, Structure,
     VariableIncrement, plan,
 };
 

@@ -6,7 +6,7 @@
 //! ```
 //! use std::time::Duration;
 //! use umbel::aging::{Aging, Options, Timestamp, Window};
-//! use umbel::{Filter, Insert, Set, Spec, Tuning};
+//! use umbel::{Filter, Insert, Set, Structure, Spec, Tuning};
 //!
 //! // Who sent too much in the last hour? Up to a million of them.
 //! let mut tuning = Tuning::default();
@@ -34,12 +34,12 @@
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
-use crate::set::{self, BITS, Head, Parts, Probe, small};
 use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
+use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::words::Words;
 use crate::{
     Answers, AnyFilter, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
-    Spec, Stats,
+    Spec, Stats, Structure,
 };
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -292,13 +292,13 @@ fn check_window(window: Window, capacity: u64, generations: u32) -> Result<()> {
     }
 }
 
-impl set::sealed::Sealed for Aging {}
+impl structure::sealed::Sealed for Aging {}
 
 /// The parameters of a file before those of the generations, and of each generation.
 const FIXED_PARAMS: usize = 9;
 const GENERATION_PARAMS: usize = 2;
 
-impl Set for Aging {
+impl Structure for Aging {
     const KIND: Kind = Kind::Aging;
 
     const CAN: Can = Can { forget: true, multiset: true, ..Can::NOTHING };
@@ -325,30 +325,9 @@ impl Set for Aging {
         })
     }
 
-    fn build(spec: &Spec) -> Result<Aging> {
-        let plan = Aging::plan(spec)?;
-        let Options { window, generations } = spec.tuning().aging;
-        let shape = aging::generation(plan.capacity, plan.rate_asked, generations)?;
-        let planned = plan.capacity.div_ceil(generations.into());
-        let window = window.unwrap_or(Window::Keys(plan.capacity));
-        Aging::empty(Head::planned(spec, &plan), window, planned, shape, generations as usize)
-    }
-
     /// With `n` keys in the window.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         aging::rate(self.shape(), self.planned, self.ring.len() as u32, n)
-    }
-
-    /// Forgets all keys, but not the time.
-    fn clear(&mut self) -> Result<()> {
-        chain::check_owned(self.owned)?;
-        for generation in &mut self.ring {
-            generation.link.filter.clear()?;
-            (generation.link.keys, generation.number) = (0, None);
-        }
-        self.newest = 0;
-        self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_owned(&self) -> Result<Aging> {
@@ -357,12 +336,6 @@ impl Set for Aging {
         };
         let ring = self.ring.iter().map(copy).collect::<Result<_>>()?;
         Ok(Aging { head: self.head.clone(), ring, owned: true, ..*self })
-    }
-
-    fn try_clone_empty(&self) -> Result<Aging> {
-        let head = self.head.emptied();
-        let empty = Aging::empty(head, self.window, self.planned, self.shape(), self.ring.len())?;
-        Ok(Aging { current: self.current, now: self.now, ..empty })
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -459,6 +432,35 @@ impl Set for Aging {
     fn set_level(&mut self, level: Level) {
         self.head.level = level;
         self.ring.iter_mut().for_each(|generation| generation.link.filter.set_level(level));
+    }
+}
+
+impl Set for Aging {
+    fn build(spec: &Spec) -> Result<Aging> {
+        let plan = Aging::plan(spec)?;
+        let Options { window, generations } = spec.tuning().aging;
+        let shape = aging::generation(plan.capacity, plan.rate_asked, generations)?;
+        let planned = plan.capacity.div_ceil(generations.into());
+        let window = window.unwrap_or(Window::Keys(plan.capacity));
+        Aging::empty(Head::planned(spec, &plan), window, planned, shape, generations as usize)
+    }
+
+    /// Forgets all keys, but not the time.
+    fn clear(&mut self) -> Result<()> {
+        chain::check_owned(self.owned)?;
+        for generation in &mut self.ring {
+            generation.link.filter.clear()?;
+            (generation.link.keys, generation.number) = (0, None);
+        }
+        self.newest = 0;
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_empty(&self) -> Result<Aging> {
+        let head = self.head.emptied();
+        let empty = Aging::empty(head, self.window, self.planned, self.shape(), self.ring.len())?;
+        Ok(Aging { current: self.current, now: self.now, ..empty })
     }
 }
 

@@ -5,7 +5,7 @@ use super::layout::Places;
 use super::sorter::Sorter;
 use super::{Bloom, Layout};
 use crate::filter::tiles;
-use crate::set::Head;
+use crate::structure::Head;
 use crate::words::AtomicWords;
 use crate::{Answers, Batch, Digest, Hasher, Key, Result, TILE};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// same part of it, one of up to 256 parts and for at most about a hundred keys. The other layouts never wait.
 ///
 /// ```
-/// use umbel::{Blocked, Bloom, Concurrent, Filter, Set};
+/// use umbel::{Blocked, Bloom, Concurrent, Filter, Set, Structure};
 /// let shared = Concurrent::new(Bloom::<Blocked>::with_capacity(100_000, 0.01)?)?;
 /// std::thread::scope(|scope| {
 ///     for thread in 0..4u64 {

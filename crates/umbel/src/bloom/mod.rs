@@ -27,12 +27,12 @@ pub use scattered::{Partitioned, Standard};
 
 use crate::file::FormatError;
 use crate::filter::check_tile;
-use crate::set::{self, BITS, Head, Parts, Probe};
 use crate::sizing::{Cardinality, greatest};
+use crate::structure::{self, BITS, Head, Parts, Probe};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
-    TILE,
+    Structure, TILE,
 };
 use kernels::{Ask, Fill, Pipeline};
 
@@ -88,9 +88,9 @@ impl<L: Layout> Bloom<L> {
     }
 }
 
-impl<L: Layout> set::sealed::Sealed for Bloom<L> {}
+impl<L: Layout> structure::sealed::Sealed for Bloom<L> {}
 
-impl<L: Layout> Set for Bloom<L> {
+impl<L: Layout> Structure for Bloom<L> {
     const KIND: Kind = L::KIND;
 
     const CAN: Can =
@@ -100,27 +100,12 @@ impl<L: Layout> Set for Bloom<L> {
         Ok(L::plan(spec)?.1)
     }
 
-    fn build(spec: &Spec) -> Result<Bloom<L>> {
-        let (layout, plan) = L::plan(spec)?;
-        Bloom::with_head(layout, Head::planned(spec, &plan))
-    }
-
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         self.layout.predicted_rate(n)
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
-        self.head = self.head.emptied();
-        Ok(())
-    }
-
     fn try_clone_owned(&self) -> Result<Bloom<L>> {
         Ok(Bloom { layout: self.layout, words: self.words.try_clone_owned()?, head: self.head.clone() })
-    }
-
-    fn try_clone_empty(&self) -> Result<Bloom<L>> {
-        Bloom::with_head(self.layout, self.head.emptied())
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -132,18 +117,6 @@ impl<L: Layout> Set for Bloom<L> {
             }
         });
         answer
-    }
-
-    fn fold(&self) -> Result<Bloom<L>> {
-        let layout = self.layout.folded()?;
-        let mut folded = Bloom::with_head(layout, self.head.clone())?;
-        L::fold(self.words.lines(), folded.words.lines_mut()?);
-        // The rate it was planned for is now reached with fewer keys, or never.
-        folded.head.design = self.head.design.and_then(|design| {
-            let keeps = |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate);
-            greatest(1..=design.capacity, keeps).map(|capacity| Design { capacity, ..design })
-        });
-        Ok(folded)
     }
 
     fn head(&self) -> &Head {
@@ -169,7 +142,36 @@ impl<L: Layout> Set for Bloom<L> {
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
-        set::check_tail(&self.words, self.layout.bits())
+        structure::check_tail(&self.words, self.layout.bits())
+    }
+}
+
+impl<L: Layout> Set for Bloom<L> {
+    fn build(spec: &Spec) -> Result<Bloom<L>> {
+        let (layout, plan) = L::plan(spec)?;
+        Bloom::with_head(layout, Head::planned(spec, &plan))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_empty(&self) -> Result<Bloom<L>> {
+        Bloom::with_head(self.layout, self.head.emptied())
+    }
+
+    fn fold(&self) -> Result<Bloom<L>> {
+        let layout = self.layout.folded()?;
+        let mut folded = Bloom::with_head(layout, self.head.clone())?;
+        L::fold(self.words.lines(), folded.words.lines_mut()?);
+        // The rate it was planned for is now reached with fewer keys, or never.
+        folded.head.design = self.head.design.and_then(|design| {
+            let keeps = |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate);
+            greatest(1..=design.capacity, keeps).map(|capacity| Design { capacity, ..design })
+        });
+        Ok(folded)
     }
 }
 

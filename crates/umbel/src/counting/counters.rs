@@ -8,12 +8,12 @@ use crate::bloom::scattered::{self, Scatter};
 use crate::file::FormatError;
 use crate::filter::check_tile;
 use crate::hash::reduce;
-use crate::set::{self, Head, Parts, Probe};
 use crate::sizing::{Cardinality, Overlap, Shape};
+use crate::structure::{self, Head, Parts, Probe};
 use crate::words::{LINE_BITS, LINE_BYTES, Packed, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove, Removed, Result,
-    Set, Spec, Stats, TILE,
+    Set, Spec, Stats, Structure, TILE,
 };
 use std::fmt::Debug;
 
@@ -272,9 +272,9 @@ pub(crate) fn planned<R: Rule>(spec: &Spec, rule: &R, capacity: u64, rate: f64, 
     })
 }
 
-impl<R: Rule> set::sealed::Sealed for Counters<R> {}
+impl<R: Rule> structure::sealed::Sealed for Counters<R> {}
 
-impl<R: Rule> Set for Counters<R> {
+impl<R: Rule> Structure for Counters<R> {
     const KIND: Kind = R::KIND;
 
     const CAN: Can = Can { remove: true, union: true, intersect: true, absorb: true, ..Can::NOTHING };
@@ -283,28 +283,13 @@ impl<R: Rule> Set for Counters<R> {
         Ok(R::plan(spec)?.1)
     }
 
-    fn build(spec: &Spec) -> Result<Counters<R>> {
-        let (rule, plan) = R::plan(spec)?;
-        Counters::with_head(rule, Head::planned(spec, &plan))
-    }
-
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         self.rule.predicted_rate(n)
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
-        self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_owned(&self) -> Result<Counters<R>> {
         let (rule, head) = (self.rule.clone(), self.head.clone());
         Ok(Counters { rule, words: self.words.try_clone_owned()?, head })
-    }
-
-    fn try_clone_empty(&self) -> Result<Counters<R>> {
-        Counters::with_head(self.rule.clone(), self.head.emptied())
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -316,10 +301,6 @@ impl<R: Rule> Set for Counters<R> {
             }
         }
         Ok(true)
-    }
-
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
     }
 
     fn head(&self) -> &Head {
@@ -345,7 +326,28 @@ impl<R: Rule> Set for Counters<R> {
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
-        set::check_tail(&self.words, self.rule.cells().bits())
+        structure::check_tail(&self.words, self.rule.cells().bits())
+    }
+}
+
+impl<R: Rule> Set for Counters<R> {
+    fn build(spec: &Spec) -> Result<Counters<R>> {
+        let (rule, plan) = R::plan(spec)?;
+        Counters::with_head(rule, Head::planned(spec, &plan))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_empty(&self) -> Result<Counters<R>> {
+        Counters::with_head(self.rule.clone(), self.head.emptied())
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
     }
 }
 

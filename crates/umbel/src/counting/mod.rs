@@ -29,8 +29,8 @@ pub use counters::{Counters, Rule};
 use crate::algebra::Mismatch;
 use crate::bloom::scattered::check_hashes;
 use crate::file::FormatError;
-use crate::set::{COUNTERS, small};
 use crate::sizing::{self, Known};
+use crate::structure::{COUNTERS, small};
 use crate::words::{LINE_BITS, Packed, Words};
 use crate::{
     Bloom, Digest, Error, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result, Spec, Standard, spec,

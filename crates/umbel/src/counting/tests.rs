@@ -2,7 +2,7 @@
 
 use super::counters::{At, add, take};
 use super::*;
-use crate::{Algebra, Filter, Set};
+use crate::{Algebra, Filter, Set, Structure};
 
 fn at(positions: &[u64]) -> impl Iterator<Item = At> + Clone {
     positions.iter().map(|cell| At { cell: *cell, choice: 0 })

@@ -3,7 +3,7 @@
 
 use super::Cuckoo;
 use crate::algebra::{Algebra, Mismatch};
-use crate::{Result, Set};
+use crate::{Result, Structure};
 
 impl Algebra for Cuckoo {
     fn mismatch(&self, other: &Cuckoo) -> Option<Mismatch> {

@@ -22,7 +22,7 @@
 //!
 //! ```
 //! use umbel::cuckoo::{Form, Options};
-//! use umbel::{Cuckoo, Filter, Set, Spec, Tuning};
+//! use umbel::{Cuckoo, Filter, Set, Structure, Spec, Tuning};
 //! let mut tuning = Tuning::default();
 //! tuning.cuckoo = Options { form: Form::SemiSorted, ..Options::default() };
 //! let spec = Spec::new(1_000_000, 0.001)?;
@@ -43,14 +43,14 @@ pub use table::Table;
 
 use crate::file::FormatError;
 use crate::hash::reduce;
-use crate::set::{self, FINGERPRINTS, Head, Parts, Probe, small};
 use crate::sizing::cuckoo::rate_of;
 use crate::sizing::{Cardinality, CuckooParams, Estimate, Known};
 use crate::spec::check_rate;
+use crate::structure::{self, FINGERPRINTS, Head, Parts, Probe, small};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
     Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result,
-    Set, Spec, Stats, TILE,
+    Set, Spec, Stats, Structure, TILE,
 };
 use kernels::{ContainsBatch, ContainsTile, Stage};
 use table::Place;
@@ -204,9 +204,9 @@ fn wander(table: Table, words: &mut [u64], place: Place) -> Option<Place> {
     Some(table.place_in(bucket, fingerprint))
 }
 
-impl set::sealed::Sealed for Cuckoo {}
+impl structure::sealed::Sealed for Cuckoo {}
 
-impl Set for Cuckoo {
+impl Structure for Cuckoo {
     const KIND: Kind = Kind::Cuckoo;
 
     const CAN: Can = Can { remove: true, union: true, intersect: true, multiset: true, ..Can::NOTHING };
@@ -215,28 +215,12 @@ impl Set for Cuckoo {
         Ok(plan(spec)?.1)
     }
 
-    fn build(spec: &Spec) -> Result<Cuckoo> {
-        let (table, plan) = plan(spec)?;
-        Cuckoo::with_head(table, Head::planned(spec, &plan))
-    }
-
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         rate_of(self.table.buckets(), self.table.fingerprint_bits(), n)
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
-        self.victim = None;
-        self.head = self.head.emptied();
-        Ok(())
-    }
-
     fn try_clone_owned(&self) -> Result<Cuckoo> {
         Ok(Cuckoo { words: self.words.try_clone_owned()?, head: self.head.clone(), ..*self })
-    }
-
-    fn try_clone_empty(&self) -> Result<Cuckoo> {
-        Cuckoo::with_head(self.table, self.head.emptied())
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -259,10 +243,6 @@ impl Set for Cuckoo {
             }
         }
         Ok(self.is_victim(&place))
-    }
-
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
     }
 
     fn head(&self) -> &Head {
@@ -314,7 +294,7 @@ impl Set for Cuckoo {
     /// There are as many fingerprints as keys, each bucket is one that a table would write, and nothing follows them.
     fn check_contents(&self) -> Result<(), FormatError> {
         let (table, words) = (self.table, self.words.words());
-        set::check_tail(&self.words, table.bits())?;
+        structure::check_tail(&self.words, table.bits())?;
         let mut keys = u64::from(self.victim.is_some());
         for bucket in 0..table.buckets() {
             let contents = table.bucket(words, bucket);
@@ -330,6 +310,28 @@ impl Set for Cuckoo {
             return Err(FormatError::invalid(what));
         }
         Ok(())
+    }
+}
+
+impl Set for Cuckoo {
+    fn build(spec: &Spec) -> Result<Cuckoo> {
+        let (table, plan) = plan(spec)?;
+        Cuckoo::with_head(table, Head::planned(spec, &plan))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.victim = None;
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_empty(&self) -> Result<Cuckoo> {
+        Cuckoo::with_head(self.table, self.head.emptied())
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
     }
 }
 

@@ -38,14 +38,14 @@ mod tests;
 use crate::arch::prefetch;
 use crate::bloom::OUT_OF_CACHE;
 use crate::file::FormatError;
-use crate::set::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
 use crate::sizing::deletable::{at_least_one_of, check_region_bits};
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
+use crate::structure::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
 use crate::words::{LINE_BITS, LINE_BYTES, Words, bits};
 use crate::{
     Algebra, Answers, Batch, Bloom, Can, Digest, Filter, Hasher, Insert, Key, Kind, Layout, Mismatch, Plan,
-    Remove, Removed, Result, Set, Spec, Standard, Stats, TILE,
+    Remove, Removed, Result, Set, Spec, Standard, Stats, Structure, TILE,
 };
 
 /// What a deletable filter can be told in [`Tuning`](crate::Tuning).
@@ -270,7 +270,7 @@ impl Regions {
 
 impl sealed::Sealed for Deletable {}
 
-impl Set for Deletable {
+impl Structure for Deletable {
     const KIND: Kind = Kind::Deletable;
 
     const CAN: Can = Can { remove: true, union: true, intersect: true, absorb: true, ..Can::NOTHING };
@@ -279,19 +279,9 @@ impl Set for Deletable {
         Ok(Deletable::shape(spec)?.1)
     }
 
-    fn build(spec: &Spec) -> Result<Deletable> {
-        let (layout, plan) = Deletable::shape(spec)?;
-        Deletable::with_head(layout, spec.tuning().deletable.region_bits, Head::planned(spec, &plan))
-    }
-
     /// That of a standard filter with the same bits; the collision bits take no part.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         self.filter.predicted_rate(n)
-    }
-
-    fn clear(&mut self) -> Result<()> {
-        self.collisions.words_mut()?.fill(0);
-        self.filter.clear()
     }
 
     fn try_clone_owned(&self) -> Result<Deletable> {
@@ -299,16 +289,8 @@ impl Set for Deletable {
         Ok(Deletable { filter, regions: self.regions, collisions })
     }
 
-    fn try_clone_empty(&self) -> Result<Deletable> {
-        Deletable::with_head(*self.layout(), self.regions.bits, self.head().emptied())
-    }
-
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
         self.filter.trace(digest, probe)
-    }
-
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
     }
 
     fn head(&self) -> &Head {
@@ -338,7 +320,27 @@ impl Set for Deletable {
 
     fn check_contents(&self) -> Result<(), FormatError> {
         self.filter.check_contents()?;
-        set::check_tail(&self.collisions, self.regions())
+        structure::check_tail(&self.collisions, self.regions())
+    }
+}
+
+impl Set for Deletable {
+    fn build(spec: &Spec) -> Result<Deletable> {
+        let (layout, plan) = Deletable::shape(spec)?;
+        Deletable::with_head(layout, spec.tuning().deletable.region_bits, Head::planned(spec, &plan))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.collisions.words_mut()?.fill(0);
+        self.filter.clear()
+    }
+
+    fn try_clone_empty(&self) -> Result<Deletable> {
+        Deletable::with_head(*self.layout(), self.regions.bits, self.head().emptied())
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
     }
 }
 

@@ -3,9 +3,9 @@
 use super::header::{ChunkSums, Header, PREAMBLE, Section, StoredHash};
 use super::{FormatError, Meta, Options};
 use crate::literature::{Family, Literature, Scheme};
-use crate::set::{BITS, Head, Parts, small};
+use crate::structure::{BITS, Head, Parts, small};
 use crate::words::{LINE_BYTES, Words};
-use crate::{AnyFilter, Design, Error, HashId, Hasher, KeyRing, Kind, Result, Stored};
+use crate::{Design, Error, HashId, Hasher, KeyRing, Kind, Result, Stored};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
@@ -254,7 +254,7 @@ pub(super) fn assemble(
         }
         (_, StoredHash::Digest(id)) => {
             let parts = sections(find_hasher(header, id, ring)?)?;
-            Ok(Stored::Set(AnyFilter::restore(kind, parts).map_err(invalid)?))
+            Stored::restore(kind, parts).map_err(invalid)
         }
     }
 }

@@ -5,9 +5,9 @@ use super::header::{ChunkSums, Header, Secret, StoredHash};
 use super::part::Part;
 use crate::hash::Function;
 use crate::literature::Literature;
-use crate::set::BITS;
+use crate::structure::BITS;
 use crate::words::Words;
-use crate::{Error, Hasher, Kind, Result, Set, Stored};
+use crate::{Error, Hasher, Kind, Result, Stored, Structure};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -66,13 +66,13 @@ pub trait Storable {
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>>;
 }
 
-impl<S: Set> Storable for S {
+impl<S: Structure> Storable for S {
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
-        let hash = StoredHash::Digest(self.hasher().id());
+        let hash = StoredHash::Digest(self.head().hasher.id());
         let mut encoder = Encoder::new(S::KIND, hash, self.params(), self.sections(), options);
         (encoder.header.design, encoder.header.inserted) = (self.design(), self.inserted());
         if options.embed_key {
-            encoder.header.embedded_key = Some(embeddable(self.hasher())?);
+            encoder.header.embedded_key = Some(embeddable(&self.head().hasher)?);
         }
         Ok(encoder)
     }

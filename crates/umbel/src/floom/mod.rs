@@ -25,7 +25,7 @@
 //!
 //! // The same memory as a standard filter.
 //! let bits = filter.stats().bits;
-//! assert!(rate::classic(bits, 100_000, 7)? < umbel::Set::predicted_rate(&filter, 100_000)?);
+//! assert!(rate::classic(bits, 100_000, 7)? < umbel::Structure::predicted_rate(&filter, 100_000)?);
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
@@ -35,13 +35,13 @@ mod tests;
 
 use crate::file::FormatError;
 use crate::filter::check_tile;
-use crate::set::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
+use crate::structure::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
 use crate::words::{LINE_BYTES, Words, bits};
 use crate::{
     Algebra, Bloom, Can, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan, Result, Set,
-    Spec, Standard, Stats,
+    Spec, Standard, Stats, Structure,
 };
 use patterns::Patterns;
 
@@ -185,7 +185,7 @@ fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
 
 impl sealed::Sealed for Floom {}
 
-impl Set for Floom {
+impl Structure for Floom {
     const KIND: Kind = Kind::Floom;
 
     const CAN: Can = Can { union: true, intersect: true, absorb: true, ..Can::NOTHING };
@@ -194,29 +194,15 @@ impl Set for Floom {
         Ok(Floom::shape(spec)?.1)
     }
 
-    fn build(spec: &Spec) -> Result<Floom> {
-        let (patterns, plan) = Floom::shape(spec)?;
-        Floom::with_patterns(patterns, Head::planned(spec, &plan))
-    }
-
     /// The standard filter's, times the probability that a stranger's pattern has been seen.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let layout = self.layout();
         sizing::floom::rate(layout.bits(), n, layout.hashes(), self.regions())
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.seen.words_mut()?.fill(0);
-        self.filter.clear()
-    }
-
     fn try_clone_owned(&self) -> Result<Floom> {
         let (filter, seen) = (self.filter.try_clone_owned()?, self.seen.try_clone_owned()?);
         Ok(Floom { filter, patterns: self.patterns, seen })
-    }
-
-    fn try_clone_empty(&self) -> Result<Floom> {
-        Floom::with_patterns(self.patterns, self.head().emptied())
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -256,7 +242,23 @@ impl Set for Floom {
 
     fn check_contents(&self) -> Result<(), FormatError> {
         self.filter.check_contents()?;
-        set::check_tail(&self.seen, self.patterns.bits())
+        structure::check_tail(&self.seen, self.patterns.bits())
+    }
+}
+
+impl Set for Floom {
+    fn build(spec: &Spec) -> Result<Floom> {
+        let (patterns, plan) = Floom::shape(spec)?;
+        Floom::with_patterns(patterns, Head::planned(spec, &plan))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.seen.words_mut()?.fill(0);
+        self.filter.clear()
+    }
+
+    fn try_clone_empty(&self) -> Result<Floom> {
+        Floom::with_patterns(self.patterns, self.head().emptied())
     }
 }
 

@@ -38,14 +38,14 @@ pub use sorted::Fingerprints;
 
 use crate::file::FormatError;
 use crate::filter::check_tile;
-use crate::set::{self, Head, Parts, Probe, SLOTS, small};
 use crate::sizing::estimate::{Cardinality, Shape};
 use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
 use crate::spec::check_rate;
+use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
-    Result, Set, Spec, Stats, TILE,
+    Result, Set, Spec, Stats, Structure, TILE,
 };
 use kernels::{ContainsBatch, ContainsDigest, ContainsTile, Count, InsertTile, Inserted, RemoveOne};
 use slots::{OCCUPIED, SHIFTED, Slots};
@@ -252,9 +252,9 @@ impl Quotient {
     }
 }
 
-impl set::sealed::Sealed for Quotient {}
+impl structure::sealed::Sealed for Quotient {}
 
-impl Set for Quotient {
+impl Structure for Quotient {
     const KIND: Kind = Kind::Quotient;
 
     const CAN: Can =
@@ -264,28 +264,12 @@ impl Set for Quotient {
         Ok(Quotient::planned(spec)?.1)
     }
 
-    fn build(spec: &Spec) -> Result<Quotient> {
-        let (slots, plan) = Quotient::planned(spec)?;
-        Quotient::with_head(slots, Head::planned(spec, &plan))
-    }
-
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         sizing::quotient::rate(n, self.slots(), self.remainder_bits())
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
-        self.len = 0;
-        self.head = self.head.emptied();
-        Ok(())
-    }
-
     fn try_clone_owned(&self) -> Result<Quotient> {
         Ok(Quotient { words: self.words.try_clone_owned()?, head: self.head.clone(), ..*self })
-    }
-
-    fn try_clone_empty(&self) -> Result<Quotient> {
-        Quotient::with_head(self.slots, self.head.emptied())
     }
 
     /// Names whole blocks: that of the key's slot, those back to where its cluster starts, and those to its end.
@@ -309,10 +293,6 @@ impl Set for Quotient {
             name(block)?;
         }
         Ok(self.contains_digest(digest))
-    }
-
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
     }
 
     fn head(&self) -> &Head {
@@ -344,6 +324,28 @@ impl Set for Quotient {
 
     fn check_contents(&self) -> Result<(), FormatError> {
         self.slots.check(&self.words, self.len)
+    }
+}
+
+impl Set for Quotient {
+    fn build(spec: &Spec) -> Result<Quotient> {
+        let (slots, plan) = Quotient::planned(spec)?;
+        Quotient::with_head(slots, Head::planned(spec, &plan))
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.words.words_mut()?.fill(0);
+        self.len = 0;
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    fn try_clone_empty(&self) -> Result<Quotient> {
+        Quotient::with_head(self.slots, self.head.emptied())
+    }
+
+    fn remover(&mut self) -> Result<&mut dyn Remove> {
+        Ok(self)
     }
 }
 

@@ -3,8 +3,8 @@
 
 use super::slots::{CONTINUATION, OCCUPIED, SHIFTED, Slots};
 use crate::file::FormatError;
-use crate::set::check_tail;
 use crate::sizing::quotient::BLOCK;
+use crate::structure::check_tail;
 use crate::words::Words;
 use std::cmp::Ordering;
 use std::iter::Peekable;

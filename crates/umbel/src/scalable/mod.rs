@@ -25,13 +25,13 @@ use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
 use crate::filter::check_tile;
-use crate::set::{self, BITS, Head, Parts, Probe, small};
 use crate::sizing::Shape;
 use crate::sizing::scalable::{Schedule, automatic, compound, partitioned, shape_rate};
+use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::words::Words;
 use crate::{
     Answers, AnyFilter, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result,
-    Set, Spec, Stats,
+    Set, Spec, Stats, Structure,
 };
 
 /// How a scalable filter grows.
@@ -205,13 +205,13 @@ impl Scalable {
     }
 }
 
-impl set::sealed::Sealed for Scalable {}
+impl structure::sealed::Sealed for Scalable {}
 
 /// The parameters of a file before those of the stages, and of each stage.
 const FIXED_PARAMS: usize = 5;
 const STAGE_PARAMS: usize = 4;
 
-impl Set for Scalable {
+impl Structure for Scalable {
     const KIND: Kind = Kind::Scalable;
 
     const CAN: Can = Can { grow: true, union: true, ..Can::NOTHING };
@@ -240,13 +240,6 @@ impl Set for Scalable {
         })
     }
 
-    fn build(spec: &Spec) -> Result<Scalable> {
-        let plan = Scalable::plan(spec)?;
-        let Options { tightening, growth, stage } = spec.tuning().scalable;
-        let schedule = Schedule::new(plan.capacity, plan.rate_asked, tightening, growth)?;
-        Scalable::first(Head::planned(spec, &plan), schedule, stage)
-    }
-
     /// By the schedule, with as many stages as `n` keys need.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let (mut rates, mut rest) = (Vec::new(), n);
@@ -266,12 +259,6 @@ impl Set for Scalable {
         Ok(compound(rates))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        chain::check_owned(self.owned)?;
-        *self = self.try_clone_empty()?;
-        Ok(())
-    }
-
     fn try_clone_owned(&self) -> Result<Scalable> {
         Ok(Scalable {
             head: self.head.clone(),
@@ -280,10 +267,6 @@ impl Set for Scalable {
             owned: true,
             ..*self
         })
-    }
-
-    fn try_clone_empty(&self) -> Result<Scalable> {
-        Scalable::first(self.head.emptied(), self.schedule, self.stage)
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -360,6 +343,25 @@ impl Set for Scalable {
         self.head.level = level;
         chain::set_level(&mut self.older, level);
         self.newest.filter.set_level(level);
+    }
+}
+
+impl Set for Scalable {
+    fn build(spec: &Spec) -> Result<Scalable> {
+        let plan = Scalable::plan(spec)?;
+        let Options { tightening, growth, stage } = spec.tuning().scalable;
+        let schedule = Schedule::new(plan.capacity, plan.rate_asked, tightening, growth)?;
+        Scalable::first(Head::planned(spec, &plan), schedule, stage)
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        chain::check_owned(self.owned)?;
+        *self = self.try_clone_empty()?;
+        Ok(())
+    }
+
+    fn try_clone_empty(&self) -> Result<Scalable> {
+        Scalable::first(self.head.emptied(), self.schedule, self.stage)
     }
 }
 

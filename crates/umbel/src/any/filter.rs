@@ -1,0 +1,206 @@
+//! One enum over the sets that take digests.
+
+use super::{Stored, made_from_its_family};
+use crate::aging::{Timestamp, Window};
+use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::sizing::estimate::Overlap;
+use crate::structure::{Parts, Probe};
+use crate::words::Words;
+use crate::{
+    Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Counting, Cuckoo, Deletable, Design, Digest, Error,
+    Filter, Floom, Hasher, Insert, Kind, Level, Mismatch, Partitioned, Plan, Quotient, Remove, Removed,
+    Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
+};
+
+family! { $
+    /// A set of digests of any kind.
+    ///
+    /// ```
+    /// use umbel::{AnyFilter, Filter, Insert, Kind, Spec};
+    /// let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
+    /// filter.insert("apple")?;
+    /// assert!(filter.contains("apple"));
+    /// assert_eq!(filter.kind(), Kind::Blocked);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    AnyFilter, Stored::Set,
+    changing {
+        /// Standard.
+        Standard(Bloom<Standard>),
+        /// Partitioned.
+        Partitioned(Bloom<Partitioned>),
+        /// Blocked.
+        Blocked(Bloom<Blocked>),
+        /// Counting.
+        Counting(Counting),
+        /// Variable-increment.
+        VariableIncrement(VariableIncrement),
+        /// Deletable.
+        Deletable(Deletable),
+        /// Scalable.
+        Scalable(Scalable),
+        /// Aging.
+        Aging(Aging),
+        /// Floom.
+        Floom(Floom),
+        /// Cuckoo.
+        Cuckoo(Cuckoo),
+        /// Quotient.
+        Quotient(Quotient),
+    }
+    fixed {
+    }
+}
+
+impl AnyFilter {
+    /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
+    pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
+        of_kind!(plan(kind, spec)?.kind, S => Ok(S::build(spec)?.into()), else Err(made_from_its_family()))
+    }
+
+    /// The filter of the same keys in half the memory; see [`Set::fold`].
+    pub fn fold(&self) -> Result<AnyFilter> {
+        changing!(self, filter => Ok(filter.fold()?.into()))
+    }
+
+    /// An empty filter of the same shape, hash and design.
+    pub fn try_clone_empty(&self) -> Result<AnyFilter> {
+        changing!(self, filter => Ok(filter.try_clone_empty()?.into()))
+    }
+
+    /// Takes in what was inserted into another filter of the same shape; see [`Set::absorb`].
+    pub fn absorb(&mut self, part: &AnyFilter) -> Result<()> {
+        both_changing!(&mut *self, part, a, b => a.absorb(b), else Err(Error::Mismatch(self.kinds_differ(part))))
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) -> Result<()> {
+        changing!(self, filter => filter.clear())
+    }
+
+    pub(crate) fn set_level(&mut self, level: Level) {
+        each!(self, filter => filter.set_level(level));
+    }
+
+    /// Tells the time to a filter that forgets by it, see [`Aging::advance`]; to others it makes no difference.
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        match self {
+            AnyFilter::Aging(filter) if matches!(filter.window(), Window::Time(_)) => filter.advance(now),
+            _ => Ok(()),
+        }
+    }
+
+    fn kinds_differ(&self, other: &AnyFilter) -> Mismatch {
+        Mismatch::kinds(self.kind(), other.kind())
+    }
+}
+
+impl Filter for AnyFilter {
+    fn kind(&self) -> Kind {
+        each!(self, filter => filter.kind())
+    }
+
+    fn hasher(&self) -> &Hasher {
+        each!(self, filter => filter.hasher())
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        each!(self, filter => filter.contains_digest(digest))
+    }
+
+    fn contains_tile(&self, tile: &[Digest]) -> u64 {
+        each!(self, filter => filter.contains_tile(tile))
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, filter => filter.stats())
+    }
+
+    fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        each!(self, filter => filter.contains_batch(keys))
+    }
+}
+
+impl Insert for AnyFilter {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+        changing!(self, filter => filter.insert_digest(digest))
+    }
+
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        changing!(self, filter => filter.insert_tile(tile))
+    }
+
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
+        changing!(self, filter => filter.insert_tile_new(tile))
+    }
+
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        changing!(self, filter => filter.insert_batch(keys))
+    }
+}
+
+impl Remove for AnyFilter {
+    /// Refused by the kinds that cannot; see [`Kind::can`].
+    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        changing!(self, filter => filter.remover()?.remove_digest(digest))
+    }
+}
+
+impl Algebra for AnyFilter {
+    fn mismatch(&self, other: &AnyFilter) -> Option<Mismatch> {
+        both!(self, other, a, b => a.mismatch(b), else Some(self.kinds_differ(other)))
+    }
+
+    fn union(&mut self, other: &AnyFilter) -> Result<()> {
+        both!(&mut *self, other, a, b => a.union(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+
+    fn intersect(&mut self, other: &AnyFilter) -> Result<()> {
+        both!(&mut *self, other, a, b => a.intersect(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+
+    fn overlap(&self, other: &AnyFilter) -> Result<Option<Overlap>> {
+        both!(self, other, a, b => a.overlap(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn build(kind: Kind, capacity: u64) -> AnyFilter {
+        AnyFilter::build(kind, &Spec::new(capacity, 0.01).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn plan_and_build_cannot_disagree() {
+        for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
+            for capacity in [1, 1000, 100_000] {
+                let spec = Spec::new(capacity, 0.001).unwrap();
+                let (plan, filter) = (plan(kind, &spec).unwrap(), AnyFilter::build(kind, &spec).unwrap());
+                let stats = filter.stats();
+                assert_eq!((plan.kind, plan.stored_bits), (filter.kind(), stats.bits));
+                assert_eq!((plan.hashes, plan.bytes), (stats.hashes, stats.bytes));
+                assert_eq!((Some(plan.capacity), Some(plan.rate_asked)), (stats.capacity, stats.rate_target));
+            }
+        }
+    }
+
+    #[test]
+    fn small_blocked_filters_are_standard_and_say_so() {
+        assert_eq!(build(Kind::Blocked, 1000).kind(), Kind::Standard);
+        assert_eq!(build(Kind::Blocked, 100_000).kind(), Kind::Blocked);
+    }
+
+    #[test]
+    fn kinds_do_not_mix() {
+        let (mut a, b) = (build(Kind::Standard, 1000), build(Kind::Partitioned, 1000));
+        assert_eq!(a.mismatch(&b).unwrap().what, "kind");
+        assert!(a.union(&b).is_err() && a.intersect(&b).is_err() && a.overlap(&b).is_err());
+        let a = Stored::from(a);
+        let family = crate::literature::Family::Murmur3;
+        let mut literature =
+            Stored::from(crate::literature::Literature::with_capacity(family, 1000, 0.01).unwrap());
+        assert!(matches!(literature.union(&a), Err(Error::Mismatch(Mismatch { what: "kind", .. }))));
+    }
+}

@@ -1,0 +1,237 @@
+//! Enums over all kinds, so that every face of the product treats them the same way.
+//!
+//! [`AnyFilter`] is every kind of set that takes digests. [`Stored`] is whatever a file can hold: those, and the filters of the literature, which take keys.
+
+mod shared;
+
+/// A family of kinds that answer the same question. From each line follow the enum, its conversions, and what is done by
+/// kind. Kinds that are `fixed` are made from all their keys at once and cannot be changed.
+macro_rules! family {
+    (
+        $d:tt $(#[$about:meta])* $any:ident, Stored::$stored:ident,
+        changing { $($(#[$doc:meta])* $kind:ident($type:ty),)* }
+        fixed { $($(#[$fixed_doc:meta])* $fixed:ident($fixed_type:ty),)* }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        #[non_exhaustive]
+        pub enum $any {
+            $($(#[$doc])* $kind($type),)*
+            $($(#[$fixed_doc])* $fixed($fixed_type),)*
+        }
+
+        /// Does the same with whatever kind it is.
+        macro_rules! each {
+            ($d any:expr, $d inner:ident => $d action:expr) => {
+                match $d any {
+                    $($any::$kind($d inner) => $d action,)*
+                    $($any::$fixed($d inner) => $d action,)*
+                }
+            };
+        }
+
+        /// Does the same with whatever kind it is, if it can be changed; `else` if it cannot.
+        macro_rules! changing {
+            ($d any:expr, $d inner:ident => $d action:expr) => {
+                match $d any {
+                    $($any::$kind($d inner) => $d action,)*
+                    $($any::$fixed(_) => Err($crate::any::fixed(Kind::$fixed)),)*
+                }
+            };
+        }
+
+        /// Makes the same of whatever kind it is.
+        macro_rules! map {
+            ($d any:expr, $d inner:ident => $d action:expr) => {
+                match $d any {
+                    $($any::$kind($d inner) => $any::$kind($d action),)*
+                    $($any::$fixed($d inner) => $any::$fixed($d action),)*
+                }
+            };
+        }
+
+        /// Does the same with two of one kind; `else` when the kinds differ.
+        #[allow(unused_macros, reason = "not every family can be combined")]
+        macro_rules! both {
+            ($d ours:expr, $d theirs:expr, $d a:ident, $d b:ident => $d action:expr, else $d other:expr) => {
+                match ($d ours, $d theirs) {
+                    $(($any::$kind($d a), $any::$kind($d b)) => $d action,)*
+                    $(($any::$fixed($d a), $any::$fixed($d b)) => $d action,)*
+                    _ => $d other,
+                }
+            };
+        }
+
+        /// The same, if they can be changed.
+        #[allow(unused_macros, reason = "not every family can be combined")]
+        macro_rules! both_changing {
+            ($d ours:expr, $d theirs:expr, $d a:ident, $d b:ident => $d action:expr, else $d other:expr) => {
+                match ($d ours, $d theirs) {
+                    $(($any::$kind($d a), $any::$kind($d b)) => $d action,)*
+                    $(($any::$fixed(_), $any::$fixed(_)) => Err($crate::any::fixed(Kind::$fixed)),)*
+                    _ => $d other,
+                }
+            };
+        }
+
+        /// Does the same with the type of a kind that can be changed; `else` with any other.
+        #[allow(unused_macros, reason = "not every family starts empty")]
+        macro_rules! of_kind {
+            ($d kind:expr, $d type:ident => $d action:expr, else $d other:expr) => {
+                match $d kind {
+                    $(Kind::$kind => {
+                        type $d type = $type;
+                        $d action
+                    })*
+                    $(Kind::$fixed => Err($crate::any::fixed(Kind::$fixed)),)*
+                    _ => $d other,
+                }
+            };
+        }
+
+        impl $any {
+            /// What a kind can do, if it is one of these.
+            pub(super) const fn can(kind: Kind) -> Option<Can> {
+                match kind {
+                    $(Kind::$kind => Some(<$type>::CAN),)*
+                    $(Kind::$fixed => Some(<$fixed_type>::CAN),)*
+                    _ => None,
+                }
+            }
+
+            /// What a specification leads to, for a kind of these.
+            pub(super) fn plan(kind: Kind, spec: &Spec) -> Option<Result<Plan>> {
+                match kind {
+                    $(Kind::$kind => Some(<$type>::plan(spec)),)*
+                    $(Kind::$fixed => Some(<$fixed_type>::plan(spec)),)*
+                    _ => None,
+                }
+            }
+
+            /// What a file holds, if its kind is one of these.
+            pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<$any> {
+                match kind {
+                    $(Kind::$kind => Ok($any::$kind(<$type>::restore(parts)?)),)*
+                    $(Kind::$fixed => Ok($any::$fixed(<$fixed_type>::restore(parts)?)),)*
+                    _ => Err(Error::parameter("kind", kind, concat!("one of `", stringify!($any), "`"))),
+                }
+            }
+
+            /// The memory, section by section.
+            pub fn sections(&self) -> Vec<&Words> {
+                each!(self, inner => inner.sections()).into_iter().map(|(_, words)| words).collect()
+            }
+
+            /// Looks a digest up cell by cell, and tells `probe` of each before it is read; see [`Structure::trace`].
+            pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+                each!(self, inner => inner.trace(digest, probe))
+            }
+
+            /// A copy in memory of its own.
+            pub fn try_clone_owned(&self) -> Result<$any> {
+                Ok(map!(self, inner => inner.try_clone_owned()?))
+            }
+
+            /// What it was planned for.
+            pub fn design(&self) -> Option<Design> {
+                each!(self, inner => inner.design())
+            }
+
+            /// How often something was inserted; `None` after a union, when nobody knows.
+            pub fn inserted(&self) -> Option<u64> {
+                each!(self, inner => inner.inserted())
+            }
+
+            /// The rate of wrong answers that the theory predicts with `n` distinct keys.
+            pub fn predicted_rate(&self, n: u64) -> Result<f64> {
+                each!(self, inner => inner.predicted_rate(n))
+            }
+
+            pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
+                each!(self, inner => inner.check_contents())
+            }
+        }
+
+        impl Storable for $any {
+            fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
+                each!(self, inner => inner.encoder(options))
+            }
+        }
+
+        impl From<$any> for Stored {
+            fn from(any: $any) -> Stored {
+                Stored::$stored(any)
+            }
+        }
+
+        family! { @convert $any $($kind($type),)* $($fixed($fixed_type),)* }
+    };
+    (@convert $any:ident $($kind:ident($type:ty),)*) => {
+        $(
+            impl From<$type> for $any {
+                fn from(inner: $type) -> $any {
+                    $any::$kind(inner)
+                }
+            }
+
+            impl From<$type> for Stored {
+                fn from(inner: $type) -> Stored {
+                    $any::from(inner).into()
+                }
+            }
+
+            impl TryFrom<$any> for $type {
+                type Error = Error;
+
+                /// What is inside, if it is of this kind.
+                fn try_from(any: $any) -> Result<$type> {
+                    match any {
+                        $any::$kind(inner) => Ok(inner),
+                        other => Err(Error::Mismatch(Mismatch::kinds(Kind::$kind, other.kind()))),
+                    }
+                }
+            }
+        )*
+    };
+}
+
+mod filter;
+mod stored;
+
+pub use filter::AnyFilter;
+pub use shared::AnyConcurrent;
+pub use stored::Stored;
+
+use crate::{Can, Error, Kind, Plan, Result, Spec};
+
+impl Kind {
+    /// What this kind can do beside being asked.
+    pub const fn can(self) -> Can {
+        if let Some(can) = AnyFilter::can(self) {
+            return can;
+        }
+        Can { union: true, intersect: true, ..Can::NOTHING }
+    }
+
+    /// What filter of this kind, whatever its size, a specification leads to.
+    pub(crate) fn plan(self, spec: &Spec) -> Result<Plan> {
+        AnyFilter::plan(self, spec).unwrap_or_else(|| Err(made_from_its_family()))
+    }
+}
+
+fn made_from_its_family() -> Error {
+    Error::parameter(
+        "kind",
+        Kind::Literature,
+        "a kind that takes digests; a literature filter is made from its family",
+    )
+}
+
+/// Why something that is made from all its keys at once does not change.
+fn fixed(kind: Kind) -> Error {
+    Error::cannot(
+        kind,
+        "be changed",
+        "it is made from all its keys at once: build it anew from those it shall have",
+    )
+}

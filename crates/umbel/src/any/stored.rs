@@ -1,0 +1,206 @@
+//! Whatever a file can hold.
+
+use super::AnyFilter;
+use crate::aging::Timestamp;
+use crate::file::FormatError;
+use crate::literature::Literature;
+use crate::sizing::estimate::Overlap;
+use crate::structure::{Parts, check_tail};
+use crate::words::Words;
+use crate::{
+    Algebra, Answers, Batch, Design, Error, Filter, HashId, Insert, Key, Kind, Mismatch, Result, Stats,
+};
+
+/// Whatever a file can hold.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Stored {
+    /// A set that takes digests.
+    Set(AnyFilter),
+    /// A set that hashes keys by a family of the literature.
+    Literature(Literature),
+}
+
+impl Stored {
+    /// What a file holds, unless it is a filter of the literature.
+    pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<Stored> {
+        Ok(Stored::Set(AnyFilter::restore(kind, parts)?))
+    }
+
+    /// What kind of filter this is.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Stored::Set(filter) => filter.kind(),
+            Stored::Literature(_) => Kind::Literature,
+        }
+    }
+
+    /// The identity of the hash; `None` for a family of the literature.
+    pub fn hash_id(&self) -> Option<HashId> {
+        match self {
+            Stored::Set(filter) => Some(filter.hasher().id()),
+            Stored::Literature(_) => None,
+        }
+    }
+
+    /// Whether `key` may be a member.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        match self {
+            Stored::Set(filter) => filter.contains(key),
+            Stored::Literature(filter) => filter.contains(key),
+        }
+    }
+
+    /// Asks for many keys; the fast way.
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        match self {
+            Stored::Set(filter) => filter.contains_batch(keys),
+            Stored::Literature(filter) => filter.contains_batch(keys),
+        }
+    }
+
+    /// Inserts `key`; `true` when it was certainly not there before.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
+        match self {
+            Stored::Set(filter) => filter.insert(key),
+            Stored::Literature(filter) => filter.insert(key),
+        }
+    }
+
+    /// Inserts many keys; the fast way.
+    pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+        match self {
+            Stored::Set(filter) => filter.insert_batch(keys),
+            Stored::Literature(filter) => filter.insert_batch(keys),
+        }
+    }
+
+    /// How full the filter is and what that means.
+    pub fn stats(&self) -> Stats {
+        match self {
+            Stored::Set(filter) => filter.stats(),
+            Stored::Literature(filter) => filter.stats(),
+        }
+    }
+
+    /// The memory, section by section.
+    pub fn sections(&self) -> Vec<&Words> {
+        match self {
+            Stored::Set(filter) => filter.sections(),
+            Stored::Literature(filter) => vec![&filter.words],
+        }
+    }
+
+    /// What the filter was planned for.
+    pub fn design(&self) -> Option<Design> {
+        match self {
+            Stored::Set(filter) => filter.design(),
+            Stored::Literature(filter) => filter.design(),
+        }
+    }
+
+    /// How often something was inserted; `None` after a union, when nobody knows.
+    pub fn inserted(&self) -> Option<u64> {
+        match self {
+            Stored::Set(filter) => filter.inserted(),
+            Stored::Literature(filter) => filter.inserted(),
+        }
+    }
+
+    pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
+        match self {
+            Stored::Set(filter) => filter.check_contents(),
+            Stored::Literature(filter) => check_tail(&filter.words, filter.scheme().m()),
+        }
+    }
+
+    /// A copy in memory of its own, which can be changed whatever this one is.
+    pub fn try_clone_owned(&self) -> Result<Stored> {
+        Ok(match self {
+            Stored::Set(filter) => Stored::Set(filter.try_clone_owned()?),
+            Stored::Literature(filter) => Stored::Literature(filter.try_clone_owned()?),
+        })
+    }
+
+    /// An empty filter of the same shape, hash and design.
+    pub fn try_clone_empty(&self) -> Result<Stored> {
+        Ok(match self {
+            Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
+            Stored::Literature(filter) => Stored::Literature(filter.try_clone_empty()?),
+        })
+    }
+
+    /// Tells the time to a filter that forgets by it; see [`AnyFilter::advance`].
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        match self {
+            Stored::Set(filter) => filter.advance(now),
+            Stored::Literature(_) => Ok(()),
+        }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) -> Result<()> {
+        match self {
+            Stored::Set(filter) => filter.clear(),
+            Stored::Literature(filter) => filter.clear(),
+        }
+    }
+
+    /// The first thing that keeps the two from being combined, if any.
+    pub fn mismatch(&self, other: &Stored) -> Option<Mismatch> {
+        match (self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
+            _ => Some(Mismatch::kinds(self.kind(), other.kind())),
+        }
+    }
+
+    /// Becomes the filter of both sets.
+    pub fn union(&mut self, other: &Stored) -> Result<()> {
+        match (&mut *self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.union(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.union(b),
+            _ => Err(self.kinds_differ(other)),
+        }
+    }
+
+    /// Becomes a filter of the keys that are in both sets; see [`Algebra::intersect`].
+    pub fn intersect(&mut self, other: &Stored) -> Result<()> {
+        match (&mut *self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.intersect(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.intersect(b),
+            _ => Err(self.kinds_differ(other)),
+        }
+    }
+
+    /// How many keys the two sets have in common; see [`Algebra::overlap`].
+    pub fn overlap(&self, other: &Stored) -> Result<Option<Overlap>> {
+        match (self, other) {
+            (Stored::Set(a), Stored::Set(b)) => a.overlap(b),
+            (Stored::Literature(a), Stored::Literature(b)) => a.overlap(b),
+            _ => Err(self.kinds_differ(other)),
+        }
+    }
+
+    fn kinds_differ(&self, other: &Stored) -> Error {
+        Error::Mismatch(Mismatch::kinds(self.kind(), other.kind()))
+    }
+}
+
+impl TryFrom<Stored> for AnyFilter {
+    type Error = Error;
+
+    /// The filter, if it takes digests.
+    fn try_from(filter: Stored) -> Result<AnyFilter> {
+        match filter {
+            Stored::Set(filter) => Ok(filter),
+            other => Err(Error::parameter("kind", other.kind(), "a kind that takes digests")),
+        }
+    }
+}
+
+impl From<Literature> for Stored {
+    fn from(filter: Literature) -> Stored {
+        Stored::Literature(filter)
+    }
+}

@@ -1,0 +1,258 @@
+//! What every structure of this library is, whatever it answers: everything that files and the faces of the product ask
+//! of each kind beyond its answers.
+//!
+//! A new kind is a type with a [`Head`] and some [`Words`], an implementation of [`Structure`] and of what it is asked
+//! for ([`Filter`](crate::Filter) and [`Set`](crate::Set), [`Map`](crate::Map) or [`Count`](crate::Count)), and a line in
+//! a list of `any/`.
+
+use crate::file::FormatError;
+use crate::words::{LINE_BYTES, Words};
+use crate::{Digest, Hasher, Kind, Level, Plan, Result, Spec};
+use std::ops::Range;
+
+/// A kind of set, map or multiset.
+///
+/// The trait is sealed: what it promises to files and to the faces is kept inside this library.
+pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
+    /// The kind.
+    const KIND: Kind;
+
+    /// What it can do beside being asked.
+    const CAN: Can;
+
+    /// What a specification leads to.
+    fn plan(spec: &Spec) -> Result<Plan>;
+
+    /// What it was planned for.
+    fn design(&self) -> Option<Design> {
+        self.head().design
+    }
+
+    /// How often something was inserted, less what was removed; `None` after a union, when nobody knows.
+    fn inserted(&self) -> Option<u64> {
+        self.head().inserted
+    }
+
+    /// The false-positive rate the theory predicts after `n` distinct keys.
+    fn predicted_rate(&self, n: u64) -> Result<f64>;
+
+    /// A copy in memory of its own, which can be changed whatever this one is.
+    fn try_clone_owned(&self) -> Result<Self>;
+
+    /// Looks a digest up cell by cell, and tells `probe` of each before it is read. An error of `probe` ends it. The answer
+    /// is whether the key may be a member.
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool>;
+
+    /// Hash, design and counts.
+    #[doc(hidden)]
+    fn head(&self) -> &Head;
+    #[doc(hidden)]
+    fn head_mut(&mut self) -> &mut Head;
+
+    /// The numbers that describe it in a file, besides those of its head.
+    #[doc(hidden)]
+    fn params(&self) -> Vec<u64>;
+
+    /// Its memory, as sections of a file: what each is, and its words.
+    #[doc(hidden)]
+    fn sections(&self) -> Vec<(u32, &Words)>;
+
+    /// What has these parts. Nothing has been verified of the words yet, so they are not looked at.
+    #[doc(hidden)]
+    fn restore(parts: Parts) -> Result<Self>;
+
+    /// Whether the contents of the memory are such as insertions leave, as far as the other methods rely on it. They
+    /// must not panic, nor run for ever, if it is not.
+    #[doc(hidden)]
+    fn check_contents(&self) -> Result<(), FormatError>;
+
+    /// Runs on another instruction set than the best one; the answers are the same.
+    fn set_level(&mut self, level: Level) {
+        self.head_mut().level = level;
+    }
+}
+
+pub(crate) mod sealed {
+    pub trait Sealed {}
+}
+
+/// The sections of files, by what they hold.
+pub(crate) const BITS: u32 = 1;
+pub(crate) const COUNTERS: u32 = 2;
+pub(crate) const INCREMENTS: u32 = 3;
+pub(crate) const COLLISIONS: u32 = 4;
+pub(crate) const PATTERNS: u32 = 5;
+pub(crate) const FINGERPRINTS: u32 = 6;
+pub(crate) const SLOTS: u32 = 7;
+
+/// What a filter was planned for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Design {
+    /// Keys.
+    pub capacity: u64,
+    /// The false-positive rate once it holds so many.
+    pub rate: f64,
+}
+
+/// What every set has beside its cells.
+#[derive(Clone, Debug)]
+pub struct Head {
+    pub(crate) hasher: Hasher,
+    pub(crate) design: Option<Design>,
+    /// How often something was inserted; unknown after a union.
+    pub(crate) inserted: Option<u64>,
+    pub(crate) level: Level,
+}
+
+impl Head {
+    pub(crate) fn new(hasher: Hasher) -> Head {
+        Head { hasher, design: None, inserted: Some(0), level: Level::detect() }
+    }
+
+    /// The head of a filter that was planned.
+    pub(crate) fn planned(spec: &Spec, plan: &Plan) -> Head {
+        let design = Some(Design { capacity: plan.capacity, rate: plan.rate_asked });
+        Head { design, ..Head::new(spec.hasher().clone()) }
+    }
+
+    /// The same, with nothing inserted yet.
+    pub(crate) fn emptied(&self) -> Head {
+        Head { inserted: Some(0), ..self.clone() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn count_inserted(&mut self, keys: usize) {
+        self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64));
+    }
+
+    /// Counts a key that is no longer there.
+    pub(crate) fn count_removed(&mut self) {
+        self.inserted = self.inserted.map(|before| before.saturating_sub(1));
+    }
+}
+
+/// What a kind can do beside being asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Can {
+    /// It is made from all its keys at once, and none can be added later.
+    pub fixed: bool,
+    /// Keys can be removed, see [`Remove`].
+    pub remove: bool,
+    /// It grows beyond its capacity and keeps its rate.
+    pub grow: bool,
+    /// It forgets old keys by itself.
+    pub forget: bool,
+    /// Two of them can be united.
+    pub union: bool,
+    /// Two of them can be intersected.
+    pub intersect: bool,
+    /// It can be folded in half.
+    pub fold: bool,
+    /// Every insertion takes room, those of keys that are there already too.
+    pub multiset: bool,
+    /// Parts that were filled apart can be joined, see [`Set::absorb`].
+    pub absorb: bool,
+    /// Several threads can fill it at once, see [`Concurrent`](crate::Concurrent).
+    pub share: bool,
+}
+
+impl Can {
+    /// Nothing.
+    pub(crate) const NOTHING: Can = Can {
+        fixed: false,
+        remove: false,
+        grow: false,
+        forget: false,
+        union: false,
+        intersect: false,
+        fold: false,
+        multiset: false,
+        absorb: false,
+        share: false,
+    };
+}
+
+/// A part of the memory that a lookup reads.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// Which of the filter's sections it is in.
+    pub section: usize,
+    /// The bits of that section.
+    pub bits: Range<u64>,
+}
+
+impl Probe {
+    /// One bit of the first section.
+    pub(crate) fn bit(bit: u64) -> Probe {
+        Probe { section: 0, bits: bit..bit + 1 }
+    }
+
+    /// Its value in these words, which are those of its section; the lowest 64 bits of it if it is longer.
+    pub fn value(&self, words: &Words) -> u64 {
+        let (words, start) = (words.words(), self.bits.start);
+        let (word, shift) = ((start / 64) as usize, start % 64);
+        let low = words.get(word).map_or(0, |word| word >> shift);
+        let high = if shift == 0 { 0 } else { words.get(word + 1).map_or(0, |word| word << (64 - shift)) };
+        let width = self.bits.end.saturating_sub(start).min(64);
+        let mask = if width == 64 { !0 } else { (1 << width) - 1 };
+        (low | high) & mask
+    }
+}
+
+/// What a file holds of a filter.
+pub struct Parts {
+    pub(crate) head: Head,
+    pub(crate) params: Vec<u64>,
+    pub(crate) sections: std::vec::IntoIter<(u32, Words)>,
+}
+
+impl Parts {
+    /// Exactly so many parameters.
+    pub(crate) fn params<const N: usize>(&self) -> Result<[u64; N]> {
+        let count = self.params.len();
+        <[u64; N]>::try_from(&self.params[..])
+            .map_err(|_| FormatError::invalid(format!("{count} parameters instead of {N}")).into())
+    }
+
+    /// The next section, of this type and so many lines.
+    pub(crate) fn section(&mut self, what: u32, lines: u64) -> Result<Words> {
+        let (found, words) =
+            self.sections.next().ok_or_else(|| FormatError::invalid("a section is missing"))?;
+        if found != what {
+            return Err(FormatError::Unknown { what: format!("section {found}") }.into());
+        }
+        if words.lines().len() as u64 != lines {
+            let bytes = words.lines().len() * LINE_BYTES;
+            let what =
+                format!("it claims a filter of {lines} lines of 64 bytes, but holds {bytes} bytes of it");
+            return Err(FormatError::invalid(what).into());
+        }
+        Ok(words)
+    }
+
+    /// Refuses sections that nobody asked for.
+    pub(crate) fn finish(mut self) -> Result<Head> {
+        match self.sections.next() {
+            Some(_) => Err(FormatError::invalid("there are more sections than its kind has").into()),
+            None => Ok(self.head),
+        }
+    }
+}
+
+/// A number of a file as a smaller one; what does not fit becomes one that no parameter accepts.
+pub(crate) fn small(param: u64) -> u32 {
+    u32::try_from(param).unwrap_or(u32::MAX)
+}
+
+/// Bits beyond the last position are zero; whoever counts bits relies on it.
+pub(crate) fn check_tail(words: &Words, bits: u64) -> Result<(), FormatError> {
+    let words = words.words();
+    let (whole, rest) = ((bits / 64) as usize, bits % 64);
+    let partial = words.get(whole).is_some_and(|word| rest > 0 && word >> rest != 0);
+    let beyond = words.get(whole + usize::from(rest > 0)..).unwrap_or_default();
+    if partial || beyond.iter().any(|word| *word != 0) {
+        return Err(FormatError::invalid(format!("there are bits beyond the {bits} of the filter")));
+    }
+    Ok(())
+}
