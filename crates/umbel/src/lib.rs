@@ -72,6 +72,9 @@ mod kind;
 mod lines;
 pub mod literature;
 pub mod quotient;
+// The kinds that use it come after it.
+#[allow(dead_code, unused_imports)]
+mod retrieval;
 pub mod scalable;
 mod set;
 pub mod sizing;

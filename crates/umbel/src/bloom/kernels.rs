@@ -41,12 +41,23 @@ impl<L: Tiled> Stage<L> {
 
     /// At most 64 digests.
     #[inline(always)]
-    fn of(layout: &L, digests: &[Digest]) -> Stage<L> {
+    pub(crate) fn of(layout: &L, digests: &[Digest]) -> Stage<L> {
         let mut stage = Stage::empty();
         stage.tile[..digests.len()].copy_from_slice(digests);
         stage.len = digests.len();
         layout.places(&stage.tile, &mut stage.places);
         stage
+    }
+
+    /// The digests, and behind them zero digests.
+    #[inline(always)]
+    pub(crate) fn tile(&self) -> &Tile {
+        &self.tile
+    }
+
+    #[inline(always)]
+    pub(crate) fn places(&self) -> &L::Places {
+        &self.places
     }
 
     #[inline(always)]
@@ -55,7 +66,7 @@ impl<L: Tiled> Stage<L> {
     }
 
     #[inline(always)]
-    fn before<'a>(&'a self, next: &'a Stage<L>) -> Pair<'a, L::Places> {
+    pub(crate) fn before<'a>(&'a self, next: &'a Stage<L>) -> Pair<'a, L::Places> {
         Pair { now: &self.places, next: &next.places }
     }
 }

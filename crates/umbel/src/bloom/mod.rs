@@ -14,7 +14,7 @@ mod blocked;
 mod combine;
 mod concurrent;
 pub(crate) mod kernels;
-mod layout;
+pub(crate) mod layout;
 pub(crate) mod scattered;
 mod sorter;
 

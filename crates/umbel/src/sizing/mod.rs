@@ -60,6 +60,7 @@ pub mod partitioned;
 mod policy;
 pub mod quotient;
 pub mod rate;
+pub mod retrieval;
 pub mod scalable;
 mod solve;
 pub mod variable_increment;

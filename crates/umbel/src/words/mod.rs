@@ -16,6 +16,7 @@ mod shared;
 pub use fault::release_bus_signal;
 pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
 pub use packed::Packed;
+pub(crate) use packed::{read_bits, write_bits};
 #[doc(hidden)]
 pub use shared::AtomicWords;
 

@@ -81,29 +81,41 @@ impl Packed {
     /// The value of a cell.
     #[inline(always)]
     pub fn get(&self, words: &[u64], cell: u64) -> u64 {
-        let (word, shift) = self.split(cell);
-        let low = words[word] >> shift;
-        // Without a branch, and without a look at the next word unless the cell ends there: that may be in a cache line
-        // which nobody has asked for. What a cell that ends in this word gets from it once more is cut off.
-        let next = words[word + usize::from(shift + self.width > 64)];
-        (low | next << 1 << (63 - shift)) & self.max()
+        read_bits(words, cell * u64::from(self.width), self.width)
     }
 
     /// Sets a cell to a value, which must not be larger than [`Packed::max`].
     #[inline(always)]
     pub fn set(&self, words: &mut [u64], cell: u64, value: u64) {
-        debug_assert!(value <= self.max());
-        let (word, shift) = self.split(cell);
-        words[word] = words[word] & !(self.max() << shift) | value << shift;
-        if shift + self.width > 64 {
-            let above = 64 - shift;
-            words[word + 1] = words[word + 1] & !(self.max() >> above) | value >> above;
-        }
+        write_bits(words, cell * u64::from(self.width), self.width, value);
     }
 
     /// All values, from the first cell to the last.
     pub fn iter(self, words: &[u64]) -> impl Iterator<Item = u64> {
         (0..self.cells).map(move |cell| self.get(words, cell))
+    }
+}
+
+/// The `width` bits from bit `start` on, 1 to 64 of them.
+#[inline(always)]
+pub(crate) fn read_bits(words: &[u64], start: u64, width: u32) -> u64 {
+    let (word, shift) = ((start / 64) as usize, (start % 64) as u32);
+    let low = words[word] >> shift;
+    // Without a branch, and without a look at the next word unless the bits end there: that may be in a cache line
+    // which nobody has asked for. What bits that end in this word get from it once more is cut off.
+    let next = words[word + usize::from(shift + width > 64)];
+    (low | next << 1 << (63 - shift)) & !0 >> (64 - width)
+}
+
+/// Sets the `width` bits from bit `start` on, 1 to 64 of them, to a value that has no more.
+#[inline(always)]
+pub(crate) fn write_bits(words: &mut [u64], start: u64, width: u32, value: u64) {
+    let (word, shift, max) = ((start / 64) as usize, (start % 64) as u32, !0 >> (64 - width));
+    debug_assert!(value <= max);
+    words[word] = words[word] & !(max << shift) | value << shift;
+    if shift + width > 64 {
+        let above = 64 - shift;
+        words[word + 1] = words[word + 1] & !(max >> above) | value >> above;
     }
 }
 

@@ -1,0 +1,218 @@
+//! From digests to a solved table: shards side by side, other seeds where peeling gets stuck, duplicates found when they
+//! are the reason.
+
+use super::partition::partition;
+use super::peel::{Payload, Scratch, Sink};
+use super::{Arrangement, Shape, placed};
+use crate::hash::reduce;
+use crate::sizing::retrieval as sizing;
+use crate::words::Words;
+use crate::{Digest, Error, Result};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+/// A key and what it carries.
+pub(crate) type Item<P> = (Digest, P);
+
+/// How cells are to be arranged, and how many of them per key; by default as many as make the first try succeed.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Arranged {
+    Fuse { factor: Option<f64> },
+    Segments { k: u32, factor: Option<f64> },
+}
+
+/// What table is wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Wish<'a> {
+    /// The bits of a cell, 1 to 96.
+    pub width: u32,
+    pub arranged: Arranged,
+    /// How many shards, if not as many as the rule says.
+    pub shards: Option<u64>,
+    pub threads: usize,
+    /// Told of how many keys the table is solved already.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Wish<'_> {
+    /// A fuse table, built by one thread.
+    pub fn fuse(width: u32) -> Wish<'static> {
+        Wish { width, arranged: Arranged::Fuse { factor: None }, shards: None, threads: 1, progress: &|_| () }
+    }
+}
+
+impl Shape {
+    /// The shape that a table of `n` distinct keys gets, unless its first ten tries fail.
+    pub fn plan(n: u64, wish: &Wish<'_>) -> Result<Shape> {
+        Shape::grown(n, wish, 0)
+    }
+
+    /// The same, two per cent larger for each step.
+    fn grown(n: u64, wish: &Wish<'_>, steps: u32) -> Result<Shape> {
+        let shards = wish.shards.unwrap_or_else(|| sizing::shards(n));
+        let keys = sizing::fullest(n, shards);
+        // A few keys more, since two per cent of a few cells are none.
+        let keys = (keys as f64 * 1.02f64.powi(steps as i32)).ceil() as u64 + u64::from(4 * steps);
+        let check = |factor: f64| {
+            // Written so that NaN fails.
+            let sensible = (1.0..=100.0).contains(&factor);
+            sensible.then_some(factor).ok_or_else(|| Error::parameter("cells per key", factor, "1 to 100"))
+        };
+        let arrangement = match wish.arranged {
+            Arranged::Fuse { factor } => {
+                let table = match factor {
+                    Some(factor) => sizing::fuse_with(keys, check(factor)?),
+                    None => sizing::fuse(keys),
+                };
+                Arrangement::Fuse { segment_log2: table.segment_log2, segments: table.segments }
+            }
+            Arranged::Segments { k, factor } => {
+                let default = sizing::segments_factor(k)?;
+                let factor = check(factor.unwrap_or(default))?;
+                Arrangement::Segments { k, len: sizing::segment_len(keys, k, factor) }
+            }
+        };
+        Shape::new(shards, arrangement, wish.width, 0)
+    }
+}
+
+/// Why there is no table.
+#[derive(Debug)]
+pub(crate) enum BuildError<P> {
+    /// The same digest twice, with different payloads.
+    Conflict {
+        digest: Digest,
+        payloads: [P; 2],
+    },
+    Other(Error),
+}
+
+impl<P> From<Error> for BuildError<P> {
+    fn from(error: Error) -> BuildError<P> {
+        BuildError::Other(error)
+    }
+}
+
+/// A solved table.
+pub(crate) struct Built<S> {
+    pub shape: Shape,
+    pub words: Words,
+    /// The sinks, one for each shard, in order.
+    pub sinks: Vec<S>,
+    /// How many different keys there were.
+    pub keys: u64,
+    /// How often peeling was tried.
+    pub tries: u32,
+}
+
+/// Seeds tried before the table is made larger.
+const SEEDS: u32 = 10;
+/// How often it is made larger. More would not help: such digests are not uniform.
+const STEPS: u32 = 8;
+
+/// The seeds: 0, and then salted digests of 1, 2, 3, ...
+fn seed(try_: u32) -> u64 {
+    if try_ == 0 { 0 } else { Digest::from_hash(try_.into()).salted(0).get() }
+}
+
+/// Solves a table for these keys. The items are put into another order, and duplicates among them are removed if they
+/// stand in the way.
+///
+/// `sinks` makes a sink for each shard of a shape, anew for each try. The result is the same whatever the number of
+/// threads and the order of the items.
+pub(crate) fn build<P: Payload, S: Sink<P>>(
+    items: &mut Vec<Item<P>>,
+    wish: &Wish<'_>,
+    mut sinks: impl FnMut(&Shape) -> Result<Vec<S>>,
+) -> Result<Built<S>, BuildError<P>> {
+    let mut distinct = false;
+    let mut tries = 0;
+    let mut attempt = 0;
+    while attempt < SEEDS * STEPS {
+        let grown = Shape::grown(items.len() as u64, wish, attempt / SEEDS)?;
+        let shape = Shape { seed: seed(attempt), ..grown };
+        tries += 1;
+        let mut words = Words::zeroed(shape.lines())?;
+        let mut sinks = sinks(&shape)?;
+        if solve(&shape, wish, items, words.words_mut()?, &mut sinks)? {
+            return Ok(Built { shape, words, sinks, keys: items.len() as u64, tries });
+        }
+        attempt += 1;
+        if !distinct {
+            distinct = true;
+            let before = items.len();
+            remove_duplicates(items)?;
+            if items.len() < before {
+                attempt = 0;
+            }
+        }
+    }
+    let needs = "keys whose digests are uniformly distributed: no table could be solved for these";
+    Err(Error::parameter("n", items.len(), needs).into())
+}
+
+/// Leaves one of several equal items.
+fn remove_duplicates<P: Payload>(items: &mut Vec<Item<P>>) -> Result<(), BuildError<P>> {
+    items.sort_unstable_by_key(|item| item.0);
+    for pair in items.windows(2) {
+        if pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1 {
+            return Err(BuildError::Conflict { digest: pair[0].0, payloads: [pair[0].1, pair[1].1] });
+        }
+    }
+    items.dedup_by_key(|item| item.0);
+    Ok(())
+}
+
+/// One try; `false` if peeling got stuck in a shard.
+fn solve<P: Payload, S: Sink<P>>(
+    shape: &Shape,
+    wish: &Wish<'_>,
+    items: &mut [Item<P>],
+    mut words: &mut [u64],
+    sinks: &mut [S],
+) -> Result<bool> {
+    let shards = shape.shards as usize;
+    if sinks.len() != shards {
+        return Err(Error::parameter("sinks", sinks.len(), format!("one for each of {shards} shards")));
+    }
+    let ends = partition(items, shards, |digest| reduce(digest, shape.shards) as usize);
+    let shard_words =
+        if shards == 1 { words.len() } else { (shape.stride() * u64::from(shape.width) / 64) as usize };
+    let mut jobs = Vec::new();
+    let mut rest = items;
+    let mut start = 0;
+    for (end, sink) in ends.into_iter().zip(sinks) {
+        let (items, items_after) = rest.split_at_mut(end - start);
+        let (cells, words_after) = words.split_at_mut(shard_words);
+        jobs.push((items, cells, sink));
+        (rest, words, start) = (items_after, words_after, end);
+    }
+    let threads = wish.threads.clamp(1, jobs.len());
+    let jobs = Mutex::new(jobs.into_iter());
+    let (stuck, solved) = (AtomicBool::new(false), AtomicU64::new(0));
+    let work = || -> Result<()> {
+        let mut scratch = Scratch::new(shape)?;
+        loop {
+            let job = jobs.lock().map_or(None, |mut jobs| jobs.next());
+            let Some((items, words, sink)) = job.filter(|_| !stuck.load(Relaxed)) else { return Ok(()) };
+            if !placed!(shape.arrangement, place => scratch.solve(shape, place, items, words, sink)) {
+                stuck.store(true, Relaxed);
+            }
+            let keys = items.len() as u64;
+            (wish.progress)(solved.fetch_add(keys, Relaxed) + keys);
+        }
+    };
+    if threads == 1 {
+        work()?;
+    } else {
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+            let own = work();
+            others
+                .into_iter()
+                .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+                .fold(own, Result::and)
+        })?;
+    }
+    Ok(!stuck.into_inner())
+}

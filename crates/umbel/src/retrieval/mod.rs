@@ -1,0 +1,322 @@
+//! Static tables of a few bits per cell, solved so that the cells of each key, xored, give what the key shall give.
+//!
+//! `lookup(d) = M(d) xor T[h0] xor T[h1] xor T[h2]`, where the mask `M` makes the answers for strangers uniform. With
+//! the value 0 for all keys this is a filter (xor, binary fuse), with other values it is a map (Bloomier). All of them
+//! share what is here: [`Shape`] says where the cells of a digest are and reads them, [`build`] solves the table.
+//!
+//! The parts of a digest `d`, all of them high halves or high bits of products:
+//!
+//! | what | from |
+//! | --- | --- |
+//! | shard | `reduce(d, shards)`, and `low = d * shards` is what is left of `d` |
+//! | first cell | `reduce(low, span)` |
+//! | other cells | `y = (d ^ seed) * C`, and for segments `y * C`, ... |
+//! | mask | `z = y * C^(k-1)`, for more than 64 bits also `z * C` |
+//!
+//! Shard and first cell do not depend on the seed and rise with `d`, so that digests sorted once by their high bits are
+//! in order for every try.
+
+mod build;
+mod kernels;
+mod partition;
+mod peel;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use build::{Arranged, BuildError, Built, Wish, build};
+pub(crate) use kernels::{Decode, decode_tile};
+pub(crate) use peel::{Payload, Sink, Zero};
+
+use crate::hash::{MULTIPLIER, POWERS, reduce};
+use crate::sizing::{MAX_BITS, retrieval as sizing};
+use crate::words::{LINE_BITS, read_bits};
+use crate::{Digest, Error, Result};
+
+/// The widest cell.
+pub(crate) const MAX_WIDTH: u32 = 96;
+
+/// The most cells of a key.
+pub(crate) const MAX_CELLS_OF_KEY: usize = 4;
+
+/// The most cells of a shard: their numbers are kept in 32 bits while a table is built.
+const MAX_SHARD_CELLS: u64 = 1 << 31;
+
+/// How the cells of a shard are arranged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrangement {
+    /// Three cells in three neighbouring segments of `2^segment_log2` cells.
+    Fuse { segment_log2: u32, segments: u64 },
+    /// A cell in each of `k` segments of `len` cells.
+    Segments { k: u32, len: u64 },
+}
+
+/// The cells of a digest inside its shard, as an arrangement has them. `low` decides the first, `y` the others.
+pub(crate) trait Place<const K: usize>: Copy + Send + Sync {
+    fn cells(self, low: u64, y: u64) -> [u32; K];
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct FusePlace {
+    /// Where the first cell may be.
+    span: u64,
+    segment_log2: u32,
+}
+
+impl Place<3> for FusePlace {
+    #[inline(always)]
+    fn cells(self, low: u64, y: u64) -> [u32; 3] {
+        let (s, len) = (self.segment_log2, 1 << self.segment_log2);
+        let first = reduce(low, self.span) as u32;
+        // Xor with fewer bits than a segment has stays in the segment.
+        [first, (first + len) ^ (y >> (64 - s)) as u32, (first + 2 * len) ^ (y << s >> (64 - s)) as u32]
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct SegmentPlace<const K: usize> {
+    len: u64,
+}
+
+impl<const K: usize> Place<K> for SegmentPlace<K> {
+    #[inline(always)]
+    fn cells(self, low: u64, y: u64) -> [u32; K] {
+        std::array::from_fn(|i| {
+            let x = if i == 0 { low } else { y.wrapping_mul(POWERS[i - 1]) };
+            (i as u64 * self.len + reduce(x, self.len)) as u32
+        })
+    }
+}
+
+/// Runs the same code for each arrangement, with the number of cells known to the compiler.
+macro_rules! placed {
+    ($arrangement:expr, $place:ident => $body:expr) => {
+        match $arrangement {
+            $crate::retrieval::Arrangement::Fuse { segment_log2, segments } => {
+                let span = (segments - 2) << segment_log2;
+                let $place = $crate::retrieval::FusePlace { span, segment_log2 };
+                $body
+            }
+            $crate::retrieval::Arrangement::Segments { k: 3, len } => {
+                let $place = $crate::retrieval::SegmentPlace::<3> { len };
+                $body
+            }
+            $crate::retrieval::Arrangement::Segments { len, .. } => {
+                let $place = $crate::retrieval::SegmentPlace::<4> { len };
+                $body
+            }
+        }
+    };
+}
+use placed;
+
+/// Where the cells of every digest are, and how wide they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    shards: u64,
+    arrangement: Arrangement,
+    width: u32,
+    seed: u64,
+}
+
+impl Shape {
+    /// A shape with these numbers, unless they make no sense.
+    pub fn new(shards: u64, arrangement: Arrangement, width: u32, seed: u64) -> Result<Shape> {
+        if !(1..=MAX_WIDTH).contains(&width) {
+            return Err(Error::parameter("bits per cell", width, "1 to 96"));
+        }
+        let cells = match arrangement {
+            Arrangement::Fuse { segment_log2, segments } => {
+                if !sizing::SEGMENT_LOG2.contains(&segment_log2) {
+                    return Err(Error::parameter(
+                        "segment length",
+                        segment_log2,
+                        "a power of two, 2^2 to 2^18",
+                    ));
+                }
+                if segments < 3 {
+                    return Err(Error::parameter("segments", segments, "at least 3"));
+                }
+                segments.checked_mul(1 << segment_log2)
+            }
+            Arrangement::Segments { k, len } => {
+                sizing::segments_factor(k)?;
+                if len == 0 {
+                    return Err(Error::parameter("segment length", len, "at least one cell"));
+                }
+                len.checked_mul(k.into())
+            }
+        };
+        if !cells.is_some_and(|cells| cells <= MAX_SHARD_CELLS) {
+            let got = format!("{arrangement:?}");
+            return Err(Error::parameter("cells", got, "at most 2^31 cells in a shard"));
+        }
+        let shape = Shape { shards, arrangement, width, seed };
+        let bits = shards.checked_mul(shape.stride()).and_then(|cells| cells.checked_mul(width.into()));
+        if !bits.is_some_and(|bits| (1..=MAX_BITS).contains(&bits)) {
+            return Err(Error::parameter("shards", shards, "at least one, and at most 2^48 bits in all"));
+        }
+        Ok(shape)
+    }
+
+    /// The numbers that describe it in a file.
+    pub fn params(&self) -> [u64; 6] {
+        let (kind, a, b) = match self.arrangement {
+            Arrangement::Fuse { segment_log2, segments } => (0, segment_log2.into(), segments),
+            Arrangement::Segments { k, len } => (1, k.into(), len),
+        };
+        [self.shards, kind, a, b, self.width.into(), self.seed]
+    }
+
+    /// The shape with these numbers.
+    pub fn from_params([shards, kind, a, b, width, seed]: [u64; 6]) -> Result<Shape> {
+        let small = crate::set::small;
+        let arrangement = match kind {
+            0 => Arrangement::Fuse { segment_log2: small(a), segments: b },
+            1 => Arrangement::Segments { k: small(a), len: b },
+            _ => return Err(Error::parameter("arrangement", kind, "0 (fuse) or 1 (segments)")),
+        };
+        Shape::new(shards, arrangement, small(width), seed)
+    }
+
+    /// The parts that are built independently of each other.
+    pub fn shards(&self) -> u64 {
+        self.shards
+    }
+
+    pub fn arrangement(&self) -> Arrangement {
+        self.arrangement
+    }
+
+    /// The bits of a cell.
+    pub fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Which try of [`build`] it was, in disguise.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// How many cells a key has.
+    pub fn cells_of_key(&self) -> u32 {
+        match self.arrangement {
+            Arrangement::Fuse { .. } => 3,
+            Arrangement::Segments { k, .. } => k,
+        }
+    }
+
+    /// The cells of one shard.
+    pub fn shard_cells(&self) -> u64 {
+        match self.arrangement {
+            Arrangement::Fuse { segment_log2, segments } => segments << segment_log2,
+            Arrangement::Segments { k, len } => u64::from(k) * len,
+        }
+    }
+
+    /// From the start of a shard to the next: with several, each starts at a whole word whatever the width.
+    pub fn stride(&self) -> u64 {
+        let cells = self.shard_cells();
+        if self.shards > 1 { cells.next_multiple_of(64) } else { cells }
+    }
+
+    /// All cells, those between shards included.
+    pub fn cells(&self) -> u64 {
+        self.shards * self.stride()
+    }
+
+    pub fn bits(&self) -> u64 {
+        self.cells() * u64::from(self.width)
+    }
+
+    /// The 64-byte lines that hold the cells.
+    pub fn lines(&self) -> u64 {
+        self.bits().div_ceil(LINE_BITS)
+    }
+
+    /// The shard of a digest, and the fraction that is left.
+    #[inline(always)]
+    fn shard(&self, digest: Digest) -> (u64, u64) {
+        (reduce(digest.get(), self.shards), digest.get().wrapping_mul(self.shards))
+    }
+
+    #[inline(always)]
+    fn y(&self, digest: Digest) -> u64 {
+        (digest.get() ^ self.seed).wrapping_mul(MULTIPLIER)
+    }
+
+    /// The cells of a digest, in order.
+    pub fn positions(&self, digest: Digest) -> Vec<u64> {
+        placed!(self.arrangement, place => self.positions_in(place, digest).to_vec())
+    }
+
+    #[inline(always)]
+    fn positions_in<const K: usize>(&self, place: impl Place<K>, digest: Digest) -> [u64; K] {
+        let (shard, low) = self.shard(digest);
+        let start = shard * self.stride();
+        place.cells(low, self.y(digest)).map(|cell| start + u64::from(cell))
+    }
+
+    /// The bits that a cell of the table takes.
+    pub fn cell_bits(&self, cell: u64) -> std::ops::Range<u64> {
+        let start = cell * u64::from(self.width);
+        start..start + u64::from(self.width)
+    }
+
+    /// What the cells of a digest are xored with.
+    pub fn mask(&self, digest: Digest) -> u128 {
+        let z = z(self.y(digest), self.cells_of_key() as usize);
+        let wide = (u128::from(z) << 64) | u128::from(z.wrapping_mul(MULTIPLIER));
+        wide >> (128 - self.width)
+    }
+
+    /// What the table says of a digest.
+    #[inline(always)]
+    pub fn decode(&self, words: &[u64], digest: Digest) -> u128 {
+        if self.width <= 64 {
+            return self.decode_narrow(words, digest).into();
+        }
+        let cells = placed!(self.arrangement, place => {
+            self.positions_in(place, digest).iter().fold(0, |all, cell| all ^ read_cell(words, *cell, self.width))
+        });
+        self.mask(digest) ^ cells
+    }
+
+    /// The same for cells of at most 64 bits; of wider ones it means nothing.
+    #[inline(always)]
+    pub fn decode_narrow(&self, words: &[u64], digest: Digest) -> u64 {
+        placed!(self.arrangement, place => self.decode_in(place, words, digest))
+    }
+
+    #[inline(always)]
+    fn decode_in<const K: usize>(&self, place: impl Place<K>, words: &[u64], digest: Digest) -> u64 {
+        let width = self.width.min(64);
+        let mask = z(self.y(digest), K) >> (64 - width);
+        let read = |cell: &u64| read_bits(words, cell * u64::from(self.width), width);
+        self.positions_in(place, digest).iter().fold(mask, |all, cell| all ^ read(cell))
+    }
+
+    /// Whether the table says 0: whether the digest is in a filter.
+    #[inline(always)]
+    pub fn contains(&self, words: &[u64], digest: Digest) -> bool {
+        if self.width <= 64 {
+            self.decode_narrow(words, digest) == 0
+        } else {
+            self.decode(words, digest) == 0
+        }
+    }
+}
+
+/// What masks are made of: the element of the stream after those that made the `k` cells.
+#[inline(always)]
+fn z(y: u64, k: usize) -> u64 {
+    y.wrapping_mul(POWERS[k - 1])
+}
+
+/// A cell of any width.
+#[inline(always)]
+fn read_cell(words: &[u64], cell: u64, width: u32) -> u128 {
+    let start = cell * u64::from(width);
+    let low = read_bits(words, start, width.min(64));
+    let high = if width > 64 { read_bits(words, start + 64, width - 64) } else { 0 };
+    u128::from(low) | u128::from(high) << 64
+}
