@@ -206,7 +206,7 @@ fn solve<P: Payload, S: Sink<P>>(
         work()?;
     } else {
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(&work)).collect();
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
             let own = work();
             others
                 .into_iter()

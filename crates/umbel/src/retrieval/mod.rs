@@ -146,7 +146,7 @@ impl Shape {
                 len.checked_mul(k.into())
             }
         };
-        if !cells.is_some_and(|cells| cells <= MAX_SHARD_CELLS) {
+        if cells.is_none_or(|cells| cells > MAX_SHARD_CELLS) {
             let got = format!("{arrangement:?}");
             return Err(Error::parameter("cells", got, "at most 2^31 cells in a shard"));
         }
