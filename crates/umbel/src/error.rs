@@ -6,7 +6,7 @@
 
 use crate::aging::Timestamp;
 use crate::file::FormatError;
-use crate::{HashId, Kind, Mismatch};
+use crate::{Digest, HashId, Kind, Mismatch};
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,13 @@ pub enum Error {
         last: Timestamp,
         /// The one before it.
         got: Timestamp,
+    },
+    /// A key of a map comes with two values.
+    Conflict {
+        /// The key's digest.
+        digest: Digest,
+        /// The values.
+        values: [u64; 2],
     },
     /// Two filters cannot be combined.
     Mismatch(Mismatch),
@@ -138,6 +145,9 @@ impl fmt::Display for Error {
             Error::Full { kind, why } => write!(f, "the {kind} filter takes no more: {why}"),
             Error::Clock { last, got } => {
                 write!(f, "the clock goes backwards, from {last} to {got}: keys would live again; set the clock right, or ask with the later time")
+            }
+            Error::Conflict { values: [one, other], .. } => {
+                write!(f, "a key has two values, {one} and {other}: give each key one")
             }
             Error::Mismatch(mismatch) => {
                 write!(f, "the filters cannot be combined: their {mismatch}; build both with the same options")

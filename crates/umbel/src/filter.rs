@@ -238,3 +238,19 @@ impl Answers {
         &self.tiles
     }
 }
+
+impl FromIterator<bool> for Answers {
+    fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Answers {
+        let mut all = Answers::default();
+        for answer in answers {
+            if all.len.is_multiple_of(TILE) {
+                all.tiles.push(0);
+            }
+            if let Some(tile) = all.tiles.last_mut() {
+                *tile |= u64::from(answer) << (all.len % TILE);
+            }
+            all.len += 1;
+        }
+        all
+    }
+}

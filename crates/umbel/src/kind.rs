@@ -36,12 +36,43 @@ pub enum Kind {
     Aging = 9,
     /// Standard, with a table of the patterns of regions that keys have hit: here to be measured, not to be used.
     Floom = 10,
-    /// Fingerprints in buckets; keys can be removed, and below 0.4 % it is the smallest that can.
     /// Fingerprints in buckets: keys can be removed, and it is smaller than a Bloom filter below 0.4 %, semi-sorted
     /// below 2.5 %.
     Cuckoo = 11,
     /// The multiset of fingerprints, exactly: removal, merging and resizing without the keys.
     Quotient = 12,
+    /// A static set of fingerprints: built from all its keys at once, and the smallest there is.
+    Fuse = 13,
+    /// A static map from keys to values.
+    Bloomier = 14,
+    /// A map whose values can be changed; its keys cannot.
+    BloomierMutable = 15,
+    /// A multiset: how often a key was recorded, up to about a hundred times.
+    SpaceCode = 16,
+    /// A multiset for keys that are recorded a million times: several space-code filters, each with a smaller sample.
+    MultiResolution = 17,
+}
+
+/// What a structure is, and so what it can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Holds {
+    /// Whether a key is a member, see [`Filter`](crate::Filter).
+    Set,
+    /// Which value a key has, see [`Map`](crate::Map).
+    Map,
+    /// How often a key was recorded, see [`Count`](crate::Count).
+    Multiset,
+}
+
+impl fmt::Display for Holds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Holds::Set => "set",
+            Holds::Map => "map",
+            Holds::Multiset => "multiset",
+        })
+    }
 }
 
 impl Kind {
@@ -59,7 +90,21 @@ impl Kind {
         Kind::Floom,
         Kind::Cuckoo,
         Kind::Quotient,
+        Kind::Fuse,
+        Kind::Bloomier,
+        Kind::BloomierMutable,
+        Kind::SpaceCode,
+        Kind::MultiResolution,
     ];
+
+    /// What it is, and so what it can be asked for.
+    pub const fn holds(self) -> Holds {
+        match self {
+            Kind::Bloomier | Kind::BloomierMutable => Holds::Map,
+            Kind::SpaceCode | Kind::MultiResolution => Holds::Multiset,
+            _ => Holds::Set,
+        }
+    }
 
     /// The number that stands in files; it never changes.
     pub const fn number(self) -> u16 {
@@ -93,6 +138,11 @@ impl Kind {
             Kind::Floom => "floom",
             Kind::Cuckoo => "cuckoo",
             Kind::Quotient => "quotient",
+            Kind::Fuse => "fuse",
+            Kind::Bloomier => "bloomier",
+            Kind::BloomierMutable => "bloomier-mutable",
+            Kind::SpaceCode => "space-code",
+            Kind::MultiResolution => "multi-resolution",
         }
     }
 }

@@ -14,8 +14,8 @@
 use crate::sizing::{self, BlockedParams, KPolicy, Known, Params, PartitionedParams};
 use crate::words::LINE_BYTES;
 use crate::{
-    Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, counting, cuckoo, deletable,
-    floom, quotient, scalable, variable_increment,
+    Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, bloomier, counting, cuckoo,
+    deletable, floom, fuse, quotient, scalable, variable_increment,
 };
 
 /// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the
@@ -48,6 +48,10 @@ pub struct Tuning {
     pub cuckoo: cuckoo::Options,
     /// Of quotient filters.
     pub quotient: quotient::Options,
+    /// Of fuse filters.
+    pub fuse: fuse::Options,
+    /// Of Bloomier filters, both kinds.
+    pub bloomier: bloomier::Options,
 }
 
 impl Spec {

@@ -84,6 +84,9 @@ pub(crate) const COLLISIONS: u32 = 4;
 pub(crate) const PATTERNS: u32 = 5;
 pub(crate) const FINGERPRINTS: u32 = 6;
 pub(crate) const SLOTS: u32 = 7;
+pub(crate) const TABLE: u32 = 8;
+pub(crate) const VALUES: u32 = 9;
+pub(crate) const BOOK: u32 = 10;
 
 /// What a filter was planned for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -215,13 +218,19 @@ impl Parts {
             .map_err(|_| FormatError::invalid(format!("{count} parameters instead of {N}")).into())
     }
 
-    /// The next section, of this type and so many lines.
-    pub(crate) fn section(&mut self, what: u32, lines: u64) -> Result<Words> {
+    /// The next section, of this type, whatever its size.
+    pub(crate) fn section_of_any_size(&mut self, what: u32) -> Result<Words> {
         let (found, words) =
             self.sections.next().ok_or_else(|| FormatError::invalid("a section is missing"))?;
         if found != what {
             return Err(FormatError::Unknown { what: format!("section {found}") }.into());
         }
+        Ok(words)
+    }
+
+    /// The next section, of this type and so many lines.
+    pub(crate) fn section(&mut self, what: u32, lines: u64) -> Result<Words> {
+        let words = self.section_of_any_size(what)?;
         if words.lines().len() as u64 != lines {
             let bytes = words.lines().len() * LINE_BYTES;
             let what =

@@ -11,7 +11,7 @@ use common::{CHUNK, Keys, chunks, count_found, fill, moments};
 use umbel::sizing::Known;
 use umbel::{
     Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Kind, Layout, Partitioned, Set, Spec, Standard,
-    Structure, plan,
+    plan,
 };
 
 /// Keys in every filter.

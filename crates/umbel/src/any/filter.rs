@@ -7,9 +7,10 @@ use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, Probe};
 use crate::words::Words;
 use crate::{
-    Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Counting, Cuckoo, Deletable, Design, Digest, Error,
-    Filter, Floom, Hasher, Insert, Kind, Level, Mismatch, Partitioned, Plan, Quotient, Remove, Removed,
-    Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
+    Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Construction, Counting, Cuckoo, Deletable, Design,
+    Digest, Error, Filter, Floom, Fuse, Hashed, Hasher, Insert, Kind, Level, Mismatch, Partitioned, Plan,
+    Quotient, Remove, Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement,
+    plan,
 };
 
 family! { $
@@ -49,6 +50,8 @@ family! { $
         Quotient(Quotient),
     }
     fixed {
+        /// Fuse.
+        Fuse(Fuse),
     }
 }
 
@@ -56,6 +59,31 @@ impl AnyFilter {
     /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
         of_kind!(plan(kind, spec)?.kind, S => Ok(S::build(spec)?.into()), else Err(made_from_its_family()))
+    }
+
+    /// A filter of this kind with the keys of these digests, as specified. For the kinds that are
+    /// [fixed](Can::fixed) it is the only way; the others are made for the capacity of the specification.
+    ///
+    /// ```
+    /// use umbel::{AnyFilter, Construction, Filter, Kind, Spec};
+    /// let spec = Spec::new(2, 0.01)?;
+    /// let digests = spec.hasher().digest_batch(&["apple", "pear"]);
+    /// let filter = AnyFilter::from_digests(Kind::Fuse, &spec, digests, &Construction::default())?;
+    /// assert!(filter.contains("pear"));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn from_digests(
+        kind: Kind,
+        spec: &Spec,
+        digests: Vec<Digest>,
+        construction: &Construction<'_>,
+    ) -> Result<AnyFilter> {
+        if kind == Kind::Fuse {
+            return Ok(Fuse::from_digests(spec, digests, construction)?.into());
+        }
+        let mut filter = AnyFilter::build(kind, spec)?;
+        filter.insert_batch(&Hashed(&digests))?;
+        Ok(filter)
     }
 
     /// The filter of the same keys in half the memory; see [`Set::fold`].

@@ -31,6 +31,7 @@ macro_rules! family {
         }
 
         /// Does the same with whatever kind it is, if it can be changed; `else` if it cannot.
+        #[allow(unused_macros, reason = "not every family is filled")]
         macro_rules! changing {
             ($d any:expr, $d inner:ident => $d action:expr) => {
                 match $d any {
@@ -196,9 +197,11 @@ macro_rules! family {
 }
 
 mod filter;
+mod map;
 mod stored;
 
 pub use filter::AnyFilter;
+pub use map::AnyMap;
 pub use shared::AnyConcurrent;
 pub use stored::Stored;
 
@@ -210,12 +213,17 @@ impl Kind {
         if let Some(can) = AnyFilter::can(self) {
             return can;
         }
+        if let Some(can) = AnyMap::can(self) {
+            return can;
+        }
         Can { union: true, intersect: true, ..Can::NOTHING }
     }
 
     /// What filter of this kind, whatever its size, a specification leads to.
     pub(crate) fn plan(self, spec: &Spec) -> Result<Plan> {
-        AnyFilter::plan(self, spec).unwrap_or_else(|| Err(made_from_its_family()))
+        AnyFilter::plan(self, spec)
+            .or_else(|| AnyMap::plan(self, spec))
+            .unwrap_or_else(|| Err(made_from_its_family()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whatever a file can hold.
 
-use super::AnyFilter;
+use super::{AnyFilter, AnyMap};
 use crate::aging::Timestamp;
 use crate::file::FormatError;
 use crate::literature::Literature;
@@ -8,7 +8,8 @@ use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, check_tail};
 use crate::words::Words;
 use crate::{
-    Algebra, Answers, Batch, Design, Error, Filter, HashId, Insert, Key, Kind, Mismatch, Result, Stats,
+    Algebra, Answers, Batch, Design, Error, Filter, HashId, Hasher, Holds, Insert, Key, Kind, Map, Mismatch,
+    Result, Stats,
 };
 
 /// Whatever a file can hold.
@@ -19,12 +20,17 @@ pub enum Stored {
     Set(AnyFilter),
     /// A set that hashes keys by a family of the literature.
     Literature(Literature),
+    /// A map.
+    Map(AnyMap),
 }
 
 impl Stored {
     /// What a file holds, unless it is a filter of the literature.
     pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<Stored> {
-        Ok(Stored::Set(AnyFilter::restore(kind, parts)?))
+        Ok(match kind.holds() {
+            Holds::Map => AnyMap::restore(kind, parts)?.into(),
+            _ => AnyFilter::restore(kind, parts)?.into(),
+        })
     }
 
     /// What kind of filter this is.
@@ -32,22 +38,30 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.kind(),
             Stored::Literature(_) => Kind::Literature,
+            Stored::Map(map) => map.kind(),
         }
     }
 
     /// The identity of the hash; `None` for a family of the literature.
     pub fn hash_id(&self) -> Option<HashId> {
+        self.hasher().map(Hasher::id)
+    }
+
+    /// The function that turns keys into digests; `None` for a family of the literature.
+    pub fn hasher(&self) -> Option<&Hasher> {
         match self {
-            Stored::Set(filter) => Some(filter.hasher().id()),
+            Stored::Set(filter) => Some(filter.hasher()),
             Stored::Literature(_) => None,
+            Stored::Map(map) => Some(map.hasher()),
         }
     }
 
-    /// Whether `key` may be a member.
+    /// Whether `key` may be a member, or has a value.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self {
             Stored::Set(filter) => filter.contains(key),
             Stored::Literature(filter) => filter.contains(key),
+            Stored::Map(map) => map.get(key).is_some(),
         }
     }
 
@@ -56,6 +70,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.contains_batch(keys),
             Stored::Literature(filter) => filter.contains_batch(keys),
+            Stored::Map(map) => map.get_batch(keys).iter().map(Option::is_some).collect(),
         }
     }
 
@@ -64,6 +79,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.insert(key),
             Stored::Literature(filter) => filter.insert(key),
+            Stored::Map(_) => Err(self.no_set()),
         }
     }
 
@@ -72,6 +88,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.insert_batch(keys),
             Stored::Literature(filter) => filter.insert_batch(keys),
+            Stored::Map(_) => Err(self.no_set()),
         }
     }
 
@@ -80,6 +97,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.stats(),
             Stored::Literature(filter) => filter.stats(),
+            Stored::Map(map) => map.stats(),
         }
     }
 
@@ -88,6 +106,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.sections(),
             Stored::Literature(filter) => vec![&filter.words],
+            Stored::Map(map) => map.sections(),
         }
     }
 
@@ -96,6 +115,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.design(),
             Stored::Literature(filter) => filter.design(),
+            Stored::Map(map) => map.design(),
         }
     }
 
@@ -104,6 +124,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.inserted(),
             Stored::Literature(filter) => filter.inserted(),
+            Stored::Map(map) => map.inserted(),
         }
     }
 
@@ -111,6 +132,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.check_contents(),
             Stored::Literature(filter) => check_tail(&filter.words, filter.scheme().m()),
+            Stored::Map(map) => map.check_contents(),
         }
     }
 
@@ -119,6 +141,7 @@ impl Stored {
         Ok(match self {
             Stored::Set(filter) => Stored::Set(filter.try_clone_owned()?),
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_owned()?),
+            Stored::Map(map) => Stored::Map(map.try_clone_owned()?),
         })
     }
 
@@ -127,6 +150,7 @@ impl Stored {
         Ok(match self {
             Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_empty()?),
+            Stored::Map(_) => return Err(self.no_set()),
         })
     }
 
@@ -134,7 +158,7 @@ impl Stored {
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.advance(now),
-            Stored::Literature(_) => Ok(()),
+            _ => Ok(()),
         }
     }
 
@@ -143,6 +167,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.clear(),
             Stored::Literature(filter) => filter.clear(),
+            Stored::Map(_) => Err(self.no_set()),
         }
     }
 
@@ -182,6 +207,11 @@ impl Stored {
         }
     }
 
+    /// Why it cannot be filled with keys.
+    fn no_set(&self) -> Error {
+        Error::parameter("kind", self.kind(), "a kind that holds a set")
+    }
+
     fn kinds_differ(&self, other: &Stored) -> Error {
         Error::Mismatch(Mismatch::kinds(self.kind(), other.kind()))
     }
@@ -194,7 +224,19 @@ impl TryFrom<Stored> for AnyFilter {
     fn try_from(filter: Stored) -> Result<AnyFilter> {
         match filter {
             Stored::Set(filter) => Ok(filter),
-            other => Err(Error::parameter("kind", other.kind(), "a kind that takes digests")),
+            other => Err(Error::parameter("kind", other.kind(), "a set of digests")),
+        }
+    }
+}
+
+impl TryFrom<Stored> for AnyMap {
+    type Error = Error;
+
+    /// The map, if it is one.
+    fn try_from(stored: Stored) -> Result<AnyMap> {
+        match stored {
+            Stored::Map(map) => Ok(map),
+            other => Err(Error::parameter("kind", other.kind(), "a map")),
         }
     }
 }

@@ -97,6 +97,7 @@ impl Storable for Stored {
         match self {
             Stored::Set(filter) => filter.encoder(options),
             Stored::Literature(filter) => filter.encoder(options),
+            Stored::Map(map) => map.encoder(options),
         }
     }
 }

@@ -6,10 +6,11 @@ use super::part::Part;
 use super::{Info, Loaded, Meta, Options};
 use crate::aging::Timestamp;
 use crate::filter::tiles;
+use crate::map::push_values;
 use crate::words::{Words, map_file};
 use crate::{
-    Answers, AnyFilter, Batch, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Probe, Result, Stats,
-    Stored, TILE,
+    Answers, AnyFilter, AnyMap, Batch, CodeBook, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Map,
+    Probe, Result, Stats, Stored, TILE,
 };
 use memmap2::Mmap;
 use std::fs::File;
@@ -143,10 +144,7 @@ impl Mapped {
 
     /// The function that turns keys into digests; `None` for a family of the literature.
     pub fn hasher(&self) -> Option<&Hasher> {
-        match &self.filter {
-            Stored::Set(filter) => Some(filter.hasher()),
-            Stored::Literature(_) => None,
-        }
+        self.filter.hasher()
     }
 
     /// The metadata.
@@ -178,14 +176,9 @@ impl Mapped {
         Ok(Loaded { filter: self.filter, meta: self.header.meta, embedded_key })
     }
 
-    /// Whether `key` may be a member.
+    /// Whether `key` may be a member of the set.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
         match &self.filter {
-            Stored::Set(filter) => {
-                let digest = key.digest(filter.hasher());
-                self.check_digest(filter, digest)?;
-                Ok(filter.contains_digest(digest))
-            }
             Stored::Literature(filter) => key.with_bytes(|bytes| {
                 // One pass, and no further than the first bit that is zero.
                 for bit in filter.scheme().positions(bytes) {
@@ -197,48 +190,116 @@ impl Mapped {
                 }
                 Ok(true)
             }),
+            _ => {
+                let filter = self.set()?;
+                let digest = key.digest(filter.hasher());
+                self.check_digest(digest)?;
+                Ok(filter.contains_digest(digest))
+            }
         }
     }
 
-    /// Asks for many keys; the fast way.
+    /// Asks for many keys of a set; the fast way.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
+        if let Stored::Literature(filter) = &self.filter {
+            if self.unchecked.load(Relaxed) == 0 {
+                return Ok(filter.contains_batch(keys));
+            }
+            return (0..keys.len()).map(|i| keys.with_bytes(i, |bytes| self.contains(bytes))).collect();
+        }
+        let filter = self.set()?;
         if self.unchecked.load(Relaxed) == 0 {
-            return Ok(self.filter.contains_batch(keys));
+            return Ok(filter.contains_batch(keys));
         }
         let mut answers = Answers::with_capacity(keys.len());
-        let mut tile = [Digest::default(); TILE];
-        for range in tiles(keys.len()) {
-            let (tile, len) = (&mut tile[..range.len()], range.len());
-            let answer = match &self.filter {
-                Stored::Set(filter) => {
-                    keys.digest_tile(range, filter.hasher(), tile);
-                    self.contains_tile(tile)?
-                }
-                Stored::Literature(_) => range.clone().try_fold(0, |answer, i| {
-                    let bit = keys.with_bytes(i, |bytes| self.contains(bytes))?;
-                    Ok::<u64, Error>(answer | u64::from(bit) << (i - range.start))
-                })?,
-            };
-            answers.push_tile(answer, len);
-        }
+        self.each_tile(keys, filter.hasher(), |tile| {
+            answers.push_tile(filter.contains_tile(tile), tile.len())
+        })?;
         Ok(answers)
     }
 
-    /// Bit `i` of the answer tells whether the key of `tile[i]` may be a member; only the first 64 are looked at. A filter
-    /// of the literature has no digests and refuses.
+    /// Bit `i` of the answer tells whether the key of `tile[i]` may be a member; only the first 64 are looked at. What is
+    /// no set, and a filter of the literature, which has no digests, refuse.
     pub fn contains_tile(&self, tile: &[Digest]) -> Result<u64> {
-        let Stored::Set(filter) = &self.filter else {
-            return Err(Error::parameter("kind", self.kind(), "a kind that takes digests"));
-        };
-        tile.iter().take(TILE).try_for_each(|digest| self.check_digest(filter, *digest))?;
+        let filter = self.set()?;
+        tile.iter().take(TILE).try_for_each(|digest| self.check_digest(*digest))?;
         Ok(filter.contains_tile(tile))
     }
 
-    fn check_digest(&self, filter: &AnyFilter, digest: Digest) -> Result<()> {
+    /// The value of `key` in the map; `None` when it is certainly not in it.
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Option<u64>> {
+        let map = self.map()?;
+        let digest = key.digest(map.hasher());
+        self.check_digest(digest)?;
+        Ok(map.get_digest(digest))
+    }
+
+    /// Asks for many keys of a map; the fast way.
+    pub fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Option<u64>>> {
+        let map = self.map()?;
+        if self.unchecked.load(Relaxed) == 0 {
+            return Ok(map.get_batch(keys));
+        }
+        let (mut answers, mut values) = (Vec::with_capacity(keys.len()), [0; TILE]);
+        self.each_tile(keys, map.hasher(), |tile| {
+            let found = map.get_tile(tile, &mut values);
+            push_values(&mut answers, found, &values[..tile.len()]);
+        })?;
+        Ok(answers)
+    }
+
+    /// The names of the map's values, if they have any; they are checked as a whole.
+    pub fn book(&self) -> Result<Option<&CodeBook>> {
+        let map = self.map()?;
+        let Some(book) = map.book() else { return Ok(None) };
+        // It is the last section.
+        let bits = size_of_val(book.words().words()) as u64 * 8;
+        self.check_probe(&Probe { section: self.header.sections.len() - 1, bits: 0..bits })?;
+        book.check_contents().map_err(|error| Error::from(error).at(&self.path))?;
+        Ok(Some(book))
+    }
+
+    fn set(&self) -> Result<&AnyFilter> {
+        match &self.filter {
+            Stored::Set(filter) => Ok(filter),
+            other => Err(Error::parameter("kind", other.kind(), "a set of digests")),
+        }
+    }
+
+    fn map(&self) -> Result<&AnyMap> {
+        match &self.filter {
+            Stored::Map(map) => Ok(map),
+            other => Err(Error::parameter("kind", other.kind(), "a map")),
+        }
+    }
+
+    /// Hashes keys tile by tile and checks what each touches before it is asked.
+    fn each_tile<B: Batch + ?Sized>(
+        &self,
+        keys: &B,
+        hasher: &Hasher,
+        mut ask: impl FnMut(&[Digest]),
+    ) -> Result<()> {
+        let mut tile = [Digest::default(); TILE];
+        for range in tiles(keys.len()) {
+            let tile = &mut tile[..range.len()];
+            keys.digest_tile(range, hasher, tile);
+            tile.iter().try_for_each(|digest| self.check_digest(*digest))?;
+            ask(tile);
+        }
+        Ok(())
+    }
+
+    fn check_digest(&self, digest: Digest) -> Result<()> {
         if self.unchecked.load(Relaxed) == 0 {
             return Ok(());
         }
-        filter.trace(digest, &mut |probe| self.check_probe(&probe)).map(drop)
+        let check = &mut |probe| self.check_probe(&probe);
+        match &self.filter {
+            Stored::Set(filter) => filter.trace(digest, check).map(drop),
+            Stored::Map(map) => map.trace(digest, check).map(drop),
+            Stored::Literature(_) => Ok(()),
+        }
     }
 
     /// Checks the chunks of what a lookup reads.

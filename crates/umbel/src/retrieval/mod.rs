@@ -17,13 +17,16 @@
 //! in order for every try.
 
 mod build;
+mod construction;
 mod kernels;
 mod partition;
 mod peel;
+mod single;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use build::{Arranged, BuildError, Built, Wish, build};
+pub use construction::Construction;
 pub(crate) use kernels::{Decode, decode_tile};
 pub(crate) use peel::{Payload, Sink, Zero};
 
@@ -169,7 +172,7 @@ impl Shape {
 
     /// The shape with these numbers.
     pub fn from_params([shards, kind, a, b, width, seed]: [u64; 6]) -> Result<Shape> {
-        let small = crate::set::small;
+        let small = crate::structure::small;
         let arrangement = match kind {
             0 => Arrangement::Fuse { segment_log2: small(a), segments: b },
             1 => Arrangement::Segments { k: small(a), len: b },

@@ -48,6 +48,7 @@
 
 pub mod aging;
 pub mod blocked;
+pub mod bloomier;
 pub mod counting;
 pub mod cuckoo;
 pub mod deletable;
@@ -56,6 +57,7 @@ mod exact;
 #[cfg(test)]
 mod experiment;
 pub mod floom;
+pub mod fuse;
 pub mod partitioned;
 mod policy;
 pub mod quotient;
@@ -114,7 +116,7 @@ pub(crate) fn greatest(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64)
 }
 
 /// The checks every public function makes on its input.
-mod check {
+pub(crate) mod check {
     use super::{MAX_BITS, MAX_HASHES, MAX_KEYS};
     use crate::{Error, Result};
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult};
 use std::collections::BTreeMap;
 use umbel::file::{self, Options};
-use umbel::{Answers, Digest, Error, Key, KeyRing, Level, Remove, Removed, Set, Stored, Structure, TILE};
+use umbel::{Answers, Digest, Error, Key, KeyRing, Level, Remove, Removed, Set, Stored, TILE};
 
 /// The same cases in every run.
 pub fn fixed(cases: u32) -> ProptestConfig {

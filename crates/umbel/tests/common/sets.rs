@@ -2,7 +2,7 @@
 
 use super::{Keys, chunks, moments};
 use umbel::file::{self, Options};
-use umbel::{Digest, Hasher, KeyRing, Level, Set, Spec, Stored, Structure, TILE};
+use umbel::{Digest, Hasher, KeyRing, Level, Set, Spec, Stored, TILE};
 
 /// The words of each section.
 pub fn memory<S: Set>(set: &S) -> Vec<Vec<u64>> {

@@ -1,0 +1,100 @@
+//! One enum over the maps.
+
+use super::Stored;
+use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::structure::{Parts, Probe};
+use crate::words::Words;
+use crate::{
+    Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hasher, Kind, Map,
+    Mismatch, Plan, Result, Spec, Stats, Structure, TILE, Update,
+};
+
+family! { $
+    /// A map of any kind.
+    ///
+    /// ```
+    /// use umbel::{AnyMap, Construction, Hasher, Kind, Map, Spec};
+    /// let spec = Spec::new(2, 0.01)?;
+    /// let digests = spec.hasher().digest_batch(&["apple", "pear"]);
+    /// let pairs = digests.into_iter().zip([3, 5]).collect();
+    /// let map = AnyMap::from_pairs(Kind::Bloomier, &spec, pairs, None, &Construction::default())?;
+    /// assert_eq!(map.get("pear"), Some(5));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    AnyMap, Stored::Map,
+    changing {
+        /// The values can be changed.
+        BloomierMutable(BloomierMutable),
+    }
+    fixed {
+        /// Nothing can be changed.
+        Bloomier(Bloomier),
+    }
+}
+
+impl AnyMap {
+    /// The map of these digests and values; see [`Bloomier::from_pairs`].
+    pub fn from_pairs(
+        kind: Kind,
+        spec: &Spec,
+        pairs: Vec<(Digest, u64)>,
+        book: Option<CodeBook>,
+        construction: &Construction<'_>,
+    ) -> Result<AnyMap> {
+        match kind {
+            Kind::Bloomier => Ok(Bloomier::from_pairs(spec, pairs, book, construction)?.into()),
+            Kind::BloomierMutable => Ok(BloomierMutable::from_pairs(spec, pairs, book, construction)?.into()),
+            _ => Err(Error::parameter("kind", kind, "a map: bloomier or bloomier-mutable")),
+        }
+    }
+
+    /// The largest value that a key can have.
+    pub fn largest_value(&self) -> u64 {
+        each!(self, map => map.largest_value())
+    }
+
+    /// The names of its values, if they have any.
+    pub fn book(&self) -> Option<&CodeBook> {
+        each!(self, map => map.book())
+    }
+}
+
+impl Map for AnyMap {
+    fn kind(&self) -> Kind {
+        each!(self, map => map.kind())
+    }
+
+    fn hasher(&self) -> &Hasher {
+        each!(self, map => map.hasher())
+    }
+
+    fn get_digest(&self, digest: Digest) -> Option<u64> {
+        each!(self, map => map.get_digest(digest))
+    }
+
+    fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
+        each!(self, map => map.get_tile(tile, values))
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, map => map.stats())
+    }
+
+    fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>> {
+        each!(self, map => map.get_batch(keys))
+    }
+}
+
+impl Update for AnyMap {
+    /// Refused by a map that never changes.
+    fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool> {
+        match self {
+            AnyMap::BloomierMutable(map) => map.set_digest(digest, value),
+            AnyMap::Bloomier(_) => Err(Error::cannot(
+                Kind::Bloomier,
+                "change values",
+                "they are part of what its table was solved for; build the map with the kind bloomier-mutable",
+            )),
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! The code book of a map whose values are not integers: the values that there are, each once, by number.
+
+use crate::file::FormatError;
+use crate::structure::{BOOK, Parts};
+use crate::words::{LINE_WORDS, Words};
+use crate::{Error, Result};
+use std::borrow::Cow;
+
+/// The values of a map: byte strings, numbered from 0.
+///
+/// ```
+/// use umbel::bloomier::CodeBook;
+/// let book = CodeBook::new(&["red", "green", "blue"])?;
+/// assert_eq!(book.get(1).as_deref(), Some(&b"green"[..]));
+/// assert_eq!(book.get(3), None);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct CodeBook {
+    /// Where each value ends, in bytes from the end of this list; then the values one after the other.
+    words: Words,
+    len: u64,
+}
+
+/// More values than this are refused; their map would be smaller with integers for values.
+const MOST: u64 = 1 << 32;
+
+impl CodeBook {
+    /// A book of these values, which are all different; the first has number 0.
+    pub fn new<V: AsRef<[u8]>>(values: &[V]) -> Result<CodeBook> {
+        let len = values.len() as u64;
+        check_len(len)?;
+        let mut sorted: Vec<&[u8]> = values.iter().map(AsRef::as_ref).collect();
+        sorted.sort_unstable();
+        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            let name = String::from_utf8_lossy(twice[0]).into_owned();
+            return Err(Error::parameter("values", name, "each value once"));
+        }
+        let bytes: usize = sorted.iter().map(|value| value.len()).sum();
+        let count = values.len() + bytes.div_ceil(8);
+        let mut words = Words::zeroed(count.div_ceil(LINE_WORDS) as u64)?;
+        let (ends, text) = words.words_mut()?.split_at_mut(values.len());
+        let mut at = 0;
+        for (end, value) in ends.iter_mut().zip(values) {
+            for byte in value.as_ref() {
+                text[at / 8] |= u64::from(*byte) << (at % 8 * 8);
+                at += 1;
+            }
+            *end = at as u64;
+        }
+        Ok(CodeBook { words, len })
+    }
+
+    /// How many values there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none, which never happens.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The value with this number.
+    pub fn get(&self, number: u64) -> Option<Cow<'_, [u8]>> {
+        if number >= self.len {
+            return None;
+        }
+        let (ends, text) = self.words.words().split_at(self.len as usize);
+        let start = if number == 0 { 0 } else { ends[number as usize - 1] };
+        let range = usize::try_from(start).ok()?..usize::try_from(ends[number as usize]).ok()?;
+        if cfg!(target_endian = "little") {
+            return self.words.as_bytes()[8 * ends.len()..].get(range).map(Cow::Borrowed);
+        }
+        (range.end <= 8 * text.len())
+            .then(|| range.map(|at| (text[at / 8] >> (at % 8 * 8)) as u8).collect::<Vec<u8>>().into())
+    }
+
+    /// All values, in the order of their numbers.
+    pub fn iter(&self) -> impl Iterator<Item = Cow<'_, [u8]>> {
+        (0..self.len).filter_map(|number| self.get(number))
+    }
+
+    /// The memory.
+    pub(crate) fn words(&self) -> &Words {
+        &self.words
+    }
+
+    pub(crate) fn try_clone_owned(&self) -> Result<CodeBook> {
+        Ok(CodeBook { words: self.words.try_clone_owned()?, len: self.len })
+    }
+
+    /// The book of so many values in a file, unless they are none.
+    pub(crate) fn restore(parts: &mut Parts, len: u64) -> Result<Option<CodeBook>> {
+        if len == 0 {
+            return Ok(None);
+        }
+        check_len(len)?;
+        let words = parts.section_of_any_size(BOOK)?;
+        if words.words().len() as u64 >= len {
+            return Ok(Some(CodeBook { words, len }));
+        }
+        Err(FormatError::invalid(format!("it claims {len} values in a section that has no room for them"))
+            .into())
+    }
+
+    pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
+        let (ends, text) = self.words.words().split_at(self.len as usize);
+        let last = ends.last().copied().unwrap_or_default();
+        if !ends.is_sorted() || last > 8 * text.len() as u64 {
+            return Err(FormatError::invalid("the values of its code book overlap, or end beyond it"));
+        }
+        Ok(())
+    }
+}
+
+fn check_len(len: u64) -> Result<()> {
+    if len == 0 || len > MOST {
+        return Err(Error::parameter("values", len, "at least one value, and at most 2^32"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_all_lengths_come_back() {
+        let values: Vec<Vec<u8>> = (0..=255u8).map(|i| vec![i; usize::from(i) * 3 % 41]).skip(1).collect();
+        let book = CodeBook::new(&values[..40]).unwrap();
+        assert!(book.iter().eq(values[..40].iter().map(|value| Cow::Borrowed(&value[..]))));
+        assert_eq!(book.get(40), None);
+        book.check_contents().unwrap();
+        let empty = CodeBook::new(&[""]).unwrap();
+        assert_eq!(empty.get(0).as_deref(), Some(&b""[..]));
+    }
+
+    #[test]
+    fn a_value_twice_or_no_value_is_refused_by_name() {
+        let error = CodeBook::new(&["red", "blue", "red"]).unwrap_err();
+        assert!(error.to_string().contains("red"), "{error}");
+        assert!(CodeBook::new::<&str>(&[]).is_err());
+    }
+
+    #[test]
+    fn contents_that_lie_are_found_and_never_panic() {
+        let mut book = CodeBook::new(&["red", "green", "blue"]).unwrap();
+        for (word, value) in [(0, u64::MAX), (1, 0), (2, 1 << 40)] {
+            let before = book.words.words()[word];
+            book.words.words_mut().unwrap()[word] = value;
+            assert!(book.check_contents().is_err(), "{word}");
+            (0..4).for_each(|number| drop(book.get(number)));
+            book.words.words_mut().unwrap()[word] = before;
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Bloomier filters: maps from keys to values in a little more than the bits of the values.
+//!
+//! Each key has three cells in a table of q-bit cells, which is solved so that the cells of a key, xored with a mask of
+//! the key's, give its value. A key that is not in the map finds a uniform number of q bits, which is one of the map's
+//! |R| values with the rate |R| / 2^q; q is chosen so that this is not more than the rate asked for. The keys themselves
+//! are nowhere stored.
+//!
+//! ```
+//! use umbel::{Bloomier, Map};
+//! let map = Bloomier::new(&["apple", "plum", "leek"], &[1, 1, 2], 0.001)?;
+//! assert_eq!(map.get("plum"), Some(1));
+//! assert_eq!(map.get("leek"), Some(2));
+//! assert_eq!(map.get("brick"), None);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! [`Bloomier`] is fixed once it is built. In [`BloomierMutable`] the values can be changed, the keys cannot. Values are
+//! integers; a [`CodeBook`] gives them names. [`textbook`] is the construction as the literature tells it.
+//!
+//! Building takes 16 bytes for each key, and 24 more for the two million of a shard that a thread is at work on.
+
+mod book;
+mod mutable;
+pub mod textbook;
+
+pub use book::CodeBook;
+pub use mutable::BloomierMutable;
+
+use crate::bloom::kernels::Pipeline;
+use crate::file::FormatError;
+use crate::map::push_values;
+use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, Wish, build, decode_tile};
+use crate::sizing::estimate::{Cardinality, Estimate};
+use crate::sizing::{self, Known};
+use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE, check_tail};
+use crate::words::{LINE_BYTES, Words};
+use crate::{Batch, Can, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE};
+
+/// What only Bloomier filters ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Options {
+    /// The largest value that a key may have; by default the largest that one has. The fewer values there can be, the
+    /// smaller the map. A plan without one is for values up to 255.
+    pub largest: Option<u64>,
+    /// The arrangement of the literature, a cell in each of 3 or 4 equal segments, instead of the fuse arrangement,
+    /// which takes a tenth less memory.
+    pub segments: Option<u32>,
+}
+
+/// A map that is planned without values is for bytes.
+const PLANNED_LARGEST: u64 = 255;
+
+/// A map that never changes.
+#[derive(Debug)]
+pub struct Bloomier {
+    shape: Shape,
+    words: Words,
+    values: Values,
+    head: Head,
+}
+
+/// The values that a map can have: 0 to the largest, and perhaps a name for each.
+#[derive(Debug)]
+pub(crate) struct Values {
+    largest: u64,
+    book: Option<CodeBook>,
+}
+
+impl Values {
+    /// The values of these pairs.
+    fn of(spec: &Spec, pairs: &[(Digest, u64)], book: Option<CodeBook>) -> Result<Values> {
+        let named = book.as_ref().map(|book| book.len() - 1);
+        let found = pairs.iter().map(|(_, value)| *value).max().unwrap_or_default();
+        let largest = spec.tuning().bloomier.largest.or(named).unwrap_or(found);
+        if named.is_some_and(|named| largest > named) {
+            return Err(Error::parameter("values", largest, "a name in the code book for each value"));
+        }
+        let values = Values { largest, book };
+        values.check(found)?;
+        Ok(values)
+    }
+
+    /// Refuses a value that is too large.
+    fn check(&self, value: u64) -> Result<()> {
+        if value > self.largest {
+            return Err(Error::parameter(
+                "value",
+                value,
+                format!("at most {}, the largest of this map", self.largest),
+            ));
+        }
+        Ok(())
+    }
+
+    /// How many there are.
+    fn count(&self) -> u128 {
+        u128::from(self.largest) + 1
+    }
+
+    /// The numbers that describe them in a file.
+    fn params(&self) -> [u64; 2] {
+        [self.largest, self.book.as_ref().map_or(0, CodeBook::len)]
+    }
+
+    fn restore(parts: &mut Parts, largest: u64, names: u64) -> Result<Values> {
+        let book = CodeBook::restore(parts, names)?;
+        if book.is_some() && names.checked_sub(1).is_none_or(|last| last < largest) {
+            return Err(FormatError::invalid("its code book has fewer names than it has values").into());
+        }
+        Ok(Values { largest, book })
+    }
+
+    fn try_clone_owned(&self) -> Result<Values> {
+        let book = self.book.as_ref().map(CodeBook::try_clone_owned).transpose()?;
+        Ok(Values { largest: self.largest, book })
+    }
+
+    fn section(&self) -> Option<(u32, &Words)> {
+        self.book.as_ref().map(|book| (BOOK, book.words()))
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        self.book.as_ref().map_or(Ok(()), CodeBook::check_contents)
+    }
+}
+
+/// The digests of keys with their values.
+fn pairs<B: Batch + ?Sized>(hasher: &Hasher, keys: &B, values: &[u64]) -> Result<Vec<(Digest, u64)>> {
+    if keys.len() != values.len() {
+        let needs = format!("one for each of the {} keys", keys.len());
+        return Err(Error::parameter("values", values.len(), needs));
+    }
+    Ok(hasher.digest_batch(keys).into_iter().zip(values.iter().copied()).collect())
+}
+
+/// How the table is wanted.
+fn wish<'a>(spec: &Spec, width: u32, construction: &Construction<'a>) -> Wish<'a> {
+    let arranged = match spec.tuning().bloomier.segments {
+        Some(k) => Arranged::Segments { k, factor: None },
+        None => Arranged::Fuse { factor: None },
+    };
+    Wish { width, arranged, shards: None, threads: construction.threads, progress: construction.progress }
+}
+
+/// What is wrong with the pairs.
+fn failed(error: BuildError<u64>) -> Error {
+    match error {
+        BuildError::Other(error) => error,
+        BuildError::Conflict { digest, payloads } => Error::Conflict { digest, values: payloads },
+    }
+}
+
+/// The plan of a map with this many answers that strangers can get from cells of its first table, and so many bits
+/// beside each of them.
+fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Result<(Shape, Plan)> {
+    let Known { p, m, k, .. } = spec.known();
+    if let Some(k) = k {
+        return Err(Error::parameter(
+            "k",
+            k,
+            "to be left out: how many cells a key has is up to the arrangement",
+        ));
+    }
+    sizing::check::capacity(n)?;
+    let shape = |width| Shape::plan(n, &wish(spec, width, &Construction::default()));
+    let all = |shape: &Shape| shape.cells() * u64::from(shape.width() + beside);
+    let shape = match (p, m) {
+        (Some(p), _) => shape(sizing::bloomier::bits_for(answers, p)?)?,
+        (None, Some(m)) => {
+            let wide =
+                (m / shape(1)?.cells()).saturating_sub(beside.into()).min(sizing::bloomier::MOST_BITS.into());
+            shape((wide as u32).max(1))?
+        }
+        (None, None) => return Err(Error::parameter("p", "nothing", "a rate or a size")),
+    };
+    let rate = sizing::bloomier::rate(answers, shape.width());
+    if let Some(m) = m.filter(|m| all(&shape) > *m) {
+        return Err(Error::parameter("m", m, format!("at least {} bits for {n} keys", all(&shape))));
+    }
+    let second = (shape.cells() * u64::from(beside)).div_ceil(8 * LINE_BYTES as u64);
+    let plan = spec.finish(Plan {
+        kind,
+        capacity: n,
+        bits: all(&shape),
+        stored_bits: all(&shape),
+        bytes: (shape.lines() + second) * LINE_BYTES as u64,
+        hashes: shape.cells_of_key(),
+        lines_touched: shape.cells_of_key() + u32::from(beside > 0),
+        rate_asked: p.unwrap_or(rate),
+        rate,
+    })?;
+    Ok((shape, plan))
+}
+
+/// For how many keys a map is planned.
+fn planned_keys(spec: &Spec) -> Result<u64> {
+    let nothing = || Error::parameter("n", "nothing", "a number of keys: a map is made for those it has");
+    spec.known().n.ok_or_else(nothing)
+}
+
+impl Bloomier {
+    /// The map from each key to the value at the same place.
+    pub fn new<B: Batch + ?Sized>(keys: &B, values: &[u64], rate: f64) -> Result<Bloomier> {
+        let spec = Spec::new(keys.len().max(1) as u64, rate)?;
+        Bloomier::from_pairs(&spec, pairs(spec.hasher(), keys, values)?, None, &Construction::default())
+    }
+
+    /// The map of these digests and values: as the specification says, for as many keys as there are. With a code book
+    /// the values are the numbers of its names. They are sorted where they lie; a key that comes twice with the same value
+    /// is one key, and one that comes with two values is refused.
+    pub fn from_pairs(
+        spec: &Spec,
+        mut pairs: Vec<(Digest, u64)>,
+        book: Option<CodeBook>,
+        construction: &Construction<'_>,
+    ) -> Result<Bloomier> {
+        let values = Values::of(spec, &pairs, book)?;
+        let planned = |n: u64| plan_map(Kind::Bloomier, spec, n.max(1), values.count(), 0);
+        let (shape, _) = planned(pairs.len() as u64)?;
+        let sinks = |shape: &Shape| Ok((0..shape.shards()).map(|_| Value).collect());
+        let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
+        let (_, plan) = planned(built.keys)?;
+        let head = Head { inserted: Some(built.keys), ..Head::planned(spec, &plan) };
+        Ok(Bloomier { shape: built.shape, words: built.words, values, head })
+    }
+
+    /// The largest value that a key can have.
+    pub fn largest_value(&self) -> u64 {
+        self.values.largest
+    }
+
+    /// The bits of a cell.
+    pub fn cell_bits(&self) -> u32 {
+        self.shape.width()
+    }
+
+    /// The names of its values, if they have any.
+    pub fn book(&self) -> Option<&CodeBook> {
+        self.values.book.as_ref()
+    }
+}
+
+/// Each key finds its value.
+struct Value;
+
+impl Sink<u64> for Value {
+    #[inline(always)]
+    fn place(&mut self, _: u64, _: u32, value: u64) -> u128 {
+        value.into()
+    }
+}
+
+impl structure::sealed::Sealed for Bloomier {}
+
+impl Structure for Bloomier {
+    const KIND: Kind = Kind::Bloomier;
+
+    const CAN: Can = Can { fixed: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        let largest = spec.tuning().bloomier.largest.unwrap_or(PLANNED_LARGEST);
+        Ok(plan_map(Kind::Bloomier, spec, planned_keys(spec)?, u128::from(largest) + 1, 0)?.1)
+    }
+
+    fn predicted_rate(&self, _: u64) -> Result<f64> {
+        Ok(sizing::bloomier::rate(self.values.count(), self.shape.width()))
+    }
+
+    fn try_clone_owned(&self) -> Result<Bloomier> {
+        let (words, values) = (self.words.try_clone_owned()?, self.values.try_clone_owned()?);
+        Ok(Bloomier { shape: self.shape, words, values, head: self.head.clone() })
+    }
+
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        self.shape.trace(digest, 0, probe)?;
+        Ok(self.get_digest(digest).is_some())
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn params(&self) -> Vec<u64> {
+        [&self.shape.params()[..], &self.values.params()].concat()
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        [(TABLE, &self.words)].into_iter().chain(self.values.section()).collect()
+    }
+
+    fn restore(mut parts: Parts) -> Result<Bloomier> {
+        let [shards, kind, a, b, width, seed, largest, names] = parts.params()?;
+        let shape = Shape::from_params([shards, kind, a, b, width, seed])?;
+        let words = parts.section(TABLE, shape.lines())?;
+        let values = Values::restore(&mut parts, largest, names)?;
+        if sizing::bloomier::rate(values.count(), shape.width()) > 1.0 {
+            return Err(FormatError::invalid("it has more values than its cells can tell apart").into());
+        }
+        Ok(Bloomier { shape, words, values, head: parts.finish()? })
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        check_tail(&self.words, self.shape.bits())?;
+        self.values.check_contents()
+    }
+}
+
+impl Map for Bloomier {
+    fn kind(&self) -> Kind {
+        Kind::Bloomier
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &Hasher {
+        &self.head.hasher
+    }
+
+    #[inline]
+    fn get_digest(&self, digest: Digest) -> Option<u64> {
+        let value = self.shape.decode(self.words.words(), digest);
+        u64::try_from(value).ok().filter(|value| *value <= self.values.largest)
+    }
+
+    fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
+        if self.shape.width() > 64 {
+            return each(self, tile, values);
+        }
+        *values = decode_tile(&self.shape, self.head.level, self.words.lines(), tile);
+        let found = |i: usize| u64::from(values[i] <= self.values.largest) << i;
+        (0..tile.len().min(TILE)).fold(0, |all, i| all | found(i))
+    }
+
+    fn stats(&self) -> Stats {
+        Stats { bits: self.shape.bits(), bytes: bytes(self), ..stats(self, &self.shape, &self.values) }
+    }
+
+    fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>> {
+        let mut answers = Vec::with_capacity(keys.len());
+        if self.shape.width() > 64 {
+            let mut tile = [0; TILE];
+            for digests in self.hasher().digest_batch(keys).chunks(TILE) {
+                let found = each(self, digests, &mut tile);
+                push_values(&mut answers, found, &tile[..digests.len()]);
+            }
+            return answers;
+        }
+        let largest = self.values.largest;
+        let take =
+            |values: &[u64]| answers.extend(values.iter().map(|value| (*value <= largest).then_some(*value)));
+        let work = Decode { lines: self.words.lines(), take };
+        self.head.level.run(Pipeline { layout: &self.shape, hasher: &self.head.hasher, keys, work });
+        answers
+    }
+}
+
+/// A tile, one digest after the other.
+fn each(map: &impl Map, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
+    let mut found = 0;
+    for (i, digest) in tile.iter().take(TILE).enumerate() {
+        if let Some(value) = map.get_digest(*digest) {
+            values[i] = value;
+            found |= 1 << i;
+        }
+    }
+    found
+}
+
+/// The memory of all sections.
+fn bytes(map: &impl Structure) -> u64 {
+    map.sections().iter().map(|(_, words)| size_of_val(words.words()) as u64).sum()
+}
+
+/// What both maps say of themselves.
+fn stats<M: Structure>(map: &M, shape: &Shape, values: &Values) -> Stats {
+    let keys = map.inserted().unwrap_or_default();
+    Stats {
+        cells: shape.cells(),
+        // Each key has been given a cell of its own.
+        used_cells: keys,
+        hashes: shape.cells_of_key(),
+        estimate: Cardinality::Estimated(Estimate { value: keys as f64, standard_error: 0.0 }),
+        rate_now: map.predicted_rate(keys).unwrap_or(1.0),
+        details: vec![("values", values.count() as f64), ("bits of a cell", shape.width().into())],
+        ..Stats::of(map)
+    }
+}

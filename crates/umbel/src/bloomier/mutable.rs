@@ -1,0 +1,241 @@
+//! The map whose values can be changed: a first table tells which of a key's cells is its own, a second holds the values.
+
+use super::{PLANNED_LARGEST, Values, bytes, each, failed, pairs, plan_map, planned_keys, stats, wish};
+use crate::arch::prefetch;
+use crate::file::FormatError;
+use crate::filter::ones;
+use crate::retrieval::{Construction, Shape, Sink, build, decode_tile};
+use crate::sizing::{self, bloomier::value_bits};
+use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
+use crate::words::{Packed, Words};
+use crate::{
+    Batch, Can, CodeBook, Digest, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, Update,
+};
+
+/// A map whose values can be changed. Its keys cannot.
+///
+/// ```
+/// use umbel::{BloomierMutable, Map, Update};
+/// let mut shards = BloomierMutable::new(&["alice", "bob", "carol"], &[0, 1, 2], 0.001)?;
+/// assert!(shards.set("bob", 2)?);
+/// assert_eq!(shards.get("bob"), Some(2));
+/// assert!(!shards.set("dave", 1)?, "not in the map");
+/// # Ok::<(), umbel::Error>(())
+/// ```
+///
+/// Who is not in the map is taken for someone who is at the map's rate, k / 2^q for k cells of a key; setting such a key
+/// overwrites the value of another.
+#[derive(Debug)]
+pub struct BloomierMutable {
+    shape: Shape,
+    /// For each key the number of its own cell among its cells.
+    places: Words,
+    /// In the cell of each key, its value.
+    cells: Packed,
+    held: Words,
+    values: Values,
+    head: Head,
+}
+
+impl BloomierMutable {
+    /// The map from each key to the value at the same place.
+    pub fn new<B: Batch + ?Sized>(keys: &B, values: &[u64], rate: f64) -> Result<BloomierMutable> {
+        let spec = Spec::new(keys.len().max(1) as u64, rate)?;
+        let pairs = pairs(spec.hasher(), keys, values)?;
+        BloomierMutable::from_pairs(&spec, pairs, None, &Construction::default())
+    }
+
+    /// The map of these digests and values; see [`Bloomier::from_pairs`](super::Bloomier::from_pairs). Later values are
+    /// not larger than the largest of these, unless the specification says otherwise.
+    pub fn from_pairs(
+        spec: &Spec,
+        mut pairs: Vec<(Digest, u64)>,
+        book: Option<CodeBook>,
+        construction: &Construction<'_>,
+    ) -> Result<BloomierMutable> {
+        let values = Values::of(spec, &pairs, book)?;
+        let width = value_bits(values.largest);
+        let planned = |n: u64| plan_map(Kind::BloomierMutable, spec, n.max(1), cells_of_key(spec), width);
+        let (shape, _) = planned(pairs.len() as u64)?;
+        let sinks = |shape: &Shape| (0..shape.shards()).map(|_| Place::new(shape, width)).collect();
+        let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
+        let (_, plan) = planned(built.keys)?;
+        let cells = Packed::new(built.shape.cells(), width)?;
+        let mut held = Words::zeroed(cells.lines())?;
+        // Several shards start at whole words.
+        let each = (built.shape.stride() * u64::from(width)).div_ceil(64) as usize;
+        for (part, sink) in held.words_mut()?.chunks_mut(each).zip(&built.sinks) {
+            part[..each].copy_from_slice(&sink.held.words()[..each]);
+        }
+        let head = Head { inserted: Some(built.keys), ..Head::planned(spec, &plan) };
+        Ok(BloomierMutable { shape: built.shape, places: built.words, cells, held, values, head })
+    }
+
+    /// The largest value that a key can have.
+    pub fn largest_value(&self) -> u64 {
+        self.values.largest
+    }
+
+    /// The names of its values, if they have any.
+    pub fn book(&self) -> Option<&CodeBook> {
+        self.values.book.as_ref()
+    }
+
+    /// The cell that holds the value of a key, if it has one.
+    fn cell(&self, digest: Digest) -> Option<u64> {
+        let place = self.shape.decode(self.places.words(), digest);
+        self.shape.position(digest, u64::try_from(place).ok()?)
+    }
+}
+
+/// As how many places a stranger's answer can be taken.
+fn cells_of_key(spec: &Spec) -> u128 {
+    spec.tuning().bloomier.segments.unwrap_or(3).into()
+}
+
+/// Each key finds the place of its cell, where its value is kept.
+struct Place {
+    cells: Packed,
+    held: Words,
+}
+
+impl Place {
+    fn new(shape: &Shape, width: u32) -> Result<Place> {
+        let cells = Packed::new(shape.stride(), width)?;
+        Ok(Place { cells, held: Words::zeroed(cells.lines())? })
+    }
+}
+
+impl Sink<u64> for Place {
+    fn place(&mut self, cell: u64, which: u32, value: u64) -> u128 {
+        if let Ok(words) = self.held.words_mut() {
+            self.cells.set(words, cell, value);
+        }
+        which.into()
+    }
+}
+
+impl structure::sealed::Sealed for BloomierMutable {}
+
+impl Structure for BloomierMutable {
+    const KIND: Kind = Kind::BloomierMutable;
+
+    const CAN: Can = Can { fixed: true, ..Can::NOTHING };
+
+    fn plan(spec: &Spec) -> Result<Plan> {
+        let width = value_bits(spec.tuning().bloomier.largest.unwrap_or(PLANNED_LARGEST));
+        Ok(plan_map(Kind::BloomierMutable, spec, planned_keys(spec)?, cells_of_key(spec), width)?.1)
+    }
+
+    fn predicted_rate(&self, _: u64) -> Result<f64> {
+        Ok(sizing::bloomier::rate(self.shape.cells_of_key().into(), self.shape.width()))
+    }
+
+    fn try_clone_owned(&self) -> Result<BloomierMutable> {
+        Ok(BloomierMutable {
+            shape: self.shape,
+            places: self.places.try_clone_owned()?,
+            cells: self.cells,
+            held: self.held.try_clone_owned()?,
+            values: self.values.try_clone_owned()?,
+            head: self.head.clone(),
+        })
+    }
+
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        self.shape.trace(digest, 0, probe)?;
+        let Some(cell) = self.cell(digest) else { return Ok(false) };
+        probe(Probe { section: 1, bits: self.cells.range(cell) })?;
+        Ok(self.get_digest(digest).is_some())
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn params(&self) -> Vec<u64> {
+        [&self.shape.params()[..], &self.values.params()].concat()
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        [(TABLE, &self.places), (VALUES, &self.held)].into_iter().chain(self.values.section()).collect()
+    }
+
+    fn restore(mut parts: Parts) -> Result<BloomierMutable> {
+        let [shards, kind, a, b, width, seed, largest, names] = parts.params()?;
+        let shape = Shape::from_params([shards, kind, a, b, width, seed])?;
+        let places = parts.section(TABLE, shape.lines())?;
+        let cells = Packed::new(shape.cells(), value_bits(largest))?;
+        let held = parts.section(VALUES, cells.lines())?;
+        let values = Values::restore(&mut parts, largest, names)?;
+        Ok(BloomierMutable { shape, places, cells, held, values, head: parts.finish()? })
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        check_tail(&self.places, self.shape.bits())?;
+        check_tail(&self.held, self.cells.bits())?;
+        if self.cells.iter(self.held.words()).any(|value| value > self.values.largest) {
+            return Err(FormatError::invalid("it holds a value that is larger than its largest"));
+        }
+        self.values.check_contents()
+    }
+}
+
+impl Map for BloomierMutable {
+    fn kind(&self) -> Kind {
+        Kind::BloomierMutable
+    }
+
+    #[inline(always)]
+    fn hasher(&self) -> &Hasher {
+        &self.head.hasher
+    }
+
+    fn get_digest(&self, digest: Digest) -> Option<u64> {
+        let value = self.cells.get(self.held.words(), self.cell(digest)?);
+        (value <= self.values.largest).then_some(value)
+    }
+
+    fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
+        if self.shape.width() > 64 {
+            return each(self, tile, values);
+        }
+        let tile = &tile[..tile.len().min(TILE)];
+        let places = decode_tile(&self.shape, self.head.level, self.places.lines(), tile);
+        let held = self.held.words();
+        let mut found = 0;
+        let mut cells = [0; TILE];
+        for (i, digest) in tile.iter().enumerate() {
+            if let Some(cell) = self.shape.position(*digest, places[i]) {
+                cells[i] = cell;
+                prefetch(held, self.cells.split(cells[i]).0);
+                found |= 1 << i;
+            }
+        }
+        for i in ones(found) {
+            values[i] = self.cells.get(held, cells[i]);
+            if values[i] > self.values.largest {
+                found &= !(1 << i);
+            }
+        }
+        found
+    }
+
+    fn stats(&self) -> Stats {
+        let bits = self.shape.bits() + self.cells.bits();
+        Stats { bits, bytes: bytes(self), ..stats(self, &self.shape, &self.values) }
+    }
+}
+
+impl Update for BloomierMutable {
+    fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool> {
+        self.values.check(value)?;
+        let Some(cell) = self.cell(digest) else { return Ok(false) };
+        self.cells.set(self.held.words_mut()?, cell, value);
+        Ok(true)
+    }
+}

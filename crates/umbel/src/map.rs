@@ -1,0 +1,86 @@
+//! What every approximate map can do, whatever its kind.
+//!
+//! [`Map`] asks for values, [`Update`] changes them. A key that is in the map gets exactly its value. A key that is not
+//! gets none, except at the map's rate, when it gets some value of the map's.
+
+use crate::filter::{ones, tiles};
+use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats, TILE};
+
+/// An approximate map from keys to integers that can be asked.
+///
+/// The value of a key that was put in is exact. A key that was not gets a value all the same at the map's rate.
+pub trait Map {
+    /// What kind of map this is.
+    fn kind(&self) -> Kind;
+
+    /// The function that turns keys into the digests this map understands.
+    fn hasher(&self) -> &Hasher;
+
+    /// The value of the key with this digest; `None` when it is certainly not in the map.
+    fn get_digest(&self, digest: Digest) -> Option<u64>;
+
+    /// Bit `i` of the answer tells whether the key of `tile[i]` has a value, which is then in `values[i]`; only the first
+    /// 64 are looked at.
+    fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
+        let mut found = 0;
+        for (i, digest) in tile.iter().take(TILE).enumerate() {
+            if let Some(value) = self.get_digest(*digest) {
+                values[i] = value;
+                found |= 1 << i;
+            }
+        }
+        found
+    }
+
+    /// How large the map is, and how often it is wrong.
+    fn stats(&self) -> Stats;
+
+    /// The value of `key`; `None` when it is certainly not in the map.
+    fn get<K: Key + ?Sized>(&self, key: &K) -> Option<u64>
+    where
+        Self: Sized,
+    {
+        self.get_digest(key.digest(self.hasher()))
+    }
+
+    /// Asks for many keys; the fast way.
+    fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>>
+    where
+        Self: Sized,
+    {
+        let mut answers = Vec::with_capacity(keys.len());
+        let (mut tile, mut values) = ([Digest::default(); TILE], [0; TILE]);
+        for range in tiles(keys.len()) {
+            let tile = &mut tile[..range.len()];
+            keys.digest_tile(range, self.hasher(), tile);
+            let found = self.get_tile(tile, &mut values);
+            push_values(&mut answers, found, &values[..tile.len()]);
+        }
+        answers
+    }
+}
+
+/// Appends the answers of a tile.
+pub(crate) fn push_values(answers: &mut Vec<Option<u64>>, found: u64, values: &[u64]) {
+    let start = answers.len();
+    answers.resize(start + values.len(), None);
+    ones(found).for_each(|i| answers[start + i] = Some(values[i]));
+}
+
+/// An approximate map whose values can be changed. Its keys cannot.
+pub trait Update: Map {
+    /// Gives the key with this digest another value. `false` when the key is certainly not in the map, and nothing has
+    /// changed.
+    ///
+    /// A key that is not in the map is taken for one that is, at the map's rate; setting it then overwrites the value of
+    /// another key.
+    fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool>;
+
+    /// Gives `key` another value; see [`Update::set_digest`].
+    fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool>
+    where
+        Self: Sized,
+    {
+        self.set_digest(key.digest(self.hasher()), value)
+    }
+}

@@ -1,0 +1,32 @@
+//! How much of the machine a construction may take, and whom it tells how far it is.
+
+/// How something static is built.
+///
+/// ```
+/// use umbel::{Construction, Fuse, Hasher, Spec};
+/// let progress = |done| println!("{done} keys are in place");
+/// let construction = Construction { threads: 2, progress: &progress };
+/// let digests = Hasher::default().digest_batch(&["apple", "pear"]);
+/// let filter = Fuse::from_digests(&Spec::new(2, 0.01)?, digests, &construction)?;
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Construction<'a> {
+    /// How many threads work on it; the result is the same. By default as many as the machine runs at once.
+    pub threads: usize,
+    /// Told of how many keys it is done already.
+    pub progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl Default for Construction<'_> {
+    fn default() -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Construction { threads, progress: &|_| () }
+    }
+}
+
+impl std::fmt::Debug for Construction<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Construction").field("threads", &self.threads).finish_non_exhaustive()
+    }
+}

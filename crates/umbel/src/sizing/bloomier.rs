@@ -1,0 +1,64 @@
+//! Maps: how wide a cell is for so many values and a rate of wrong answers. How many cells there are is up to
+//! [`retrieval`](super::retrieval).
+//!
+//! A key that is not in the map finds a uniform number of `q` bits, and takes it for a value if it is one of the `|R|`
+//! values of the map: with the rate |R| / 2^q. A map whose values can change finds the place of its cell in this way,
+//! one of `k`, and its rate is k / 2^q.
+
+use super::check;
+use crate::{Error, Result};
+
+/// The widest cell.
+pub const MOST_BITS: u32 = 96;
+
+/// The fewest bits `q` with `values / 2^q <= p`.
+///
+/// ```
+/// use umbel::sizing::bloomier;
+/// assert_eq!(bloomier::bits_for(5, 0.01)?, 9);
+/// assert_eq!(bloomier::rate(4, 8), 0.015625);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub fn bits_for(values: u128, p: f64) -> Result<u32> {
+    check::rate(p)?;
+    if values == 0 {
+        return Err(Error::parameter("values", values, "at least one"));
+    }
+    let fits = |bits: &u32| rate(values, *bits) <= p;
+    (1..=MOST_BITS).find(fits).ok_or_else(|| {
+        let needs = format!("a higher rate or fewer values: cells have at most {MOST_BITS} bits");
+        Error::parameter("p", p, needs)
+    })
+}
+
+/// The share of strangers that get a value of a map with so many values in cells of so many bits.
+pub fn rate(values: u128, bits: u32) -> f64 {
+    values as f64 * 0.5f64.powi(bits as i32)
+}
+
+/// The bits that a value up to this one has.
+pub fn value_bits(largest: u64) -> u32 {
+    (64 - largest.leading_zeros()).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_as_wide_as_values_and_rate_ask_for_and_no_wider() {
+        for values in [1u128, 2, 3, 4, 5, 255, 256, 257, 1 << 40, 1 << 64] {
+            for p in [0.5, 0.01, 0.001, 1e-6] {
+                let bits = bits_for(values, p).unwrap();
+                assert!(rate(values, bits) <= p && (bits == 1 || rate(values, bits - 1) > p), "{values} {p}");
+            }
+        }
+        assert_eq!(bits_for(1 << 64, 0.01).unwrap(), 71);
+        assert!(bits_for(1 << 64, 1e-12).is_err() && bits_for(0, 0.1).is_err() && bits_for(1, 0.0).is_err());
+    }
+
+    #[test]
+    fn values_have_the_bits_they_need() {
+        assert_eq!([0, 1, 2, 255, 256, u64::MAX].map(value_bits), [1, 1, 2, 8, 9, 64]);
+    }
+}

@@ -1,0 +1,41 @@
+//! Fingerprints of a static set: how many bits for a rate. How many cells there are is up to [`retrieval`](super::retrieval).
+
+use super::check;
+use crate::{Error, Result};
+
+/// The narrowest fingerprint.
+pub const LEAST_BITS: u32 = 4;
+
+/// The widest fingerprint.
+pub const MOST_BITS: u32 = 32;
+
+/// The bits of a fingerprint that keep a rate: the fewest `w` with `2^-w <= p`.
+///
+/// ```
+/// use umbel::sizing::fuse;
+/// assert_eq!([0.01, 0.001, 1.0 / 256.0].map(|p| fuse::bits_for(p).unwrap()), [7, 10, 8]);
+/// ```
+pub fn bits_for(p: f64) -> Result<u32> {
+    check::rate(p)?;
+    let fits = |bits: &u32| rate(*bits) <= p;
+    (LEAST_BITS..=MOST_BITS).find(fits).ok_or_else(|| {
+        Error::parameter(
+            "p",
+            p,
+            format!("at least 2^-{MOST_BITS}: fingerprints have at most {MOST_BITS} bits"),
+        )
+    })
+}
+
+/// The rate of fingerprints of so many bits.
+pub fn rate(bits: u32) -> f64 {
+    0.5f64.powi(bits as i32)
+}
+
+/// The same bits, unless there are too few or too many.
+pub fn check_bits(bits: u32) -> Result<u32> {
+    if (LEAST_BITS..=MOST_BITS).contains(&bits) {
+        return Ok(bits);
+    }
+    Err(Error::parameter("fingerprint bits", bits, format!("{LEAST_BITS} to {MOST_BITS}")))
+}
