@@ -57,7 +57,7 @@ pub fn match_in_rounds(elements: &[Element], cells: usize) -> Option<Vec<Match>>
         if round.is_empty() {
             return None;
         }
-        left.retain(|element| round.iter().all(|matched| matched.element != *element));
+        left.retain(|element| singleton(*element).is_none());
         round.append(&mut order);
         order = round;
     }
