@@ -65,6 +65,7 @@ pub mod rate;
 pub mod retrieval;
 pub mod scalable;
 mod solve;
+pub mod space_code;
 pub mod variable_increment;
 
 pub use blocked::BlockedParams;
