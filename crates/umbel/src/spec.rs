@@ -16,6 +16,8 @@ use crate::words::LINE_BYTES;
 use crate::{
     Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, bloomier, counting, cuckoo,
     deletable, floom, fuse, quotient, scalable, variable_increment,
+    Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, counting, cuckoo, deletable,
+    floom, quotient, scalable, space_code, variable_increment,
 };
 
 /// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the
@@ -52,6 +54,8 @@ pub struct Tuning {
     pub fuse: fuse::Options,
     /// Of Bloomier filters, both kinds.
     pub bloomier: bloomier::Options,
+    /// Of space-code and multi-resolution filters.
+    pub space_code: space_code::Options,
 }
 
 impl Spec {

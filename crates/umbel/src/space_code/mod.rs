@@ -1,0 +1,651 @@
+//! How often was it? Multisets that take a few bits for each recording, and do not overflow: space-code filters, and
+//! multi-resolution ones for what is recorded a million times. (Kumar et al. 2004)
+//!
+//! ```
+//! use umbel::{Count, MultiResolution};
+//! // A million packets in an epoch; a noise of half a per cent.
+//! let mut flows = MultiResolution::with_capacity(1_000_000, 0.005)?;
+//! flows.record("10.0.0.7 -> 10.0.0.1")?;
+//! for _ in 0..20_000 {
+//!     flows.record("10.0.0.9 -> 10.0.0.1")?;
+//! }
+//! let small = flows.count("10.0.0.7 -> 10.0.0.1");
+//! assert!((0.9..=1.0).contains(&small.value));
+//! let large = flows.count("10.0.0.9 -> 10.0.0.1");
+//! assert!(large.low < 20_000.0 && 20_000.0 < large.high);
+//! assert!(!flows.contains("10.0.0.8 -> 10.0.0.1"), "certainly not");
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! A recording sets the bits of one of 32 groups of hash functions, drawn at random; how many of a key's groups are
+//! found tells how often it was recorded, up to about 110 times. [`MultiResolution`] keeps nine such arrays, each for a
+//! quarter of the sample of the one before, and reads a key from the one that tells most; it goes to about eight
+//! million times. Counts are estimates: half of them are within 10 % to 17 % once a key was recorded five times. The
+//! formulas are in [`sizing::space_code`](crate::sizing::space_code).
+//!
+//! # Random numbers
+//!
+//! The i-th recording draws its numbers from seed, epoch and i, so that the same input gives the same file, and a filter
+//! that was saved and loaded goes on with fresh ones. [`record_with`](SpaceCodeFilter::record_with) takes them from
+//! elsewhere. Someone who knows the seed can predict the groups, but not steer them: what they record is hashed.
+//!
+//! Filters that are filled apart, to be united, must have different seeds: with the same one, a key that is the i-th
+//! recording in both would hit the same group, and be counted once. [`part`](SpaceCodeFilter::part) makes such filters,
+//! and the union of two filters of one seed is refused.
+
+mod array;
+
+use crate::algebra::Mismatch;
+use crate::bloom::Layout;
+use crate::bloom::kernels::ContainsTile;
+use crate::chain::keys_and_rate;
+use crate::file::FormatError;
+use crate::filter::low_bits;
+use crate::sizing::space_code::{self as formulas, LevelParams, MAX_HASHES, Rule, sampling};
+use crate::sizing::{Cardinality, greatest};
+use crate::structure::{self, BITS, Head, Parts, Probe, small};
+use crate::words::{LINE_BYTES, Words};
+use crate::{
+    Can, Count, Digest, Error, Hasher, Kind, Multiplicity, Plan, Result, Spec, Standard, Stats, Structure,
+    TILE,
+};
+use array::{Array, Hits};
+use std::marker::PhantomData;
+use std::sync::OnceLock;
+
+/// What a space-code filter is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// l: groups of hash functions, 1 to 64. A level reaches up to about l ln l recordings of a key.
+    pub groups: u32,
+    /// r: levels of a multi-resolution filter, 1 to 16. They reach up to l ln l 4^(r-1) recordings of a key.
+    pub levels: u32,
+    /// How many different keys will be recorded, if that is known: no key has more than l groups, so that fewer bits
+    /// will do for keys that are recorded often.
+    pub keys: Option<u64>,
+    /// The number of the epoch, with which the groups of every key change.
+    pub epoch: u64,
+    /// Where the random numbers start; different in filters that are to be united.
+    pub seed: u64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { groups: 32, levels: 9, keys: None, epoch: 0, seed: 0 }
+    }
+}
+
+/// How the number of recordings follows from the number of groups found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Estimator {
+    /// By which so many are found on average; see [`mve`](formulas::mve).
+    #[default]
+    Mve,
+    /// Under which so many are most likely; see [`mle`](formulas::mle).
+    Mle,
+}
+
+/// Whether a filter has one level or several: [`Single`] or [`Multi`].
+pub trait Resolution: std::fmt::Debug + Send + Sync + 'static + structure::sealed::Sealed {
+    /// The kind that it makes.
+    const KIND: Kind;
+
+    /// How many levels there are.
+    #[doc(hidden)]
+    fn levels(options: &Options) -> u32;
+}
+
+/// One level, of all recordings.
+#[derive(Debug)]
+pub struct Single;
+
+/// Levels of ever smaller samples.
+#[derive(Debug)]
+pub struct Multi;
+
+impl structure::sealed::Sealed for Single {}
+impl structure::sealed::Sealed for Multi {}
+
+impl Resolution for Single {
+    const KIND: Kind = Kind::SpaceCode;
+
+    fn levels(_: &Options) -> u32 {
+        1
+    }
+}
+
+impl Resolution for Multi {
+    const KIND: Kind = Kind::MultiResolution;
+
+    fn levels(options: &Options) -> u32 {
+        options.levels
+    }
+}
+
+/// A space-code filter: one level.
+pub type SpaceCode = SpaceCodeFilter<Single>;
+
+/// A multi-resolution space-code filter: several levels.
+pub type MultiResolution = SpaceCodeFilter<Multi>;
+
+/// A multiset of one level or several; see the [module](self).
+#[derive(Debug)]
+pub struct SpaceCodeFilter<R: Resolution> {
+    head: Head,
+    /// As built; the epoch goes on.
+    options: Options,
+    levels: Vec<Array>,
+    /// 95 % intervals for the first level, once somebody has asked.
+    intervals: OnceLock<Intervals>,
+    resolution: PhantomData<R>,
+}
+
+/// The intervals of each number of groups found, for a noise that is rounded so that they last a while.
+#[derive(Debug)]
+struct Intervals {
+    of: Vec<(f64, f64)>,
+    /// The most ones for which they hold.
+    until: u64,
+}
+
+/// One level, as it is now.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LevelInfo {
+    /// The share of recordings that it takes in.
+    pub sampling: f64,
+    /// m.
+    pub bits: u64,
+    /// k, of each group.
+    pub hashes: u32,
+    /// Bits that are set.
+    pub ones: u64,
+    /// f: the probability that a group that was not hit is found.
+    pub noise: f64,
+}
+
+impl<R: Resolution> SpaceCodeFilter<R> {
+    /// An empty filter for so many recordings, after which a group that was not hit is found with a probability of at
+    /// most `noise`; 0.005 is a good one.
+    pub fn with_capacity(recordings: u64, noise: f64) -> Result<Self> {
+        Self::build(&Spec::new(recordings, noise)?)
+    }
+
+    /// An empty filter as specified. `n` are recordings, and `p` is the noise.
+    pub fn build(spec: &Spec) -> Result<Self> {
+        let (layouts, plan) = Self::plan_levels(spec)?;
+        Self::empty(Head::planned(spec, &plan), spec.tuning().space_code, layouts)
+    }
+
+    fn empty(head: Head, options: Options, layouts: Vec<Standard>) -> Result<Self> {
+        let array = |(level, layout)| Array::new(layout, salts(&options, level));
+        let levels = (0..).zip(layouts).map(array).collect::<Result<_>>()?;
+        Ok(Self::with_levels(head, options, levels))
+    }
+
+    fn with_levels(head: Head, options: Options, levels: Vec<Array>) -> Self {
+        SpaceCodeFilter { head, options, levels, intervals: OnceLock::new(), resolution: PhantomData }
+    }
+
+    /// What each level will be, and the plan.
+    fn plan_levels(spec: &Spec) -> Result<(Vec<Standard>, Plan)> {
+        let options = spec.tuning().space_code;
+        check(&options, R::levels(&options))?;
+        let Options { groups, keys, .. } = options;
+        let exact = |n, p| formulas::levels(n, keys, groups, R::levels(&options), p);
+        // Whole words: no bit of memory is left out for nothing.
+        let whole = |level: &LevelParams| level.bits.next_multiple_of(64);
+        let (n, p) = keys_and_rate(spec, |n, p| Ok(exact(n, p)?.iter().map(whole).sum()))?;
+        let levels = exact(n, p)?;
+        let layouts: Vec<Standard> =
+            levels.iter().map(|level| Standard::new(whole(level), level.hashes)).collect::<Result<_>>()?;
+        let lines: u64 = layouts.iter().map(Layout::lines).sum();
+        let probes: u32 = layouts.iter().map(|layout| groups * layout.hashes()).sum();
+        let plan = spec.finish(Plan {
+            kind: R::KIND,
+            capacity: n,
+            bits: levels.iter().map(|level| level.bits).sum(),
+            stored_bits: layouts.iter().map(Layout::bits).sum(),
+            bytes: lines * LINE_BYTES as u64,
+            hashes: layouts.first().map_or(0, Layout::hashes),
+            lines_touched: u64::from(probes).min(lines) as u32,
+            rate_asked: spec.known().p.unwrap_or(p),
+            rate: predicted(&layouts, &options, n)?,
+        })?;
+        Ok((layouts, plan))
+    }
+
+    /// l: the groups of hash functions.
+    pub fn groups(&self) -> u32 {
+        self.options.groups
+    }
+
+    /// The number of the epoch.
+    pub fn epoch(&self) -> u64 {
+        self.options.epoch
+    }
+
+    /// Where its random numbers start.
+    pub fn seed(&self) -> u64 {
+        self.options.seed
+    }
+
+    /// How many different keys it was planned for, if that was known.
+    pub fn keys(&self) -> Option<u64> {
+        self.options.keys
+    }
+
+    /// The levels, the finest first.
+    pub fn levels(&self) -> impl ExactSizeIterator<Item = LevelInfo> {
+        self.levels.iter().enumerate().map(|(level, array)| LevelInfo {
+            sampling: sampling(level as u32),
+            bits: array.layout().bits(),
+            hashes: array.layout().hashes(),
+            ones: array.ones(),
+            noise: array.noise(),
+        })
+    }
+
+    /// Ends the epoch: the answer is the filter of what was recorded in it, and this one goes on empty with the number
+    /// of the next. The groups of every key are others then, so that keys which were taken for each other in one epoch
+    /// are not in the next.
+    pub fn turn(&mut self) -> Result<Self> {
+        let epoch = self.options.epoch.wrapping_add(1);
+        let next = self.like(Options { epoch, ..self.options })?;
+        Ok(std::mem::replace(self, next))
+    }
+
+    /// An empty filter of the same shape, hash and epoch with random numbers of its own: to be filled elsewhere, and
+    /// then [united](Self::union) with this one.
+    ///
+    /// ```
+    /// use umbel::{Count, SpaceCode};
+    /// let mut whole = SpaceCode::with_capacity(10_000, 0.005)?;
+    /// let mut part = whole.part(1)?;
+    /// (0..5).try_for_each(|_| whole.record("apple"))?;
+    /// (0..5).try_for_each(|_| part.record("apple"))?;
+    /// whole.union(&part)?;
+    /// assert!((7.0..13.0).contains(&whole.count("apple").value));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn part(&self, seed: u64) -> Result<Self> {
+        self.like(Options { seed, ..self.options })
+    }
+
+    /// An empty filter of the same shape, hash, design, epoch and seed.
+    pub fn try_clone_empty(&self) -> Result<Self> {
+        self.like(self.options)
+    }
+
+    fn like(&self, options: Options) -> Result<Self> {
+        Self::empty(self.head.emptied(), options, self.levels.iter().map(Array::layout).collect())
+    }
+
+    /// Forgets everything; the epoch stays.
+    pub fn clear(&mut self) -> Result<()> {
+        self.levels.iter_mut().try_for_each(Array::clear)?;
+        self.intervals = OnceLock::new();
+        self.head = self.head.emptied();
+        Ok(())
+    }
+
+    /// The first thing that keeps the two from being united, if any; equal seeds apart.
+    pub fn mismatch(&self, other: &Self) -> Option<Mismatch> {
+        let (ours, theirs) = (&self.options, &other.options);
+        let shapes = || {
+            let pairs = self.levels.iter().zip(&other.levels);
+            pairs.map(|(a, b)| (a.layout(), b.layout())).find_map(|(a, b)| {
+                Mismatch::of("number of bits", a.bits(), b.bits())
+                    .or_else(|| Mismatch::of("number of hashes", a.hashes(), b.hashes()))
+            })
+        };
+        Mismatch::of("number of groups", ours.groups, theirs.groups)
+            .or_else(|| Mismatch::of("number of levels", self.levels.len(), other.levels.len()))
+            .or_else(shapes)
+            .or_else(|| Mismatch::of("epoch", ours.epoch, theirs.epoch))
+            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+    }
+
+    /// Becomes the filter of what was recorded in either: counts add up. Refused if the seeds are equal, see the
+    /// [module](self); who unites more than two takes care that all of their seeds differ.
+    pub fn union(&mut self, other: &Self) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        if self.options.seed == other.options.seed {
+            let needs = "to differ between the two: with the same random numbers, recordings of both would hit the \
+                         same groups and be counted once";
+            return Err(Error::parameter("seed", self.options.seed, needs));
+        }
+        self.levels.iter_mut().zip(&other.levels).try_for_each(|(ours, theirs)| ours.unite(theirs))?;
+        self.intervals = OnceLock::new();
+        let inserted = self.head.inserted.zip(other.head.inserted);
+        self.head.inserted = inserted.map(|(ours, theirs)| ours.saturating_add(theirs));
+        Ok(())
+    }
+
+    /// Records a digest with random numbers from elsewhere. They must be uniform in all of their bits; two or three are
+    /// drawn, seldom more.
+    ///
+    /// ```
+    /// use umbel::{Count, Digest, SpaceCode};
+    /// let mut filter = SpaceCode::with_capacity(100, 0.005)?;
+    /// let digest = Digest::from_hash(0x0123_4567_89ab_cdef);
+    /// // Always the first group: recorded twice, but one group tells of one.
+    /// filter.record_with(digest, &mut || 0)?;
+    /// filter.record_with(digest, &mut || 0)?;
+    /// assert_eq!(filter.groups_found(digest), 1);
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn record_with(&mut self, digest: Digest, random: &mut impl FnMut() -> u64) -> Result<()> {
+        let hits = Hits::draw(self.levels.len(), self.options.groups, random);
+        self.hit(digest, &hits)
+    }
+
+    /// What the recording that comes `ahead` after the next one hits.
+    #[inline]
+    fn draw(&self, ahead: usize) -> Hits {
+        let key = Digest::from_hash(self.options.seed).salted(self.options.epoch).get();
+        let number = self.head.inserted.unwrap_or(0).wrapping_add(ahead as u64);
+        let recording = Digest::from_hash(number).salted(key);
+        let mut count = 0;
+        let mut random = || {
+            count += 1;
+            recording.salted(count).get()
+        };
+        Hits::draw(self.levels.len(), self.options.groups, &mut random)
+    }
+
+    #[inline]
+    fn hit(&mut self, digest: Digest, hits: &Hits) -> Result<()> {
+        for (level, group) in hits.iter() {
+            let array = &mut self.levels[level];
+            array.set(array.group(digest, group))?;
+        }
+        self.head.count_inserted(1);
+        if self.intervals.get().is_some_and(|intervals| self.levels[0].ones() > intervals.until) {
+            self.intervals = OnceLock::new();
+        }
+        Ok(())
+    }
+
+    /// How many groups of a digest each level finds.
+    fn found(&self, digest: Digest) -> impl Iterator<Item = u32> {
+        self.levels.iter().map(move |array| array.found(self.head.level, digest))
+    }
+
+    /// What the guarded rule makes of a digest of which the first level finds so many groups.
+    fn guarded(&self, digest: Digest, first: u32) -> Multiplicity {
+        let found = |level| self.levels[level as usize].found(self.head.level, digest);
+        let (level, theta) = formulas::guarded(self.options.groups, self.levels.len() as u32, first, found);
+        self.multiplicity(level, theta, Estimator::Mve)
+    }
+
+    /// What it means that this level, which is believed, finds so many groups.
+    fn multiplicity(&self, level: u32, theta: u32, estimator: Estimator) -> Multiplicity {
+        let (groups, share) = (self.options.groups, sampling(level));
+        let noise = self.levels[level as usize].noise();
+        let recordings = match estimator {
+            Estimator::Mve => formulas::mean_value(groups, noise, theta),
+            Estimator::Mle => formulas::most_likely(groups, noise, theta),
+        };
+        let (low, high) = match level {
+            0 => self.intervals.get_or_init(|| self.intervals()).of[theta as usize],
+            _ => formulas::poisson_interval(groups, noise, theta, share),
+        };
+        Multiplicity { value: recordings / share, low, high, saturated: theta == groups }
+    }
+
+    /// The intervals of the first level, with its noise rounded to half a per cent of it: they take some ten
+    /// microseconds, too much for each recording, and would not differ.
+    fn intervals(&self) -> Intervals {
+        let array = &self.levels[0];
+        let step = |ones| (array.noise_of(ones).max(1e-9).ln() * 100.0).floor();
+        let now = step(array.ones());
+        let until =
+            greatest(array.ones()..=array.layout().bits().max(array.ones()), |ones| step(ones) <= now);
+        let noise = ((now + 0.5) / 100.0).exp().min(1.0);
+        Intervals { of: formulas::intervals(self.options.groups, noise), until: until.unwrap_or(0) }
+    }
+}
+
+impl SpaceCode {
+    /// theta: how many of the groups are found.
+    pub fn groups_found(&self, digest: Digest) -> u32 {
+        self.levels[0].found(self.head.level, digest)
+    }
+
+    /// How often a digest was recorded, by this estimator.
+    pub fn estimate(&self, digest: Digest, estimator: Estimator) -> Multiplicity {
+        self.multiplicity(0, self.groups_found(digest), estimator)
+    }
+}
+
+impl MultiResolution {
+    /// How many of the groups each level finds, the finest first.
+    pub fn groups_found(&self, digest: Digest) -> Vec<u32> {
+        self.found(digest).collect()
+    }
+
+    /// The level that is believed about a digest, counted from 0.
+    pub fn believed(&self, digest: Digest, rule: Rule) -> u32 {
+        self.choose(digest, rule).0
+    }
+
+    /// How often a digest was recorded, by this estimator, from the level that this rule chooses.
+    pub fn estimate(&self, digest: Digest, estimator: Estimator, rule: Rule) -> Multiplicity {
+        let (level, theta) = self.choose(digest, rule);
+        self.multiplicity(level, theta, estimator)
+    }
+
+    /// The level that is believed, and how many groups it finds.
+    fn choose(&self, digest: Digest, rule: Rule) -> (u32, u32) {
+        let (groups, levels) = (self.options.groups, self.levels.len() as u32);
+        let found = |level| self.levels[level as usize].found(self.head.level, digest);
+        match rule {
+            Rule::Guarded => formulas::guarded(groups, levels, found(0), found),
+            Rule::Unguarded => formulas::unguarded(groups, levels, found),
+        }
+    }
+}
+
+fn check(options: &Options, levels: u32) -> Result<()> {
+    formulas::check_groups(options.groups)?;
+    formulas::check_levels(levels)?;
+    match options.keys {
+        Some(0) => Err(Error::parameter("keys", 0, "at least one key, or to be left open")),
+        _ => Ok(()),
+    }
+}
+
+/// What makes the digests of a level's groups of a key's digest.
+fn salts(options: &Options, level: u64) -> Vec<u64> {
+    let epoch = Digest::from_hash(options.epoch);
+    (0..u64::from(options.groups)).map(|group| epoch.salted(level << 8 | group).get()).collect()
+}
+
+/// The highest noise of any level after `n` recordings.
+fn predicted(layouts: &[Standard], options: &Options, n: u64) -> Result<f64> {
+    let Options { groups, keys, .. } = *options;
+    let noise = |(level, layout): (u32, &Standard)| {
+        formulas::predicted_noise(n, keys, groups, level, layout.bits(), layout.hashes())
+    };
+    (0..).zip(layouts).map(noise).try_fold(0.0, |most: f64, noise| Ok(most.max(noise?)))
+}
+
+impl<R: Resolution> structure::sealed::Sealed for SpaceCodeFilter<R> {}
+
+/// The parameters of a file before those of the levels, and of each level.
+const FIXED_PARAMS: usize = 4;
+const LEVEL_PARAMS: usize = 2;
+
+impl<R: Resolution> Structure for SpaceCodeFilter<R> {
+    const KIND: Kind = R::KIND;
+
+    const CAN: Can = Can { union: true, multiset: true, ..Can::NOTHING };
+
+    /// `n` are recordings and `p` is the noise, that is the share of groups which are found though nothing hit them.
+    fn plan(spec: &Spec) -> Result<Plan> {
+        Ok(Self::plan_levels(spec)?.1)
+    }
+
+    /// The highest noise of any level after `n` recordings, each of another key unless it was said how many there are.
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        let layouts: Vec<Standard> = self.levels.iter().map(Array::layout).collect();
+        predicted(&layouts, &self.options, n)
+    }
+
+    fn try_clone_owned(&self) -> Result<Self> {
+        let levels = self.levels.iter().map(Array::try_clone_owned).collect::<Result<_>>()?;
+        Ok(Self::with_levels(self.head.clone(), self.options, levels))
+    }
+
+    /// The levels that the guarded rule asks for.
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        let mut outcome = Ok(());
+        let mut found = |level: u32| {
+            let traced = self.levels[level as usize].trace(level as usize, digest, probe);
+            traced.unwrap_or_else(|error| {
+                outcome = Err(error);
+                0
+            })
+        };
+        let first = found(0);
+        formulas::guarded(self.options.groups, self.levels.len() as u32, first, found);
+        outcome.map(|()| first > 0)
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    /// Groups, epoch, seed, and keys or 0; then of each level its bits and hash functions.
+    fn params(&self) -> Vec<u64> {
+        let Options { groups, keys, epoch, seed, .. } = self.options;
+        let mut params = vec![groups.into(), epoch, seed, keys.unwrap_or(0)];
+        for array in &self.levels {
+            params.extend(array.layout().params());
+        }
+        params
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        self.levels.iter().map(|array| (BITS, array.words())).collect()
+    }
+
+    fn restore(mut parts: Parts) -> Result<Self> {
+        let params = std::mem::take(&mut parts.params);
+        let Some((&[groups, epoch, seed, keys], levels)) = params.split_first_chunk::<FIXED_PARAMS>() else {
+            return Err(FormatError::invalid("there are too few parameters").into());
+        };
+        let (levels, rest) = levels.as_chunks::<LEVEL_PARAMS>();
+        let keys = (keys > 0).then_some(keys);
+        let options = Options { groups: small(groups), levels: levels.len() as u32, keys, epoch, seed };
+        check(&options, options.levels)?;
+        if !rest.is_empty() || R::levels(&options) != options.levels {
+            return Err(FormatError::invalid("its parameters are not those of its levels").into());
+        }
+        let mut array = |(level, &numbers): (u64, &[u64; LEVEL_PARAMS])| {
+            let layout = Standard::from_params(numbers)?;
+            if layout.hashes() > MAX_HASHES {
+                return Err(Error::parameter("k", layout.hashes(), "1 to 64 hash functions"));
+            }
+            let words = parts.section(BITS, layout.lines())?;
+            Ok(Array::from_words(layout, salts(&options, level), words))
+        };
+        let levels = (0..).zip(levels).map(&mut array).collect::<Result<_>>()?;
+        let head = parts.finish()?;
+        // It says which random numbers come next.
+        if head.inserted.is_none() {
+            return Err(FormatError::invalid("it does not say how much was recorded").into());
+        }
+        Ok(Self::with_levels(head, options, levels))
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        let check = |array: &Array| structure::check_tail(array.words(), array.layout().bits());
+        self.levels.iter().try_for_each(check)
+    }
+}
+
+impl<R: Resolution> Count for SpaceCodeFilter<R> {
+    fn kind(&self) -> Kind {
+        R::KIND
+    }
+
+    fn hasher(&self) -> &Hasher {
+        &self.head.hasher
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        self.levels[0].found(self.head.level, digest) > 0
+    }
+
+    fn count_digest(&self, digest: Digest) -> Multiplicity {
+        self.guarded(digest, self.levels[0].found(self.head.level, digest))
+    }
+
+    fn count_tile(&self, tile: &[Digest], counts: &mut [Multiplicity; TILE]) {
+        let (groups, array) = (self.options.groups as usize, &self.levels[0]);
+        let mut digests = [Digest::default(); TILE];
+        // As many keys at once as have room for all of their groups in a tile.
+        let at_once = TILE / groups;
+        for (keys, counts) in tile.chunks(at_once).zip(counts.chunks_mut(at_once)) {
+            let tile = array.groups_of(keys, &mut digests);
+            let (layout, lines) = (&array.layout(), array.words().lines());
+            let found = self.head.level.run(ContainsTile { layout, lines, tile });
+            for (i, (key, count)) in keys.iter().zip(counts).enumerate() {
+                let first = (found >> (i * groups) & low_bits(groups)).count_ones();
+                *count = self.guarded(*key, first);
+            }
+        }
+    }
+
+    fn record_digest(&mut self, digest: Digest) -> Result<()> {
+        let hits = self.draw(0);
+        self.hit(digest, &hits)
+    }
+
+    fn record_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        for tile in tile.chunks(TILE) {
+            let (mut hits, mut first) = ([Hits::default(); TILE], [Digest::default(); TILE]);
+            for (i, digest) in tile.iter().enumerate() {
+                hits[i] = self.draw(i);
+                first[i] = self.levels[0].group(*digest, hits[i].first());
+            }
+            self.levels[0].fetch(&first[..tile.len()]);
+            tile.iter().zip(&hits).try_for_each(|(digest, hits)| self.hit(*digest, hits))?;
+        }
+        Ok(())
+    }
+
+    /// `estimate` is the number of different pairs of a key and a group on the first level, which is at least that of
+    /// different keys, and `rate_now` the highest noise of a level.
+    fn stats(&self) -> Stats {
+        let first = &self.levels[0];
+        let noise = |array: &Array| array.noise();
+        let layouts = || self.levels.iter().map(Array::layout);
+        let bits = layouts().map(|layout| layout.bits()).sum();
+        Stats {
+            cells: bits,
+            used_cells: self.levels.iter().map(Array::ones).sum(),
+            hashes: first.layout().hashes(),
+            bits,
+            bytes: layouts().map(|layout| layout.lines()).sum::<u64>() * LINE_BYTES as u64,
+            estimate: first.layout().shape().cardinality(first.ones()).unwrap_or(Cardinality::Saturated),
+            rate_now: self.levels.iter().map(noise).fold(0.0, f64::max),
+            details: vec![
+                ("groups", self.options.groups.into()),
+                ("levels", self.levels.len() as f64),
+                ("epoch", self.options.epoch as f64),
+            ],
+            ..Stats::of(self)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
