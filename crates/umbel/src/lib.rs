@@ -91,7 +91,7 @@ pub mod words;
 
 pub use aging::Aging;
 pub use algebra::{Algebra, Mismatch};
-pub use any::{AnyConcurrent, AnyFilter, AnyMap, Stored};
+pub use any::{AnyConcurrent, AnyCount, AnyFilter, AnyMap, Stored};
 pub use arch::Level;
 pub use bloom::{Blocked, Bloom, Concurrent, Layout, Partitioned, Standard};
 pub use bloomier::{Bloomier, BloomierMutable, CodeBook};

@@ -15,9 +15,7 @@ use crate::sizing::{self, BlockedParams, KPolicy, Known, Params, PartitionedPara
 use crate::words::LINE_BYTES;
 use crate::{
     Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, bloomier, counting, cuckoo,
-    deletable, floom, fuse, quotient, scalable, variable_increment,
-    Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, counting, cuckoo, deletable,
-    floom, quotient, scalable, space_code, variable_increment,
+    deletable, floom, fuse, quotient, scalable, space_code, variable_increment,
 };
 
 /// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the

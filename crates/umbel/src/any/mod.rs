@@ -196,10 +196,12 @@ macro_rules! family {
     };
 }
 
+mod count;
 mod filter;
 mod map;
 mod stored;
 
+pub use count::AnyCount;
 pub use filter::AnyFilter;
 pub use map::AnyMap;
 pub use shared::AnyConcurrent;
@@ -216,6 +218,9 @@ impl Kind {
         if let Some(can) = AnyMap::can(self) {
             return can;
         }
+        if let Some(can) = AnyCount::can(self) {
+            return can;
+        }
         Can { union: true, intersect: true, ..Can::NOTHING }
     }
 
@@ -223,6 +228,7 @@ impl Kind {
     pub(crate) fn plan(self, spec: &Spec) -> Result<Plan> {
         AnyFilter::plan(self, spec)
             .or_else(|| AnyMap::plan(self, spec))
+            .or_else(|| AnyCount::plan(self, spec))
             .unwrap_or_else(|| Err(made_from_its_family()))
     }
 }

@@ -1,6 +1,6 @@
 //! Whatever a file can hold.
 
-use super::{AnyFilter, AnyMap};
+use super::{AnyCount, AnyFilter, AnyMap};
 use crate::aging::Timestamp;
 use crate::file::FormatError;
 use crate::literature::Literature;
@@ -8,8 +8,8 @@ use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, check_tail};
 use crate::words::Words;
 use crate::{
-    Algebra, Answers, Batch, Design, Error, Filter, HashId, Hasher, Holds, Insert, Key, Kind, Map, Mismatch,
-    Result, Stats,
+    Algebra, Answers, Batch, Count, Design, Error, Filter, HashId, Hasher, Holds, Insert, Key, Kind, Map,
+    Mismatch, Result, Stats,
 };
 
 /// Whatever a file can hold.
@@ -22,6 +22,8 @@ pub enum Stored {
     Literature(Literature),
     /// A map.
     Map(AnyMap),
+    /// A multiset.
+    Count(AnyCount),
 }
 
 impl Stored {
@@ -29,7 +31,8 @@ impl Stored {
     pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<Stored> {
         Ok(match kind.holds() {
             Holds::Map => AnyMap::restore(kind, parts)?.into(),
-            _ => AnyFilter::restore(kind, parts)?.into(),
+            Holds::Multiset => AnyCount::restore(kind, parts)?.into(),
+            Holds::Set => AnyFilter::restore(kind, parts)?.into(),
         })
     }
 
@@ -39,6 +42,7 @@ impl Stored {
             Stored::Set(filter) => filter.kind(),
             Stored::Literature(_) => Kind::Literature,
             Stored::Map(map) => map.kind(),
+            Stored::Count(counts) => counts.kind(),
         }
     }
 
@@ -53,15 +57,17 @@ impl Stored {
             Stored::Set(filter) => Some(filter.hasher()),
             Stored::Literature(_) => None,
             Stored::Map(map) => Some(map.hasher()),
+            Stored::Count(counts) => Some(counts.hasher()),
         }
     }
 
-    /// Whether `key` may be a member, or has a value.
+    /// Whether `key` may be a member, has a value, or may have been recorded.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self {
             Stored::Set(filter) => filter.contains(key),
             Stored::Literature(filter) => filter.contains(key),
             Stored::Map(map) => map.get(key).is_some(),
+            Stored::Count(counts) => counts.contains(key),
         }
     }
 
@@ -71,6 +77,9 @@ impl Stored {
             Stored::Set(filter) => filter.contains_batch(keys),
             Stored::Literature(filter) => filter.contains_batch(keys),
             Stored::Map(map) => map.get_batch(keys).iter().map(Option::is_some).collect(),
+            Stored::Count(counts) => {
+                (0..keys.len()).map(|i| keys.with_bytes(i, |key| counts.contains(key))).collect()
+            }
         }
     }
 
@@ -79,7 +88,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.insert(key),
             Stored::Literature(filter) => filter.insert(key),
-            Stored::Map(_) => Err(self.no_set()),
+            Stored::Map(_) | Stored::Count(_) => Err(self.no_set()),
         }
     }
 
@@ -88,7 +97,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.insert_batch(keys),
             Stored::Literature(filter) => filter.insert_batch(keys),
-            Stored::Map(_) => Err(self.no_set()),
+            Stored::Map(_) | Stored::Count(_) => Err(self.no_set()),
         }
     }
 
@@ -98,6 +107,7 @@ impl Stored {
             Stored::Set(filter) => filter.stats(),
             Stored::Literature(filter) => filter.stats(),
             Stored::Map(map) => map.stats(),
+            Stored::Count(counts) => counts.stats(),
         }
     }
 
@@ -107,6 +117,7 @@ impl Stored {
             Stored::Set(filter) => filter.sections(),
             Stored::Literature(filter) => vec![&filter.words],
             Stored::Map(map) => map.sections(),
+            Stored::Count(counts) => counts.sections(),
         }
     }
 
@@ -116,6 +127,7 @@ impl Stored {
             Stored::Set(filter) => filter.design(),
             Stored::Literature(filter) => filter.design(),
             Stored::Map(map) => map.design(),
+            Stored::Count(counts) => counts.design(),
         }
     }
 
@@ -125,6 +137,7 @@ impl Stored {
             Stored::Set(filter) => filter.inserted(),
             Stored::Literature(filter) => filter.inserted(),
             Stored::Map(map) => map.inserted(),
+            Stored::Count(counts) => counts.inserted(),
         }
     }
 
@@ -133,6 +146,7 @@ impl Stored {
             Stored::Set(filter) => filter.check_contents(),
             Stored::Literature(filter) => check_tail(&filter.words, filter.scheme().m()),
             Stored::Map(map) => map.check_contents(),
+            Stored::Count(counts) => counts.check_contents(),
         }
     }
 
@@ -142,6 +156,7 @@ impl Stored {
             Stored::Set(filter) => Stored::Set(filter.try_clone_owned()?),
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_owned()?),
             Stored::Map(map) => Stored::Map(map.try_clone_owned()?),
+            Stored::Count(counts) => Stored::Count(counts.try_clone_owned()?),
         })
     }
 
@@ -151,6 +166,7 @@ impl Stored {
             Stored::Set(filter) => Stored::Set(filter.try_clone_empty()?),
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_empty()?),
             Stored::Map(_) => return Err(self.no_set()),
+            Stored::Count(counts) => Stored::Count(counts.try_clone_empty()?),
         })
     }
 
@@ -168,6 +184,7 @@ impl Stored {
             Stored::Set(filter) => filter.clear(),
             Stored::Literature(filter) => filter.clear(),
             Stored::Map(_) => Err(self.no_set()),
+            Stored::Count(counts) => counts.clear(),
         }
     }
 
@@ -176,6 +193,7 @@ impl Stored {
         match (self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
+            (Stored::Count(a), Stored::Count(b)) => a.mismatch(b),
             _ => Some(Mismatch::kinds(self.kind(), other.kind())),
         }
     }
@@ -185,6 +203,7 @@ impl Stored {
         match (&mut *self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.union(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.union(b),
+            (Stored::Count(a), Stored::Count(b)) => a.union(b),
             _ => Err(self.kinds_differ(other)),
         }
     }
@@ -237,6 +256,18 @@ impl TryFrom<Stored> for AnyMap {
         match stored {
             Stored::Map(map) => Ok(map),
             other => Err(Error::parameter("kind", other.kind(), "a map")),
+        }
+    }
+}
+
+impl TryFrom<Stored> for AnyCount {
+    type Error = Error;
+
+    /// The multiset, if it is one.
+    fn try_from(stored: Stored) -> Result<AnyCount> {
+        match stored {
+            Stored::Count(counts) => Ok(counts),
+            other => Err(Error::parameter("kind", other.kind(), "a multiset")),
         }
     }
 }

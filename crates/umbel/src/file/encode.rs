@@ -98,6 +98,7 @@ impl Storable for Stored {
             Stored::Set(filter) => filter.encoder(options),
             Stored::Literature(filter) => filter.encoder(options),
             Stored::Map(map) => map.encoder(options),
+            Stored::Count(counts) => counts.encoder(options),
         }
     }
 }

@@ -9,8 +9,8 @@ use crate::filter::tiles;
 use crate::map::push_values;
 use crate::words::{Words, map_file};
 use crate::{
-    Answers, AnyFilter, AnyMap, Batch, CodeBook, Digest, Error, Filter, Hasher, Key, KeyRing, Kind, Map,
-    Probe, Result, Stats, Stored, TILE,
+    Answers, AnyCount, AnyFilter, AnyMap, Batch, CodeBook, Count, Digest, Error, Filter, Hasher, Key,
+    KeyRing, Kind, Map, Multiplicity, Probe, Result, Stats, Stored, TILE,
 };
 use memmap2::Mmap;
 use std::fs::File;
@@ -248,6 +248,17 @@ impl Mapped {
         Ok(answers)
     }
 
+    /// How often `key` was recorded in the multiset. What that means depends on all of the bits, so that the first call
+    /// checks the whole file.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<Multiplicity> {
+        Ok(self.counts()?.count(key))
+    }
+
+    /// Asks for many keys of a multiset; the fast way. See [`Mapped::count`].
+    pub fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Multiplicity>> {
+        Ok(self.counts()?.count_batch(keys))
+    }
+
     /// The names of the map's values, if they have any; they are checked as a whole.
     pub fn book(&self) -> Result<Option<&CodeBook>> {
         let map = self.map()?;
@@ -271,6 +282,17 @@ impl Mapped {
             Stored::Map(map) => Ok(map),
             other => Err(Error::parameter("kind", other.kind(), "a map")),
         }
+    }
+
+    /// The multiset, once all of it is checked.
+    fn counts(&self) -> Result<&AnyCount> {
+        let Stored::Count(counts) = &self.filter else {
+            return Err(Error::parameter("kind", self.filter.kind(), "a multiset"));
+        };
+        if self.unchecked.load(Relaxed) > 0 {
+            (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
+        }
+        Ok(counts)
     }
 
     /// Hashes keys tile by tile and checks what each touches before it is asked.
@@ -298,6 +320,7 @@ impl Mapped {
         match &self.filter {
             Stored::Set(filter) => filter.trace(digest, check).map(drop),
             Stored::Map(map) => map.trace(digest, check).map(drop),
+            Stored::Count(counts) => counts.trace(digest, check).map(drop),
             Stored::Literature(_) => Ok(()),
         }
     }

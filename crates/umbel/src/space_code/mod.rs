@@ -136,6 +136,8 @@ pub struct SpaceCodeFilter<R: Resolution> {
     /// As built; the epoch goes on.
     options: Options,
     levels: Vec<Array>,
+    /// With which its random numbers are drawn, from seed and epoch.
+    lot: u64,
     /// 95 % intervals for the first level, once somebody has asked.
     intervals: OnceLock<Intervals>,
     resolution: PhantomData<R>,
@@ -185,7 +187,8 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     }
 
     fn with_levels(head: Head, options: Options, levels: Vec<Array>) -> Self {
-        SpaceCodeFilter { head, options, levels, intervals: OnceLock::new(), resolution: PhantomData }
+        let lot = Digest::from_hash(options.seed).salted(options.epoch).get();
+        SpaceCodeFilter { head, options, levels, lot, intervals: OnceLock::new(), resolution: PhantomData }
     }
 
     /// What each level will be, and the plan.
@@ -344,9 +347,8 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     /// What the recording that comes `ahead` after the next one hits.
     #[inline]
     fn draw(&self, ahead: usize) -> Hits {
-        let key = Digest::from_hash(self.options.seed).salted(self.options.epoch).get();
         let number = self.head.inserted.unwrap_or(0).wrapping_add(ahead as u64);
-        let recording = Digest::from_hash(number).salted(key);
+        let recording = Digest::from_hash(number).salted(self.lot);
         let mut count = 0;
         let mut random = || {
             count += 1;

@@ -1,0 +1,119 @@
+//! One enum over the multisets.
+
+use super::Stored;
+use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::structure::{Parts, Probe};
+use crate::words::Words;
+use crate::{
+    Batch, Can, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan,
+    Result, SpaceCode, Spec, Stats, Structure, TILE,
+};
+
+family! { $
+    /// A multiset of any kind.
+    ///
+    /// ```
+    /// use umbel::{AnyCount, Count, Kind, Spec};
+    /// let mut counts = AnyCount::build(Kind::MultiResolution, &Spec::new(1000, 0.005)?)?;
+    /// counts.record_batch(&["apple", "pear", "apple"])?;
+    /// assert_eq!(format!("{:.0}", counts.count("apple")), "2");
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    AnyCount, Stored::Count,
+    changing {
+        /// One level.
+        SpaceCode(SpaceCode),
+        /// Several levels.
+        MultiResolution(MultiResolution),
+    }
+    fixed {}
+}
+
+impl AnyCount {
+    /// An empty multiset of this kind.
+    pub fn build(kind: Kind, spec: &Spec) -> Result<AnyCount> {
+        let none = || Error::parameter("kind", kind, "a multiset: space-code or multi-resolution");
+        of_kind!(kind, S => Ok(S::build(spec)?.into()), else Err(none()))
+    }
+
+    /// An empty multiset of the same shape, hash, design, epoch and seed.
+    pub fn try_clone_empty(&self) -> Result<AnyCount> {
+        Ok(map!(self, counts => counts.try_clone_empty()?))
+    }
+
+    /// An empty multiset to be filled elsewhere and united with this one; see
+    /// [`part`](crate::space_code::SpaceCodeFilter::part).
+    pub fn part(&self, seed: u64) -> Result<AnyCount> {
+        Ok(map!(self, counts => counts.part(seed)?))
+    }
+
+    /// Ends the epoch: the answer is what was recorded in it; see [`turn`](crate::space_code::SpaceCodeFilter::turn).
+    pub fn turn(&mut self) -> Result<AnyCount> {
+        Ok(map!(self, counts => counts.turn()?))
+    }
+
+    /// The number of the epoch.
+    pub fn epoch(&self) -> u64 {
+        each!(self, counts => counts.epoch())
+    }
+
+    /// Where its random numbers start.
+    pub fn seed(&self) -> u64 {
+        each!(self, counts => counts.seed())
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) -> Result<()> {
+        each!(self, counts => counts.clear())
+    }
+
+    /// The first thing that keeps the two from being united, if any.
+    pub fn mismatch(&self, other: &AnyCount) -> Option<Mismatch> {
+        both!(self, other, a, b => a.mismatch(b), else Some(Mismatch::kinds(self.kind(), other.kind())))
+    }
+
+    /// Becomes the multiset of what was recorded in either; see
+    /// [`union`](crate::space_code::SpaceCodeFilter::union).
+    pub fn union(&mut self, other: &AnyCount) -> Result<()> {
+        let kinds = Mismatch::kinds(self.kind(), other.kind());
+        both!(self, other, a, b => a.union(b), else Err(Error::Mismatch(kinds)))
+    }
+}
+
+impl Count for AnyCount {
+    fn kind(&self) -> Kind {
+        each!(self, counts => counts.kind())
+    }
+
+    fn hasher(&self) -> &Hasher {
+        each!(self, counts => counts.hasher())
+    }
+
+    fn contains_digest(&self, digest: Digest) -> bool {
+        each!(self, counts => counts.contains_digest(digest))
+    }
+
+    fn count_digest(&self, digest: Digest) -> Multiplicity {
+        each!(self, counts => counts.count_digest(digest))
+    }
+
+    fn count_tile(&self, tile: &[Digest], counted: &mut [Multiplicity; TILE]) {
+        each!(self, counts => counts.count_tile(tile, counted))
+    }
+
+    fn record_digest(&mut self, digest: Digest) -> Result<()> {
+        each!(self, counts => counts.record_digest(digest))
+    }
+
+    fn record_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        each!(self, counts => counts.record_tile(tile))
+    }
+
+    fn stats(&self) -> Stats {
+        each!(self, counts => counts.stats())
+    }
+
+    fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Multiplicity> {
+        each!(self, counts => counts.count_batch(keys))
+    }
+}
