@@ -7,14 +7,15 @@ mod fastbloom_rs;
 mod growable;
 mod qfilter;
 mod sbbf;
+mod statics;
 mod umbel;
 mod xorf;
 
 use crate::keys::Key;
 use crate::limit::Limit;
 use ::umbel::{
-    Aging, Blocked, Bloom, Counting, Cuckoo, Deletable, Floom, Partitioned, Quotient, Scalable, Standard,
-    VariableIncrement,
+    Aging, Blocked, Bloom, Bloomier, BloomierMutable, Counting, Cuckoo, Deletable, Floom, Fuse, Partitioned,
+    Quotient, Scalable, Standard, VariableIncrement,
 };
 
 /// What a filter is built for.
@@ -150,6 +151,12 @@ macro_rules! roster {
                     slot::<$key, umbel::SemiSorted>("umbel cuckoo semi-sorted batch"),
                     slot::<$key, umbel::Single<Quotient>>("umbel quotient"),
                     slot::<$key, umbel::Batched<Quotient>>("umbel quotient batch"),
+                    slot::<$key, statics::Single<Fuse>>("umbel fuse 8"),
+                    slot::<$key, statics::Batched<Fuse>>("umbel fuse 8 batch"),
+                    slot::<$key, statics::Threaded<Fuse>>("umbel fuse 8 threads"),
+                    slot::<$key, statics::Single<Bloomier>>("umbel bloomier 8"),
+                    slot::<$key, statics::Batched<Bloomier>>("umbel bloomier 8 batch"),
+                    slot::<$key, statics::Batched<BloomierMutable>>("umbel bloomier-mutable 8 batch"),
                     slot::<$key, fastbloom::Siphash>("fastbloom"),
                     slot::<$key, fastbloom::Foldhash>("fastbloom foldhash"),
                     slot::<$key, fastbloom::AtomicFoldhash>("fastbloom atomic foldhash"),
