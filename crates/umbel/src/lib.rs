@@ -29,6 +29,7 @@
 //! | [`Blocked`] | 10.1 | one cache line (two to four below about 0.05 %) | by default |
 //! | [`Standard`] | 9.6 | up to k lines, 2 on average for a non-member | when space matters most, or the filter is small |
 //! | [`Partitioned`] | 10.1 | like standard | when every key must set exactly k bits |
+//! | [`Fuse`] | 7.9 | three lines | when all keys are known at once and none will be added: the smallest |
 //! | [`Cuckoo`] | 10.6 | two to four lines | to remove keys that are there once each |
 //! | [`Quotient`] | 12.5 | two or three lines | to remove and count keys, to merge, and to resize without the keys |
 //! | [`Counting`] | 38.3 | like standard | to remove keys, and to send the bits that flip to others |
@@ -40,8 +41,33 @@
 //! | [`Literature`](literature::Literature) | 9.6 | like standard | to reproduce what others have measured |
 //!
 //! [`AnyFilter`] is one enum over the kinds, [`plan()`] tells what a filter will be before it is built, and both start
-//! from the same [`Spec`]; [`Set`] is what all of them are. [`Remove`] takes keys out. [`Concurrent`] shares a filter between threads. [`mod@file`] saves, loads and maps filters, and
-//! [`Algebra`] unites, intersects and compares them.
+//! from the same [`Spec`]; [`Set`] is what all of them are that can be filled. [`Remove`] takes keys out. [`Concurrent`]
+//! shares a filter between threads. [`mod@file`] saves, loads and maps filters, and [`Algebra`] unites, intersects and
+//! compares them.
+//!
+//! # More than yes or no
+//!
+//! | kind | answers | in |
+//! | --- | --- | --- |
+//! | [`Bloomier`] | the value of a key; of a stranger none, but for the rate | 1.13 times the bits of a value and log2(1 / rate) |
+//! | [`BloomierMutable`] | the same, and values can be changed | 1.13 times the bits of a value and log2(3 / rate) |
+//! | [`SpaceCode`] | how often a key was recorded, up to about a hundred times | 11 bits for each recording |
+//! | [`MultiResolution`] | the same, up to millions of times | 15 bits for each recording, less for those of few keys |
+//!
+//! ```
+//! use umbel::{Bloomier, Count, Map, MultiResolution};
+//!
+//! let sections = Bloomier::new(&["bash", "vim", "gcc"], &[0, 1, 2], 0.01)?;
+//! assert_eq!(sections.get("vim"), Some(1));
+//!
+//! let mut visits = MultiResolution::with_capacity(10_000, 0.005)?;
+//! (0..500).try_for_each(|_| visits.record("/index.html"))?;
+//! assert!((300.0..800.0).contains(&visits.count("/index.html").value));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! [`Map`], [`Update`] and [`Count`] are what they can do, [`AnyMap`] and [`AnyCount`] the enums over them. All of them, and
+//! the sets, are a [`Structure`], which is what files hold.
 //!
 //! # The stem
 //!

@@ -8,8 +8,9 @@ use umbel::file::{self, Options};
 use umbel::literature::{Family, Literature, Scheme};
 
 use umbel::{
-    AnyFilter, Blocked, Bloom, Hasher, Insert, KeyRing, Kind, Layout, Partitioned, Spec, Standard, Stored,
-    Tuning, aging, counting, cuckoo, floom, scalable, variable_increment,
+    AnyCount, AnyFilter, AnyMap, Blocked, Bloom, CodeBook, Construction, Count, Digest, Hasher, Holds,
+    Insert, Key, KeyRing, Kind, Layout, Partitioned, Spec, Standard, Stored, Tuning, aging, bloomier,
+    counting, cuckoo, floom, scalable, space_code, variable_increment,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -67,7 +68,12 @@ fn all() -> Vec<(String, Stored, Options)> {
         all.push((format!("literature-{family}"), literature(family), plain()));
     }
     for kind in Kind::ALL.iter().copied().filter(|kind| kind.number() > Kind::Literature.number()) {
-        all.push((kind.to_string(), tuned(kind, Tuning::default()), plain()));
+        let stored = match kind.holds() {
+            Holds::Map => map(kind, &[5, 1, 2, 0, 1, 5], Tuning::default(), None),
+            Holds::Multiset => counted(kind, Tuning::default()),
+            _ => tuned(kind, Tuning::default()),
+        };
+        all.push((kind.to_string(), stored, plain()));
     }
     for kind in [Kind::Counting, Kind::Cuckoo, Kind::Quotient] {
         all.push((format!("{kind}-crowded"), crowded(kind), plain()));
@@ -84,7 +90,53 @@ fn all() -> Vec<(String, Stored, Options)> {
     {
         all.push((format!("{kind}-other"), tuned(kind, other.clone()), plain()));
     }
+    // Names for values, four segments, and cells of more than 64 bits.
+    let book = CodeBook::new(&["red", "", "grün"]).ok();
+    other.bloomier = bloomier::Options::default();
+    other.bloomier.segments = Some(4);
+    all.push((
+        "bloomier-book".into(),
+        map(Kind::Bloomier, &[0, 1, 2, 0, 1, 2], other.clone(), book),
+        plain(),
+    ));
+    other.bloomier.largest = Some(u64::MAX);
+    let wide = [u64::MAX, 1, 1 << 63, 0, 77, 1 << 40];
+    all.push(("bloomier-wide".into(), map(Kind::Bloomier, &wide, other.clone(), None), plain()));
+    let book = CodeBook::new(&["red", "", "grün"]).ok();
+    let mutable = map(Kind::BloomierMutable, &[0, 1, 2, 0, 1, 2], Tuning::default(), book);
+    all.push(("bloomier-mutable-book".into(), mutable, plain()));
+    other.fuse.fingerprint_bits = Some(19);
+    all.push(("fuse-other".into(), tuned(Kind::Fuse, other.clone()), plain()));
+    other.space_code =
+        space_code::Options { groups: 12, levels: 3, keys: Some(6), epoch: 5, seed: 0x0123_4567_89ab_cdef };
+    for kind in [Kind::SpaceCode, Kind::MultiResolution] {
+        all.push((format!("{kind}-other"), counted(kind, other.clone()), plain()));
+    }
     all
+}
+
+/// The same keys as in the sets.
+fn digests(spec: &Spec) -> Vec<Digest> {
+    let mut digests = spec.hasher().digest_batch(&FRUIT[..]);
+    digests.push((-7i32).digest(spec.hasher()));
+    digests
+}
+
+/// A map from them to values.
+fn map(kind: Kind, values: &[u64; 6], tuning: Tuning, book: Option<CodeBook>) -> Stored {
+    let spec = Spec::new(6, 0.01).unwrap().with_tuning(tuning);
+    let pairs = digests(&spec).into_iter().zip(*values).collect();
+    AnyMap::from_pairs(kind, &spec, pairs, book, &Construction::default()).unwrap().into()
+}
+
+/// A multiset of them, in which some come more often.
+fn counted(kind: Kind, tuning: Tuning) -> Stored {
+    let spec = Spec::new(60, 0.005).unwrap().with_tuning(tuning);
+    let mut counts = AnyCount::build(kind, &spec).unwrap();
+    for (digest, times) in digests(&spec).into_iter().zip([1, 2, 3, 5, 8, 13]) {
+        (0..times).for_each(|_| counts.record_digest(digest).unwrap());
+    }
+    counts.into()
 }
 
 /// A filter with as many keys as it is for, one of them twice: full buckets, long runs.
@@ -100,6 +152,10 @@ fn crowded(kind: Kind) -> Stored {
 /// A filter of a kind, planned for few keys, so that those that can grow or turn have done so.
 fn tuned(kind: Kind, tuning: Tuning) -> Stored {
     let spec = Spec::new(if kind.can().multiset { 20 } else { 3 }, 0.01).unwrap().with_tuning(tuning);
+    if kind.can().fixed {
+        let digests = digests(&spec);
+        return AnyFilter::from_digests(kind, &spec, digests, &Construction::default()).unwrap().into();
+    }
     let mut filter = AnyFilter::build(kind, &spec).unwrap();
     filter.advance(aging::Timestamp::from_millis(1_700_000_000_000)).unwrap();
     filter.insert_batch(&FRUIT[..]).unwrap();
@@ -127,7 +183,12 @@ fn golden_files_are_written_and_read_to_the_byte() {
         let verified = file::map(&path, &ring).unwrap().verify().unwrap();
         for key in FRUIT {
             assert!(loaded.filter.contains(key), "{name} {key}");
-            assert!(mapped.contains(key).unwrap(), "{name} {key}");
+            let mapped = match filter.kind().holds() {
+                Holds::Map => mapped.get(key).unwrap().is_some(),
+                Holds::Multiset => mapped.count(key).unwrap().value > 0.0,
+                _ => mapped.contains(key).unwrap(),
+            };
+            assert!(mapped, "{name} {key}");
             assert!(verified.filter.contains(key), "{name} {key}");
         }
         assert!(loaded.filter.contains(&-7i64), "{name}");

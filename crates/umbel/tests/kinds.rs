@@ -8,8 +8,8 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::file::{self, Options};
 use umbel::{
-    Algebra, AnyFilter, AnyMap, CodeBook, Construction, Error, Filter, Hasher, Holds, Insert, Key, KeyRing,
-    Kind, Map, Remove, Removed, Spec, Stored, Update, plan,
+    Algebra, AnyCount, AnyFilter, AnyMap, CodeBook, Construction, Count, Error, Filter, Hasher, Holds,
+    Insert, Key, KeyRing, Kind, Map, Remove, Removed, Spec, Stored, Update, plan,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -387,7 +387,7 @@ fn removing_everything_leaves_what_an_empty_filter_is() {
     }
 }
 
-/// Files of small sets and maps of every kind, with things in them.
+/// Files of small sets, maps and multisets of every kind, with things in them.
 fn samples() -> Vec<Vec<u8>> {
     let keys = Keys::of_build(11).members(300);
     let sample = |kind| bytes(&filled(kind, &keys, 0.01));
@@ -400,7 +400,13 @@ fn samples() -> Vec<Vec<u8>> {
     let book = || CodeBook::new(&["red", "green", "blue"]).ok();
     let maps =
         [Kind::Bloomier, Kind::BloomierMutable].into_iter().flat_map(|kind| [(kind, None), (kind, book())]);
-    sets().map(sample).chain(maps.map(map)).collect()
+    let count = |kind| {
+        let mut counts = AnyCount::build(kind, &Spec::new(300, 0.01).unwrap()).unwrap();
+        counts.record_batch(&keys[..]).unwrap();
+        file::to_bytes(&counts, &Options::default()).unwrap()
+    };
+    let counts = [Kind::SpaceCode, Kind::MultiResolution].map(count);
+    sets().map(sample).chain(maps.map(map)).chain(counts).collect()
 }
 
 /// Writes sums that fit, as a hostile writer would; the body is a single chunk.
@@ -450,6 +456,7 @@ proptest! {
                 let _ = mapped.contains(&key);
                 let _ = mapped.get(&key);
                 let _ = mapped.book();
+                let _ = mapped.count(&key);
             }
         }
         if let Ok(mut loaded) = file::from_bytes(&bytes, &KeyRing::new()) {
@@ -472,6 +479,13 @@ proptest! {
                     map.book().map(|book| book.get(value));
                     let _ = map.set(&key, value);
                 }
+            }
+            if let Stored::Count(counts) = &mut loaded.filter {
+                for key in 0..50u64 {
+                    let _ = counts.record(&key);
+                    counts.count(&key);
+                }
+                let _ = counts.turn();
             }
             loaded.filter.contains_batch(&[1u64, 2, 3]);
             file::to_bytes(&loaded.filter, &Options::default()).unwrap();
