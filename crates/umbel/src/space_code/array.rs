@@ -43,6 +43,11 @@ impl Array {
         &self.words
     }
 
+    #[cfg(test)]
+    pub fn salts(&self) -> &[u64] {
+        &self.salts
+    }
+
     /// How many bits are set. They are counted once, and then kept count of.
     pub fn ones(&self) -> u64 {
         *self.ones.get_or_init(|| self.words.count_ones())
