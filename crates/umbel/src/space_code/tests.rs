@@ -6,8 +6,7 @@ fn digest(key: u64) -> Digest {
 }
 
 fn tuned(n: u64, p: f64, options: Options) -> Spec {
-    let mut tuning = crate::Tuning::default();
-    tuning.space_code = options;
+    let tuning = crate::Tuning { space_code: options, ..Default::default() };
     Spec::new(n, p).unwrap().with_tuning(tuning)
 }
 
