@@ -1,8 +1,8 @@
 //! The bits of one level, and which of them belong to a key's groups.
 
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::bloom::Layout;
 use crate::bloom::scattered::{self, Scatter};
+use crate::bloom::{Layout, OUT_OF_CACHE};
 use crate::hash::reduce;
 use crate::sizing::space_code::MAX_LEVELS;
 use crate::structure::Probe;
@@ -80,6 +80,11 @@ impl Array {
             *ones += new;
         }
         Ok(())
+    }
+
+    /// Whether the bits are taken to be outside the caches.
+    pub fn is_far(&self) -> bool {
+        self.words.words().len() >= OUT_OF_CACHE
     }
 
     /// Asks for the bits of groups that are about to be set, if they are far away.

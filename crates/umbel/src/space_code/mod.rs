@@ -20,14 +20,15 @@
 //! A recording sets the bits of one of 32 groups of hash functions, drawn at random; how many of a key's groups are
 //! found tells how often it was recorded, up to about 110 times. [`MultiResolution`] keeps nine such arrays, each for a
 //! quarter of the sample of the one before, and reads a key from the one that tells most; it goes to about eight
-//! million times. Counts are estimates: half of them are within 10 % to 17 % once a key was recorded five times. The
+//! million times. Counts are estimates: half of them are within 10 % to 18 % once a key was recorded five times. The
 //! formulas are in [`sizing::space_code`](crate::sizing::space_code).
 //!
 //! # Random numbers
 //!
 //! The i-th recording draws its numbers from seed, epoch and i, so that the same input gives the same file, and a filter
 //! that was saved and loaded goes on with fresh ones. [`record_with`](SpaceCodeFilter::record_with) takes them from
-//! elsewhere. Someone who knows the seed can predict the groups, but not steer them: what they record is hashed.
+//! elsewhere: from the system, say, where somebody who knows the seed might choose the moment at which a key is recorded,
+//! and so keep it to a few groups.
 //!
 //! Filters that are filled apart, to be united, must have different seeds: with the same one, a key that is the i-th
 //! recording in both would hit the same group, and be counted once. [`part`](SpaceCodeFilter::part) makes such filters,
@@ -612,6 +613,10 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
     }
 
     fn record_tile(&mut self, tile: &[Digest]) -> Result<()> {
+        if !self.levels[0].is_far() {
+            return tile.iter().try_for_each(|digest| self.record_digest(*digest));
+        }
+        // All draws first: what they hit on the first level is then fetched at once.
         for tile in tile.chunks(TILE) {
             let (mut hits, mut first) = ([Hits::default(); TILE], [Digest::default(); TILE]);
             for (i, digest) in tile.iter().enumerate() {

@@ -89,6 +89,18 @@ fn one_by_one_in_tiles_and_in_batches_are_the_same_on_every_level() {
 }
 
 #[test]
+fn tiles_of_a_filter_outside_the_caches_are_recorded_as_one_by_one() {
+    let mut one = MultiResolution::with_capacity(4_000_000, 0.005).unwrap();
+    assert!(one.levels[0].is_far());
+    let mut tiles = one.try_clone_empty().unwrap();
+    let digests: Vec<Digest> = (0..1000).map(|i| digest(i % 300)).collect();
+    digests.iter().for_each(|digest| one.record_digest(*digest).unwrap());
+    // Longer than a tile, and with a rest.
+    digests.chunks(150).for_each(|tile| tiles.record_tile(tile).unwrap());
+    assert!(words(&one) == words(&tiles) && one.inserted() == tiles.inserted());
+}
+
+#[test]
 fn the_same_bits_give_the_same_answers_whatever_happened_before() {
     // Asked after each recording, or only at the end: what is kept for later must not show.
     let mut asked = SpaceCode::with_capacity(2000, 0.05).unwrap();
