@@ -332,7 +332,7 @@ fn noise_at_capacity_is_what_was_asked_for() {
                 let keys = Keys::of_build(build);
                 let mut filter = SpaceCode::with_capacity(n, p).unwrap();
                 filter.record_batch(&keys.members(n)).unwrap();
-                let asked = (1_000_000 / builds).max(100);
+                let asked = (400_000 / builds).max(100);
                 let of = |key: u64| u64::from(filter.groups_found(key.digest(filter.hasher())));
                 found += keys.strangers(asked).into_iter().map(of).sum::<u64>();
                 groups += 32 * asked;
