@@ -140,7 +140,7 @@ impl Head {
 pub struct Can {
     /// It is made from all its keys at once, and none can be added later.
     pub fixed: bool,
-    /// Keys can be removed, see [`Remove`].
+    /// Keys can be removed, see [`Remove`](crate::Remove).
     pub remove: bool,
     /// It grows beyond its capacity and keeps its rate.
     pub grow: bool,
@@ -154,7 +154,7 @@ pub struct Can {
     pub fold: bool,
     /// Every insertion takes room, those of keys that are there already too.
     pub multiset: bool,
-    /// Parts that were filled apart can be joined, see [`Set::absorb`].
+    /// Parts that were filled apart can be joined, see [`Set::absorb`](crate::Set::absorb).
     pub absorb: bool,
     /// Several threads can fill it at once, see [`Concurrent`](crate::Concurrent).
     pub share: bool,
