@@ -195,7 +195,7 @@ fn solve<P: Payload, S: Sink<P>>(
         loop {
             let job = jobs.lock().map_or(None, |mut jobs| jobs.next());
             let Some((items, words, sink)) = job.filter(|_| !stuck.load(Relaxed)) else { return Ok(()) };
-            if !placed!(shape.arrangement, place => scratch.solve(shape, place, items, words, sink)) {
+            if !placed!(shape.arrangement, place => scratch.solve(shape, place, items, words, sink))? {
                 stuck.store(true, Relaxed);
             }
             let keys = items.len() as u64;

@@ -32,7 +32,7 @@ pub(crate) use peel::{Payload, Sink, Zero};
 
 use crate::hash::{MULTIPLIER, POWERS, reduce};
 use crate::sizing::{MAX_BITS, retrieval as sizing};
-use crate::words::{LINE_BITS, read_bits};
+use crate::words::{LINE_BITS, read_bits, read_near};
 use crate::{Digest, Error, Result};
 
 /// The widest cell.
@@ -56,6 +56,12 @@ pub(crate) enum Arrangement {
 /// The cells of a digest inside its shard, as an arrangement has them. `low` decides the first, `y` the others.
 pub(crate) trait Place<const K: usize>: Copy + Send + Sync {
     fn cells(self, low: u64, y: u64) -> [u32; K];
+
+    /// So many cells, from the left, have no keys whose `low` is this or more.
+    fn complete(self, low: u64) -> usize;
+
+    /// All cells of keys whose `low` is at most this are among so many, from the left.
+    fn reach(self, low: u64) -> usize;
 }
 
 #[derive(Clone, Copy)]
@@ -73,6 +79,15 @@ impl Place<3> for FusePlace {
         // Xor with fewer bits than a segment has stays in the segment.
         [first, (first + len) ^ (y >> (64 - s)) as u32, (first + 2 * len) ^ (y << s >> (64 - s)) as u32]
     }
+
+    fn complete(self, low: u64) -> usize {
+        reduce(low, self.span) as usize
+    }
+
+    fn reach(self, low: u64) -> usize {
+        let segment = reduce(low, self.span) >> self.segment_log2;
+        ((segment + 3) << self.segment_log2) as usize
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -87,6 +102,14 @@ impl<const K: usize> Place<K> for SegmentPlace<K> {
             let x = if i == 0 { low } else { y.wrapping_mul(POWERS[i - 1]) };
             (i as u64 * self.len + reduce(x, self.len)) as u32
         })
+    }
+
+    fn complete(self, _: u64) -> usize {
+        0
+    }
+
+    fn reach(self, _: u64) -> usize {
+        K * self.len as usize
     }
 }
 
@@ -292,10 +315,8 @@ impl Shape {
 
     #[inline(always)]
     fn decode_in<const K: usize>(&self, place: impl Place<K>, words: &[u64], digest: Digest) -> u64 {
-        let width = self.width.min(64);
-        let mask = z(self.y(digest), K) >> (64 - width);
-        let read = |cell: &u64| read_bits(words, cell * u64::from(self.width), width);
-        self.positions_in(place, digest).iter().fold(mask, |all, cell| all ^ read(cell))
+        let (cells, mask) = (self.positions_in(place, digest), z(self.y(digest), K));
+        xor_cells(words, cells.map(|cell| cell * u64::from(self.width)), mask, self.width)
     }
 
     /// Whether the table says 0: whether the digest is in a filter.
@@ -314,6 +335,25 @@ impl Shape {
 fn z(y: u64, k: usize) -> u64 {
     y.wrapping_mul(POWERS[k - 1])
 }
+
+/// The xor of cells of at most 64 bits, given by where they start, and of the highest bits of `mask`.
+#[inline(always)]
+fn xor_cells<const K: usize>(words: &[u64], starts: [u64; K], mask: u64, width: u32) -> u64 {
+    let mut sum = mask >> (64 - width.min(64));
+    if width <= NEAR {
+        for start in starts {
+            sum ^= read_near(words, start);
+        }
+        return sum & !0 >> (64 - width);
+    }
+    for start in starts {
+        sum ^= read_bits(words, start, width.min(64));
+    }
+    sum
+}
+
+/// The widest cell that [`read_near`] reads as a whole.
+const NEAR: u32 = 57;
 
 /// A cell of any width.
 #[inline(always)]

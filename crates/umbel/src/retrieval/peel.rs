@@ -4,9 +4,10 @@ use super::build::Item;
 use super::{Place, Shape, read_cell, z};
 use crate::hash::reduce;
 use crate::retrieval::partition::partition;
-use crate::words::{read_bits, write_bits};
+use crate::words::{LINE_BYTES, LINE_WORDS, Words, write_bits};
 use crate::{Digest, Error, Result};
 use std::fmt::Debug;
+use std::ops::Range;
 
 /// What a key carries to where its value is made: nothing in filters, a value in maps.
 pub(crate) trait Payload: Copy + Debug + PartialEq + Send + Sync {
@@ -45,31 +46,33 @@ impl<P> Sink<P> for Zero {
     }
 }
 
-/// Keys of a group that are put into the cells together; so many are sorted no further.
-const GROUP_KEYS: usize = 1 << 14;
+/// Keys of a group that are entered together; so many are sorted no further.
+const GROUP_KEYS: usize = 1 << 12;
 
 /// The memory in which a shard is built: 13 bytes for each cell, and the payload. That is 15 bytes for each key of a
 /// fuse filter, and 24 of a map.
 pub(super) struct Scratch<P> {
-    /// How many keys a cell still has.
-    counts: Vec<u8>,
-    /// The xor of their digests, and of their payloads.
-    digests: Vec<u64>,
+    cells: usize,
+    /// How many keys a cell still has, a byte for each.
+    counts: Words,
+    /// The xor of their digests, and of their payloads. ([`Words`] are read at random faster than vectors.)
+    digests: Words,
     payloads: Vec<P>,
-    /// From the left, the cells that were given to a key, in order; from the right, a stack of cells that have one key.
-    /// No cell is entered twice, so they never meet, and one element between them is free.
+    /// The cells that were given to a key, in order, and behind them those that wait for it. No cell is entered twice,
+    /// and there is one element more, to be written by those who are not entered.
     order: Vec<u32>,
 }
 
 impl<P: Payload> Scratch<P> {
     /// Memory for shards of this shape.
     pub fn new(shape: &Shape) -> Result<Scratch<P>> {
-        let cells = shape.shard_cells() as usize;
+        let cells = shape.shard_cells();
         Ok(Scratch {
-            counts: filled(cells, 0)?,
-            digests: filled(cells, 0)?,
-            payloads: filled(cells, P::ZERO)?,
-            order: filled(cells + 1, 0)?,
+            cells: cells as usize,
+            counts: Words::zeroed(cells.div_ceil(LINE_BYTES as u64))?,
+            digests: Words::zeroed(cells.div_ceil(LINE_WORDS as u64))?,
+            payloads: filled(cells as usize, P::ZERO)?,
+            order: filled(cells as usize + 1, 0)?,
         })
     }
 
@@ -81,126 +84,211 @@ impl<P: Payload> Scratch<P> {
         items: &mut [Item<P>],
         words: &mut [u64],
         sink: &mut impl Sink<P>,
-    ) -> bool {
+    ) -> Result<bool> {
         let cells = |digest: u64| {
             let low = digest.wrapping_mul(shape.shards);
             place.cells(low, shape.y(Digest::from_hash(digest)))
         };
-        // In the order of their first cells, so that all cells at work are in the caches.
-        let groups = items.len() / GROUP_KEYS + 1;
-        partition(items, groups, |digest| reduce(digest.wrapping_mul(shape.shards), groups as u64) as usize);
-        if !self.enter(items, cells) || self.peel(cells) < items.len() {
-            return false;
+        if !self.peel(shape, place, items, cells)? {
+            return Ok(false);
         }
         if shape.width <= 64 {
-            self.assign(items.len(), shape, cells, words, sink, &Narrow);
+            self.assign(items.len(), shape, cells, sink)?;
+            pack(&self.digests.words()[..self.cells], shape.width, words);
         } else {
-            self.assign(items.len(), shape, cells, words, sink, &Wide);
+            self.assign_wide(items.len(), shape, cells, words, sink);
         }
-        true
+        Ok(true)
     }
 
-    /// Adds all keys to their cells; `false` if a cell gets more than it can count.
-    fn enter<const K: usize>(&mut self, items: &[Item<P>], cells: impl Fn(u64) -> [u32; K]) -> bool {
-        self.counts.fill(0);
-        self.digests.fill(0);
-        self.payloads.fill(P::ZERO);
-        let mut overflow = false;
-        for (digest, payload) in items {
-            for cell in cells(digest.get()) {
-                let cell = cell as usize;
-                self.counts[cell] = self.counts[cell].wrapping_add(1);
-                overflow |= self.counts[cell] == 0;
-                self.digests[cell] ^= digest.get();
-                self.payloads[cell] = self.payloads[cell].xor(*payload);
+    /// Gives a cell of its own to each key; `false` if that cannot be done.
+    ///
+    /// One sweep over the cells, from the left: keys come in the order of their first cells, and as soon as a cell can
+    /// get no more of them, it may be given away. So all cells at work are in the caches.
+    #[inline(never)]
+    fn peel<const K: usize>(
+        &mut self,
+        shape: &Shape,
+        place: impl Place<K>,
+        items: &mut [Item<P>],
+        cells: impl Fn(u64) -> [u32; K],
+    ) -> Result<bool> {
+        let groups = items.len() / GROUP_KEYS + 1;
+        let ends = partition(items, groups, |digest| {
+            reduce(digest.wrapping_mul(shape.shards), groups as u64) as usize
+        });
+        let mut queue = Queue {
+            counts: &mut self.counts.as_bytes_mut()?[..self.cells],
+            digests: &mut self.digests.words_mut()?[..self.cells],
+            payloads: &mut self.payloads,
+            order: &mut self.order,
+            tail: 0,
+            complete: 0,
+        };
+        let (mut peeled, mut head, mut cleared, mut start) = (0, 0, 0, 0);
+        for (group, end) in (1..).zip(ends) {
+            // The `low` with which the next group starts, if there is one.
+            let next = ((group << 64) / groups as u128) as u64;
+            let (reach, complete) =
+                if next == 0 { (self.cells, self.cells) } else { (place.reach(next), place.complete(next)) };
+            queue.clear(cleared..reach);
+            cleared = reach;
+            let mut overflow = false;
+            for (digest, payload) in &items[start..end] {
+                for cell in cells(digest.get()) {
+                    overflow |= !queue.enter(cell as usize, digest.get(), *payload);
+                }
+            }
+            if overflow {
+                return Ok(false);
+            }
+            start = end;
+            queue.scan(complete);
+            // First in, first out: the next cells in the queue seldom have to do with each other, and the processor
+            // works on several at once, where with a stack each would wait for the one before.
+            while head < queue.tail {
+                let own = queue.order[head] as usize;
+                head += 1;
+                if queue.counts[own] != 1 {
+                    continue;
+                }
+                queue.order[peeled] = own as u32;
+                peeled += 1;
+                let (digest, payload) = (queue.digests[own], queue.payloads[own]);
+                for cell in cells(digest) {
+                    queue.leave(cell, digest, payload);
+                }
+                // The key's own cell keeps it: nobody else has it any more, and it is needed to fill the table.
+                queue.digests[own] = digest;
+                queue.payloads[own] = payload;
             }
         }
-        !overflow
+        Ok(peeled == items.len())
     }
 
-    /// Gives cells to keys until no cell has a single key; how many keys were given one.
-    fn peel<const K: usize>(&mut self, cells: impl Fn(u64) -> [u32; K]) -> usize {
-        let (mut peeled, mut top) = (0, self.order.len());
-        for (cell, count) in self.counts.iter().enumerate() {
-            self.order[top - 1] = cell as u32;
-            top -= usize::from(*count == 1);
-        }
-        while top < self.order.len() {
-            let own = self.order[top] as usize;
-            top += 1;
-            if self.counts[own] != 1 {
-                continue;
-            }
-            self.order[peeled] = own as u32;
-            peeled += 1;
-            let (digest, payload) = (self.digests[own], self.payloads[own]);
-            for cell in cells(digest) {
-                let cell = cell as usize;
-                let count = self.counts[cell].wrapping_sub(1);
-                self.counts[cell] = count;
-                self.digests[cell] ^= digest;
-                self.payloads[cell] = self.payloads[cell].xor(payload);
-                self.order[top - 1] = cell as u32;
-                top -= usize::from(count == 1);
-            }
-            // The key's own cell keeps it: nobody else has it any more, and it is needed to fill the table.
-            self.digests[own] = digest;
-            self.payloads[own] = payload;
-        }
-        peeled
-    }
-
-    /// Fills the cells, the last given one first: the other cells of its key have been filled before, or never will be.
+    /// Gives the cells their values, the last given one first: the other cells of its key have been filled before, or
+    /// never will be and are 0.
+    ///
+    /// The values take the place of the digests, which are read for the last time here: whole words are written and
+    /// read again at once much faster than parts of words.
+    #[inline(never)]
     fn assign<const K: usize>(
+        &mut self,
+        keys: usize,
+        shape: &Shape,
+        cells: impl Fn(u64) -> [u32; K],
+        sink: &mut impl Sink<P>,
+    ) -> Result<()> {
+        let digests = &mut self.digests.words_mut()?[..self.cells];
+        for own in self.order[..keys].iter().rev() {
+            let (digest, payload) = (digests[*own as usize], self.payloads[*own as usize]);
+            let cells = cells(digest);
+            let value = sink.place(u64::from(*own), which(cells, *own), payload) as u64;
+            let mask = z(shape.y(Digest::from_hash(digest)), K) >> (64 - shape.width);
+            // One of the cells is its own, which still holds the digest.
+            digests[*own as usize] =
+                cells.iter().fold(digest ^ mask ^ value, |sum, cell| sum ^ digests[*cell as usize]);
+        }
+        Ok(())
+    }
+
+    /// The same for cells of more than 64 bits, in the table itself.
+    fn assign_wide<const K: usize>(
         &self,
         keys: usize,
         shape: &Shape,
         cells: impl Fn(u64) -> [u32; K],
         words: &mut [u64],
         sink: &mut impl Sink<P>,
-        width: &impl Width,
     ) {
+        let width = shape.width;
         for own in self.order[..keys].iter().rev() {
-            let digest = self.digests[*own as usize];
+            let digest = self.digests.words()[*own as usize];
             let cells = cells(digest);
-            let which = cells.iter().position(|cell| cell == own).unwrap_or(0);
-            let value = sink.place(u64::from(*own), which as u32, self.payloads[*own as usize]);
-            width.solve(shape, words, digest, &cells, u64::from(*own), value);
+            let value = sink.place(u64::from(*own), which(cells, *own), self.payloads[*own as usize]);
+            let sum = cells.iter().fold(value ^ shape.mask(Digest::from_hash(digest)), |sum, cell| {
+                sum ^ read_cell(words, u64::from(*cell), width)
+            });
+            let start = u64::from(*own) * u64::from(width);
+            write_bits(words, start, 64, sum as u64);
+            write_bits(words, start + 64, width - 64, (sum >> 64) as u64 & !0 >> (128 - width));
         }
     }
 }
 
-/// Cells of up to 64 bits are handled without 128-bit arithmetic.
-trait Width {
-    /// Sets the cell `own`, which is zero, so that the cells of a digest give the value.
-    fn solve(&self, shape: &Shape, words: &mut [u64], digest: u64, cells: &[u32], own: u64, value: u128);
+/// The cells of a shard while keys come and go.
+struct Queue<'a, P> {
+    counts: &'a mut [u8],
+    digests: &'a mut [u64],
+    payloads: &'a mut [P],
+    /// Cells that had a single key when they were written here, up to `tail`.
+    order: &'a mut [u32],
+    tail: usize,
+    /// So many cells, from the left, get no more keys.
+    complete: usize,
 }
 
-struct Narrow;
-struct Wide;
+impl<P: Payload> Queue<'_, P> {
+    fn clear(&mut self, cells: Range<usize>) {
+        self.counts[cells.clone()].fill(0);
+        self.digests[cells.clone()].fill(0);
+        self.payloads[cells].fill(P::ZERO);
+    }
 
-impl Width for Narrow {
+    /// Puts a key into a cell; `false` if there are more than can be counted.
     #[inline(always)]
-    fn solve(&self, shape: &Shape, words: &mut [u64], digest: u64, cells: &[u32], own: u64, value: u128) {
-        let width = shape.width;
-        let mask = z(shape.y(Digest::from_hash(digest)), cells.len()) >> (64 - width);
-        let sum = cells.iter().fold(value as u64 ^ mask, |sum, cell| {
-            sum ^ read_bits(words, u64::from(*cell) * u64::from(width), width)
-        });
-        write_bits(words, own * u64::from(width), width, sum & !0 >> (64 - width));
+    fn enter(&mut self, cell: usize, digest: u64, payload: P) -> bool {
+        self.counts[cell] = self.counts[cell].wrapping_add(1);
+        self.digests[cell] ^= digest;
+        self.payloads[cell] = self.payloads[cell].xor(payload);
+        self.counts[cell] != 0
+    }
+
+    /// Takes a key out of a cell, and queues the cell if it has one key left.
+    #[inline(always)]
+    fn leave(&mut self, cell: u32, digest: u64, payload: P) {
+        let index = cell as usize;
+        let count = self.counts[index].wrapping_sub(1);
+        self.counts[index] = count;
+        self.digests[index] ^= digest;
+        self.payloads[index] = self.payloads[index].xor(payload);
+        self.order[self.tail] = cell;
+        self.tail += usize::from((count == 1) & (index < self.complete));
+    }
+
+    /// Queues the cells with one key among those that get no more keys from now on.
+    fn scan(&mut self, complete: usize) {
+        for cell in self.complete..complete {
+            self.order[self.tail] = cell as u32;
+            self.tail += usize::from(self.counts[cell] == 1);
+        }
+        self.complete = complete;
     }
 }
 
-impl Width for Wide {
-    #[inline(always)]
-    fn solve(&self, shape: &Shape, words: &mut [u64], digest: u64, cells: &[u32], own: u64, value: u128) {
-        let width = shape.width;
-        let sum = cells.iter().fold(value ^ shape.mask(Digest::from_hash(digest)), |sum, cell| {
-            sum ^ read_cell(words, u64::from(*cell), width)
-        });
-        let start = own * u64::from(width);
-        write_bits(words, start, 64, sum as u64);
-        write_bits(words, start + 64, width - 64, (sum >> 64) as u64 & !0 >> (128 - width));
+/// The number of a cell among those of its key.
+#[inline(always)]
+fn which<const K: usize>(cells: [u32; K], own: u32) -> u32 {
+    cells.iter().position(|cell| *cell == own).unwrap_or(0) as u32
+}
+
+/// Writes values of `width` bits, one after the other.
+fn pack(values: &[u64], width: u32, words: &mut [u64]) {
+    let (mut word, mut filled, mut words) = (0, 0, words.iter_mut());
+    for value in values {
+        word |= value << filled;
+        filled += width;
+        if filled >= 64 {
+            if let Some(next) = words.next() {
+                *next = word;
+            }
+            filled -= 64;
+            // What did not fit any more.
+            word = value.checked_shr(width - filled).unwrap_or(0);
+        }
+    }
+    if let (true, Some(last)) = (filled > 0, words.next()) {
+        *last = word;
     }
 }
 

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 
 /// Numbers by SplitMix64, which shares nothing with the stream.
-fn random(mut state: u64) -> impl Iterator<Item = u64> {
+pub(super) fn random(mut state: u64) -> impl Iterator<Item = u64> {
     std::iter::repeat_with(move || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ fn random(mut state: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-fn digests(n: usize, seed: u64) -> Vec<(Digest, ())> {
+pub(super) fn digests(n: usize, seed: u64) -> Vec<(Digest, ())> {
     random(seed).take(n).map(|x| (Digest::from_hash(x), ())).collect()
 }
 
@@ -30,11 +30,11 @@ impl Sink<u64> for Values {
 }
 
 /// A value that uses all 96 bits, from 64.
-fn spread(payload: u64) -> u128 {
+pub(super) fn spread(payload: u64) -> u128 {
     u128::from(payload) | u128::from(payload.rotate_left(17)) << 64
 }
 
-fn low(value: u128, width: u32) -> u128 {
+pub(super) fn low(value: u128, width: u32) -> u128 {
     value & (!0 >> (128 - width))
 }
 
@@ -46,17 +46,17 @@ impl Sink<u64> for Masked {
     }
 }
 
-fn one_for_each<S>(make: impl Fn() -> S) -> impl FnMut(&Shape) -> Result<Vec<S>> {
+pub(super) fn one_for_each<S>(make: impl Fn() -> S) -> impl FnMut(&Shape) -> Result<Vec<S>> {
     move |shape| Ok((0..shape.shards()).map(|_| make()).collect())
 }
 
-fn fuse(n: usize, seed: u64, wish: &Wish<'_>) -> (Vec<(Digest, ())>, Built<Zero>) {
+pub(super) fn fuse(n: usize, seed: u64, wish: &Wish<'_>) -> (Vec<(Digest, ())>, Built<Zero>) {
     let mut items = digests(n, seed);
     let built = build(&mut items, wish, one_for_each(|| Zero)).expect("uniform digests");
     (items, built)
 }
 
-fn arranged() -> impl Strategy<Value = Arranged> {
+pub(super) fn arranged() -> impl Strategy<Value = Arranged> {
     prop_oneof![
         Just(Arranged::Fuse { factor: None }),
         Just(Arranged::Segments { k: 3, factor: None }),
@@ -141,14 +141,14 @@ proptest! {
 }
 
 /// Numbers as hostile files have them.
-fn hostile() -> impl Strategy<Value = [u64; 6]> {
+pub(super) fn hostile() -> impl Strategy<Value = [u64; 6]> {
     let number = || prop_oneof![0..100u64, any::<u64>(), (0..64u32).prop_map(|bit| 1 << bit), Just(u64::MAX)];
     (number(), 0..3u64, prop_oneof![0..22u64, number()], number(), prop_oneof![0..100u64, number()], number())
         .prop_map(|(a, b, c, d, e, f)| [a, b, c, d, e, f])
 }
 
 #[test]
-fn nonsense_is_refused() {
+pub(super) fn nonsense_is_refused() {
     for params in [
         [0, 0, 2, 3, 8, 0],
         [1, 2, 2, 3, 8, 0],
@@ -181,7 +181,7 @@ fn nonsense_is_refused() {
 }
 
 #[test]
-fn every_small_number_of_keys_can_be_built() {
+pub(super) fn every_small_number_of_keys_can_be_built() {
     for n in 0..300 {
         for seed in 0..20 {
             let (items, Built { shape, words, keys, .. }) = fuse(n, seed * 1000 + n as u64, &Wish::fuse(8));
@@ -192,7 +192,7 @@ fn every_small_number_of_keys_can_be_built() {
 }
 
 #[test]
-fn the_table_depends_neither_on_threads_nor_on_the_order_of_keys() {
+pub(super) fn the_table_depends_neither_on_threads_nor_on_the_order_of_keys() {
     let wish = Wish { shards: Some(7), ..Wish::fuse(9) };
     let (mut items, first) = fuse(100_000, 1, &wish);
     assert_eq!(first.shape, Shape { seed: first.shape.seed, ..Shape::plan(100_000, &wish).unwrap() });
@@ -204,7 +204,7 @@ fn the_table_depends_neither_on_threads_nor_on_the_order_of_keys() {
 }
 
 #[test]
-fn duplicates_are_found_and_make_the_table_no_larger() {
+pub(super) fn duplicates_are_found_and_make_the_table_no_larger() {
     for shards in [1, 3] {
         let wish = Wish { shards: Some(shards), threads: 2, ..Wish::fuse(8) };
         let (items, once) = fuse(5000, 3, &wish);
@@ -217,7 +217,7 @@ fn duplicates_are_found_and_make_the_table_no_larger() {
 }
 
 #[test]
-fn two_values_for_one_key_are_a_conflict() {
+pub(super) fn two_values_for_one_key_are_a_conflict() {
     let mut items: Vec<_> = random(1).take(100).map(|x| (Digest::from_hash(x), 5)).collect();
     items.push(items[40]);
     assert_eq!(build(&mut items.clone(), &Wish::fuse(8), one_for_each(|| Values)).unwrap().keys, 100);
@@ -232,7 +232,7 @@ fn two_values_for_one_key_are_a_conflict() {
 }
 
 #[test]
-fn digests_that_are_not_uniform_are_an_error_and_not_an_endless_loop() {
+pub(super) fn digests_that_are_not_uniform_are_an_error_and_not_an_endless_loop() {
     let mut items: Vec<_> = (0..20_000).map(|x| (Digest::from_hash(x), ())).collect();
     assert!(matches!(
         build(&mut items, &Wish::fuse(8), one_for_each(|| Zero)),
@@ -241,7 +241,7 @@ fn digests_that_are_not_uniform_are_an_error_and_not_an_endless_loop() {
 }
 
 #[test]
-fn strangers_get_every_value_equally_often() {
+pub(super) fn strangers_get_every_value_equally_often() {
     for arranged in [
         Arranged::Fuse { factor: None },
         Arranged::Segments { k: 3, factor: None },
@@ -263,7 +263,7 @@ fn strangers_get_every_value_equally_often() {
 }
 
 /// The share of tries that succeed, with the first seed.
-fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
+pub(super) fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
     let shape = Shape::new(1, arrangement, 1, 0).unwrap();
     let mut scratch = peel::Scratch::new(&shape).unwrap();
     let mut words = Words::zeroed(shape.lines()).unwrap();
@@ -272,14 +272,14 @@ fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
             let mut items = digests(n, trial * 0x1234_5678_9abc + n as u64);
             let words = words.words_mut().unwrap();
             words.fill(0);
-            placed!(arrangement, place => scratch.solve(&shape, place, &mut items, words, &mut Zero))
+            placed!(arrangement, place => scratch.solve(&shape, place, &mut items, words, &mut Zero)).unwrap()
         })
         .count();
     solved as f64 / trials as f64
 }
 
 #[test]
-fn segments_succeed_from_the_thresholds_of_the_literature_on() {
+pub(super) fn segments_succeed_from_the_thresholds_of_the_literature_on() {
     let n = 20_000;
     for (k, ratio, share) in [(3, 1.20, 0.0), (3, 1.25, 1.0), (4, 1.27, 0.0), (4, 1.32, 1.0)] {
         let len = (ratio * n as f64 / f64::from(k)).ceil() as u64;

@@ -244,6 +244,22 @@ pub(crate) fn as_words(lines: &[Line]) -> &[u64] {
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LINE_WORDS) }
 }
 
+/// 57 bits or more from bit `start` on, and above them anything; bits beyond the end are anything too. One load that
+/// need not be aligned: half the work of [`read_bits`], but it may touch the next cache line where that would not.
+#[inline(always)]
+pub(crate) fn read_near(words: &[u64], start: u64) -> u64 {
+    if cfg!(target_endian = "big") || words.is_empty() {
+        let word = |index: u64| words.get(index as usize).copied().unwrap_or_default();
+        let shift = (start % 64) as u32;
+        return word(start / 64) >> shift | word(start / 64 + 1) << 1 << (63 - shift);
+    }
+    // The last eight bytes hold all that is left.
+    let byte = (start / 8).min(words.len() as u64 * 8 - 8);
+    // SAFETY: the slice is not empty, and eight bytes from there on end inside it. Any bytes make a word.
+    let word = unsafe { words.as_ptr().cast::<u8>().add(byte as usize).cast::<u64>().read_unaligned() };
+    word >> (start.wrapping_sub(byte * 8) % 64)
+}
+
 /// Lines seen as the words they consist of, to be changed.
 #[inline(always)]
 pub(crate) fn as_words_mut(lines: &mut [Line]) -> &mut [u64] {
