@@ -25,8 +25,8 @@ mod stream;
 pub(crate) use ends::Ends;
 pub(crate) use integers::{sip13_u64, xxh3_u64};
 pub use ring::KeyRing;
-pub(crate) use stream::POWERS;
 pub use stream::{MULTIPLIER, Stream, reduce};
+pub(crate) use stream::{POWERS, reduce_narrow};
 
 use crate::key::DigestAll;
 use crate::{Batch, Error, Level, Result};

@@ -1,58 +1,95 @@
 //! Lookups of many digests: the cells of the next tile are fetched while those of this one are read.
 
-use super::{MAX_CELLS_OF_KEY, Place, Shape, placed, z};
+use super::{MAX_CELLS_OF_KEY, NEAR, Place, Reduce, Shape, Vector, placed, z};
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::bloom::kernels::{Stage, Work};
 use crate::bloom::layout::{Pair, Places, Tile, Tiled};
 use crate::filter::TILE;
-use crate::words::{Line, as_words, read_bits};
+use crate::words::{Line, as_words, read_bits, read_bytes};
 use crate::{Digest, Level};
 
-/// Where the cells of each key of a tile start, as bits.
+/// What is known of a tile before its cells are read.
 #[derive(Clone, Copy)]
-pub(crate) struct Starts([[u64; MAX_CELLS_OF_KEY]; TILE]);
+pub(crate) struct Starts {
+    /// Where the cells of each key are: the byte to read from, and in the lowest six bits by how much to shift what was
+    /// read; of cells too wide for that, the bit with which they start.
+    at: [[u64; TILE]; MAX_CELLS_OF_KEY],
+    /// What they are xored with.
+    masks: [u64; TILE],
+}
 
 impl Places for Starts {
-    const EMPTY: Starts = Starts([[0; MAX_CELLS_OF_KEY]; TILE]);
+    const EMPTY: Starts = Starts { at: [[0; TILE]; MAX_CELLS_OF_KEY], masks: [0; TILE] };
+}
+
+/// Where to read eight bytes that hold the cell of up to 57 bits that starts at bit `start`: none of the next cache line,
+/// which nobody has asked for, unless the cell ends there.
+#[inline(always)]
+fn near(start: u64, width: u64) -> u64 {
+    let byte = start / 8;
+    let beyond = (byte % 64).max(56) - 56;
+    let byte = if start % 512 + width > 512 { byte } else { byte - beyond };
+    byte << 6 | (start - byte * 8)
 }
 
 impl Shape {
     #[inline(always)]
-    fn starts<const K: usize>(&self, place: impl Place<K>, tile: &Tile, starts: &mut Starts) {
-        for (starts, digest) in starts.0.iter_mut().zip(tile) {
-            let cells = self.positions_in(place, *digest);
-            for (start, cell) in starts.iter_mut().zip(cells) {
-                *start = cell * u64::from(self.width);
+    fn starts<R: Reduce, const K: usize>(&self, place: impl Place<K>, tile: &Tile, starts: &mut Starts) {
+        let width = self.width.min(64);
+        let is_near = width <= NEAR;
+        for i in 0..TILE {
+            let cells = self.positions_in::<R, K>(place, tile[i]);
+            for (at, cell) in starts.at.iter_mut().zip(cells) {
+                let start = cell * u64::from(self.width);
+                at[i] = if is_near { near(start, width.into()) } else { start };
             }
+            starts.masks[i] = z(self.y(tile[i]), K) >> (64 - width);
         }
     }
 
+    /// Asks for the cells of key `i`.
     #[inline(always)]
-    fn fetch(&self, words: &[u64], starts: &[u64; MAX_CELLS_OF_KEY], cells: usize) {
-        for start in &starts[..cells] {
-            prefetch(words, (start / 64) as usize);
+    fn fetch<const K: usize>(&self, words: &[u64], starts: &Starts, i: usize) {
+        let shift = if self.width <= NEAR { 9 } else { 6 };
+        for at in &starts.at[..K] {
+            prefetch(words, (at[i] >> shift) as usize);
         }
     }
 
     /// What the table says of each key of a tile, for cells of at most 64 bits.
     #[inline(always)]
-    fn decode_all<const K: usize>(
-        &self,
-        _: impl Place<K>,
-        words: &[u64],
-        tile: &Tile,
-        at: Pair<'_, Starts>,
-        out: &mut [u64; TILE],
-    ) {
-        let width = self.width.min(64);
-        for i in 0..TILE {
-            self.fetch(words, &at.next.0[i], K);
-            let mut value = z(self.y(tile[i]), K) >> (64 - width);
-            for start in &at.now.0[i][..K] {
-                value ^= read_bits(words, *start, width);
+    fn decode_all<const K: usize>(&self, words: &[u64], at: Pair<'_, Starts>, out: &mut [u64; TILE]) {
+        if self.width <= NEAR {
+            let max = !0 >> (64 - self.width);
+            for i in 0..TILE {
+                self.fetch::<K>(words, at.next, i);
+                let mut value = at.now.masks[i];
+                for at in &at.now.at[..K] {
+                    value ^= read_bytes::<8>(words, at[i] >> 6) >> (at[i] % 64);
+                }
+                out[i] = value & max;
             }
-            out[i] = value;
+        } else {
+            for i in 0..TILE {
+                self.fetch::<K>(words, at.next, i);
+                let mut value = at.now.masks[i];
+                for at in &at.now.at[..K] {
+                    value ^= read_bits(words, at[i], self.width.min(64));
+                }
+                out[i] = value;
+            }
         }
+    }
+
+    #[inline(always)]
+    fn decode_tile_at(&self, lines: &[Line], at: Pair<'_, Starts>) -> [u64; TILE] {
+        let mut values = [0; TILE];
+        if self.cells_of_key() == 3 {
+            self.decode_all::<3>(as_words(lines), at, &mut values);
+        } else {
+            self.decode_all::<4>(as_words(lines), at, &mut values);
+        }
+        values
     }
 }
 
@@ -61,25 +98,23 @@ impl Tiled for Shape {
 
     #[inline(always)]
     fn places(&self, tile: &Tile, starts: &mut Starts) {
-        placed!(self.arrangement, place => self.starts(place, tile, starts));
+        placed!(self.arrangement, place => self.starts::<Vector, _>(place, tile, starts));
     }
 
     #[inline(always)]
     fn prefetch(&self, lines: &[Line], starts: &Starts) {
-        for starts in &starts.0 {
-            self.fetch(as_words(lines), starts, self.cells_of_key() as usize);
+        for i in 0..TILE {
+            self.fetch::<3>(as_words(lines), starts, i);
         }
     }
 
     /// Whether the table says 0.
     #[inline(always)]
     fn contains_tile<S: Simd>(&self, _: S, lines: &[Line], tile: &Tile, at: Pair<'_, Starts>) -> u64 {
-        let words = as_words(lines);
         if self.width > 64 {
-            return (0..TILE).fold(0, |all, i| all | u64::from(self.decode(words, tile[i]) == 0) << i);
+            return (0..TILE).fold(0, |all, i| all | u64::from(self.contains(as_words(lines), tile[i])) << i);
         }
-        let mut values = [0; TILE];
-        placed!(self.arrangement, place => self.decode_all(place, words, tile, at, &mut values));
+        let values = self.decode_tile_at(lines, at);
         (0..TILE).fold(0, |all, i| all | u64::from(values[i] == 0) << i)
     }
 }
@@ -94,11 +129,7 @@ pub(crate) struct Decode<'a, F> {
 impl<F: FnMut(&[u64])> Work<Shape> for Decode<'_, F> {
     #[inline(always)]
     fn tile<S: Simd>(&mut self, _: S, shape: &Shape, now: &Stage<Shape>, next: &Stage<Shape>) {
-        let mut values = [0; TILE];
-        let words = as_words(self.lines);
-        placed!(shape.arrangement, place => {
-            shape.decode_all(place, words, now.tile(), now.before(next), &mut values);
-        });
+        let values = shape.decode_tile_at(self.lines, now.before(next));
         (self.take)(&values[..now.digests().len()]);
     }
 }
@@ -116,11 +147,7 @@ impl Kernel for DecodeTile<'_> {
         let DecodeTile { shape, lines, tile } = self;
         let stage = Stage::of(shape, tile);
         shape.prefetch(lines, stage.places());
-        let mut values = [0; TILE];
-        placed!(shape.arrangement, place => {
-            shape.decode_all(place, as_words(lines), stage.tile(), stage.before(&stage), &mut values);
-        });
-        values
+        shape.decode_tile_at(lines, stage.before(&stage))
     }
 }
 

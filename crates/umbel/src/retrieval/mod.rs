@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | shard | `reduce(d, shards)`, and `low = d * shards` is what is left of `d` |
 //! | first cell | `reduce(low, span)` |
-//! | other cells | `y = (d ^ seed) * C`, and for segments `y * C`, ... |
+//! | other cells | bits 28 to 63 of `y = (d ^ seed) * C`; for segments `y`, `y * C`, ... |
 //! | mask | `z = y * C^(k-1)`, for more than 64 bits also `z * C` |
 //!
 //! Shard and first cell do not depend on the seed and rise with `d`, so that digests sorted once by their high bits are
@@ -30,9 +30,9 @@ pub use construction::Construction;
 pub(crate) use kernels::{Decode, decode_tile};
 pub(crate) use peel::{Payload, Sink, Zero};
 
-use crate::hash::{MULTIPLIER, POWERS, reduce};
+use crate::hash::{MULTIPLIER, POWERS, reduce, reduce_narrow};
 use crate::sizing::{MAX_BITS, retrieval as sizing};
-use crate::words::{LINE_BITS, read_bits, read_near};
+use crate::words::{LINE_BITS, read_bits, read_bytes, read_near};
 use crate::{Digest, Error, Result};
 
 /// The widest cell.
@@ -44,6 +44,9 @@ pub(crate) const MAX_CELLS_OF_KEY: usize = 4;
 /// The most cells of a shard: their numbers are kept in 32 bits while a table is built.
 const MAX_SHARD_CELLS: u64 = 1 << 31;
 
+/// The most shards.
+const MAX_SHARDS: u64 = u32::MAX as u64;
+
 /// How the cells of a shard are arranged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arrangement {
@@ -53,9 +56,33 @@ pub(crate) enum Arrangement {
     Segments { k: u32, len: u64 },
 }
 
+/// The high half of a product, the second factor being below 2^32; see [`reduce_narrow`] for why there are two.
+pub(crate) trait Reduce {
+    fn reduce(x: u64, range: u64) -> u64;
+}
+
+/// For one digest.
+pub(crate) struct Scalar;
+/// For loops that become vector instructions.
+pub(crate) struct Vector;
+
+impl Reduce for Scalar {
+    #[inline(always)]
+    fn reduce(x: u64, range: u64) -> u64 {
+        reduce(x, range)
+    }
+}
+
+impl Reduce for Vector {
+    #[inline(always)]
+    fn reduce(x: u64, range: u64) -> u64 {
+        reduce_narrow(x, range)
+    }
+}
+
 /// The cells of a digest inside its shard, as an arrangement has them. `low` decides the first, `y` the others.
 pub(crate) trait Place<const K: usize>: Copy + Send + Sync {
-    fn cells(self, low: u64, y: u64) -> [u32; K];
+    fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; K];
 
     /// So many cells, from the left, have no keys whose `low` is this or more.
     fn complete(self, low: u64) -> usize;
@@ -68,16 +95,16 @@ pub(crate) trait Place<const K: usize>: Copy + Send + Sync {
 pub(crate) struct FusePlace {
     /// Where the first cell may be.
     span: u64,
-    segment_log2: u32,
+    /// The cells of a segment, a power of two.
+    len: u64,
 }
 
 impl Place<3> for FusePlace {
     #[inline(always)]
-    fn cells(self, low: u64, y: u64) -> [u32; 3] {
-        let (s, len) = (self.segment_log2, 1 << self.segment_log2);
-        let first = reduce(low, self.span) as u32;
-        // Xor with fewer bits than a segment has stays in the segment.
-        [first, (first + len) ^ (y >> (64 - s)) as u32, (first + 2 * len) ^ (y << s >> (64 - s)) as u32]
+    fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; 3] {
+        let (len, first) = (self.len, R::reduce(low, self.span));
+        // Xor with fewer bits than a segment has stays in the segment. The bits come from the upper half of `y`.
+        [first, (first + len) ^ (y >> 46 & (len - 1)), (first + 2 * len) ^ (y >> 28 & (len - 1))]
     }
 
     fn complete(self, low: u64) -> usize {
@@ -85,8 +112,8 @@ impl Place<3> for FusePlace {
     }
 
     fn reach(self, low: u64) -> usize {
-        let segment = reduce(low, self.span) >> self.segment_log2;
-        ((segment + 3) << self.segment_log2) as usize
+        let segment = reduce(low, self.span) & !(self.len - 1);
+        (segment + 3 * self.len) as usize
     }
 }
 
@@ -97,10 +124,10 @@ pub(crate) struct SegmentPlace<const K: usize> {
 
 impl<const K: usize> Place<K> for SegmentPlace<K> {
     #[inline(always)]
-    fn cells(self, low: u64, y: u64) -> [u32; K] {
+    fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; K] {
         std::array::from_fn(|i| {
             let x = if i == 0 { low } else { y.wrapping_mul(POWERS[i - 1]) };
-            (i as u64 * self.len + reduce(x, self.len)) as u32
+            i as u64 * self.len + R::reduce(x, self.len)
         })
     }
 
@@ -118,8 +145,8 @@ macro_rules! placed {
     ($arrangement:expr, $place:ident => $body:expr) => {
         match $arrangement {
             $crate::retrieval::Arrangement::Fuse { segment_log2, segments } => {
-                let span = (segments - 2) << segment_log2;
-                let $place = $crate::retrieval::FusePlace { span, segment_log2 };
+                let len = 1 << segment_log2;
+                let $place = $crate::retrieval::FusePlace { span: (segments - 2) << segment_log2, len };
                 $body
             }
             $crate::retrieval::Arrangement::Segments { k: 3, len } => {
@@ -142,6 +169,8 @@ pub(crate) struct Shape {
     arrangement: Arrangement,
     width: u32,
     seed: u64,
+    /// From the start of a shard to the next, in cells.
+    stride: u64,
 }
 
 impl Shape {
@@ -172,16 +201,18 @@ impl Shape {
                 len.checked_mul(k.into())
             }
         };
-        if cells.is_none_or(|cells| cells > MAX_SHARD_CELLS) {
+        let cells = cells.filter(|cells| *cells <= MAX_SHARD_CELLS).ok_or_else(|| {
             let got = format!("{arrangement:?}");
-            return Err(Error::parameter("cells", got, "at most 2^31 cells in a shard"));
+            Error::parameter("cells", got, "at most 2^31 cells in a shard")
+        })?;
+        // With several shards, each starts at a whole word whatever the width.
+        let stride = if shards > 1 { cells.next_multiple_of(64) } else { cells };
+        let bits = shards.checked_mul(stride).and_then(|cells| cells.checked_mul(width.into()));
+        if !bits.is_some_and(|bits| (1..=MAX_BITS).contains(&bits)) || shards > MAX_SHARDS {
+            let needs = "at least one, fewer than 2^32, and at most 2^48 bits in all";
+            return Err(Error::parameter("shards", shards, needs));
         }
-        let shape = Shape { shards, arrangement, width, seed };
-        let bits = shards.checked_mul(shape.stride()).and_then(|cells| cells.checked_mul(width.into()));
-        if !bits.is_some_and(|bits| (1..=MAX_BITS).contains(&bits)) {
-            return Err(Error::parameter("shards", shards, "at least one, and at most 2^48 bits in all"));
-        }
-        Ok(shape)
+        Ok(Shape { shards, arrangement, width, seed, stride })
     }
 
     /// The numbers that describe it in a file.
@@ -239,15 +270,14 @@ impl Shape {
         }
     }
 
-    /// From the start of a shard to the next: with several, each starts at a whole word whatever the width.
+    /// From the start of a shard to the next.
     pub fn stride(&self) -> u64 {
-        let cells = self.shard_cells();
-        if self.shards > 1 { cells.next_multiple_of(64) } else { cells }
+        self.stride
     }
 
     /// All cells, those between shards included.
     pub fn cells(&self) -> u64 {
-        self.shards * self.stride()
+        self.shards * self.stride
     }
 
     pub fn bits(&self) -> u64 {
@@ -259,12 +289,6 @@ impl Shape {
         self.bits().div_ceil(LINE_BITS)
     }
 
-    /// The shard of a digest, and the fraction that is left.
-    #[inline(always)]
-    fn shard(&self, digest: Digest) -> (u64, u64) {
-        (reduce(digest.get(), self.shards), digest.get().wrapping_mul(self.shards))
-    }
-
     #[inline(always)]
     fn y(&self, digest: Digest) -> u64 {
         (digest.get() ^ self.seed).wrapping_mul(MULTIPLIER)
@@ -272,14 +296,18 @@ impl Shape {
 
     /// The cells of a digest, in order.
     pub fn positions(&self, digest: Digest) -> Vec<u64> {
-        placed!(self.arrangement, place => self.positions_in(place, digest).to_vec())
+        placed!(self.arrangement, place => self.positions_in::<Scalar, _>(place, digest).to_vec())
     }
 
     #[inline(always)]
-    fn positions_in<const K: usize>(&self, place: impl Place<K>, digest: Digest) -> [u64; K] {
-        let (shard, low) = self.shard(digest);
-        let start = shard * self.stride();
-        place.cells(low, self.y(digest)).map(|cell| start + u64::from(cell))
+    fn positions_in<R: Reduce, const K: usize>(&self, place: impl Place<K>, digest: Digest) -> [u64; K] {
+        let y = self.y(digest);
+        if self.shards == 1 {
+            return place.cells::<R>(digest.get(), y);
+        }
+        let start = R::reduce(digest.get(), self.shards) * self.stride;
+        let low = digest.get().wrapping_mul(self.shards);
+        place.cells::<R>(low, y).map(|cell| start + cell)
     }
 
     /// The bits that a cell of the table takes.
@@ -302,7 +330,7 @@ impl Shape {
             return self.decode_narrow(words, digest).into();
         }
         let cells = placed!(self.arrangement, place => {
-            self.positions_in(place, digest).iter().fold(0, |all, cell| all ^ read_cell(words, *cell, self.width))
+            self.positions_in::<Scalar, _>(place, digest).iter().fold(0, |all, cell| all ^ read_cell(words, *cell, self.width))
         });
         self.mask(digest) ^ cells
     }
@@ -315,7 +343,10 @@ impl Shape {
 
     #[inline(always)]
     fn decode_in<const K: usize>(&self, place: impl Place<K>, words: &[u64], digest: Digest) -> u64 {
-        let (cells, mask) = (self.positions_in(place, digest), z(self.y(digest), K));
+        let (cells, mask) = (self.positions_in::<Scalar, _>(place, digest), z(self.y(digest), K));
+        if self.width == 8 {
+            return cells.iter().fold(mask >> 56, |sum, cell| sum ^ read_bytes::<1>(words, *cell));
+        }
         xor_cells(words, cells.map(|cell| cell * u64::from(self.width)), mask, self.width)
     }
 
@@ -339,17 +370,15 @@ fn z(y: u64, k: usize) -> u64 {
 /// The xor of cells of at most 64 bits, given by where they start, and of the highest bits of `mask`.
 #[inline(always)]
 fn xor_cells<const K: usize>(words: &[u64], starts: [u64; K], mask: u64, width: u32) -> u64 {
-    let mut sum = mask >> (64 - width.min(64));
-    if width <= NEAR {
-        for start in starts {
-            sum ^= read_near(words, start);
-        }
-        return sum & !0 >> (64 - width);
-    }
-    for start in starts {
-        sum ^= read_bits(words, start, width.min(64));
-    }
-    sum
+    let sum = mask >> (64 - width.min(64));
+    // Cells may lie in memory that is far away, so no more is loaded than they need.
+    let sum = match width {
+        ..=9 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<2>(words, *start)),
+        ..=25 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<4>(words, *start)),
+        ..=NEAR => starts.iter().fold(sum, |sum, start| sum ^ read_near::<8>(words, *start)),
+        _ => starts.iter().fold(sum, |sum, start| sum ^ read_bits(words, *start, width.min(64))),
+    };
+    sum & !0 >> (64 - width.min(64))
 }
 
 /// The widest cell that [`read_near`] reads as a whole.

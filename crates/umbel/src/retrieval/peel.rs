@@ -1,7 +1,7 @@
 //! One shard: peel the keys off the cells, then fill the cells in the opposite order.
 
 use super::build::Item;
-use super::{Place, Shape, read_cell, z};
+use super::{Place, Scalar, Shape, read_cell, z};
 use crate::hash::reduce;
 use crate::retrieval::partition::partition;
 use crate::words::{LINE_BYTES, LINE_WORDS, Words, write_bits};
@@ -87,7 +87,7 @@ impl<P: Payload> Scratch<P> {
     ) -> Result<bool> {
         let cells = |digest: u64| {
             let low = digest.wrapping_mul(shape.shards);
-            place.cells(low, shape.y(Digest::from_hash(digest)))
+            place.cells::<Scalar>(low, shape.y(Digest::from_hash(digest))).map(|cell| cell as u32)
         };
         if !self.peel(shape, place, items, cells)? {
             return Ok(false);

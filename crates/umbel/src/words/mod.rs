@@ -244,20 +244,27 @@ pub(crate) fn as_words(lines: &[Line]) -> &[u64] {
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LINE_WORDS) }
 }
 
-/// 57 bits or more from bit `start` on, and above them anything; bits beyond the end are anything too. One load that
-/// need not be aligned: half the work of [`read_bits`], but it may touch the next cache line where that would not.
+/// `8 N - 7` bits or more from bit `start` on, and above them anything. One load that need not be aligned: half the work
+/// of [`read_bits`], but it may touch the next cache line where that would not; the less it loads, the less often.
 #[inline(always)]
-pub(crate) fn read_near(words: &[u64], start: u64) -> u64 {
-    if cfg!(target_endian = "big") || words.is_empty() {
-        let word = |index: u64| words.get(index as usize).copied().unwrap_or_default();
-        let shift = (start % 64) as u32;
-        return word(start / 64) >> shift | word(start / 64 + 1) << 1 << (63 - shift);
+pub(crate) fn read_near<const N: usize>(words: &[u64], start: u64) -> u64 {
+    read_bytes::<N>(words, start / 8) >> (start % 8)
+}
+
+/// The `N` bytes from `byte` on, at most 8, as files have them; those beyond the end are 0.
+#[inline(always)]
+pub(crate) fn read_bytes<const N: usize>(words: &[u64], byte: u64) -> u64 {
+    if cfg!(target_endian = "little") && byte + N as u64 <= words.len() as u64 * 8 {
+        let mut bytes = [0; 8];
+        // SAFETY: `N` bytes from there on end inside the slice, and words are initialised bytes.
+        let source = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>().add(byte as usize), N) };
+        bytes[..N].copy_from_slice(source);
+        return u64::from_le_bytes(bytes);
     }
-    // The last eight bytes hold all that is left.
-    let byte = (start / 8).min(words.len() as u64 * 8 - 8);
-    // SAFETY: the slice is not empty, and eight bytes from there on end inside it. Any bytes make a word.
-    let word = unsafe { words.as_ptr().cast::<u8>().add(byte as usize).cast::<u64>().read_unaligned() };
-    word >> (start.wrapping_sub(byte * 8) % 64)
+    let word = |index: u64| words.get(index as usize).copied().unwrap_or_default();
+    let shift = (byte % 8 * 8) as u32;
+    let bytes = word(byte / 8) >> shift | word(byte / 8 + 1) << 1 << (63 - shift);
+    bytes & !0 >> (64 - 8 * N)
 }
 
 /// Lines seen as the words they consist of, to be changed.
@@ -282,6 +289,26 @@ mod tests {
             words.words_mut().unwrap()[last] = 1 << 63;
             words.words_mut().unwrap()[0] = 1;
             assert_eq!(words.try_clone().unwrap().count_ones(), 2);
+        }
+    }
+
+    #[test]
+    fn bytes_are_read_wherever_they_are() {
+        let words: Vec<u64> = (1..4u64).map(|word| word.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).chain([0; 8]).collect();
+        for byte in 0..=24 {
+            let expected = u64::from_le_bytes(bytes[byte..byte + 8].try_into().unwrap());
+            assert_eq!(read_bytes::<8>(&words, byte as u64), expected);
+            assert_eq!(read_bytes::<1>(&words, byte as u64), bytes[byte].into());
+        }
+        assert_eq!(
+            (read_bytes::<8>(&words, 25), read_bytes::<8>(&words, 1 << 60), read_bytes::<8>(&[], 0)),
+            (0, 0, 0)
+        );
+        for start in 0..192 - 57 {
+            assert_eq!(read_near::<8>(&words, start) << 7, read_bits(&words, start, 57) << 7);
+            assert_eq!(read_near::<4>(&words, start) << 39, read_bits(&words, start, 25) << 39);
+            assert_eq!(read_near::<2>(&words, start) << 55, read_bits(&words, start, 9) << 55);
         }
     }
 
