@@ -50,9 +50,8 @@ impl Shape {
     /// The same, two per cent larger for each step.
     fn grown(n: u64, wish: &Wish<'_>, steps: u32) -> Result<Shape> {
         let shards = wish.shards.unwrap_or_else(|| sizing::shards(n));
-        let keys = sizing::fullest(n, shards);
         // A few keys more, since two per cent of a few cells are none.
-        let keys = (keys as f64 * 1.02f64.powi(steps as i32)).ceil() as u64 + u64::from(4 * steps);
+        let keys = (n as f64 * 1.02f64.powi(steps as i32)).ceil() as u64 + u64::from(4 * steps);
         let check = |factor: f64| {
             // Written so that NaN fails.
             let sensible = (1.0..=100.0).contains(&factor);
@@ -60,16 +59,16 @@ impl Shape {
         };
         let arrangement = match wish.arranged {
             Arranged::Fuse { factor } => {
-                let table = match factor {
-                    Some(factor) => sizing::fuse_with(keys, check(factor)?),
-                    None => sizing::fuse(keys),
-                };
+                let table = sizing::fuse_with(keys, shards, factor.map(check).transpose()?);
                 Arrangement::Fuse { segment_log2: table.segment_log2, segments: table.segments }
             }
             Arranged::Segments { k, factor } => {
                 let default = sizing::segments_factor(k)?;
                 let factor = check(factor.unwrap_or(default))?;
-                Arrangement::Segments { k, len: sizing::segment_len(keys, k, factor) }
+                Arrangement::Segments {
+                    k,
+                    len: sizing::segment_len(sizing::fullest(keys, shards), k, factor),
+                }
             }
         };
         Shape::new(shards, arrangement, wish.width, 0)

@@ -9,26 +9,43 @@
 //! ```
 //! use umbel::sizing::retrieval;
 //! let table = retrieval::fuse(1_000_000);
-//! assert_eq!((table.segment_log2, table.segments), (13, 138));
+//! assert_eq!((table.shards, table.segment_log2, table.segments), (1, 13, 138));
 //! assert!(table.cells() < 1_131_000);
-//! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! A try also fails if two keys share all their cells, which more and longer segments make rare. Both are weighed in
+//! [`segment_log2`], by measurement.
 
 use crate::{Error, Result};
+use std::ops::RangeInclusive;
 
-/// The most keys of a shard. A table of more is made of shards that are built one by one or side by side, each in a
-/// bounded amount of memory.
-pub const SHARD_KEYS: u64 = 2 << 20;
+/// The shortest and the longest segments of a fuse table, as powers of two.
+pub const SEGMENT_LOG2: RangeInclusive<u32> = 2..=18;
 
-/// The shortest and the longest segments, as powers of two.
-pub const SEGMENT_LOG2: std::ops::RangeInclusive<u32> = 2..=18;
+/// From this many keys on, a try that fails costs so much that segments are chosen for it to be rare.
+const MANY: u64 = 1_000_000;
 
-/// How many shards a table of `n` keys is made of.
-pub fn shards(n: u64) -> u64 {
-    n.div_ceil(SHARD_KEYS).max(1)
+/// The cells of a segment for `n` keys, as a power of two.
+///
+/// Measured: up to a million keys, longer segments would leave too few of them for peeling to eat its way in, and
+/// nine tries in ten succeed. Two keys of `n` share all cells with a probability of about `n / (2.25 * 4^s)`; with more
+/// keys that is kept below one per cent, up to the longest segments.
+pub fn segment_log2(n: u64) -> u32 {
+    let log2 = if n <= MANY {
+        ((n.max(1) as f64).ln() / 3.33f64.ln() + 1.95).floor()
+    } else {
+        ((n as f64 / 2.25 / 0.01).ln() / 4f64.ln()).ceil()
+    };
+    (log2 as u32).clamp(*SEGMENT_LOG2.start(), *SEGMENT_LOG2.end())
 }
 
-/// How many keys the fullest shard is planned to have: four standard deviations above the mean.
+/// How many shards a table of `n` keys is made of: each is solved apart from the others, in memory of its own. They are
+/// as small as they can be without more cells per key, which takes a hundred segments.
+pub fn shards(n: u64) -> u64 {
+    if n <= MANY { 1 } else { (n / (92 << segment_log2(n))).max(1) }
+}
+
+/// How many keys the fullest of the shards is planned to have: four standard deviations above the mean.
 pub fn fullest(n: u64, shards: u64) -> u64 {
     if shards <= 1 {
         return n;
@@ -40,35 +57,44 @@ pub fn fullest(n: u64, shards: u64) -> u64 {
 /// Three cells of a key in three neighbouring segments of many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fuse {
+    /// How many tables of their own there are.
+    pub shards: u64,
     /// The cells of a segment, as a power of two.
     pub segment_log2: u32,
-    /// How many segments there are, at least three.
+    /// How many segments a shard has, at least three.
     pub segments: u64,
 }
 
 impl Fuse {
-    /// All cells.
+    /// The cells of all shards.
     pub fn cells(&self) -> u64 {
-        self.segments << self.segment_log2
+        self.shards * (self.segments << self.segment_log2)
     }
 }
 
-/// The table of one shard of `n` keys.
+/// The table of `n` keys.
 pub fn fuse(n: u64) -> Fuse {
-    fuse_with(n, fuse_factor(n))
+    fuse_with(n, shards(n), None)
 }
 
-/// The same with another number of cells per key.
-pub fn fuse_with(n: u64, factor: f64) -> Fuse {
-    let log2 = ((n.max(1) as f64).ln() / 3.33f64.ln() + 2.25).floor() as u32;
-    let segment_log2 = log2.clamp(*SEGMENT_LOG2.start(), *SEGMENT_LOG2.end());
-    let cells = (n as f64 * factor).ceil() as u64;
-    Fuse { segment_log2, segments: cells.div_ceil(1 << segment_log2).max(3) }
+/// The same with as many shards, and with as many cells per key as are named.
+pub fn fuse_with(n: u64, shards: u64, factor: Option<f64>) -> Fuse {
+    let keys = fullest(n, shards);
+    let segment_log2 = segment_log2(if keys <= MANY { keys } else { n });
+    let segment = 2f64.powi(segment_log2 as i32);
+    let cells = factor.map_or_else(|| fuse_cells(keys as f64, segment), |factor| keys as f64 * factor);
+    Fuse { shards, segment_log2, segments: ((cells / segment).ceil() as u64).max(3) }
 }
 
-/// Cells per key.
-fn fuse_factor(n: u64) -> f64 {
-    (0.875 + 0.25 * 1e6f64.ln() / (n.max(2) as f64).ln()).max(1.125)
+/// The cells of a shard: by the rule of Graf and Lemire for few keys, with some more where few segments make that too
+/// tight; and for many keys, measured, what peeling takes that starts at the two ends of so many segments.
+fn fuse_cells(keys: f64, segment: f64) -> f64 {
+    let few = keys * (0.875 + 0.25 * 1e6f64.ln() / keys.max(2.0).ln());
+    if keys < 100_000.0 {
+        return few + 0.2 * segment;
+    }
+    let segments = 1.125 * keys / segment;
+    few.max(keys * (1.115 + 1.75 / segments))
 }
 
 /// The cells per key with which `k` cells in `k` segments always suffice for many keys: 1.23 with three, 1.32 with
