@@ -1,138 +1,13 @@
 //! A second reader, written from docs/format.md alone: it shares no code with the library, and it explains every byte of
-//! the golden files of the kinds 5 to 12. Where the two disagree, either the page or the library is wrong.
+//! the golden files of the kinds 5 to 12; `description_static.rs` goes on from there. Where the two disagree, either the
+//! page or the library is wrong.
 
-use std::path::PathBuf;
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+mod second_reader;
 
-const C: u64 = 0xf135_7aea_2e62_a9c5;
-const LINE: usize = 64;
-
-/// A file's header and body, after every check of the container.
-struct File {
-    kind: u64,
-    seed: u64,
-    capacity: u64,
-    rate: f64,
-    parameters: Vec<u64>,
-    /// What each section is, and its bytes.
-    sections: Vec<(u64, Vec<u8>)>,
-}
-
-fn number(bytes: &[u8], offset: usize, length: usize) -> u64 {
-    bytes[offset..offset + length].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
-}
-
-fn all_zero(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0)
-}
-
-/// Reads a golden file without metadata, with the hash `fast` and six insertions, as "The container" says.
-fn read(name: &str) -> File {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    let bytes = std::fs::read(path.with_extension("umbel")).unwrap();
-    let header = number(&bytes, 20, 4) as usize;
-    assert_eq!(bytes[..8], *b"\x89UMBEL\r\n");
-    assert_eq!(header % LINE, 0);
-    assert_eq!(
-        number(&bytes, header - 8, 8),
-        xxh3_64_with_seed(&bytes[..header - 8], u64::from_le_bytes(*b"umbel\0\0\0"))
-    );
-    assert_eq!(number(&bytes, 8, 2), 1, "version");
-    assert_eq!(number(&bytes, 12, 8), 0, "flags");
-    assert_eq!(number(&bytes, 24, 8), bytes.len() as u64);
-    assert_eq!(number(&bytes, 32, 1), 1, "fast");
-    assert_eq!(number(&bytes, 33, 1), 16, "chunks of 64 KiB");
-    assert_eq!(number(&bytes, 34, 2), 0, "metadata");
-    assert_eq!(number(&bytes, 64, 8), 6, "insertions");
-
-    let mut offset = 80;
-    let mut next = |length| {
-        offset += length;
-        number(&bytes, offset - length, length)
-    };
-    let parameters = (0..number(&bytes, 72, 4)).map(|_| next(8)).collect();
-    let (mut sections, mut end) = (Vec::new(), header);
-    for _ in 0..number(&bytes, 36, 4) {
-        let what = next(4);
-        assert_eq!(next(4), 0);
-        assert_eq!(next(8), end as u64, "whole lines leave no gaps");
-        let start = end;
-        end += next(8) as usize;
-        sections.push((what, bytes[start..end].to_vec()));
-    }
-    assert_eq!(end, bytes.len());
-    let chunks = bytes[header..].chunks(1 << 16);
-    assert_eq!(number(&bytes, 76, 4), chunks.len() as u64);
-    for (i, chunk) in chunks.enumerate() {
-        assert_eq!(next(8), xxh3_64_with_seed(chunk, i as u64), "sum of chunk {i}");
-    }
-    assert!(all_zero(&bytes[offset..header - 8]));
-    File {
-        kind: number(&bytes, 10, 2),
-        seed: number(&bytes, 40, 8),
-        capacity: number(&bytes, 48, 8),
-        rate: f64::from_bits(number(&bytes, 56, 8)),
-        parameters,
-        sections,
-    }
-}
-
-impl File {
-    /// The digests of the keys in the golden files, in the order of their insertion.
-    fn digests(&self) -> Vec<u64> {
-        let keys = ["apple", "pear", "quince", "medlar", ""].map(|text| text.as_bytes().to_vec());
-        let keys = keys.into_iter().chain([(-7i64).to_le_bytes().to_vec()]);
-        keys.map(|key| xxh3_64_with_seed(&key, self.seed)).collect()
-    }
-
-    /// The bytes of the section at a place in the table, which must be of this sort.
-    fn section(&self, place: usize, what: u64) -> &[u8] {
-        assert_eq!(self.sections[place].0, what);
-        &self.sections[place].1
-    }
-}
-
-fn bit(section: &[u8], i: usize) -> bool {
-    section[i / 8] >> (i % 8) & 1 == 1
-}
-
-fn set(section: &mut [u8], i: usize) {
-    section[i / 8] |= 1 << (i % 8);
-}
+use second_reader::{C, bit, bits, empty, packed, position, positions, read, set, stream};
 
 fn cell(section: &[u8], i: usize, width: usize) -> u64 {
     bits(section, i * width, width)
-}
-
-fn bits(section: &[u8], start: usize, width: usize) -> u64 {
-    (0..width).map(|j| u64::from(bit(section, start + j)) << j).sum()
-}
-
-/// A section of so many bits, in whole lines, all zero.
-fn empty(bits: usize) -> Vec<u8> {
-    vec![0; bits.div_ceil(8 * LINE) * LINE]
-}
-
-/// The section of these packed cells.
-fn packed(cells: &[u64], width: usize) -> Vec<u8> {
-    let mut section = empty(cells.len() * width);
-    for (c, value) in cells.iter().enumerate() {
-        (0..width).filter(|j| value >> j & 1 == 1).for_each(|j| set(&mut section, c * width + j));
-    }
-    section
-}
-
-fn stream(digest: u64) -> impl Iterator<Item = u64> {
-    std::iter::successors(Some(digest), |x| Some(x.wrapping_mul(C)))
-}
-
-fn position(x: u64, range: u64) -> u64 {
-    ((u128::from(x) * u128::from(range)) >> 64) as u64
-}
-
-/// The k positions of a digest in a standard filter of m bits.
-fn positions(digest: u64, m: u64, k: u64) -> Vec<usize> {
-    stream(digest).take(k as usize).map(|x| position(x, m) as usize).collect()
 }
 
 /// The section of a filter of kind 1 or 2 that holds these digests.
@@ -154,7 +29,7 @@ fn bloom(kind: u64, size: u64, k: u64, digests: &[u64]) -> Vec<u8> {
 #[test]
 fn counters_count_the_positions_of_a_standard_filter() {
     for (name, width, policy) in [("counting", 4, 0), ("counting-other", 3, 1)] {
-        let file = read(name);
+        let file = read(name, 6);
         let [m, k, w, p] = file.parameters[..] else { panic!("{name}") };
         assert_eq!((file.kind, w, p, file.sections.len()), (5, width, policy, 1), "{name}");
         let mut counters = vec![0; m as usize];
@@ -169,7 +44,7 @@ fn counters_count_the_positions_of_a_standard_filter() {
 #[test]
 fn cells_of_variable_increment_hold_the_sums_that_the_low_halves_choose() {
     for (name, scheme) in [("variable-increment", 1), ("variable-increment-other", 3)] {
-        let file = read(name);
+        let file = read(name, 6);
         let [m, k, number, h, table, count_bits, sum_bits, ref last @ ..] = file.parameters[..] else {
             panic!()
         };
@@ -197,7 +72,7 @@ fn cells_of_variable_increment_hold_the_sums_that_the_low_halves_choose() {
 
 #[test]
 fn deletable_marks_the_regions_in_which_an_insertion_met_a_set_bit() {
-    let file = read("deletable");
+    let file = read("deletable", 6);
     let [m, k, r] = file.parameters[..] else { panic!() };
     assert_eq!((file.kind, file.sections.len()), (7, 2));
     let (mut bits, mut collided) = (empty(m as usize), empty(m.div_ceil(r) as usize));
@@ -214,7 +89,7 @@ fn deletable_marks_the_regions_in_which_an_insertion_met_a_set_bit() {
 #[test]
 fn stages_of_a_scalable_filter_hold_the_keys_in_their_order() {
     for (name, kind, tightening, growth) in [("scalable", 1, 0.85, 2), ("scalable-other", 2, 0.5, 4)] {
-        let file = read(name);
+        let file = read(name, 6);
         let [n, p, r, s, stage_type, ref stages @ ..] = file.parameters[..] else { panic!("{name}") };
         assert_eq!((file.kind, n, stage_type, s), (8, file.capacity, kind - 1, growth), "{name}");
         assert_eq!((f64::from_bits(p), f64::from_bits(r)), (file.rate, tightening), "{name}");
@@ -240,7 +115,7 @@ fn generations_of_an_aging_filter_hold_the_keys_in_their_order() {
         ("aging", [0, 20], 0, 1, 0),
         ("aging-other", [1, 60_000], now + 1, now * 8 / 60_000, now * 8 / 60_000),
     ] {
-        let file = read(name);
+        let file = read(name, 6);
         let (fixed, generations) = file.parameters.split_at(9);
         let [kind, size, k, 3, by, length, told, current, newest] = *fixed else { panic!("{name}") };
         assert_eq!((file.kind, [by, length], told, current), (9, window, time, next), "{name}");
@@ -274,7 +149,7 @@ fn rank(pattern: u64, b: u64) -> u64 {
 #[test]
 fn the_table_of_a_floom_filter_holds_the_patterns_of_regions() {
     for (name, regions, expected_flags) in [("floom", 4, 0), ("floom-other", 9, 3)] {
-        let file = read(name);
+        let file = read(name, 6);
         let [m, k, b, flags] = file.parameters[..] else { panic!("{name}") };
         assert_eq!((file.kind, b, flags, file.sections.len()), (10, regions, expected_flags, 2), "{name}");
         let (ranked, shifted) = (flags & 1 == 1, flags & 2 == 2);
@@ -311,7 +186,7 @@ fn buckets_of_a_cuckoo_filter_hold_one_fingerprint_of_each_key() {
     let fours = sorted_fours();
     assert_eq!(fours.len(), 3876);
     for (name, expected_form) in [("cuckoo", 0), ("cuckoo-other", 1)] {
-        let file = read(name);
+        let file = read(name, 6);
         let [b, f, 4, form, 0, 0] = file.parameters[..] else { panic!("{name}") };
         assert_eq!((file.kind, b % 2, form, file.sections.len()), (11, 0, expected_form, 1), "{name}");
         let (section, low) = (file.section(0, 6), f as usize - 4);
@@ -343,7 +218,7 @@ fn buckets_of_a_cuckoo_filter_hold_one_fingerprint_of_each_key() {
 
 #[test]
 fn runs_of_a_quotient_filter_are_the_sorted_fingerprints() {
-    let file = read("quotient");
+    let file = read("quotient", 6);
     let [s, r, keys] = file.parameters[..] else { panic!() };
     assert_eq!((file.kind, keys, s % 64, file.sections.len()), (12, 6, 0, 1));
     let (section, slots, width) = (file.section(0, 7), (s + s.min(512)) as usize, r as usize);
