@@ -15,6 +15,8 @@ pub struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub kind: String,
+    /// A set, a map or a multiset.
+    pub holds: String,
     /// Bits, counters or slots that keys can land on.
     pub cells: u64,
     pub hashes: u32,
@@ -28,6 +30,9 @@ pub struct Facts {
     pub bits_per_key: Option<f64>,
     #[serde(skip)]
     grows: bool,
+    /// Whether it is made for the keys it has, and no others.
+    #[serde(skip)]
+    fixed: bool,
     /// Insertions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
@@ -71,6 +76,7 @@ impl Facts {
             stats.capacity.map(|capacity| if grows { capacity.max(held.unwrap_or(0)) } else { capacity });
         Facts {
             kind: stats.kind.to_string(),
+            holds: stats.kind.holds().to_string(),
             cells: stats.cells,
             hashes: stats.hashes,
             bits: stats.bits,
@@ -78,6 +84,7 @@ impl Facts {
             capacity: stats.capacity,
             bits_per_key: keys.map(|keys| stats.bits as f64 / keys as f64),
             grows,
+            fixed: stats.kind.can().fixed,
             count: stats.inserted,
             estimated_count: estimate.map(|estimate| estimate.value),
             estimated_count_error: estimate.map(|estimate| estimate.standard_error),
@@ -154,7 +161,7 @@ impl fmt::Display for Facts {
                 _ => self.hash.clone(),
             },
         );
-        if let Some(count) = self.count {
+        if let Some(count) = self.count.filter(|_| !self.fixed) {
             rows.add("insertions", count);
         }
         rows.add(
@@ -165,7 +172,7 @@ impl fmt::Display for Facts {
                 _ => "too many to tell: the filter is saturated".to_string(),
             },
         );
-        if let Some(capacity) = self.capacity {
+        if let Some(capacity) = self.capacity.filter(|_| !self.fixed) {
             let room = match self.headroom {
                 None if self.grows => "and it grows".to_string(),
                 Some(more @ 1..) => format!("room for {more} more"),
@@ -175,7 +182,9 @@ impl fmt::Display for Facts {
             };
             rows.add("capacity", format!("{capacity}, {room}"));
         }
-        rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
+        if !self.fixed {
+            rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
+        }
         for (name, value) in &self.details {
             // Counts are whole, shares have four digits.
             rows.add(name, (value * 1e4).round() / 1e4);
@@ -185,6 +194,9 @@ impl fmt::Display for Facts {
             match self.fpr_target {
                 Some(target) if self.grows => {
                     format!("{} now, at most {}", percent(self.fpr_now), percent(target))
+                }
+                Some(target) if self.fixed => {
+                    format!("{}, and {} was asked for", percent(self.fpr_now), percent(target))
                 }
                 Some(target) => format!("{} now, {} at capacity", percent(self.fpr_now), percent(target)),
                 None => format!("{} now", percent(self.fpr_now)),
@@ -217,9 +229,10 @@ pub struct PlanFacts {
     pub can: Able,
 }
 
-/// What a kind of filter can do beside being asked and added to.
+/// What a kind of filter can do beside being asked.
 #[derive(Debug, Serialize)]
 pub struct Able {
+    pub add: bool,
     pub remove: bool,
     pub grow: bool,
     pub forget: bool,
@@ -247,14 +260,17 @@ impl From<&Plan> for PlanFacts {
 
 impl From<Can> for Able {
     fn from(can: Can) -> Able {
-        let Can { remove, grow, forget, union, intersect, fold, .. } = can;
-        Able { remove, grow, forget, union, intersect, fold }
+        let Can { fixed, remove, grow, forget, union, intersect, fold, .. } = can;
+        Able { add: !fixed, remove, grow, forget, union, intersect, fold }
     }
 }
 
 impl Able {
     /// In words, for instance "union, fold".
     pub fn words(&self) -> String {
+        if !self.add {
+            return "answer only".to_string();
+        }
         let all = [
             (self.remove, "remove"),
             (self.grow, "grow"),

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::file::{self, Loaded, Mapped, Options};
-use umbel::{Hasher, KeyRing, Stored, Strength};
+use umbel::{Hasher, Holds, KeyRing, Kind, Stored, Strength};
 
 /// The secrets that open filters.
 #[derive(Args, Clone, Debug)]
@@ -42,21 +42,51 @@ impl Secrets {
         }
     }
 
-    /// A filter in memory, wholly verified.
-    pub fn load(&self, path: &Path) -> Result<Loaded> {
-        Ok(file::load(path, self.ring()?)?)
+    /// A filter in memory, wholly verified; one that holds something else than wanted is refused.
+    pub fn load(&self, path: &Path, wanted: Holds) -> Result<Loaded> {
+        let loaded = file::load(path, self.ring()?)?;
+        check_holds(path, loaded.filter.kind(), wanted)?;
+        Ok(loaded)
     }
 
-    /// A filter where it lies, verified as far as it is touched.
-    pub fn map(&self, path: &Path) -> Result<Mapped> {
+    /// A filter where it lies, verified as far as it is touched; one that holds something else than wanted is refused.
+    pub fn map(&self, path: &Path, wanted: Holds) -> Result<Mapped> {
         signals::watch(path);
-        Ok(file::map(path, self.ring()?)?)
+        let mapped = file::map(path, self.ring()?)?;
+        check_holds(path, mapped.kind(), wanted)?;
+        Ok(mapped)
     }
 
     /// A filter where it lies, wholly verified.
-    pub fn map_verified(&self, path: &Path) -> Result<Loaded> {
-        Ok(self.map(path)?.verify()?)
+    pub fn map_verified(&self, path: &Path, wanted: Holds) -> Result<Loaded> {
+        Ok(self.map(path, wanted)?.verify()?)
     }
+}
+
+/// Refuses to ask a set for values, or a map for members, and says what it can be asked.
+pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
+    let holds = kind.holds();
+    if holds == wanted {
+        return Ok(());
+    }
+    let ask = match holds {
+        Holds::Map => "umbel map get",
+        Holds::Multiset => "umbel count get",
+        _ => "umbel check",
+    };
+    bail!("{} holds a {holds} ({kind}): ask it with `{ask}`", path.display())
+}
+
+/// Refuses to add keys to a filter that was made from all its keys at once.
+pub fn check_takes_keys(path: &Path, kind: Kind) -> Result<()> {
+    if !kind.can().fixed {
+        return Ok(());
+    }
+    bail!(
+        "{} is {} {kind} filter, to which no keys can be added: it was made from all its keys at once; build it anew from those it shall have, with `umbel build --kind {kind}`",
+        path.display(),
+        kind.article()
+    )
 }
 
 /// What a key file starts with, before the strength and the secret in hexadecimal.

@@ -14,6 +14,8 @@ mod distinct;
 mod engine;
 mod facts;
 mod filters;
+mod fitting;
+mod hashing;
 mod hex;
 mod input;
 mod names;

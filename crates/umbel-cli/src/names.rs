@@ -1,15 +1,51 @@
 //! Values of options that are one of a few names: shells complete them, and a wrong one is answered with the list.
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::fmt::Display;
 use std::str::FromStr;
 use umbel::counting::Overflow;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
-use umbel::{Kind, Strength};
+use umbel::{Holds, Kind, Strength};
 
+/// Kinds of everything.
 pub fn kind() -> impl TypedValueParser<Value = Kind> {
     one_of(Kind::ALL)
+}
+
+/// Kinds of sets; of the others it is said what makes them.
+pub fn set_kind() -> impl TypedValueParser<Value = Kind> {
+    kind_of(Holds::Set)
+}
+
+/// Kinds of maps.
+pub fn map_kind() -> impl TypedValueParser<Value = Kind> {
+    kind_of(Holds::Map)
+}
+
+/// Kinds of multisets.
+pub fn count_kind() -> impl TypedValueParser<Value = Kind> {
+    kind_of(Holds::Multiset)
+}
+
+/// The kinds that hold something.
+pub fn kinds_of(holds: Holds) -> impl Iterator<Item = Kind> {
+    Kind::ALL.iter().copied().filter(move |kind| kind.holds() == holds)
+}
+
+fn kind_of(wanted: Holds) -> impl TypedValueParser<Value = Kind> {
+    // The others are understood, so that more can be said than that they are wrong.
+    let names =
+        Kind::ALL.iter().map(move |kind| PossibleValue::new(kind.to_string()).hide(kind.holds() != wanted));
+    PossibleValuesParser::new(names).try_map(move |name| {
+        let kind: Kind = name.parse().map_err(|error: umbel::Error| error.to_string())?;
+        match kind.holds() {
+            holds if holds == wanted => Ok(kind),
+            Holds::Map => Err("it is a kind of map, which `umbel map build` builds".to_string()),
+            Holds::Multiset => Err("it is a kind of multiset, which `umbel count build` builds".to_string()),
+            _ => Err("it is a kind of set, which `umbel build` builds".to_string()),
+        }
+    })
 }
 
 pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
@@ -24,6 +60,11 @@ pub fn overflow() -> impl TypedValueParser<Value = Overflow> {
 pub fn hash() -> PossibleValuesParser {
     let strengths = [Strength::Fast, Strength::Keyed, Strength::Sealed].map(|strength| strength.to_string());
     PossibleValuesParser::new(strengths.into_iter().chain(Family::ALL.map(|family| family.to_string())))
+}
+
+/// The hashes of digests.
+pub fn strength() -> impl TypedValueParser<Value = Strength> {
+    one_of(&[Strength::Fast, Strength::Keyed, Strength::Sealed])
 }
 
 /// The hashes that have a secret.

@@ -3,7 +3,8 @@
 use crate::input::Blocks;
 use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -12,31 +13,42 @@ use std::time::Duration;
 const LONG: Duration = Duration::from_secs(1);
 const TICK: Duration = Duration::from_millis(200);
 
-/// Watches how much has been read, from a thread of its own, until it is finished.
+/// Watches how much has been done, from a thread of its own, until it is finished.
 pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
+    /// How much of the input has been read.
     pub fn start(blocks: &Blocks) -> Progress {
-        if !std::io::stderr().is_terminal() || !blocks.bar_welcome {
+        if !blocks.bar_welcome {
             return Progress(None);
         }
         let (read, total) = blocks.progress();
+        let template = match total {
+            Some(_) => "{wide_bar} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
+            None => "{spinner} {bytes}, {binary_bytes_per_sec}",
+        };
+        Progress::watch(read, total, template)
+    }
+
+    /// How many of so many keys a construction is done with.
+    pub fn of_keys(done: Arc<AtomicU64>, total: u64) -> Progress {
+        Progress::watch(done, Some(total), "{wide_bar} {human_pos} of {human_len} keys, {eta} left")
+    }
+
+    fn watch(done: Arc<AtomicU64>, total: Option<u64>, template: &'static str) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress(None);
+        }
         let (sender, finished) = channel();
         let watch = move || {
             let still = |wait| matches!(finished.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
             if !still(LONG) {
                 return;
             }
-            let bar = match total {
-                Some(total) => ProgressBar::new(total).with_style(style(
-                    "{wide_bar} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
-                )),
-                None => {
-                    ProgressBar::new_spinner().with_style(style("{spinner} {bytes}, {binary_bytes_per_sec}"))
-                }
-            };
+            let bar =
+                total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_style(style(template));
             loop {
-                bar.set_position(read.load(Relaxed));
+                bar.set_position(done.load(Relaxed));
                 if !still(TICK) {
                     return bar.finish_and_clear();
                 }

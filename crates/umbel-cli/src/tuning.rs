@@ -54,7 +54,7 @@ pub struct TuningArgs {
     #[arg(long)]
     ranked: bool,
 
-    /// cuckoo: bits of a fingerprint [default: by the rate]
+    /// cuckoo, fuse: bits of a fingerprint [default: by the rate]
     #[arg(long, value_name = "BITS")]
     fingerprint_bits: Option<u32>,
 
@@ -71,22 +71,23 @@ impl TuningArgs {
     /// For a filter of this kind; an option that it does not have is a mistake.
     pub fn of_kind(&self, kind: Kind) -> Result<Tuning> {
         let given = [
-            (self.window.is_some(), "--window", Kind::Aging),
-            (self.generations.is_some(), "--generations", Kind::Aging),
-            (self.tightening.is_some(), "--tightening", Kind::Scalable),
-            (self.growth.is_some(), "--growth", Kind::Scalable),
-            (self.counter_bits.is_some(), "--counter-bits", Kind::Counting),
-            (self.overflow.is_some(), "--overflow", Kind::Counting),
-            (self.increments.is_some(), "--increments", Kind::VariableIncrement),
-            (self.region_bits.is_some(), "--region-bits", Kind::Deletable),
-            (self.regions.is_some(), "--regions", Kind::Floom),
-            (self.ranked, "--ranked", Kind::Floom),
-            (self.fingerprint_bits.is_some(), "--fingerprint-bits", Kind::Cuckoo),
-            (self.semi_sorted, "--semi-sorted", Kind::Cuckoo),
-            (self.load.is_some(), "--load", Kind::Quotient),
+            (self.window.is_some(), "--window", &[Kind::Aging][..]),
+            (self.generations.is_some(), "--generations", &[Kind::Aging]),
+            (self.tightening.is_some(), "--tightening", &[Kind::Scalable]),
+            (self.growth.is_some(), "--growth", &[Kind::Scalable]),
+            (self.counter_bits.is_some(), "--counter-bits", &[Kind::Counting]),
+            (self.overflow.is_some(), "--overflow", &[Kind::Counting]),
+            (self.increments.is_some(), "--increments", &[Kind::VariableIncrement]),
+            (self.region_bits.is_some(), "--region-bits", &[Kind::Deletable]),
+            (self.regions.is_some(), "--regions", &[Kind::Floom]),
+            (self.ranked, "--ranked", &[Kind::Floom]),
+            (self.fingerprint_bits.is_some(), "--fingerprint-bits", &[Kind::Cuckoo, Kind::Fuse]),
+            (self.semi_sorted, "--semi-sorted", &[Kind::Cuckoo]),
+            (self.load.is_some(), "--load", &[Kind::Quotient]),
         ];
-        if let Some((_, option, its)) = given.iter().find(|(given, _, its)| *given && *its != kind) {
-            bail!("{option} is for the kind {its}: add --kind {its}, or leave it out");
+        if let Some((_, option, its)) = given.iter().find(|(given, _, its)| *given && !its.contains(&kind)) {
+            let names: Vec<String> = its.iter().map(ToString::to_string).collect();
+            bail!("{option} is for the kind {}: add --kind {}, or leave it out", names.join(" or "), its[0]);
         }
         Ok(self.of_all())
     }
@@ -108,6 +109,7 @@ impl TuningArgs {
         tuning.floom.ranked = self.ranked;
         set(&mut tuning.quotient.load, self.load);
         tuning.cuckoo.fingerprint_bits = self.fingerprint_bits;
+        tuning.fuse.fingerprint_bits = self.fingerprint_bits;
         if self.semi_sorted {
             tuning.cuckoo.form = Form::SemiSorted;
         }

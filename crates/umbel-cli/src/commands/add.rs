@@ -3,13 +3,13 @@
 use super::filling::{Filling, warn_if_overfull};
 use super::firsts;
 use crate::facts::Facts;
-use crate::filters::{Lock, Secrets};
+use crate::filters::{Lock, Secrets, check_takes_keys};
 use crate::input::{InputArgs, check_not_output};
 use crate::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::file;
+use umbel::{Holds, file};
 
 /// Add lines to a filter.
 ///
@@ -47,7 +47,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     let lock = Lock::take(&args.filter)?;
-    let mut loaded = args.secrets.load(&args.filter)?;
+    let mut loaded = args.secrets.load(&args.filter, Holds::Set)?;
+    check_takes_keys(&args.filter, loaded.filter.kind())?;
     let options = loaded.options();
     loaded.filter = if args.new {
         let out = Out::new(args.line_buffered)?;

@@ -1,12 +1,15 @@
 //! `umbel build`: a filter from lines.
 
+use super::constructing::{append, constructing};
 use super::filling::{Filling, warn_if_overfull};
 use super::{DEFAULT_RATE, entries, entry};
 use crate::digests::{self, Digests};
 use crate::distinct::Distinct;
 use crate::engine;
 use crate::facts::{Facts, percent};
-use crate::filters::{Secrets, Target};
+use crate::filters::{Target, check_takes_keys};
+use crate::fitting;
+use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::names;
 use crate::number;
@@ -14,7 +17,7 @@ use crate::output::{self, warn};
 use crate::progress::size;
 use crate::sync::{inner, lock};
 use crate::tuning::TuningArgs;
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -22,15 +25,16 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 use umbel::file::Options;
 use umbel::literature::{Family, Literature};
-use umbel::sizing::{KPolicy, Known};
-use umbel::{AnyFilter, Hashed, Hasher, Kind, Plan, Spec, Stored, Strength, plan};
+use umbel::sizing::KPolicy;
+use umbel::{AnyFilter, Construction, Hashed, Hasher, Holds, Kind, Spec, Stored, plan};
 
 /// Build a filter from lines.
 ///
 /// Without -n the filter is made for as many different keys as there turn out to be: small files are read twice, and else
 /// the digests of keys, eight bytes each, are kept until the end, on disk beyond 64 MiB. With -n nothing is kept. The same
 /// input and options give the same file, whatever the number of threads; and since the seed is fixed, filters built apart
-/// can be united.
+/// can be united. The kind fuse is the smallest, but needs all keys at once, in memory, and takes no more later: with -n
+/// too it is made for the keys there are.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   seq 1000000 | umbel build -o million.umbel
@@ -50,7 +54,7 @@ pub struct Args {
     fpr: Option<f64>,
 
     /// The kind of filter
-    #[arg(long, default_value_t, value_parser = names::kind())]
+    #[arg(long, default_value_t, value_parser = names::set_kind())]
     kind: Kind,
 
     /// How the number of hash functions is rounded; the literature disagrees
@@ -69,16 +73,8 @@ pub struct Args {
     #[arg(long, value_parser = names::hash(), hide_possible_values = true)]
     hash: Option<String>,
 
-    /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
     #[command(flatten)]
-    secrets: Secrets,
-
-    /// Write the secret of a keyed hash into the file, so that it can be used without the key file
-    #[arg(long)]
-    embed_key: bool,
+    hashing: HashArgs,
 
     /// The same shape, hash and seed as another filter, so that the two can be united
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["capacity", "fpr", "kind", "policy", "max_bytes", "hash", "seed"])]
@@ -99,9 +95,6 @@ pub struct Args {
 /// The largest filter that is filled on the chance that all lines are different.
 const COUNTED: u64 = 32 << 20;
 
-/// A filter with a higher rate than this is of no use to anyone.
-const USELESS: f64 = 0.5;
-
 pub fn run(args: &Args) -> Result<ExitCode> {
     if args.json && args.target.path().is_none() {
         bail!("--json prints to standard output, where the filter would go: name a file with -o");
@@ -110,11 +103,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let meta = entries(&args.meta)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
-            let loaded = args.secrets.map_verified(like)?;
-            args.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
-            (args.stream(loaded.filter.try_clone_empty()?)?, args.embed_key || loaded.embedded_key)
+            let loaded = args.hashing.secrets.map_verified(like, Holds::Set)?;
+            check_takes_keys(like, loaded.filter.kind())?;
+            args.hashing.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
+            (args.stream(loaded.filter.try_clone_empty()?)?, args.hashing.embed_key || loaded.embedded_key)
         }
-        None => (args.build()?, args.embed_key),
+        None => (args.build()?, args.hashing.embed_key),
     };
     warn_if_overfull(&filter);
     args.target.save(&filter, Options { meta: meta.clone(), embed_key, create_new: false })?;
@@ -137,6 +131,7 @@ impl Args {
     fn build(&self) -> Result<Stored> {
         self.tuning.of_kind(self.kind)?;
         match (self.function()?, self.capacity) {
+            (Function::Digest(hasher), _) if self.kind.can().fixed => self.at_once(hasher),
             (Function::Digest(hasher), Some(capacity)) => {
                 let filter = self.empty(capacity, hasher)?;
                 self.stream(filter)
@@ -157,6 +152,31 @@ impl Args {
                 )
             }
         }
+    }
+
+    /// A filter of a kind that needs all keys at once: their digests take eight bytes each.
+    fn at_once(&self, hasher: Hasher) -> Result<Stored> {
+        let mut digests = Vec::new();
+        engine::run(
+            self.input.open()?,
+            self.input.threads(),
+            |_, lot| Ok(hasher.digest_batch(&lot.keys()?)),
+            |piece, _| append(&mut digests, piece).map(ControlFlow::Continue),
+        )?;
+        if digests.is_empty() {
+            warn("there were no lines: the filter is empty, and none can be added to it");
+        }
+        if self.max_bytes.is_some() {
+            // What fits depends on how many different ones there are.
+            digests.sort_unstable();
+            digests.dedup();
+        }
+        let count = digests.len() as u64;
+        let spec = fitting::within(self.kind, self.spec(count.max(1), &hasher)?, self.max_bytes, self.fpr)?;
+        let build = |construction: &Construction<'_>| {
+            AnyFilter::from_digests(self.kind, &spec, digests, construction)
+        };
+        Ok(constructing(self.input.threads(), count, build)?.into())
     }
 
     /// Fills a filter as the lines come.
@@ -259,59 +279,18 @@ impl Args {
 
     /// An empty filter for so many keys, within the memory allowed.
     fn empty(&self, capacity: u64, hasher: Hasher) -> Result<Stored> {
-        let wanted = self.spec(capacity, &hasher)?;
-        let planned = plan(self.kind, &wanted)?;
-        let Some(most) = self.max_bytes.filter(|most| planned.bytes > *most) else {
-            return Ok(AnyFilter::build(self.kind, &wanted)?.into());
-        };
-        let within = |bits| {
-            let known = Known { n: Some(capacity), m: Some(bits), ..Known::default() };
-            let spec = Spec::from_known(known)?.with_policy(self.policy).with_hasher(hasher.clone());
-            let spec = spec.with_tuning(wanted.tuning().clone());
-            Ok::<_, umbel::Error>((plan(self.kind, &spec)?, spec))
-        };
-        // Memory comes in lines of 512 bits, and some kinds round up.
-        let (best, spec) = (0..4u64)
-            .filter_map(|less| within((most / 64).checked_sub(less)?.checked_mul(512)?).ok())
-            .find(|(plan, _)| plan.bytes <= most)
-            .with_context(|| format!("--max-bytes {most} is too small for a filter of {capacity} keys"))?;
-        let Plan { bytes, rate, .. } = best;
-        if let Some(asked) = self.fpr {
-            bail!(
-                "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: with so much the rate is {}; leave -p out to accept it",
-                percent(asked),
-                size(planned.bytes),
-                size(most),
-                percent(rate)
-            );
-        }
-        if rate > USELESS {
-            bail!("--max-bytes {most} is too small: {capacity} keys in it have a rate of {}", percent(rate));
-        }
-        warn(format_args!("within {} the rate is {}", size(bytes), percent(rate)));
+        let spec = fitting::within(self.kind, self.spec(capacity, &hasher)?, self.max_bytes, self.fpr)?;
         Ok(AnyFilter::build(self.kind, &spec)?.into())
     }
 
-    /// Refuses before the work to write a secret that is never written.
-    fn check_embedding(&self, strength: Option<Strength>) -> Result<()> {
-        match strength {
-            Some(Strength::Keyed) => Ok(()),
-            _ if !self.embed_key => Ok(()),
-            Some(Strength::Sealed) => {
-                bail!("--embed-key is for a keyed hash: a sealed secret is never written to a file")
-            }
-            _ => bail!("--embed-key is for a keyed hash: this one has no secret"),
-        }
-    }
-
     fn function(&self) -> Result<Function> {
-        let secret = self.secrets.single()?;
         let name = self.hash.as_deref();
         if let Some(family) = name.and_then(|name| name.parse::<Family>().ok()) {
             if self.kind != Kind::Literature {
                 bail!("{family} is a hash of the kind literature: add --kind literature");
             }
-            if secret.is_some() || self.seed.is_some() || self.embed_key {
+            let HashArgs { seed, secrets, embed_key } = &self.hashing;
+            if secrets.single()?.is_some() || seed.is_some() || *embed_key {
                 bail!("{family} has neither secret nor seed: leave out --key-file, --seed and --embed-key");
             }
             return Ok(Function::Family(family));
@@ -320,25 +299,8 @@ impl Args {
             let families = Family::ALL.map(|family| family.to_string()).join(", ");
             bail!("the kind literature needs --hash with one of its families: {families}");
         }
-        let strength = match (name, &secret) {
-            (Some(name), _) => name.parse()?,
-            (None, Some(secret)) => secret.id().strength,
-            (None, None) => Strength::Fast,
-        };
-        self.check_embedding(Some(strength))?;
-        if self.seed.is_some() && strength != Strength::Fast {
-            bail!("a {strength} hash has a secret instead of a seed: leave out --seed");
-        }
-        match secret {
-            None if strength == Strength::Fast => Ok(Function::Digest(Hasher::fast(self.seed.unwrap_or(0)))),
-            None => bail!(
-                "a {strength} hash needs its secret: make one with `umbel key new FILE --hash {strength}`, and give it with --key-file FILE"
-            ),
-            Some(secret) if secret.id().strength == strength => Ok(Function::Digest(secret)),
-            Some(secret) => {
-                bail!("the key file is for a {} hash, not for a {strength} one", secret.id().strength)
-            }
-        }
+        let strength = name.map(str::parse).transpose()?;
+        self.hashing.hasher(strength).map(Function::Digest)
     }
 }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use umbel::file::Mapped;
-use umbel::{Hashed, Hasher};
+use umbel::{Hashed, Hasher, Holds};
 
 /// Print the lines that may be members of a filter.
 ///
@@ -141,7 +141,7 @@ impl Panel {
         let mut panel = Panel { filters: Vec::new(), hashers: Vec::new() };
         let several = !args.others.is_empty();
         for path in std::iter::once(&args.filter).chain(&args.others) {
-            let filter = args.secrets.map(path)?;
+            let filter = args.secrets.map(path, Holds::Set)?;
             let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
             let (name, forgets) = (path.display().to_string(), filter.kind().can().forget);
             panel.filters.push(Asked { name, filter: RwLock::new(filter), forgets, hasher });

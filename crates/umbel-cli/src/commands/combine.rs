@@ -6,8 +6,8 @@ use crate::filters::{Secrets, Target};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::Stored;
 use umbel::file::Options;
+use umbel::{Holds, Stored};
 
 /// Unite filters: the result holds the keys of all of them.
 ///
@@ -60,9 +60,9 @@ fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>
     args.target.check(&args.filters)?;
     let mut all = args.filters.iter();
     let first = all.next().context("no filter is given")?;
-    let mut result = args.secrets.load(first)?;
+    let mut result = args.secrets.load(first, Holds::Set)?;
     for path in all {
-        let other = args.secrets.map_verified(path)?;
+        let other = args.secrets.map_verified(path, Holds::Set)?;
         join(&mut result.filter, &other.filter)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
         result.meta.retain(|name, value| other.meta.get(name) == Some(value));

@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::Stored;
 use umbel::sizing::estimate::Overlap;
+use umbel::{Holds, Stored};
 
 /// Compare filters: how many keys each holds, how many they share, how similar they are.
 ///
@@ -56,7 +56,7 @@ struct Pair {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filters = Vec::new();
     for path in &args.filters {
-        filters.push((path.display().to_string(), args.secrets.map_verified(path)?.filter));
+        filters.push((path.display().to_string(), args.secrets.map_verified(path, Holds::Set)?.filter));
     }
     if let [left, right] = &filters[..] {
         let overlap = overlap(left, right)?;

@@ -5,7 +5,7 @@ use crate::names;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyFilter, Kind, Stored};
+use umbel::{AnyFilter, Holds, Kind, Stored};
 
 /// Change the kind of a filter, where that is sound.
 ///
@@ -19,7 +19,7 @@ pub struct Args {
     filter: PathBuf,
 
     /// The kind to convert to
-    #[arg(long, value_parser = names::kind())]
+    #[arg(long, value_parser = names::set_kind())]
     kind: Kind,
 
     #[command(flatten)]
@@ -31,7 +31,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter))?;
-    let loaded = args.secrets.load(&args.filter)?;
+    let loaded = args.secrets.load(&args.filter, Holds::Set)?;
     let (from, options) = (loaded.filter.kind(), loaded.options());
     let converted = match (loaded.filter, args.kind) {
         (filter, kind) if from == kind => filter,

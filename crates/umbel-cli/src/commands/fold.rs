@@ -8,7 +8,7 @@ use crate::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyFilter, Filter};
+use umbel::{AnyFilter, Filter, Holds};
 
 /// Shrink a filter that turned out too large: fold it in half, once or more.
 ///
@@ -38,7 +38,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter))?;
-    let loaded = args.secrets.map_verified(&args.filter)?;
+    let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     match args.fpr {

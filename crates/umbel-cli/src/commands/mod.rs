@@ -6,6 +6,7 @@ pub mod check;
 pub mod combine;
 pub mod compare;
 pub mod completions;
+mod constructing;
 pub mod convert;
 mod filling;
 mod firsts;

@@ -2,7 +2,7 @@
 
 use super::DEFAULT_RATE;
 use crate::facts::{Columns, PlanFacts, Rows, percent};
-use crate::names;
+use crate::names::{self, kinds_of};
 use crate::number;
 use crate::output;
 use crate::progress::size;
@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
 use umbel::sizing::{KPolicy, Known};
-use umbel::{Kind, Plan, Spec, plan};
+use umbel::{Holds, Kind, Plan, Spec, plan};
 
 /// Find the size of a filter, or its capacity, or its rate.
 ///
@@ -107,6 +107,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
         Kind::Counting | Kind::VariableIncrement => "counters of each key",
         Kind::Cuckoo => "buckets for each key",
         Kind::Quotient => "slot for each key",
+        Kind::Fuse | Kind::Bloomier | Kind::BloomierMutable => "cells of each key",
         _ => "bits set by each key",
     };
     rows.add("hashes", format!("{} {cells}", plan.hashes));
@@ -124,6 +125,9 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
                 percent(plan.rate),
                 percent(plan.rate_asked)
             ),
+            Kind::Bloomier | Kind::BloomierMutable => {
+                format!("{} of keys that are not in the map get a value", percent(plan.rate))
+            }
             _ => format!("{} predicted at capacity", percent(plan.rate)),
         },
     );
@@ -132,7 +136,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
 }
 
 fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
-    let plans: Vec<_> = Kind::ALL.iter().map(|&kind| (kind, planned(kind, spec))).collect();
+    let plans: Vec<_> = kinds_of(Holds::Set).map(|kind| (kind, planned(kind, spec))).collect();
     if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {

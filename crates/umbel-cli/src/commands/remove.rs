@@ -2,7 +2,7 @@
 
 use super::{NONE, kinds_that};
 use crate::engine;
-use crate::filters::{Lock, Secrets};
+use crate::filters::{Lock, Secrets, check_holds};
 use crate::input::{InputArgs, check_not_output};
 use crate::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyFilter, Filter, Remove, Removed, file};
+use umbel::{AnyFilter, Filter, Holds, Remove, Removed, file};
 
 /// Remove lines from a filter of a kind that can.
 ///
@@ -55,16 +55,22 @@ struct Outcome {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
+    check_holds(&args.filter, kind, Holds::Set)?;
     if !kind.can().remove {
+        let why = if kind.can().fixed {
+            "it was made from all its keys at once"
+        } else {
+            "several keys share a bit, and clearing it for one would lose the others"
+        };
         bail!(
-            "{} is {} {kind} filter, which cannot remove keys: several keys share a bit, and clearing it for one would lose the others; build it anew without them, or of a kind that can: {}",
+            "{} is {} {kind} filter, which cannot remove keys: {why}; build it anew without them, or of a kind that can: {}",
             args.filter.display(),
             kind.article(),
             kinds_that(|can| can.remove)
         );
     }
     let lock = Lock::take(&args.filter)?;
-    let loaded = args.secrets.load(&args.filter)?;
+    let loaded = args.secrets.load(&args.filter, Holds::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     let outcome = match remove(args, &mut filter) {

@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Filter, Key, Kind, Probe, Stored};
+use umbel::{Filter, Holds, Key, Kind, Probe, Stored};
 
 /// Show how a filter comes to its answer for one key.
 ///
@@ -95,7 +95,7 @@ fn is_one(bits: &u64) -> bool {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut filter = args.secrets.map_verified(&args.filter)?.filter;
+    let mut filter = args.secrets.map_verified(&args.filter, Holds::Set)?.filter;
     filter.advance(clock::now())?;
     let explanation = explain(&filter, args.key.as_bytes())?;
     if args.json {

@@ -1,0 +1,30 @@
+//! What is made from all its keys at once: they are kept in memory, and the construction has a progress bar.
+
+use crate::progress::Progress;
+use anyhow::{Context, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use umbel::Construction;
+
+/// Keeps more of what is needed at once. Memory is taken as it is filled, so there is no point in a disk in between.
+pub fn append<T>(all: &mut Vec<T>, mut more: Vec<T>) -> Result<()> {
+    let (held, each) = (all.len(), size_of::<T>());
+    all.try_reserve(more.len()).with_context(|| {
+        format!("the system has no memory for more than {held} keys, of {each} bytes each")
+    })?;
+    all.append(&mut more);
+    Ok(())
+}
+
+/// Builds something of so many keys with so many threads, and shows how far it is.
+pub fn constructing<T>(
+    threads: usize,
+    keys: u64,
+    build: impl FnOnce(&Construction<'_>) -> umbel::Result<T>,
+) -> umbel::Result<T> {
+    let done = Arc::new(AtomicU64::new(0));
+    let progress = Progress::of_keys(Arc::clone(&done), keys);
+    let built = build(&Construction { threads, progress: &|keys| done.store(keys, Relaxed) });
+    progress.finish();
+    built
+}

@@ -1,0 +1,48 @@
+//! Plans within the memory that is allowed.
+
+use crate::facts::percent;
+use crate::output::warn;
+use crate::progress::size;
+use anyhow::{Context, Result, bail};
+use umbel::sizing::Known;
+use umbel::{Kind, Plan, Spec, plan};
+
+/// Something with a higher rate than this is of no use to anyone.
+const USELESS: f64 = 0.5;
+
+/// As `wanted`, which says for how many keys and at which rate, or with the rate that `most` bytes allow; an error if
+/// that `asked` for is not met.
+pub fn within(kind: Kind, wanted: Spec, most: Option<u64>, asked: Option<f64>) -> Result<Spec> {
+    let Some(most) = most else { return Ok(wanted) };
+    let planned = plan(kind, &wanted)?;
+    if planned.bytes <= most {
+        return Ok(wanted);
+    }
+    let capacity = planned.capacity;
+    let known = |m| Known { n: Some(capacity), m: Some(m), ..Known::default() };
+    let tight = |known| {
+        let spec = Spec::from_known(known)?.with_policy(wanted.policy()).with_hasher(wanted.hasher().clone());
+        let spec = spec.with_tuning(wanted.tuning().clone());
+        Ok::<_, umbel::Error>((plan(kind, &spec)?, spec))
+    };
+    // Memory comes in lines of 512 bits, and some kinds round up.
+    let (best, spec) = (0..4u64)
+        .filter_map(|less| tight(known((most / 64).checked_sub(less)?.checked_mul(512)?)).ok())
+        .find(|(plan, _)| plan.bytes <= most)
+        .with_context(|| format!("--max-bytes {most} is too small for a filter of {capacity} keys"))?;
+    let Plan { bytes, rate, .. } = best;
+    if let Some(asked) = asked {
+        bail!(
+            "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: with so much the rate is {}; leave -p out to accept it",
+            percent(asked),
+            size(planned.bytes),
+            size(most),
+            percent(rate)
+        );
+    }
+    if rate > USELESS {
+        bail!("--max-bytes {most} is too small: {capacity} keys in it have a rate of {}", percent(rate));
+    }
+    warn(format_args!("within {} the rate is {}", size(bytes), percent(rate)));
+    Ok(spec)
+}

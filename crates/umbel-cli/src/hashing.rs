@@ -1,0 +1,56 @@
+//! How keys are hashed: the options of every command that makes something new.
+
+use crate::filters::Secrets;
+use anyhow::{Result, bail};
+use clap::Args;
+use umbel::{Hasher, Strength};
+
+/// What makes one hash of a strength different from another.
+#[derive(Args, Clone, Debug)]
+pub struct HashArgs {
+    /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+
+    #[command(flatten)]
+    pub secrets: Secrets,
+
+    /// Write the secret of a keyed hash into the file, so that it can be used without the key file
+    #[arg(long)]
+    pub embed_key: bool,
+}
+
+impl HashArgs {
+    /// The hash of this strength, or of that of the secret, or else the fast one.
+    pub fn hasher(&self, strength: Option<Strength>) -> Result<Hasher> {
+        let secret = self.secrets.single()?;
+        let strength = strength.or(secret.as_ref().map(|secret| secret.id().strength));
+        let strength = strength.unwrap_or(Strength::Fast);
+        self.check_embedding(Some(strength))?;
+        if self.seed.is_some() && strength != Strength::Fast {
+            bail!("a {strength} hash has a secret instead of a seed: leave out --seed");
+        }
+        match secret {
+            None if strength == Strength::Fast => Ok(Hasher::fast(self.seed.unwrap_or(0))),
+            None => bail!(
+                "a {strength} hash needs its secret: make one with `umbel key new FILE --hash {strength}`, and give it with --key-file FILE"
+            ),
+            Some(secret) if secret.id().strength == strength => Ok(secret),
+            Some(secret) => {
+                bail!("the key file is for a {} hash, not for a {strength} one", secret.id().strength)
+            }
+        }
+    }
+
+    /// Refuses before the work to write a secret that is never written.
+    pub fn check_embedding(&self, strength: Option<Strength>) -> Result<()> {
+        match strength {
+            Some(Strength::Keyed) => Ok(()),
+            _ if !self.embed_key => Ok(()),
+            Some(Strength::Sealed) => {
+                bail!("--embed-key is for a keyed hash: a sealed secret is never written to a file")
+            }
+            _ => bail!("--embed-key is for a keyed hash: this one has no secret"),
+        }
+    }
+}
