@@ -378,6 +378,10 @@ fn bytes(map: &impl Structure) -> u64 {
 /// What both maps say of themselves.
 fn stats<M: Structure>(map: &M, shape: &Shape, values: &Values) -> Stats {
     let keys = map.inserted().unwrap_or_default();
+    let mut details = vec![("values", values.count() as f64), ("bits of a cell", shape.width().into())];
+    if let Some(book) = &values.book {
+        details.push(("code book bytes", size_of_val(book.words().words()) as f64));
+    }
     Stats {
         cells: shape.cells(),
         // Each key has been given a cell of its own.
@@ -385,7 +389,7 @@ fn stats<M: Structure>(map: &M, shape: &Shape, values: &Values) -> Stats {
         hashes: shape.cells_of_key(),
         estimate: Cardinality::Estimated(Estimate { value: keys as f64, standard_error: 0.0 }),
         rate_now: map.predicted_rate(keys).unwrap_or(1.0),
-        details: vec![("values", values.count() as f64), ("bits of a cell", shape.width().into())],
+        details,
         ..Stats::of(map)
     }
 }
