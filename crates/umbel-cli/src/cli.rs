@@ -1,8 +1,8 @@
 //! The commands, as clap sees them. Each declares its own options beside its code.
 
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, fold, info, key, man, meta, plan, remove,
-    uniq, why,
+    add, build, check, combine, compare, completions, convert, count, fold, info, key, man, map, meta, plan,
+    remove, uniq, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -30,6 +30,8 @@ pub enum Command {
     Why(why::Args),
     Uniq(uniq::Args),
     Remove(remove::Args),
+    Map(map::Args),
+    Count(count::Args),
     Info(info::Args),
     Plan(plan::Args),
     Union(combine::UnionArgs),

@@ -3,20 +3,22 @@
 use crate::progress::size;
 use anstyle::Style;
 use bstr::ByteSlice;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use umbel::file::{Examined, Meta};
-use umbel::{Can, Plan, Stats, Stored, Strength};
+use umbel::sizing::space_code::{coverage, sampling};
+use umbel::{Can, Holds, Plan, Stats, Stored, Strength};
 
 /// The facts of a filter, by the names that scripts rely on.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub kind: String,
     /// A set, a map or a multiset.
-    pub holds: String,
+    #[serde(serialize_with = "display")]
+    pub holds: Holds,
     /// Bits, counters or slots that keys can land on.
     pub cells: u64,
     pub hashes: u32,
@@ -71,12 +73,16 @@ impl Facts {
         // There are no more different keys than insertions, whatever the bits suggest.
         let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
         let grows = stats.kind.can().grow;
+        let holds = stats.kind.holds();
+        // A multiset is made for so many recordings, and its bits tell nothing of keys.
+        let (estimate, held) =
+            if holds == Holds::Multiset { (None, stats.inserted) } else { (estimate, held) };
         let room = stats.capacity.filter(|_| !grows).zip(held);
         let keys =
             stats.capacity.map(|capacity| if grows { capacity.max(held.unwrap_or(0)) } else { capacity });
         Facts {
             kind: stats.kind.to_string(),
-            holds: stats.kind.holds().to_string(),
+            holds,
             cells: stats.cells,
             hashes: stats.hashes,
             bits: stats.bits,
@@ -91,9 +97,16 @@ impl Facts {
             fill: stats.fill(),
             fpr_target: stats.rate_target,
             fpr_now: stats.rate_now,
-            details: stats.details.iter().copied().collect(),
+            details: details(stats),
             headroom: room.map(headroom),
-            ..Facts::default()
+            path: None,
+            hash: String::new(),
+            seed: None,
+            key_tag: None,
+            key_embedded: None,
+            file_bytes: None,
+            checksums: None,
+            meta: Meta::default(),
         }
     }
 
@@ -128,6 +141,41 @@ impl Facts {
     }
 }
 
+/// What is told of the values of a map in a row of its own.
+const VALUES: [&str; 2] = ["values", "code book bytes"];
+
+impl Facts {
+    /// What its capacity is counted in.
+    fn unit(&self) -> &'static str {
+        if self.holds == Holds::Multiset { "recording" } else { "key" }
+    }
+
+    /// The values of a map, in words.
+    fn values(&self) -> String {
+        let [count, book] = VALUES.map(|name| self.details.get(name).copied());
+        let count = count.unwrap_or_default();
+        match book {
+            Some(bytes) => format!("one of {count:.0} for each key; their names take {}", size(bytes as u64)),
+            None => format!("an integer from 0 to {:.0} for each key", count - 1.0),
+        }
+    }
+}
+
+/// What there is to say only of this kind.
+fn details(stats: &Stats) -> BTreeMap<&'static str, f64> {
+    let mut details: BTreeMap<_, _> = stats.details.iter().copied().collect();
+    if let (Some(&groups), Some(&levels)) = (details.get("groups"), details.get("levels"))
+        && let Ok(most) = coverage(groups as u32, groups as u32)
+    {
+        details.insert("counts up to about", (most / sampling(levels as u32 - 1)).round());
+    }
+    details
+}
+
+fn display<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
+}
+
 /// What is left of a capacity. A file may claim any.
 fn headroom((capacity, held): (u64, u64)) -> i64 {
     let left = i128::from(capacity) - i128::from(held);
@@ -147,7 +195,7 @@ impl fmt::Display for Facts {
             format!("{} cells in {} bits", self.cells, self.bits)
         };
         rows.add("kind", format!("{}, {cells}, {} per key", self.kind, self.hashes));
-        let each = self.bits_per_key.map(|bits| format!(", {bits:.2} bits per key"));
+        let each = self.bits_per_key.map(|bits| format!(", {bits:.2} bits per {}", self.unit()));
         rows.add("memory", format!("{}{}", size(self.bytes), each.unwrap_or_default()));
         rows.add(
             "hash",
@@ -162,16 +210,18 @@ impl fmt::Display for Facts {
             },
         );
         if let Some(count) = self.count.filter(|_| !self.fixed) {
-            rows.add("insertions", count);
+            rows.add(if self.holds == Holds::Multiset { "recordings" } else { "insertions" }, count);
         }
-        rows.add(
-            "keys",
-            match (self.estimated_count, self.estimated_count_error) {
-                (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
-                (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
-                _ => "too many to tell: the filter is saturated".to_string(),
-            },
-        );
+        if self.holds != Holds::Multiset {
+            rows.add(
+                "keys",
+                match (self.estimated_count, self.estimated_count_error) {
+                    (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
+                    (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
+                    _ => "too many to tell: the filter is saturated".to_string(),
+                },
+            );
+        }
         if let Some(capacity) = self.capacity.filter(|_| !self.fixed) {
             let room = match self.headroom {
                 None if self.grows => "and it grows".to_string(),
@@ -185,13 +235,20 @@ impl fmt::Display for Facts {
         if !self.fixed {
             rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
         }
-        for (name, value) in &self.details {
+        if self.holds == Holds::Map {
+            rows.add("values", self.values());
+        }
+        for (name, value) in self.details.iter().filter(|(name, _)| !VALUES.contains(name)) {
             // Counts are whole, shares have four digits.
             rows.add(name, (value * 1e4).round() / 1e4);
         }
         rows.add(
-            "rate",
+            if self.holds == Holds::Multiset { "noise" } else { "rate" },
             match self.fpr_target {
+                Some(target) if self.holds == Holds::Map => {
+                    let (now, target) = (percent(self.fpr_now), percent(target));
+                    format!("{now} of keys that are not in the map get a value, and {target} was asked for")
+                }
                 Some(target) if self.grows => {
                     format!("{} now, at most {}", percent(self.fpr_now), percent(target))
                 }

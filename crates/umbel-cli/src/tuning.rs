@@ -7,7 +7,7 @@ use umbel::aging::Window;
 use umbel::counting::Overflow;
 use umbel::cuckoo::Form;
 use umbel::variable_increment::Scheme;
-use umbel::{Kind, Tuning};
+use umbel::{Holds, Kind, Tuning};
 
 /// What can be said about a filter of some kinds only.
 #[derive(Args, Clone, Debug)]
@@ -114,6 +114,44 @@ impl TuningArgs {
             tuning.cuckoo.form = Form::SemiSorted;
         }
         tuning
+    }
+}
+
+/// What can be said about a multiset.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Options of multisets")]
+pub struct MultisetArgs {
+    /// How many different keys there are at most, if that is known: then fewer bits will do
+    #[arg(long, value_name = "N", value_parser = number::count)]
+    keys: Option<u64>,
+
+    /// Groups of hash functions, 1 to 64; the more, the further a level counts, and the larger it is [default: 32]
+    #[arg(long, value_name = "L")]
+    groups: Option<u32>,
+
+    /// multi-resolution: levels, 1 to 16; each counts four times as far as the one before [default: 9]
+    #[arg(long, value_name = "R")]
+    levels: Option<u32>,
+}
+
+impl MultisetArgs {
+    /// For a multiset of this kind; an option that it does not have is a mistake.
+    pub fn of_kind(&self, kind: Kind, tuning: &mut Tuning) -> Result<()> {
+        let given = [
+            (self.keys.is_some(), "--keys"),
+            (self.groups.is_some(), "--groups"),
+            (self.levels.is_some(), "--levels"),
+        ];
+        if let Some((_, option)) = given.iter().find(|(given, _)| *given && kind.holds() != Holds::Multiset) {
+            bail!("{option} is for multisets: add --kind multi-resolution, or leave it out");
+        }
+        if self.levels.is_some() && kind == Kind::SpaceCode {
+            bail!("--levels is for the kind multi-resolution: a space-code filter has one level");
+        }
+        tuning.space_code.keys = self.keys;
+        set(&mut tuning.space_code.groups, self.groups);
+        set(&mut tuning.space_code.levels, self.levels);
+        Ok(())
     }
 }
 

@@ -4,7 +4,7 @@ use super::found;
 use crate::clock;
 use crate::engine;
 use crate::filters::Secrets;
-use crate::input::{InputArgs, Lot, is_filter};
+use crate::input::{InputArgs, Lot, check_filter_first};
 use crate::output::Out;
 use crate::runs::runs;
 use crate::signals;
@@ -75,12 +75,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.filter.exists()
-        && !is_filter(&args.filter)
-        && args.input.files().iter().any(|input| is_filter(input))
-    {
-        bail!("the filter comes first, then the lines: `umbel check FILTER {}`", args.filter.display());
-    }
+    check_filter_first("check FILTER", &args.filter, args.input.files())?;
     let panel = Panel::open(args)?;
     let mut out = Out::new(args.line_buffered)?;
     let mut selected = 0;
@@ -188,21 +183,23 @@ impl Panel {
         }
         let is_member = |key: usize| members[key / 64] >> (key % 64) & 1 == 1;
         let column = |key: usize, out: &mut Vec<u8>| {
-            lot.print(key, out);
-            // A new last field of a CSV record comes before its end, of which this is a part.
-            let carriage_return = args.input.is_csv() && out.pop_if(|byte| *byte == b'\r').is_some();
-            if args.label {
-                out.extend_from_slice(if is_member(key) { b"\tmaybe" } else { b"\tno" });
-            }
-            if args.tag {
-                let names =
-                    self.filters.iter().zip(&answers).filter(|(_, answers)| answers.get(key) == Some(true));
-                let names: Vec<&str> = names.map(|(asked, _)| &asked.name[..]).collect();
-                out.push(b'\t');
-                out.extend_from_slice(names.join(",").as_bytes());
-            }
-            out.extend(carriage_return.then_some(b'\r'));
-            out.push(args.input.line_end());
+            args.input.print_with(lot, key, out, |out| {
+                if args.label {
+                    out.extend_from_slice(if is_member(key) { b"maybe" } else { b"no" });
+                }
+                if args.label && args.tag {
+                    out.push(b'\t');
+                }
+                if args.tag {
+                    let names = self
+                        .filters
+                        .iter()
+                        .zip(&answers)
+                        .filter(|(_, answers)| answers.get(key) == Some(true));
+                    let names: Vec<&str> = names.map(|(asked, _)| &asked.name[..]).collect();
+                    out.extend_from_slice(names.join(",").as_bytes());
+                }
+            });
         };
         if args.label {
             (0..lot.len()).for_each(|key| column(key, &mut out));

@@ -7,12 +7,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel::Construction;
 
 /// Keeps more of what is needed at once. Memory is taken as it is filled, so there is no point in a disk in between.
-pub fn append<T>(all: &mut Vec<T>, mut more: Vec<T>) -> Result<()> {
+pub fn append<T>(
+    all: &mut Vec<T>,
+    more: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+) -> Result<()> {
+    let more = more.into_iter();
     let (held, each) = (all.len(), size_of::<T>());
     all.try_reserve(more.len()).with_context(|| {
         format!("the system has no memory for more than {held} keys, of {each} bytes each")
     })?;
-    all.append(&mut more);
+    all.extend(more);
     Ok(())
 }
 

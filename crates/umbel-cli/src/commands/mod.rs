@@ -8,12 +8,14 @@ pub mod compare;
 pub mod completions;
 mod constructing;
 pub mod convert;
+pub mod count;
 mod filling;
 mod firsts;
 pub mod fold;
 pub mod info;
 pub mod key;
 pub mod man;
+pub mod map;
 pub mod meta;
 pub mod plan;
 pub mod remove;
@@ -29,6 +31,9 @@ use umbel::{Can, Kind};
 /// The rate of a filter for which none is asked.
 const DEFAULT_RATE: f64 = 0.01;
 
+/// The noise of a multiset for which none is asked.
+const DEFAULT_NOISE: f64 = 0.005;
+
 /// Nothing was found.
 pub const NONE: u8 = 1;
 /// Something went wrong.
@@ -42,6 +47,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Why(args) => why::run(&args),
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
+        Command::Map(args) => map::run(&args),
+        Command::Count(args) => count::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Union(args) => combine::union(&args),

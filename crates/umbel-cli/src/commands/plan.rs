@@ -1,12 +1,12 @@
 //! `umbel plan`: a filter before it is built.
 
-use super::DEFAULT_RATE;
+use super::{DEFAULT_NOISE, DEFAULT_RATE};
 use crate::facts::{Columns, PlanFacts, Rows, percent};
 use crate::names::{self, kinds_of};
 use crate::number;
 use crate::output;
 use crate::progress::size;
-use crate::tuning::TuningArgs;
+use crate::tuning::{MultisetArgs, TuningArgs};
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
@@ -23,7 +23,9 @@ use umbel::{Holds, Kind, Plan, Spec, plan};
   umbel plan -n 1e9 -p 0.1%                  how much memory do a billion keys need?
   umbel plan -m 64MiB -p 1%                  how many keys fit into 64 MiB?
   umbel plan -n 58110 -p 0.04 --kind standard
-  umbel plan -n 1e6 -p 1% --compare          all kinds side by side")]
+  umbel plan -n 1e6 -p 1% --compare          all kinds of sets side by side
+  umbel plan --kind bloomier -n 1e6 --values 5
+  umbel plan --kind multi-resolution -n 1e7 --keys 1e5")]
 pub struct Args {
     /// The number of keys
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -52,7 +54,14 @@ pub struct Args {
     #[command(flatten)]
     tuning: TuningArgs,
 
-    /// All kinds side by side
+    /// Of a map: how many values there can be, or 0..N for the integers up to N [default: 256]
+    #[arg(long, value_name = "N|0..N", value_parser = values)]
+    values: Option<u64>,
+
+    #[command(flatten)]
+    multiset: MultisetArgs,
+
+    /// All kinds of sets side by side
     #[arg(long)]
     compare: bool,
 
@@ -62,19 +71,25 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
     let mut known = Known { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
     if known.n.is_none() && known.m.is_none() {
         bail!("say how many keys (-n) or how many bits (-m): nothing else tells the size of a filter");
     }
     if known.p.is_none() && known.k.is_none() && (known.n.is_none() || known.m.is_none()) {
-        known.p = Some(DEFAULT_RATE);
+        known.p = Some(if kind.holds() == Holds::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });
     }
     let spec = Spec::from_known(known)?.with_policy(args.policy);
     if args.compare {
         return compare(args, &spec.with_tuning(args.tuning.of_all()));
     }
-    let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
-    let plan = planned(kind, &spec.with_tuning(args.tuning.of_kind(kind)?))?;
+    let mut tuning = args.tuning.of_kind(kind)?;
+    args.multiset.of_kind(kind, &mut tuning)?;
+    if args.values.is_some() && kind.holds() != Holds::Map {
+        bail!("--values is for maps: add --kind bloomier, or leave it out");
+    }
+    tuning.bloomier.largest = args.values;
+    let plan = planned(kind, &spec.with_tuning(tuning))?;
     let facts = PlanFacts::from(&plan);
     if args.json {
         output::json(&facts)?;
@@ -82,6 +97,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         output::text(describe(&plan, &facts, kind))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The largest of so many values, or of those up to a number.
+fn values(text: &str) -> Result<u64, String> {
+    if let Some(largest) = text.strip_prefix("0..") {
+        return number::count(largest);
+    }
+    number::count(text)?.checked_sub(1).ok_or("a map has at least one value".to_string())
 }
 
 /// The plan of any kind.
@@ -100,13 +123,16 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
     let instead =
         if plan.kind == asked { "" } else { ", because below 64 KiB a blocked filter is not steady" };
     rows.add("kind", format!("{}{instead}", plan.kind));
-    rows.add("keys", plan.capacity);
-    rows.add("bits", format!("{}, {:.2} per key", plan.bits, facts.bits_per_key));
+    let multiset = plan.kind.holds() == Holds::Multiset;
+    let (capacity, each) = if multiset { ("recordings", "recording") } else { ("keys", "key") };
+    rows.add(capacity, plan.capacity);
+    rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, facts.bits_per_key));
     rows.add("memory", size(plan.bytes));
     let cells = match plan.kind {
         Kind::Counting | Kind::VariableIncrement => "counters of each key",
         Kind::Cuckoo => "buckets for each key",
         Kind::Quotient => "slot for each key",
+        Kind::SpaceCode | Kind::MultiResolution => "bits set by each recording, on the first level",
         Kind::Fuse | Kind::Bloomier | Kind::BloomierMutable => "cells of each key",
         _ => "bits set by each key",
     };
@@ -118,7 +144,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
     };
     rows.add("lookup", format!("touches {lines}"));
     rows.add(
-        "rate",
+        if multiset { "noise" } else { "rate" },
         match plan.kind {
             Kind::Scalable => format!(
                 "{} of the first stage, at most {} in all",

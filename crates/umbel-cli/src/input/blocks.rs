@@ -30,6 +30,8 @@ pub struct Blocks {
     carry: Vec<u8>,
     /// How many blocks there were.
     number: u64,
+    /// How many inputs were opened.
+    opened: usize,
     /// Whether whoever waits for the blocks so far was told that no more come at the moment.
     settled: bool,
     read: Arc<AtomicU64>,
@@ -57,6 +59,8 @@ pub struct Block {
     /// Where records end, if the reader had to find out.
     ends: Vec<u32>,
     field: usize,
+    /// Which of the inputs it comes from, the first being 0.
+    pub input: usize,
     /// Whether whoever writes to the input has nothing more at the moment: then answers are wanted now.
     pub caught_up: bool,
     pub number: u64,
@@ -73,6 +77,7 @@ impl Blocks {
             current: None,
             carry: Vec::new(),
             number: 0,
+            opened: 0,
             settled: true,
             read: Arc::default(),
             stop: Arc::default(),
@@ -127,8 +132,10 @@ impl Blocks {
                 let source = Source::open(path, Arc::clone(&self.read), Arc::clone(&self.stop))?;
                 self.current = Some(Current { source, failure: None, field: None });
                 self.inputs.pop_front();
+                self.opened += 1;
             }
             let Some(current) = &mut self.current else { unreachable!("an input was just opened") };
+            block.input = self.opened - 1;
             let more = current.fill(block, &mut self.carry, &self.shape, self.settled)?;
             if !more {
                 self.current = None;

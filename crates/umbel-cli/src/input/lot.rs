@@ -94,14 +94,29 @@ impl<'a> Lot<'a> {
         if self.shape.is_plain() { Skipped::default() } else { self.scratch.skipped }
     }
 
+    /// Which of the inputs this comes from, the first being 0.
+    pub fn input(&self) -> usize {
+        self.block.input
+    }
+
+    /// All records, each with its end.
+    pub fn bytes(&self) -> &[u8] {
+        &self.block.bytes()[self.block.start()..]
+    }
+
+    /// The record of a key, without its end, and its number in the block, from 0.
+    pub fn record(&self, key: usize) -> (usize, &[u8]) {
+        let record = self.record_of(key);
+        let [start, end] = [record, record + 1].map(|record| self.scratch.records[record] as usize);
+        (record, &self.block.bytes()[start..end - 1])
+    }
+
     /// Appends what is printed for one key, without a line end.
     pub fn print(&self, key: usize, out: &mut Vec<u8>) {
         if self.shape.print_field {
             out.extend_from_slice(self.scratch.printed.get(key..key + 1));
         } else {
-            let record = self.record_of(key);
-            let [start, end] = [record, record + 1].map(|record| self.scratch.records[record] as usize);
-            out.extend_from_slice(&self.block.bytes()[start..end - 1]);
+            out.extend_from_slice(self.record(key).1);
         }
     }
 

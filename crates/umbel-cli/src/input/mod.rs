@@ -10,17 +10,19 @@
 mod blocks;
 mod csv;
 mod lot;
+mod pairs;
 mod shape;
 mod source;
 
 pub use blocks::{Block, Blocks};
 pub use lot::{Lines, Lot, Scratch, Skipped};
-pub use source::{check_not_output, is_filter};
+pub use pairs::PairArgs;
+pub use source::{check_filter_first, check_not_output};
 
 use anyhow::{Result, bail};
 use clap::Args;
 use shape::Shape;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Where lines come from, and what of them is the key.
 #[derive(Args, Clone, Debug)]
@@ -92,12 +94,30 @@ impl InputArgs {
         &self.inputs
     }
 
+    /// What an input is called, the first being 0.
+    pub fn name(&self, input: usize) -> String {
+        source::name(self.inputs.get(input).map_or(Path::new("-"), PathBuf::as_path))
+    }
+
+    /// Whether the inputs are files, of any format, so that they can be read once more.
+    pub fn are_files(&self) -> bool {
+        !self.inputs.is_empty()
+            && !self.inputs.iter().any(|input| source::may_wait(input) || source::is_stdin(input))
+    }
+
     pub fn threads(&self) -> usize {
         self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
     }
 
-    pub fn is_csv(&self) -> bool {
-        self.csv
+    /// Prints what there is to print for a key, with a further column.
+    pub fn print_with(&self, lot: &Lot, key: usize, out: &mut Vec<u8>, column: impl FnOnce(&mut Vec<u8>)) {
+        lot.print(key, out);
+        // A new last field of a CSV record comes before its end, of which this is a part.
+        let carriage_return = self.csv && out.pop_if(|byte| *byte == b'\r').is_some();
+        out.push(b'\t');
+        column(out);
+        out.extend(carriage_return.then_some(b'\r'));
+        out.push(self.line_end());
     }
 
     /// The byte at the end of a line, in and out.

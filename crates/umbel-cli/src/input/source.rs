@@ -165,8 +165,16 @@ fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
+/// Says so if what is to be asked and the lines were taken for each other; `usage` is the command up to the lines.
+pub fn check_filter_first(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Result<()> {
+    if filter.exists() && !is_filter(filter) && inputs.iter().any(|input| is_filter(input)) {
+        bail!("the filter comes first, then the lines: `umbel {usage} {}`", filter.display());
+    }
+    Ok(())
+}
+
 /// Whether a file is a filter, as far as its first bytes tell.
-pub fn is_filter(path: &Path) -> bool {
+fn is_filter(path: &Path) -> bool {
     start_of_file(path).is_some_and(|start| matches!(format(&start), Some(Format::Filter)))
 }
 
@@ -185,7 +193,7 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-fn name(path: &Path) -> String {
+pub fn name(path: &Path) -> String {
     if is_stdin(path) { STDIN.to_string() } else { path.display().to_string() }
 }
 

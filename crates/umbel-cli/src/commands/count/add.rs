@@ -1,0 +1,50 @@
+//! `umbel count add`: more lines into a multiset.
+
+use super::recording::{record, warn_if_noisy};
+use crate::facts::Facts;
+use crate::filters::{Lock, Secrets};
+use crate::input::{InputArgs, check_not_output};
+use crate::output;
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::{AnyCount, Holds, Stored, file};
+
+/// Go on counting: record more lines in a multiset.
+///
+/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong, it stays as it
+/// was. Says so when there are so many lines that the noise grows beyond what was asked for.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel count add hosts.umbel today.txt")]
+pub struct Args {
+    /// The multiset to add to
+    #[arg(value_name = "MULTISET")]
+    counts: PathBuf,
+
+    /// Print the facts of the multiset as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    check_not_output(args.input.files(), &args.counts)?;
+    let lock = Lock::take(&args.counts)?;
+    let loaded = args.secrets.load(&args.counts, Holds::Multiset)?;
+    let options = loaded.options();
+    let mut counts = AnyCount::try_from(loaded.filter)?;
+    record(&mut counts, &args.input)?;
+    file::save(&args.counts, &counts, &options)?;
+    drop(lock);
+    warn_if_noisy(&counts);
+    if args.json {
+        output::json(&Facts::of_filter(&Stored::from(counts), options.meta))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,85 @@
+//! `umbel count get`: how often keys came.
+
+use crate::commands::found;
+use crate::engine;
+use crate::filters::Secrets;
+use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::output::Out;
+use crate::signals;
+use anyhow::{Result, bail};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::file::Mapped;
+use umbel::{Holds, Multiplicity};
+
+/// Print after each line how often its key was recorded: the estimate, and the limits of a 95 % interval.
+///
+/// Three columns follow every line, after tabs: the estimate with one decimal, and the least and the most often that it may
+/// have been. A key that was certainly never recorded has 0 in all three. One that was recorded more often than the multiset
+/// can tell has `>=` before the estimate, and inf for the most. Lines come out in the order of the input, whatever the
+/// number of threads. Exit code 0 if a key may have been recorded, 1 if none was.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel count get hosts.umbel suspects.txt
+  umbel count get hosts.umbel < suspects.txt | sort -t \"$(printf '\\t')\" -k 2rn")]
+pub struct Args {
+    /// The multiset to ask
+    #[arg(value_name = "MULTISET")]
+    counts: PathBuf,
+
+    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
+    #[arg(long)]
+    line_buffered: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    check_filter_first("count get MULTISET", &args.counts, args.input.files())?;
+    let counts = args.secrets.map(&args.counts, Holds::Multiset)?;
+    let mut out = Out::new(args.line_buffered)?;
+    let mut any = false;
+    engine::run(
+        args.input.open()?.printing()?,
+        args.input.threads(),
+        |_, lot| ask(args, &counts, lot),
+        |(some, lines), turn| {
+            any |= some;
+            out.write(&lines, turn.caught_up)?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    if !counts.is_whole() {
+        bail!(signals::sentence(Some(&args.counts)));
+    }
+    out.finish()?;
+    Ok(found(any))
+}
+
+/// Whether any of the keys may have been recorded, and what is printed for them.
+fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(bool, Vec<u8>)> {
+    let answers = counts.count_batch(&lot.keys()?)?;
+    let mut out = Vec::new();
+    for (key, count) in answers.iter().enumerate() {
+        args.input.print_with(lot, key, &mut out, |out| {
+            let Multiplicity { low, high, .. } = count;
+            // Memory can be written to.
+            let _ = match never(count) {
+                true => write!(out, "0\t0\t0"),
+                false => write!(out, "{count}\t{low:.0}\t{high:.0}"),
+            };
+        });
+    }
+    Ok((!answers.iter().all(never), out))
+}
+
+/// Whether a key was certainly never recorded.
+fn never(count: &Multiplicity) -> bool {
+    count.high == 0.0
+}

@@ -1,0 +1,154 @@
+//! `umbel map build`: a map from pairs of keys and values.
+
+use super::conflict::{Kept, explain};
+use super::pairs;
+use super::values::{Values, Wanted, wanted};
+use crate::commands::constructing::{append, constructing};
+use crate::commands::{DEFAULT_RATE, entries, entry};
+use crate::facts::{Facts, percent};
+use crate::filters::Target;
+use crate::hashing::HashArgs;
+use crate::input::PairArgs;
+use crate::progress::size;
+use crate::{fitting, names, number, output};
+use anyhow::{Result, bail};
+use std::io::IsTerminal;
+use std::process::ExitCode;
+use umbel::file::Options;
+use umbel::{AnyMap, CodeBook, Construction, Kind, Spec, Stored, Strength, Tuning};
+
+/// Build a map from lines of a key, a tab and a value.
+///
+/// What follows the first tab is the value. Lines that are there twice count once; a key with two different values is
+/// refused by name, and nothing is written. Values that are integers from 0, written as they would be printed again, are
+/// kept as integers, unless they are few and long; any others are kept once each and numbered. All keys are needed at once,
+/// and take 16 bytes each until the map is built. None can be added later; with --mutable, values can be changed.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel map build -o countries.umbel addresses.tsv          192.0.2.7<tab>NL
+  umbel map build --values 0..255 -p 0.1% -o scores.umbel scores.tsv.gz
+  umbel map build --mutable --values free,taken,closed -o seats.umbel < seats.tsv")]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+
+    /// The share of keys that are not in the map to which it may give a value all the same [default: 1%]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    fpr: Option<f64>,
+
+    /// The kind of map
+    #[arg(long, default_value_t = Kind::Bloomier, value_parser = names::map_kind())]
+    kind: Kind,
+
+    /// A map whose values can be changed by `umbel map set`; the same as --kind bloomier-mutable
+    #[arg(long, conflicts_with = "kind")]
+    mutable: bool,
+
+    /// The values that there can be: a list as red,green,blue, or @FILE with one in each line, or 0..N for the integers up
+    /// to N; of a mutable map, those that may come later too (default: those that there are)
+    #[arg(long, value_name = "LIST|@FILE|0..N", value_parser = wanted)]
+    values: Option<Wanted>,
+
+    /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
+    #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
+    max_bytes: Option<u64>,
+
+    /// The hash
+    #[arg(long, value_parser = names::strength())]
+    hash: Option<Strength>,
+
+    #[command(flatten)]
+    hashing: HashArgs,
+
+    /// Metadata that travels with the map (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
+    meta: Vec<(String, String)>,
+
+    /// Print the facts of the map as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: PairArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.json && args.target.path().is_none() {
+        bail!("--json prints to standard output, where the map would go: name a file with -o");
+    }
+    args.target.check(args.input.keys().files())?;
+    let meta = entries(&args.meta)?;
+    let map = args.build()?;
+    let embed_key = args.hashing.embed_key;
+    args.target.save(&map, Options { meta: meta.clone(), embed_key, create_new: false })?;
+    if args.json {
+        output::json(&Facts::of_filter(&map, meta))?;
+    } else if std::io::stderr().is_terminal() {
+        let facts = Facts::of_filter(&map, meta);
+        output::say(format_args!(
+            "{} keys, {} map of {}, rate {}",
+            facts.count.unwrap_or_default(),
+            facts.kind,
+            size(facts.bytes),
+            percent(facts.fpr_now)
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    /// What --max-bytes leaves beside the names of values.
+    fn room(&self, book: Option<&CodeBook>) -> Result<Option<u64>> {
+        let Some(most) = self.max_bytes else { return Ok(None) };
+        let names: u64 = book.map_or(0, |book| book.iter().map(|name| name.len() as u64 + 8).sum());
+        match most.checked_sub(names.next_multiple_of(64)) {
+            Some(room @ 1..) => Ok(Some(room)),
+            _ => bail!("--max-bytes {most} is too small: the names of values alone take {}", size(names)),
+        }
+    }
+
+    fn build(&self) -> Result<Stored> {
+        let hasher = self.hashing.hasher(self.hash)?;
+        let kind = if self.mutable { Kind::BloomierMutable } else { self.kind };
+        let (input, mut values) = (self.input.keys(), Values::new(self.values.as_ref())?);
+        let kept = Kept::new(&input);
+        let mut pairs = Vec::new();
+        pairs::read(
+            &self.input,
+            &hasher,
+            &mut values,
+            |lot| kept.copy(lot),
+            |values, piece, copy, _| {
+                kept.keep(copy);
+                let numbers = values.numbers(piece, &mut pairs);
+                append(&mut pairs, piece.pairs(&numbers))
+            },
+        )?;
+        if pairs.is_empty() {
+            bail!("there are no pairs: a map is made from lines of a key, a tab and a value");
+        }
+        let (largest, book) = values.finish(&mut pairs)?;
+        if self.max_bytes.is_some() {
+            // What fits depends on how many different ones there are.
+            pairs.sort_unstable();
+            pairs.dedup();
+        }
+        let mut tuning = Tuning::default();
+        let named = book.as_ref().map(|book| book.len() - 1);
+        let found = || pairs.iter().map(|(_, value)| *value).max();
+        tuning.bloomier.largest = largest.or(named).or_else(found);
+        let count = pairs.len() as u64;
+        let spec = Spec::new(count, self.fpr.unwrap_or(DEFAULT_RATE))?;
+        let spec = spec.with_hasher(hasher.clone()).with_tuning(tuning);
+        let spec = fitting::within(kind, spec, self.room(book.as_ref())?, self.fpr)?;
+        let build =
+            |construction: &Construction<'_>| AnyMap::from_pairs(kind, &spec, pairs, book, construction);
+        match constructing(input.threads(), count, build) {
+            Err(umbel::Error::Conflict { digest, values: numbers }) => {
+                let values = numbers.map(|number| values.name(number));
+                Err(explain(&self.input, &hasher, digest, &kept, values)?)
+            }
+            map => Ok(map?.into()),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `umbel map get`: the values of keys.
+
+use crate::commands::found;
+use crate::engine;
+use crate::filters::Secrets;
+use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::output::Out;
+use crate::signals;
+use anyhow::{Result, bail};
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::file::Mapped;
+use umbel::{CodeBook, Holds};
+
+/// Print the value of each key that has one, after its line and a tab.
+///
+/// Lines come out in the order of the input, whatever the number of threads; one whose key is certainly not in the map is
+/// left out. The value of a key that the map was built from is exact; a key that it was not built from gets one all the
+/// same with the rate that `umbel info` tells. Exit code 0 if a line was selected, 1 if none.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel map get countries.umbel hosts.txt
+  umbel map get -v countries.umbel hosts.txt                hosts that are certainly not in the map
+  tail -f access.log | umbel map get -d ' ' -F 1 countries.umbel")]
+pub struct Args {
+    /// The map to ask
+    #[arg(value_name = "MAP")]
+    map: PathBuf,
+
+    /// Print the lines whose keys are certainly not in the map instead
+    #[arg(short = 'v', long)]
+    invert: bool,
+
+    /// Print only how many lines there are
+    #[arg(short, long)]
+    count: bool,
+
+    /// Print nothing; stop at the first line and tell by the exit code
+    #[arg(short, long, conflicts_with = "count")]
+    quiet: bool,
+
+    /// Show each line as soon as it is found; automatic when the input has nothing more at the moment
+    #[arg(long)]
+    line_buffered: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    check_filter_first("map get MAP", &args.map, args.input.files())?;
+    let map = args.secrets.map(&args.map, Holds::Map)?;
+    let book = map.book()?;
+    let mut out = Out::new(args.line_buffered)?;
+    let mut selected = 0;
+    engine::run(
+        args.input.open()?.printing()?,
+        args.input.threads(),
+        |_, lot| ask(args, &map, book, lot),
+        |(count, lines), turn| {
+            selected += count;
+            if args.quiet && selected > 0 {
+                return Ok(ControlFlow::Break(()));
+            }
+            out.write(&lines, turn.caught_up)?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    if !map.is_whole() {
+        bail!(signals::sentence(Some(&args.map)));
+    }
+    if args.count {
+        out.write(format!("{selected}\n").as_bytes(), true)?;
+    }
+    out.finish()?;
+    Ok(found(selected > 0))
+}
+
+/// How many lines are selected, and what is printed for them.
+fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, lot: &Lot) -> Result<(u64, Vec<u8>)> {
+    let values = map.get_batch(&lot.keys()?)?;
+    let count = values.iter().filter(|value| value.is_some() != args.invert).count() as u64;
+    let mut out = Vec::new();
+    if args.quiet || args.count {
+        return Ok((count, out));
+    }
+    for (key, value) in values.iter().enumerate() {
+        match value {
+            Some(number) if !args.invert => {
+                args.input.print_with(lot, key, &mut out, |out| match book {
+                    Some(book) => out.extend_from_slice(&book.get(*number).unwrap_or_default()),
+                    // Memory can be written to.
+                    None => drop(write!(out, "{number}")),
+                });
+            }
+            None if args.invert => lot.print_lines(key..key + 1, &mut out),
+            _ => {}
+        }
+    }
+    Ok((count, out))
+}

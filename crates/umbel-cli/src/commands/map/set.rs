@@ -1,0 +1,123 @@
+//! `umbel map set`: other values for keys.
+
+use super::pairs;
+use super::values::Values;
+use crate::commands::NONE;
+use crate::filters::{Lock, Secrets, check_holds};
+use crate::input::{Lines, PairArgs, check_not_output};
+use crate::output::{self, Out, is_broken_pipe, warn};
+use anyhow::{Result, bail};
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::{AnyMap, Holds, Kind, Map, Update, file};
+
+/// Change the values of keys in a map that was built with --mutable.
+///
+/// Each line is a key, a tab and its new value; of lines with the same key the last one counts. Lines whose keys are not in
+/// the map are printed, and counted on standard error: its keys are those it was built from. A key that is not in the map
+/// is taken for one that is with the map's rate, and then overwrites the value of another: set only keys that are. Exit
+/// code 0 if all values were set, 1 if some keys are not in the map, 2 if something went wrong; then the map stays as it
+/// was, for instance when a value is none of those that the map can have.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel map set seats.umbel changes.tsv
+  printf '14C\\ttaken\\n' | umbel map set seats.umbel")]
+pub struct Args {
+    /// The map to change
+    #[arg(value_name = "MAP")]
+    map: PathBuf,
+
+    /// Do not print the lines whose keys are not in the map
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print how many values were set and how many keys are not in the map, as JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
+    input: PairArgs,
+}
+
+/// What has become of the lines, by the names that scripts rely on.
+#[derive(Default, Serialize)]
+struct Outcome {
+    set: u64,
+    not_present: u64,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let input = args.input.keys();
+    check_not_output(input.files(), &args.map)?;
+    let kind = file::inspect(&args.map)?.kind;
+    check_holds(&args.map, kind, Holds::Map)?;
+    if kind != Kind::BloomierMutable {
+        bail!(
+            "the values of {} cannot be changed: it is a {kind} map, whose values are part of what it was made from; build it with --mutable",
+            args.map.display()
+        );
+    }
+    let lock = Lock::take(&args.map)?;
+    let loaded = args.secrets.load(&args.map, Holds::Map)?;
+    let options = loaded.options();
+    let mut map = AnyMap::try_from(loaded.filter)?;
+    let outcome = match set(args, &mut map) {
+        // Nobody knows which of the lines the reader has seen.
+        Err(error) if is_broken_pipe(&error) => {
+            bail!("{} stays as it was, because the output was closed before the end", args.map.display())
+        }
+        result => result?,
+    };
+    if outcome.set > 0 {
+        file::save(&args.map, &map, &options)?;
+    }
+    drop(lock);
+    if args.json {
+        output::json(&outcome)?;
+    }
+    match outcome.not_present {
+        0 => return Ok(ExitCode::SUCCESS),
+        1 => warn("1 key is not in the map"),
+        more => warn(format_args!("{more} keys are not in the map")),
+    }
+    Ok(ExitCode::from(NONE))
+}
+
+/// Sets all values, in the order of the lines.
+fn set(args: &Args, map: &mut AnyMap) -> Result<Outcome> {
+    let hasher = map.hasher().clone();
+    let mut values = match map.book() {
+        Some(book) => Values::Named(book.iter().collect()),
+        None => Values::Integers(map.largest_value()),
+    };
+    let mut out = Out::new(false)?;
+    let mut outcome = Outcome::default();
+    let printing = !args.quiet && !args.json;
+    pairs::read(
+        &args.input,
+        &hasher,
+        &mut values,
+        |lot| printing.then(|| lot.to_lines()),
+        |values, piece, lines: Option<Lines>, _| {
+            let numbers = values.numbers(piece, &mut []);
+            let mut strangers = Vec::new();
+            for (i, (digest, value)) in piece.pairs(&numbers).enumerate() {
+                if map.set_digest(digest, value)? {
+                    outcome.set += 1;
+                    continue;
+                }
+                outcome.not_present += 1;
+                if let Some(lines) = &lines {
+                    strangers.extend_from_slice(lines.get(i..i + 1));
+                }
+            }
+            out.write(&strangers, false)
+        },
+    )?;
+    out.finish()?;
+    Ok(outcome)
+}

@@ -1,0 +1,86 @@
+//! Lines that are a key and its value.
+
+use super::{InputArgs, Separator, separator, threads};
+use anyhow::Result;
+use clap::Args;
+use memchr::memmem;
+use std::path::PathBuf;
+
+/// Where pairs come from, and what of them is the key.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Input")]
+pub struct PairArgs {
+    /// Files with a key, a tab and its value in each line; `-`, or no file, is standard input. What is compressed with
+    /// gzip or zstd is recognised
+    #[arg(value_name = "PAIRS")]
+    inputs: Vec<PathBuf>,
+
+    /// Lines end with a zero byte instead of a newline
+    #[arg(short = '0', long)]
+    null: bool,
+
+    /// The key ends at the first TEXT, and all that follows is the value (default: a tab; \t, \n, \0 and \\ are understood)
+    #[arg(short, long, value_name = "TEXT", value_parser = separator)]
+    delimiter: Option<Separator>,
+
+    /// Remove white space at both ends of key and value, a carriage return too
+    #[arg(long)]
+    trim: bool,
+
+    /// Change the key to lower case
+    #[arg(long)]
+    lower: bool,
+
+    /// The key is written in hexadecimal: decode it
+    #[arg(long)]
+    hex: bool,
+
+    /// Work with so many threads (default: all processors)
+    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    threads: Option<usize>,
+}
+
+impl PairArgs {
+    /// The same lines, of which the first field is the key.
+    pub fn keys(&self) -> InputArgs {
+        InputArgs {
+            inputs: self.inputs.clone(),
+            null: self.null,
+            delimiter: self.delimiter.clone(),
+            field: Some("1".to_string()),
+            header: false,
+            print_field: false,
+            csv: false,
+            trim: self.trim,
+            lower: self.lower,
+            hex: self.hex,
+            threads: self.threads,
+        }
+    }
+
+    /// The value in a record; `None` if nothing separates it from the key.
+    pub fn value<'a>(&self, record: &'a [u8]) -> Option<&'a [u8]> {
+        let separator = self.delimiter.as_ref().map_or(&b"\t"[..], |Separator(bytes)| bytes);
+        let end = match separator {
+            &[byte] => memchr::memchr(byte, record)?,
+            _ => memmem::find(record, separator)?,
+        };
+        let value = &record[end + separator.len()..];
+        Some(if self.trim { value.trim_ascii() } else { value })
+    }
+
+    /// What separates keys from values, in words.
+    pub fn separator(&self) -> String {
+        match &self.delimiter {
+            Some(Separator(bytes)) => format!("{:?}", String::from_utf8_lossy(bytes)),
+            None => "tab".to_string(),
+        }
+    }
+
+    /// The key of a record by itself; `None` if it has none.
+    pub fn key(&self, record: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut key = Vec::new();
+        let found = self.keys().shape()?.key(record, 0, &mut key, &mut Vec::new(), &mut Vec::new());
+        Ok(found.ok().map(|()| key))
+    }
+}
