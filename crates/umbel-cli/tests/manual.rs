@@ -4,13 +4,15 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 19] = [
     "build",
     "add",
     "check",
     "why",
     "uniq",
     "remove",
+    "map",
+    "count",
     "info",
     "plan",
     "union",
@@ -47,7 +49,13 @@ fn every_command_explains_itself() {
         }
         assert!(shell.run(&[command, "-h"]).ok().text().len() > 80);
     }
-    assert!(shell.run("key new --help").ok().text().len() > 80);
+    for command in ["key new", "map build", "map get", "map set", "count build", "count add", "count get"] {
+        let help = shell.run(&format!("{command} --help")).ok();
+        assert!(
+            help.text().len() > 80 && help.text().contains(&format!("Usage: umbel {command}")),
+            "{command}"
+        );
+    }
     let bare = shell.run("");
     assert!(bare.code == Some(2) && bare.stderr.contains("Usage: umbel <COMMAND>"), "{bare:?}");
     assert_eq!(shell.run("--version").ok().text(), concat!("umbel ", env!("CARGO_PKG_VERSION"), "\n"));
@@ -58,7 +66,14 @@ fn shells_can_complete_every_command_and_its_options() {
     let shell = Shell::new();
     for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = shell.run(&["completions", name]).ok();
-        for word in COMMANDS.into_iter().chain(["print-field", "max-bytes", "containment", "line-buffered"]) {
+        for word in COMMANDS.into_iter().chain([
+            "print-field",
+            "max-bytes",
+            "containment",
+            "line-buffered",
+            "mutable",
+            "groups",
+        ]) {
             assert!(script.text().contains(word), "{name} does not know {word}");
         }
     }
@@ -80,6 +95,10 @@ fn every_command_has_a_manual_page() {
                 || page.text().contains(&format!("umbel\\-{command}"))
         );
         assert_eq!(page.stdout, shell.read(&format!("pages/man1/umbel-{command}.1")), "{command}");
+    }
+    for (command, page) in [("map build", "map-build"), ("map set", "map-set"), ("count get", "count-get")] {
+        let shown = shell.run(&format!("man {command}")).ok();
+        assert_eq!(shown.stdout, shell.read(&format!("pages/man1/umbel-{page}.1")), "{command}");
     }
     shell.run("man nothing").refused(&["there is no command \"nothing\""]);
 }

@@ -65,7 +65,7 @@ fn a_limit_is_refused_with_a_rate_and_kept_without() {
         }
     }
     let tiny = shell.pipe("build -o f -n 1e6 --max-bytes 10", "a\n");
-    tiny.refused(&["--max-bytes 10 is too small for a filter of 1000000 keys"]);
+    tiny.refused(&["--max-bytes 10 is too small for 1000000 keys"]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::distinct::Distinct;
 use crate::engine;
 use crate::facts::{Facts, percent};
 use crate::filters::{Target, check_takes_keys};
-use crate::fitting;
+use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::names;
@@ -172,7 +172,7 @@ impl Args {
             digests.dedup();
         }
         let count = digests.len() as u64;
-        let spec = fitting::within(self.kind, self.spec(count.max(1), &hasher)?, self.max_bytes, self.fpr)?;
+        let spec = fitting::within(self.kind, self.spec(count.max(1), &hasher)?, self.limit(), self.fpr)?;
         let build = |construction: &Construction<'_>| {
             AnyFilter::from_digests(self.kind, &spec, digests, construction)
         };
@@ -277,9 +277,13 @@ impl Args {
         Ok(spec.with_tuning(self.tuning.of_kind(self.kind)?))
     }
 
+    fn limit(&self) -> Option<Limit> {
+        self.max_bytes.map(|bytes| Limit { bytes, beside: 0 })
+    }
+
     /// An empty filter for so many keys, within the memory allowed.
     fn empty(&self, capacity: u64, hasher: Hasher) -> Result<Stored> {
-        let spec = fitting::within(self.kind, self.spec(capacity, &hasher)?, self.max_bytes, self.fpr)?;
+        let spec = fitting::within(self.kind, self.spec(capacity, &hasher)?, self.limit(), self.fpr)?;
         Ok(AnyFilter::build(self.kind, &spec)?.into())
     }
 

@@ -157,7 +157,9 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
             _ => format!("{} predicted at capacity", percent(plan.rate)),
         },
     );
-    rows.add("can", facts.can.words());
+    if !multiset {
+        rows.add("can", facts.can.words());
+    }
     rows
 }
 

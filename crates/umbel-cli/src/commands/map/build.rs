@@ -7,10 +7,11 @@ use crate::commands::constructing::{append, constructing};
 use crate::commands::{DEFAULT_RATE, entries, entry};
 use crate::facts::{Facts, percent};
 use crate::filters::Target;
+use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::PairArgs;
 use crate::progress::size;
-use crate::{fitting, names, number, output};
+use crate::{names, number, output};
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -97,14 +98,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// What --max-bytes leaves beside the names of values.
-    fn room(&self, book: Option<&CodeBook>) -> Result<Option<u64>> {
-        let Some(most) = self.max_bytes else { return Ok(None) };
+    /// What --max-bytes allows, of which the names of values take a part.
+    fn limit(&self, book: Option<&CodeBook>) -> Option<Limit> {
         let names: u64 = book.map_or(0, |book| book.iter().map(|name| name.len() as u64 + 8).sum());
-        match most.checked_sub(names.next_multiple_of(64)) {
-            Some(room @ 1..) => Ok(Some(room)),
-            _ => bail!("--max-bytes {most} is too small: the names of values alone take {}", size(names)),
-        }
+        self.max_bytes.map(|bytes| Limit { bytes, beside: names.next_multiple_of(64) })
     }
 
     fn build(&self) -> Result<Stored> {
@@ -140,7 +137,7 @@ impl Args {
         let count = pairs.len() as u64;
         let spec = Spec::new(count, self.fpr.unwrap_or(DEFAULT_RATE))?;
         let spec = spec.with_hasher(hasher.clone()).with_tuning(tuning);
-        let spec = fitting::within(kind, spec, self.room(book.as_ref())?, self.fpr)?;
+        let spec = fitting::within(kind, spec, self.limit(book.as_ref()), self.fpr)?;
         let build =
             |construction: &Construction<'_>| AnyMap::from_pairs(kind, &spec, pairs, book, construction);
         match constructing(input.threads(), count, build) {

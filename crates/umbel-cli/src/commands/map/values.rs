@@ -224,13 +224,13 @@ impl Found {
         let Some(names) = &mut self.names else { return piece.values().filter_map(integer).collect() };
         let numbers = piece.values().map(|value| names.add(value)).collect();
         if self.integers && names.list.len() > MANY {
-            self.to_integers(pairs);
+            self.become_integers(pairs);
             return piece.values().filter_map(integer).collect();
         }
         numbers
     }
 
-    fn to_integers(&mut self, pairs: &mut [(Digest, u64)]) {
+    fn become_integers(&mut self, pairs: &mut [(Digest, u64)]) {
         let Some(names) = self.names.take() else { return };
         for (_, value) in pairs {
             *value = integer(&names.list[*value as usize]).unwrap_or(0);
@@ -242,7 +242,7 @@ impl Found {
         let different = self.names.as_ref().map_or(0, |names| names.list.len() as u64);
         let short = value_bits(self.largest) <= value_bits(different.saturating_sub(1)) + WASTE;
         if self.integers && short {
-            self.to_integers(pairs);
+            self.become_integers(pairs);
         }
         self.names.as_ref()
     }
