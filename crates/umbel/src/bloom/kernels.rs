@@ -49,12 +49,6 @@ impl<L: Tiled> Stage<L> {
         stage
     }
 
-    /// The digests, and behind them zero digests.
-    #[inline(always)]
-    pub(crate) fn tile(&self) -> &Tile {
-        &self.tile
-    }
-
     #[inline(always)]
     pub(crate) fn places(&self) -> &L::Places {
         &self.places

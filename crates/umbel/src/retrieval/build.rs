@@ -10,6 +10,7 @@ use crate::words::Words;
 use crate::{Digest, Error, Result};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::thread::ScopedJoinHandle;
 
 /// A key and what it carries.
 pub(crate) type Item<P> = (Digest, P);
@@ -30,7 +31,7 @@ pub(crate) struct Wish<'a> {
     /// How many shards, if not as many as the rule says.
     pub shards: Option<u64>,
     pub threads: usize,
-    /// Told of how many keys the table is solved already.
+    /// Told for how many keys the table is solved already. A try that fails starts anew.
     pub progress: &'a (dyn Fn(u64) + Sync),
 }
 
@@ -205,12 +206,14 @@ fn solve<P: Payload, S: Sink<P>>(
         work()?;
     } else {
         std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            // A thread that the system refuses is one fewer.
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+            let others: Vec<_> = (1..threads).filter_map(spawn).collect();
             let own = work();
-            others
-                .into_iter()
-                .map(|other| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-                .fold(own, Result::and)
+            let join = |other: ScopedJoinHandle<'_, Result<()>>| {
+                other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            others.into_iter().map(join).fold(own, Result::and)
         })?;
     }
     Ok(!stuck.into_inner())

@@ -374,8 +374,8 @@ fn xor_cells<const K: usize>(words: &[u64], starts: [u64; K], mask: u64, width: 
     // Cells may lie in memory that is far away, so no more is loaded than they need.
     let sum = match width {
         ..=9 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<2>(words, *start)),
-        ..=25 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<4>(words, *start)),
-        ..=NEAR => starts.iter().fold(sum, |sum, start| sum ^ read_near::<8>(words, *start)),
+        10..=25 => starts.iter().fold(sum, |sum, start| sum ^ read_near::<4>(words, *start)),
+        26..=NEAR => starts.iter().fold(sum, |sum, start| sum ^ read_near::<8>(words, *start)),
         _ => starts.iter().fold(sum, |sum, start| sum ^ read_bits(words, *start, width.min(64))),
     };
     sum & !0 >> (64 - width.min(64))
