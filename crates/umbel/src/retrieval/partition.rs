@@ -2,7 +2,8 @@
 
 use super::build::Item;
 
-/// Sorts items by group and returns where each group ends: the American flag sort of McIlroy, Bostic and McIlroy 1993.
+/// Sorts items by group and returns where each group ends: the American flag sort of McIlroy, Bostic and McIlroy 1993, in
+/// rounds.
 /// What `group` returns must be below `groups`.
 pub(super) fn partition<P: Copy>(
     items: &mut [Item<P>],
@@ -20,20 +21,18 @@ pub(super) fn partition<P: Copy>(
         total += *end;
         *end = total;
     }
-    for home in 0..groups {
-        while heads[home] < ends[home] {
-            let mut item = items[heads[home]];
-            // Follow the item to its group, take what is there, and so on until something belongs here.
-            loop {
-                let to = group(item.0.get());
-                if to == home {
-                    break;
-                }
-                std::mem::swap(&mut item, &mut items[heads[to]]);
-                heads[to] += 1;
+    // Each step puts one item where it belongs and takes what was there in exchange, to be looked at in the next round.
+    // To follow that at once would need no rounds, but each step would wait for the one before.
+    let mut rest = true;
+    while rest {
+        rest = false;
+        for home in 0..groups {
+            rest |= heads[home] < ends[home];
+            for index in heads[home]..ends[home] {
+                let head = &mut heads[group(items[index].0.get())];
+                items.swap(index, *head);
+                *head += 1;
             }
-            items[heads[home]] = item;
-            heads[home] += 1;
         }
     }
     ends
