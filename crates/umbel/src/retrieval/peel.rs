@@ -2,6 +2,7 @@
 
 use super::build::Item;
 use super::{Place, Scalar, Shape, read_cell, z};
+use crate::arch::prefetch;
 use crate::hash::reduce;
 use crate::retrieval::partition::partition;
 use crate::words::{LINE_BYTES, LINE_WORDS, Words, write_bits};
@@ -48,6 +49,9 @@ impl<P> Sink<P> for Zero {
 
 /// Keys of a group that are entered together; so many are sorted no further.
 const GROUP_KEYS: usize = 1 << 12;
+
+/// So many keys before its turn, the memory is asked for the cell of a key that is to be filled.
+const AHEAD: usize = 24;
 
 /// The memory in which a shard is built: 13 bytes for each cell, and the payload. That is 15 bytes for each key of a
 /// fuse filter, and 24 of a map.
@@ -180,7 +184,8 @@ impl<P: Payload> Scratch<P> {
         sink: &mut impl Sink<P>,
     ) -> Result<()> {
         let digests = &mut self.digests.words_mut()?[..self.cells];
-        for own in self.order[..keys].iter().rev() {
+        for (i, own) in self.order[..keys].iter().enumerate().rev() {
+            prefetch(digests, self.order[i.saturating_sub(AHEAD)] as usize);
             let (digest, payload) = (digests[*own as usize], self.payloads[*own as usize]);
             let cells = cells(digest);
             let value = sink.place(u64::from(*own), which(cells, *own), payload) as u64;
