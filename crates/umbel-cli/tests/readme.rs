@@ -88,6 +88,9 @@ fn the_other_commands_of_the_readme_exist() {
             ["cargo", "run", "--release", "-p", "umbel-bench", ..] => {
                 root().join("bench/Cargo.toml").is_file()
             }
+            ["cargo", "run", "--release", "--example", name, ..] => {
+                root().join("crates/umbel/examples").join(name).with_extension("rs").is_file()
+            }
             ["cargo", "install", "--path", path] => root().join(path).join("Cargo.toml").is_file(),
             [script, ..] if !script.starts_with("cargo") => root().join(script).is_file(),
             _ => false,
