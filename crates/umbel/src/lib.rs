@@ -102,8 +102,6 @@ mod lines;
 pub mod literature;
 mod map;
 pub mod quotient;
-// The kinds that use it come after it.
-#[allow(dead_code, unused_imports)]
 mod retrieval;
 pub mod scalable;
 mod set;

@@ -101,8 +101,6 @@ pub(crate) struct Built<S> {
     pub sinks: Vec<S>,
     /// How many different keys there were.
     pub keys: u64,
-    /// How often peeling was tried.
-    pub tries: u32,
 }
 
 /// Seeds tried before the table is made larger.
@@ -126,16 +124,14 @@ pub(crate) fn build<P: Payload, S: Sink<P>>(
     mut sinks: impl FnMut(&Shape) -> Result<Vec<S>>,
 ) -> Result<Built<S>, BuildError<P>> {
     let mut distinct = false;
-    let mut tries = 0;
     let mut attempt = 0;
     while attempt < SEEDS * STEPS {
         let grown = Shape::grown(items.len() as u64, wish, attempt / SEEDS)?;
         let shape = Shape { seed: seed(attempt), ..grown };
-        tries += 1;
         let mut words = Words::zeroed(shape.lines())?;
         let mut sinks = sinks(&shape)?;
         if solve(&shape, wish, items, words.words_mut()?, &mut sinks)? {
-            return Ok(Built { shape, words, sinks, keys: items.len() as u64, tries });
+            return Ok(Built { shape, words, sinks, keys: items.len() as u64 });
         }
         attempt += 1;
         if !distinct {

@@ -10,7 +10,7 @@
 //! | --- | --- |
 //! | shard | `reduce(d, shards)`, and `low = d * shards` is what is left of `d` |
 //! | first cell | `reduce(low, span)` |
-//! | other cells | bits 28 to 63 of `y = (d ^ seed) * C`; for segments `y`, `y * C`, ... |
+//! | other cells | the highest bits of `y = (d ^ seed) * C`, and those below them; for segments `y`, `y * C`, ... |
 //! | mask | `z = y * C^(k-1)`, for more than 64 bits also `z * C` |
 //!
 //! Shard and first cell do not depend on the seed and rise with `d`, so that digests sorted once by their high bits are
@@ -25,10 +25,10 @@ mod single;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use build::{Arranged, BuildError, Built, Wish, build};
+pub(crate) use build::{Arranged, BuildError, Wish, build};
 pub use construction::Construction;
 pub(crate) use kernels::{Decode, decode_tile};
-pub(crate) use peel::{Payload, Sink, Zero};
+pub(crate) use peel::{Sink, Zero};
 
 use crate::hash::{MULTIPLIER, POWERS, reduce, reduce_narrow};
 use crate::sizing::{MAX_BITS, retrieval as sizing};
@@ -97,14 +97,25 @@ pub(crate) struct FusePlace {
     span: u64,
     /// The cells of a segment, a power of two.
     len: u64,
+    /// What leaves of 64 bits as many as number those cells, and twice as many.
+    shift: u32,
+    next_shift: u32,
+}
+
+impl FusePlace {
+    #[inline(always)]
+    fn new(segment_log2: u32, segments: u64) -> FusePlace {
+        let (shift, next_shift) = (64 - segment_log2, 64 - 2 * segment_log2);
+        FusePlace { span: (segments - 2) << segment_log2, len: 1 << segment_log2, shift, next_shift }
+    }
 }
 
 impl Place<3> for FusePlace {
     #[inline(always)]
     fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; 3] {
         let (len, first) = (self.len, R::reduce(low, self.span));
-        // Xor with fewer bits than a segment has stays in the segment. The bits come from the upper half of `y`.
-        [first, (first + len) ^ (y >> 46 & (len - 1)), (first + 2 * len) ^ (y >> 28 & (len - 1))]
+        // Xor with a number below `len` stays in the segment.
+        [first, (first + len) ^ (y >> self.shift), (first + 2 * len) ^ (y >> self.next_shift & (len - 1))]
     }
 
     fn complete(self, low: u64) -> usize {
@@ -145,8 +156,7 @@ macro_rules! placed {
     ($arrangement:expr, $place:ident => $body:expr) => {
         match $arrangement {
             $crate::retrieval::Arrangement::Fuse { segment_log2, segments } => {
-                let len = 1 << segment_log2;
-                let $place = $crate::retrieval::FusePlace { span: (segments - 2) << segment_log2, len };
+                let $place = $crate::retrieval::FusePlace::new(segment_log2, segments);
                 $body
             }
             $crate::retrieval::Arrangement::Segments { k: 3, len } => {
@@ -240,18 +250,9 @@ impl Shape {
         self.shards
     }
 
-    pub fn arrangement(&self) -> Arrangement {
-        self.arrangement
-    }
-
     /// The bits of a cell.
     pub fn width(&self) -> u32 {
         self.width
-    }
-
-    /// Which try of [`build`] it was, in disguise.
-    pub fn seed(&self) -> u64 {
-        self.seed
     }
 
     /// How many cells a key has.
@@ -295,6 +296,7 @@ impl Shape {
     }
 
     /// The cells of a digest, in order.
+    #[cfg(test)]
     pub fn positions(&self, digest: Digest) -> Vec<u64> {
         placed!(self.arrangement, place => self.positions_in::<Scalar, _>(place, digest).to_vec())
     }

@@ -1,3 +1,4 @@
+use super::build::Built;
 use super::*;
 use crate::Level;
 use crate::bloom::kernels::{Ask, ContainsTile, Pipeline};
