@@ -11,8 +11,8 @@ use clap::{Parser, Subcommand};
 /// Bloom filters from the shell: build one from lines, then ask it.
 ///
 /// A filter answers "certainly not" or "probably yes" about membership, in a few bits per key. `umbel build` makes one
-/// from the lines of a file or a pipe, `umbel check` prints the lines that may be in it, and the other commands plan,
-/// describe and combine filters. Lines are bytes; a carriage return is part of the key unless --trim removes it.
+/// from the lines of a file or a pipe, `umbel check` prints the lines that may be in it, and other commands plan, describe
+/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came. Lines are bytes; a carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]
 #[command(after_help = "Exit codes: 0 done or something found, 1 nothing found, 2 something went wrong.\n\

@@ -1,4 +1,4 @@
-//! Filters on disk: opened with the secrets at hand, locked while they are changed, never overwritten by mistake.
+//! Filters on disk: opened with the secrets at hand by whoever wants what they hold, locked while they are changed, never overwritten by mistake.
 
 use crate::input::check_not_output;
 use crate::{hex, output, signals};
@@ -132,7 +132,7 @@ pub fn key_file(strength: Strength, secret: &[u8]) -> String {
 /// Where a new filter goes.
 #[derive(Args, Clone, Debug)]
 pub struct Target {
-    /// The filter to write; without it, or with `-`, standard output
+    /// The file to write; without it, or with `-`, standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 

@@ -51,6 +51,16 @@ fn digests_take_64_mib_however_many_there_are() {
 }
 
 #[test]
+fn static_sets_take_eight_bytes_for_each_key_while_they_are_built() {
+    let shell = Shell::new();
+    let keys = 10_000_000;
+    let (peak, filter) = build(shell.start("build --kind fuse -j 1"), keys);
+    let beside = peak.saturating_sub(filter.len() as u64 + 8 * keys);
+    assert!(beside < 64 * MIB, "{} MiB beside the filter and the digests", beside / MIB);
+    assert!(peak > filter.len() as u64 + 8 * keys, "this measures something");
+}
+
+#[test]
 fn uniq_takes_what_it_is_given() {
     let shell = Shell::new();
     for (args, memory) in
