@@ -2,11 +2,16 @@
 //! are many.
 
 use crate::distinct::Distinct;
+use crate::engine;
+use crate::input::InputArgs;
+use crate::sync::{inner, lock};
 use anyhow::{Context, Result};
 use memmap2::MmapMut;
 use std::fs::File;
 use std::io::{Read, Seek, Write};
-use umbel::Digest;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use umbel::{Digest, Hasher};
 
 /// More than this goes to disk.
 const IN_MEMORY: usize = 64 << 20;
@@ -25,6 +30,31 @@ pub struct Digests {
 }
 
 const BYTES: usize = size_of::<Digest>();
+
+/// The digests of all lines, and how many different ones there are.
+pub fn keep(input: &InputArgs, hasher: &Hasher) -> Result<(Digests, Distinct)> {
+    let threads = input.threads();
+    let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
+    let mut digests = Digests::default();
+    engine::run(
+        input.open()?,
+        threads,
+        |thread, lot| {
+            let piece = hasher.digest_batch(&lot.keys()?);
+            lock(&sketches[thread]).add(&piece);
+            Ok(piece)
+        },
+        |piece, _| digests.push(&piece).map(ControlFlow::Continue),
+    )?;
+    Ok((digests, merged(sketches)))
+}
+
+/// What all threads have seen.
+pub fn merged(sketches: Vec<Mutex<Distinct>>) -> Distinct {
+    let mut distinct = Distinct::default();
+    sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
+    distinct
+}
 
 /// For how many keys a filter should be made: for the different ones, and two standard errors more, since too small a
 /// filter breaks its promise and a slightly too large one does not; but never for more than there are.

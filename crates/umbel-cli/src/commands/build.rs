@@ -1,29 +1,26 @@
 //! `umbel build`: a filter from lines.
 
+use super::DEFAULT_RATE;
 use super::constructing::{append, constructing};
 use super::filling::{Filling, warn_if_overfull};
-use super::{DEFAULT_RATE, entries, entry};
-use crate::digests::{self, Digests};
+use super::writing::WriteArgs;
+use crate::digests;
 use crate::distinct::Distinct;
 use crate::engine;
-use crate::facts::{Facts, percent};
-use crate::filters::{Target, check_takes_keys};
+use crate::filters::check_takes_keys;
 use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::names;
 use crate::number;
-use crate::output::{self, warn};
-use crate::progress::size;
-use crate::sync::{inner, lock};
+use crate::output::warn;
+use crate::sync::lock;
 use crate::tuning::TuningArgs;
 use anyhow::{Result, bail};
-use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
-use umbel::file::Options;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
 use umbel::{AnyFilter, Construction, Hashed, Hasher, Holds, Kind, Spec, Stored, plan};
@@ -43,7 +40,7 @@ use umbel::{AnyFilter, Construction, Hashed, Hasher, Holds, Kind, Spec, Stored, 
   umbel build --like june.umbel -o july.umbel july.txt && umbel union june.umbel july.umbel -o both.umbel")]
 pub struct Args {
     #[command(flatten)]
-    target: Target,
+    writing: WriteArgs,
 
     /// Make it for so many keys (default: as many as there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -80,14 +77,6 @@ pub struct Args {
     #[arg(long, value_name = "FILTER", conflicts_with_all = ["capacity", "fpr", "kind", "policy", "max_bytes", "hash", "seed"])]
     like: Option<PathBuf>,
 
-    /// Metadata that travels with the filter (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
-    meta: Vec<(String, String)>,
-
-    /// Print the facts of the filter as JSON
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     input: InputArgs,
 }
@@ -96,11 +85,7 @@ pub struct Args {
 const COUNTED: u64 = 32 << 20;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.json && args.target.path().is_none() {
-        bail!("--json prints to standard output, where the filter would go: name a file with -o");
-    }
-    args.target.check(args.input.files())?;
-    let meta = entries(&args.meta)?;
+    let meta = args.writing.check(args.input.files())?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
             let loaded = args.hashing.secrets.map_verified(like, Holds::Set)?;
@@ -111,19 +96,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None => (args.build()?, args.hashing.embed_key),
     };
     warn_if_overfull(&filter);
-    args.target.save(&filter, Options { meta: meta.clone(), embed_key, create_new: false })?;
-    if args.json {
-        output::json(&Facts::of_filter(&filter, meta))?;
-    } else if std::io::stderr().is_terminal() {
-        let facts = Facts::of_filter(&filter, meta);
-        output::say(format_args!(
-            "{} lines, {} filter of {}, rate {}",
-            facts.count.unwrap_or_default(),
-            facts.kind,
-            size(facts.bytes),
-            percent(facts.fpr_now)
-        ));
-    }
+    args.writing.write(&filter, meta, embed_key)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -224,7 +197,7 @@ impl Args {
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        let capacity = self.room(tally.keys, sketches);
+        let capacity = self.room(tally.keys, &digests::merged(sketches));
         if capacity == lines {
             return filling.into_filter().map(Some);
         }
@@ -234,25 +207,13 @@ impl Args {
 
     /// Keeps the digests of all lines, then fills a filter that is just large enough.
     fn keep_digests(&self, hasher: Hasher) -> Result<Stored> {
-        let threads = self.input.threads();
-        let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
-        let mut digests = Digests::default();
-        engine::run(
-            self.input.open()?,
-            threads,
-            |thread, lot| {
-                let piece = hasher.digest_batch(&lot.keys()?);
-                lock(&sketches[thread]).add(&piece);
-                Ok(piece)
-            },
-            |piece, _| digests.push(&piece).map(ControlFlow::Continue),
-        )?;
+        let (digests, distinct) = digests::keep(&self.input, &hasher)?;
         if digests.count() == 0 {
             warn(
                 "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
             );
         }
-        let capacity = self.room(digests.count(), sketches);
+        let (capacity, threads) = (self.room(digests.count(), &distinct), self.input.threads());
         let filling = Filling::new(self.empty(capacity, hasher)?, threads)?;
         engine::spread(digests.into_pieces()?, filling.threads(threads), |thread, piece| {
             filling.insert(thread, &Hashed(&piece))
@@ -260,14 +221,9 @@ impl Args {
         filling.into_filter()
     }
 
-    /// For how many keys a filter is made, of so many lines of which threads have seen so many different ones.
-    fn room(&self, lines: u64, sketches: Vec<Mutex<Distinct>>) -> u64 {
-        if self.kind.can().multiset {
-            return lines.max(1);
-        }
-        let mut distinct = Distinct::default();
-        sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
-        digests::capacity(lines, &distinct)
+    /// For how many keys a filter is made, of so many lines of which so many are different.
+    fn room(&self, lines: u64, distinct: &Distinct) -> u64 {
+        if self.kind.can().multiset { lines.max(1) } else { digests::capacity(lines, distinct) }
     }
 
     /// What a filter for so many keys is to be.

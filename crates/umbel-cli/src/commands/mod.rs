@@ -21,6 +21,7 @@ pub mod plan;
 pub mod remove;
 pub mod uniq;
 pub mod why;
+mod writing;
 
 use crate::cli::Command;
 use anyhow::{Result, bail};

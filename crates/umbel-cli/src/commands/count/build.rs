@@ -1,25 +1,17 @@
 //! `umbel count build`: a multiset from lines.
 
 use super::recording::{record, warn_if_noisy};
-use crate::commands::{DEFAULT_NOISE, entries, entry};
-use crate::digests::{self, Digests};
-use crate::distinct::Distinct;
-use crate::facts::{Facts, percent};
-use crate::filters::Target;
+use crate::commands::DEFAULT_NOISE;
+use crate::commands::writing::WriteArgs;
+use crate::digests;
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
-use crate::output::{self, warn};
-use crate::progress::size;
-use crate::sync::{inner, lock};
+use crate::output::warn;
 use crate::tuning::MultisetArgs;
-use crate::{engine, names, number};
-use anyhow::{Result, bail};
-use std::io::IsTerminal;
-use std::ops::ControlFlow;
+use crate::{names, number};
+use anyhow::Result;
 use std::process::ExitCode;
-use std::sync::Mutex;
-use umbel::file::Options;
-use umbel::{AnyCount, Count, Hashed, Hasher, Kind, Spec, Stored, Strength, Tuning};
+use umbel::{AnyCount, Count, Hashed, Hasher, Kind, Spec, Strength, Tuning};
 
 /// Count repeated lines into a multiset.
 ///
@@ -32,7 +24,7 @@ use umbel::{AnyCount, Count, Hashed, Hasher, Kind, Spec, Stored, Strength, Tunin
   umbel count build -n 1e8 --keys 1e6 -d ' ' -F 1 -o hosts.umbel access.log.gz")]
 pub struct Args {
     #[command(flatten)]
-    target: Target,
+    writing: WriteArgs,
 
     /// Make it for so many lines, repeated ones included (default: as many as there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -56,24 +48,12 @@ pub struct Args {
     #[command(flatten)]
     hashing: HashArgs,
 
-    /// Metadata that travels with the multiset (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
-    meta: Vec<(String, String)>,
-
-    /// Print the facts of the multiset as JSON
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     input: InputArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.json && args.target.path().is_none() {
-        bail!("--json prints to standard output, where the multiset would go: name a file with -o");
-    }
-    args.target.check(args.input.files())?;
-    let meta = entries(&args.meta)?;
+    let meta = args.writing.check(args.input.files())?;
     let hasher = args.hashing.hasher(args.hash)?;
     let counts = match args.capacity {
         Some(capacity) => {
@@ -84,21 +64,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None => args.keep_digests(hasher)?,
     };
     warn_if_noisy(&counts);
-    let counts = Stored::from(counts);
-    let embed_key = args.hashing.embed_key;
-    args.target.save(&counts, Options { meta: meta.clone(), embed_key, create_new: false })?;
-    if args.json {
-        output::json(&Facts::of_filter(&counts, meta))?;
-    } else if std::io::stderr().is_terminal() {
-        let facts = Facts::of_filter(&counts, meta);
-        output::say(format_args!(
-            "{} lines, {} multiset of {}, noise {}",
-            facts.count.unwrap_or_default(),
-            facts.kind,
-            size(facts.bytes),
-            percent(facts.fpr_now)
-        ));
-    }
+    args.writing.write(&counts.into(), meta, args.hashing.embed_key)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -114,26 +80,12 @@ impl Args {
 
     /// Keeps the digests of all lines, then records them in a multiset that is just large enough.
     fn keep_digests(&self, hasher: Hasher) -> Result<AnyCount> {
-        let threads = self.input.threads();
-        let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
-        let mut digests = Digests::default();
         // Mistaken options are found before the lines are read.
         self.empty(1, None, hasher.clone())?;
-        engine::run(
-            self.input.open()?,
-            threads,
-            |thread, lot| {
-                let piece = hasher.digest_batch(&lot.keys()?);
-                lock(&sketches[thread]).add(&piece);
-                Ok(piece)
-            },
-            |piece, _| digests.push(&piece).map(ControlFlow::Continue),
-        )?;
+        let (digests, distinct) = digests::keep(&self.input, &hasher)?;
         if digests.count() == 0 {
             warn("there were no lines: the multiset is empty, and made for one; give -n to add to it later");
         }
-        let mut distinct = Distinct::default();
-        sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
         let keys = digests::capacity(digests.count(), &distinct);
         let mut counts = self.empty(digests.count().max(1), Some(keys), hasher)?;
         for piece in digests.into_pieces()? {

@@ -3,19 +3,15 @@
 use super::conflict::{Kept, explain};
 use super::pairs;
 use super::values::{Values, Wanted, wanted};
+use crate::commands::DEFAULT_RATE;
 use crate::commands::constructing::{append, constructing};
-use crate::commands::{DEFAULT_RATE, entries, entry};
-use crate::facts::{Facts, percent};
-use crate::filters::Target;
+use crate::commands::writing::WriteArgs;
 use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::PairArgs;
-use crate::progress::size;
-use crate::{names, number, output};
+use crate::{names, number};
 use anyhow::{Result, bail};
-use std::io::IsTerminal;
 use std::process::ExitCode;
-use umbel::file::Options;
 use umbel::{AnyMap, CodeBook, Construction, Kind, Spec, Stored, Strength, Tuning};
 
 /// Build a map from lines of a key, a tab and a value.
@@ -31,7 +27,7 @@ use umbel::{AnyMap, CodeBook, Construction, Kind, Spec, Stored, Strength, Tuning
   umbel map build --mutable --values free,taken,closed -o seats.umbel < seats.tsv")]
 pub struct Args {
     #[command(flatten)]
-    target: Target,
+    writing: WriteArgs,
 
     /// The share of keys that are not in the map to which it may give a value all the same [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
@@ -61,39 +57,13 @@ pub struct Args {
     #[command(flatten)]
     hashing: HashArgs,
 
-    /// Metadata that travels with the map (repeatable)
-    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
-    meta: Vec<(String, String)>,
-
-    /// Print the facts of the map as JSON
-    #[arg(long)]
-    json: bool,
-
     #[command(flatten)]
     input: PairArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.json && args.target.path().is_none() {
-        bail!("--json prints to standard output, where the map would go: name a file with -o");
-    }
-    args.target.check(args.input.keys().files())?;
-    let meta = entries(&args.meta)?;
-    let map = args.build()?;
-    let embed_key = args.hashing.embed_key;
-    args.target.save(&map, Options { meta: meta.clone(), embed_key, create_new: false })?;
-    if args.json {
-        output::json(&Facts::of_filter(&map, meta))?;
-    } else if std::io::stderr().is_terminal() {
-        let facts = Facts::of_filter(&map, meta);
-        output::say(format_args!(
-            "{} keys, {} map of {}, rate {}",
-            facts.count.unwrap_or_default(),
-            facts.kind,
-            size(facts.bytes),
-            percent(facts.fpr_now)
-        ));
-    }
+    let meta = args.writing.check(args.input.keys().files())?;
+    args.writing.write(&args.build()?, meta, args.hashing.embed_key)?;
     Ok(ExitCode::SUCCESS)
 }
 

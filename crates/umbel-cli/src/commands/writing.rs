@@ -1,0 +1,55 @@
+//! What was built goes into a file, or to standard output, and is told about.
+
+use super::{entries, entry};
+use crate::facts::{Facts, percent};
+use crate::filters::Target;
+use crate::output;
+use crate::progress::size;
+use anyhow::{Result, bail};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use umbel::file::{Meta, Options};
+use umbel::{Holds, Stored};
+
+/// Where something new goes, with what, and whether it is told about.
+#[derive(clap::Args)]
+pub struct WriteArgs {
+    #[command(flatten)]
+    target: Target,
+
+    /// Metadata that travels with it (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = entry)]
+    meta: Vec<(String, String)>,
+
+    /// Print its facts as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl WriteArgs {
+    /// Refuses before the work what would be refused after it; the metadata.
+    pub fn check(&self, inputs: &[PathBuf]) -> Result<Meta> {
+        if self.json && self.target.path().is_none() {
+            bail!("--json prints to standard output, where the filter would go: name a file with -o");
+        }
+        self.target.check(inputs)?;
+        entries(&self.meta)
+    }
+
+    pub fn write(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
+        self.target.save(built, Options { meta: meta.clone(), embed_key, create_new: false })?;
+        if self.json {
+            output::json(&Facts::of_filter(built, meta))?;
+        } else if std::io::stderr().is_terminal() {
+            let Facts { count, kind, bytes, fpr_now, holds, .. } = Facts::of_filter(built, meta);
+            let (what, built, rate) = match holds {
+                Holds::Map => ("keys", "map", "rate"),
+                Holds::Multiset => ("lines", "multiset", "noise"),
+                _ => ("lines", "filter", "rate"),
+            };
+            let (count, size, now) = (count.unwrap_or_default(), size(bytes), percent(fpr_now));
+            output::say(format_args!("{count} {what}, {kind} {built} of {size}, {rate} {now}"));
+        }
+        Ok(())
+    }
+}
