@@ -151,7 +151,17 @@ impl fmt::Debug for Level {
 /// Asks the memory for the cache line that holds `slice[index]`. A hint: an index out of range costs nothing.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
-    let address = slice.as_ptr().wrapping_add(index);
+    prefetch_at(slice.as_ptr().wrapping_add(index));
+}
+
+/// The same for a byte of `words`.
+#[inline(always)]
+pub(crate) fn prefetch_byte(words: &[u64], byte: u64) {
+    prefetch_at(words.as_ptr().cast::<u8>().wrapping_add(byte as usize));
+}
+
+#[inline(always)]
+fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing that the program can observe and cannot fault, whatever the address; SSE,
     // the feature it needs, is part of the x86-64 baseline.

@@ -202,7 +202,8 @@ impl Filter for Fuse {
 
     #[inline]
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.shape.contains(self.words.words(), digest)
+        // Fingerprints have at most 32 bits.
+        self.shape.decode_narrow(self.words.words(), digest) == 0
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {

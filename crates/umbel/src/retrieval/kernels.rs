@@ -1,7 +1,7 @@
 //! Lookups of many digests: the cells of the next tile are fetched while those of this one are read.
 
 use super::{MAX_CELLS_OF_KEY, NEAR, Place, Reduce, Shape, Vector, placed, z};
-use crate::arch::{Kernel, Simd, prefetch};
+use crate::arch::{Kernel, Simd, prefetch_byte};
 use crate::bloom::kernels::{Stage, Work};
 use crate::bloom::layout::{Pair, Places, Tile, Tiled};
 use crate::filter::TILE;
@@ -11,37 +11,34 @@ use crate::{Digest, Level};
 /// What is known of a tile before its cells are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Starts {
-    /// Where the cells of each key are: the byte to read from, and in the lowest six bits by how much to shift what was
-    /// read; of cells too wide for that, the bit with which they start.
-    at: [[u64; TILE]; MAX_CELLS_OF_KEY],
+    /// The byte from which the cells of each key are read, eight bytes at a time,
+    bytes: [[u64; TILE]; MAX_CELLS_OF_KEY],
+    /// and where in what was read they start.
+    shifts: [[u64; TILE]; MAX_CELLS_OF_KEY],
     /// What they are xored with.
     masks: [u64; TILE],
 }
 
 impl Places for Starts {
-    const EMPTY: Starts = Starts { at: [[0; TILE]; MAX_CELLS_OF_KEY], masks: [0; TILE] };
-}
-
-/// Where to read eight bytes that hold the cell of up to 57 bits that starts at bit `start`: none of the next cache line,
-/// which nobody has asked for, unless the cell ends there.
-#[inline(always)]
-fn near(start: u64, width: u64) -> u64 {
-    let byte = start / 8;
-    let beyond = (byte % 64).max(56) - 56;
-    let byte = if start % 512 + width > 512 { byte } else { byte - beyond };
-    byte << 6 | (start - byte * 8)
+    const EMPTY: Starts = Starts {
+        bytes: [[0; TILE]; MAX_CELLS_OF_KEY],
+        shifts: [[0; TILE]; MAX_CELLS_OF_KEY],
+        masks: [0; TILE],
+    };
 }
 
 impl Shape {
     #[inline(always)]
     fn starts<R: Reduce, const K: usize>(&self, place: impl Place<K>, tile: &Tile, starts: &mut Starts) {
-        let width = self.width.min(64);
-        let is_near = width <= NEAR;
+        let width = u64::from(self.width.min(64));
         for i in 0..TILE {
             let cells = self.positions_in::<R, K>(place, tile[i]);
-            for (at, cell) in starts.at.iter_mut().zip(cells) {
+            for (j, cell) in cells.into_iter().enumerate() {
                 let start = cell * u64::from(self.width);
-                at[i] = if is_near { near(start, width.into()) } else { start };
+                // A cell inside a word is read with it, and one that goes on in the next word from its first byte on: in
+                // no case is more of the next cache line read, which nobody has asked for, than the cell needs.
+                let aligned = start & if start % 64 + width > 64 { !7 } else { !63 };
+                (starts.bytes[j][i], starts.shifts[j][i]) = (aligned / 8, start - aligned);
             }
             starts.masks[i] = z(self.y(tile[i]), K) >> (64 - width);
         }
@@ -50,34 +47,39 @@ impl Shape {
     /// Asks for the cells of key `i`.
     #[inline(always)]
     fn fetch<const K: usize>(&self, words: &[u64], starts: &Starts, i: usize) {
-        let shift = if self.width <= NEAR { 9 } else { 6 };
-        for at in &starts.at[..K] {
-            prefetch(words, (at[i] >> shift) as usize);
+        for bytes in &starts.bytes[..K] {
+            prefetch_byte(words, bytes[i]);
         }
     }
 
     /// What the table says of each key of a tile, for cells of at most 64 bits.
     #[inline(always)]
     fn decode_all<const K: usize>(&self, words: &[u64], at: Pair<'_, Starts>, out: &mut [u64; TILE]) {
-        if self.width <= NEAR {
-            let max = !0 >> (64 - self.width);
+        if self.width > NEAR {
             for i in 0..TILE {
                 self.fetch::<K>(words, at.next, i);
-                let mut value = at.now.masks[i];
-                for at in &at.now.at[..K] {
-                    value ^= read_bytes::<8>(words, at[i] >> 6) >> (at[i] % 64);
+                out[i] = at.now.masks[i];
+                for (bytes, shifts) in at.now.bytes.iter().zip(&at.now.shifts).take(K) {
+                    out[i] ^= read_bits(words, bytes[i] * 8 + shifts[i], self.width.min(64));
                 }
-                out[i] = value & max;
             }
-        } else {
-            for i in 0..TILE {
-                self.fetch::<K>(words, at.next, i);
-                let mut value = at.now.masks[i];
-                for at in &at.now.at[..K] {
-                    value ^= read_bits(words, at[i], self.width.min(64));
-                }
-                out[i] = value;
+            return;
+        }
+        // Loads do not become vector instructions, but everything after them does.
+        let mut read = [[0; TILE]; K];
+        for i in 0..TILE {
+            self.fetch::<K>(words, at.next, i);
+            for j in 0..K {
+                read[j][i] = read_bytes::<8>(words, at.now.bytes[j][i]);
             }
+        }
+        let max = !0 >> (64 - self.width);
+        for i in 0..TILE {
+            let mut value = at.now.masks[i];
+            for j in 0..K {
+                value ^= read[j][i] >> (at.now.shifts[j][i] % 64);
+            }
+            out[i] = value & max;
         }
     }
 

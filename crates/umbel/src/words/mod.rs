@@ -254,13 +254,21 @@ pub(crate) fn read_near<const N: usize>(words: &[u64], start: u64) -> u64 {
 /// The `N` bytes from `byte` on, at most 8, as files have them; those beyond the end are 0.
 #[inline(always)]
 pub(crate) fn read_bytes<const N: usize>(words: &[u64], byte: u64) -> u64 {
-    if cfg!(target_endian = "little") && byte + N as u64 <= words.len() as u64 * 8 {
+    let len = words.len() as u64 * 8;
+    // Written so that it cannot overflow, and so that in a loop what does not change is computed once.
+    let inside = if N == 1 { byte < len } else { len >= N as u64 && byte <= len - N as u64 };
+    if cfg!(target_endian = "little") && inside {
         let mut bytes = [0; 8];
         // SAFETY: `N` bytes from there on end inside the slice, and words are initialised bytes.
         let source = unsafe { std::slice::from_raw_parts(words.as_ptr().cast::<u8>().add(byte as usize), N) };
         bytes[..N].copy_from_slice(source);
         return u64::from_le_bytes(bytes);
     }
+    read_bytes_at_end::<N>(words, byte)
+}
+
+#[cold]
+fn read_bytes_at_end<const N: usize>(words: &[u64], byte: u64) -> u64 {
     let word = |index: u64| words.get(index as usize).copied().unwrap_or_default();
     let shift = (byte % 8 * 8) as u32;
     let bytes = word(byte / 8) >> shift | word(byte / 8 + 1) << 1 << (63 - shift);
