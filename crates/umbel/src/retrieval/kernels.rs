@@ -29,6 +29,7 @@ impl Places for Starts {
 
 impl Shape {
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several arrays are walked side by side")]
     fn starts<R: Reduce, const K: usize>(&self, place: impl Place<K>, tile: &Tile, starts: &mut Starts) {
         let width = u64::from(self.width.min(64));
         for i in 0..TILE {
@@ -54,6 +55,7 @@ impl Shape {
 
     /// What the table says of each key of a tile, for cells of at most 64 bits.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several arrays are walked side by side")]
     fn decode_all<const K: usize>(&self, words: &[u64], at: Pair<'_, Starts>, out: &mut [u64; TILE]) {
         if self.width > NEAR {
             for i in 0..TILE {
