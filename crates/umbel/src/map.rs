@@ -22,14 +22,7 @@ pub trait Map {
     /// Bit `i` of the answer tells whether the key of `tile[i]` has a value, which is then in `values[i]`; only the first
     /// 64 are looked at.
     fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
-        let mut found = 0;
-        for (i, digest) in tile.iter().take(TILE).enumerate() {
-            if let Some(value) = self.get_digest(*digest) {
-                values[i] = value;
-                found |= 1 << i;
-            }
-        }
-        found
+        get_each(self, tile, values)
     }
 
     /// How large the map is, and how often it is wrong.
@@ -58,6 +51,18 @@ pub trait Map {
         }
         answers
     }
+}
+
+/// Asks for a tile, one digest after the other.
+pub(crate) fn get_each(map: &(impl Map + ?Sized), tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
+    let mut found = 0;
+    for (i, digest) in tile.iter().take(TILE).enumerate() {
+        if let Some(value) = map.get_digest(*digest) {
+            values[i] = value;
+            found |= 1 << i;
+        }
+    }
+    found
 }
 
 /// Appends the answers of a tile.

@@ -6,8 +6,9 @@
 //! a list of `any/`.
 
 use crate::file::FormatError;
+use crate::sizing::Known;
 use crate::words::{LINE_BYTES, Words};
-use crate::{Digest, Hasher, Kind, Level, Plan, Result, Spec};
+use crate::{Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
 use std::ops::Range;
 
 /// A kind of set, map or multiset.
@@ -88,7 +89,7 @@ pub(crate) const TABLE: u32 = 8;
 pub(crate) const VALUES: u32 = 9;
 pub(crate) const BOOK: u32 = 10;
 
-/// What a filter was planned for.
+/// What a structure was planned for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Design {
     /// Keys.
@@ -97,7 +98,7 @@ pub struct Design {
     pub rate: f64,
 }
 
-/// What every set has beside its cells.
+/// What every structure has beside its cells.
 #[derive(Clone, Debug)]
 pub struct Head {
     pub(crate) hasher: Hasher,
@@ -106,6 +107,9 @@ pub struct Head {
     pub(crate) inserted: Option<u64>,
     pub(crate) level: Level,
 }
+
+/// The most insertions that are counted: one more stands in files for an unknown number.
+pub(crate) const MOST_INSERTED: u64 = u64::MAX - 1;
 
 impl Head {
     pub(crate) fn new(hasher: Hasher) -> Head {
@@ -118,6 +122,21 @@ impl Head {
         Head { design, ..Head::new(spec.hasher().clone()) }
     }
 
+    /// The head of what was made from so many different keys at once, in so many bits and with this rate. A size that was
+    /// given is kept, or nothing is made; without a rate, what it allows was asked for.
+    pub(crate) fn of_all(spec: &Spec, keys: u64, bits: u64, rate: f64) -> Result<Head> {
+        let Known { p, m, .. } = spec.known();
+        if let Some(m) = m.filter(|m| bits > *m) {
+            return Err(Error::parameter(
+                "m",
+                m,
+                format!("{bits} bits: these keys need more room than most"),
+            ));
+        }
+        let design = Some(Design { capacity: keys.max(1), rate: p.unwrap_or(rate) });
+        Ok(Head { design, inserted: Some(keys), ..Head::new(spec.hasher().clone()) })
+    }
+
     /// The same, with nothing inserted yet.
     pub(crate) fn emptied(&self) -> Head {
         Head { inserted: Some(0), ..self.clone() }
@@ -125,7 +144,7 @@ impl Head {
 
     #[inline(always)]
     pub(crate) fn count_inserted(&mut self, keys: usize) {
-        self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64));
+        self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64).min(MOST_INSERTED));
     }
 
     /// Counts a key that is no longer there.

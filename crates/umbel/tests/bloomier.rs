@@ -239,6 +239,15 @@ fn values_that_do_not_fit_are_refused() {
 }
 
 #[test]
+fn no_rate_is_promised_that_digests_cannot_keep() {
+    let known = Known { n: Some(1_000_000), m: Some(100_000_000), ..Known::default() };
+    for kind in MAPS {
+        let plan = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
+        assert!(plan.rate >= 1e6 / 2f64.powi(64), "{kind}: {}", plan.rate);
+    }
+}
+
+#[test]
 fn an_empty_map_has_no_keys() {
     for kind in MAPS {
         let map = build(kind, &spec(1, 0.0001, None, Some(3)), &[], &[], None).unwrap();

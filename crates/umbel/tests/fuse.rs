@@ -199,6 +199,20 @@ fn what_makes_no_sense_is_refused_by_name() {
 }
 
 #[test]
+fn what_is_said_of_the_rate_is_that_of_the_table_even_if_keys_come_twice() {
+    let keys: Vec<u64> = (0..200_000).map(|i| i % 100_000).collect();
+    let known = Known { n: Some(1), m: Some(2_000_000), ..Known::default() };
+    let spec = Spec::from_known(known).unwrap();
+    let filter =
+        Fuse::from_digests(&spec, spec.hasher().digest_batch(&keys[..]), &Construction::default()).unwrap();
+    let stats = filter.stats();
+    assert_eq!((filter.inserted(), stats.capacity), (Some(100_000), Some(100_000)));
+    assert_eq!(stats.rate_target, Some(stats.rate_now));
+    assert_eq!(stats.rate_now, 0.5f64.powi(filter.fingerprint_bits() as i32));
+    assert!(stats.bits <= 2_000_000);
+}
+
+#[test]
 fn a_size_instead_of_a_rate_or_a_number_of_keys_is_kept() {
     let spec = |known| Spec::from_known(known).unwrap();
     let known = Known { n: Some(1_000_000), m: Some(12_000_000), ..Known::default() };

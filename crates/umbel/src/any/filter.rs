@@ -1,6 +1,6 @@
 //! One enum over the sets that take digests.
 
-use super::{Stored, made_from_its_family};
+use super::{Stored, no_set};
 use crate::aging::{Timestamp, Window};
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::sizing::estimate::Overlap;
@@ -58,7 +58,7 @@ family! { $
 impl AnyFilter {
     /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {
-        of_kind!(plan(kind, spec)?.kind, S => Ok(S::build(spec)?.into()), else Err(made_from_its_family()))
+        of_kind!(plan(kind, spec)?.kind, S => Ok(S::build(spec)?.into()), else Err(no_set(kind)))
     }
 
     /// A filter of this kind with the keys of these digests, as specified. For the kinds that are

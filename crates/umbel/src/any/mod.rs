@@ -1,6 +1,7 @@
 //! Enums over all kinds, so that every face of the product treats them the same way.
 //!
-//! [`AnyFilter`] is every kind of set that takes digests. [`Stored`] is whatever a file can hold: those, and the filters of the literature, which take keys.
+//! [`AnyFilter`] is every kind of set that takes digests, [`AnyMap`] every map, [`AnyCount`] every multiset. [`Stored`] is
+//! whatever a file can hold: those, and the filters of the literature, which take keys.
 
 mod shared;
 
@@ -30,7 +31,7 @@ macro_rules! family {
             };
         }
 
-        /// Does the same with whatever kind it is, if it can be changed; `else` if it cannot.
+        /// Does the same with whatever kind it is, if it can be changed; an error if it cannot.
         #[allow(unused_macros, reason = "not every family is filled")]
         macro_rules! changing {
             ($d any:expr, $d inner:ident => $d action:expr) => {
@@ -229,16 +230,17 @@ impl Kind {
         AnyFilter::plan(self, spec)
             .or_else(|| AnyMap::plan(self, spec))
             .or_else(|| AnyCount::plan(self, spec))
-            .unwrap_or_else(|| Err(made_from_its_family()))
+            .unwrap_or_else(|| Err(no_set(self)))
     }
 }
 
-fn made_from_its_family() -> Error {
-    Error::parameter(
-        "kind",
-        Kind::Literature,
-        "a kind that takes digests; a literature filter is made from its family",
-    )
+/// Why a kind is not among the sets of digests.
+fn no_set(kind: Kind) -> Error {
+    let needs = match kind {
+        Kind::Literature => "a kind that takes digests; a literature filter is made from its family",
+        _ => "a kind of set; maps are made by `AnyMap::from_pairs`, and multisets by `AnyCount::build`",
+    };
+    Error::parameter("kind", kind, needs)
 }
 
 /// Why something that is made from all its keys at once does not change.

@@ -78,7 +78,8 @@ impl Stored {
             Stored::Literature(filter) => filter.contains_batch(keys),
             Stored::Map(map) => map.get_batch(keys).iter().map(Option::is_some).collect(),
             Stored::Count(counts) => {
-                (0..keys.len()).map(|i| keys.with_bytes(i, |key| counts.contains(key))).collect()
+                let digests = counts.hasher().digest_batch(keys);
+                digests.into_iter().map(|digest| counts.contains_digest(digest)).collect()
             }
         }
     }
@@ -194,7 +195,8 @@ impl Stored {
             (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
             (Stored::Count(a), Stored::Count(b)) => a.mismatch(b),
-            _ => Some(Mismatch::kinds(self.kind(), other.kind())),
+            // Maps cannot be combined whatever they have in common; what refuses that says why.
+            _ => (self.kind() != other.kind()).then(|| Mismatch::kinds(self.kind(), other.kind())),
         }
     }
 
@@ -232,6 +234,13 @@ impl Stored {
     }
 
     fn kinds_differ(&self, other: &Stored) -> Error {
+        if self.kind() == other.kind() {
+            return Error::cannot(
+                self.kind(),
+                "be combined in this way",
+                "it is no set; build it anew from the keys of both",
+            );
+        }
         Error::Mismatch(Mismatch::kinds(self.kind(), other.kind()))
     }
 }

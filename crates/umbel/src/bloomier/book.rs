@@ -1,7 +1,7 @@
 //! The code book of a map whose values are not integers: the values that there are, each once, by number.
 
 use crate::file::FormatError;
-use crate::structure::{BOOK, Parts};
+use crate::structure::{BOOK, Parts, check_tail};
 use crate::words::{LINE_WORDS, Words};
 use crate::{Error, Result};
 use std::borrow::Cow;
@@ -37,8 +37,7 @@ impl CodeBook {
             return Err(Error::parameter("values", name, "each value once"));
         }
         let bytes: usize = sorted.iter().map(|value| value.len()).sum();
-        let count = values.len() + bytes.div_ceil(8);
-        let mut words = Words::zeroed(count.div_ceil(LINE_WORDS) as u64)?;
+        let mut words = Words::zeroed(lines(len, bytes as u64))?;
         let (ends, text) = words.words_mut()?.split_at_mut(values.len());
         let mut at = 0;
         for (end, value) in ends.iter_mut().zip(values) {
@@ -110,8 +109,22 @@ impl CodeBook {
         if !ends.is_sorted() || last > 8 * text.len() as u64 {
             return Err(FormatError::invalid("the values of its code book overlap, or end beyond it"));
         }
+        if self.words.lines().len() as u64 > lines(self.len, last) {
+            return Err(FormatError::invalid("its code book is larger than its values"));
+        }
+        check_tail(&self.words, 64 * self.len + 8 * last)?;
+        let mut names: Vec<_> = self.iter().collect();
+        names.sort_unstable();
+        if names.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(FormatError::invalid("a value is in its code book twice"));
+        }
         Ok(())
     }
+}
+
+/// The lines of so many values of so many bytes.
+fn lines(len: u64, bytes: u64) -> u64 {
+    (len + bytes.div_ceil(8)).div_ceil(LINE_WORDS as u64)
 }
 
 fn check_len(len: u64) -> Result<()> {
@@ -146,12 +159,17 @@ mod tests {
     #[test]
     fn contents_that_lie_are_found_and_never_panic() {
         let mut book = CodeBook::new(&["red", "green", "blue"]).unwrap();
-        for (word, value) in [(0, u64::MAX), (1, 0), (2, 1 << 40)] {
+        // The first end beyond the others, below zero and far away; a letter behind the last name; and twice the same name.
+        for (word, value) in [(0, u64::MAX), (1, 0), (2, 1 << 40), (7, 1)] {
             let before = book.words.words()[word];
             book.words.words_mut().unwrap()[word] = value;
             assert!(book.check_contents().is_err(), "{word}");
             (0..4).for_each(|number| drop(book.get(number)));
             book.words.words_mut().unwrap()[word] = before;
         }
+        // Names that were different become the same.
+        let mut book = CodeBook::new(&["a", "b"]).unwrap();
+        book.words.words_mut().unwrap()[2] = u64::from(u16::from_le_bytes(*b"aa"));
+        assert!(book.check_contents().unwrap_err().to_string().contains("twice"));
     }
 }

@@ -17,7 +17,8 @@
 //! [`Bloomier`] is fixed once it is built. In [`BloomierMutable`] the values can be changed, the keys cannot. Values are
 //! integers; a [`CodeBook`] gives them names. [`textbook`] is the construction as the literature tells it.
 //!
-//! Building takes 16 bytes for each key, and 24 more for the two million of a shard that a thread is at work on.
+//! Building takes 16 bytes for each key, and 24 more for the keys of the shards that threads are at work on: all up to two
+//! million keys, a quarter of ten million, a tenth of a hundred million for each thread.
 
 mod book;
 mod mutable;
@@ -28,11 +29,11 @@ pub use mutable::BloomierMutable;
 
 use crate::bloom::kernels::Pipeline;
 use crate::file::FormatError;
-use crate::map::push_values;
+use crate::map::{get_each, push_values};
 use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, Wish, build, decode_tile};
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::sizing::{self, Known};
-use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE, check_tail};
+use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE};
 use crate::words::{LINE_BYTES, Words};
 use crate::{Batch, Can, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE};
 
@@ -137,8 +138,8 @@ fn pairs<B: Batch + ?Sized>(hasher: &Hasher, keys: &B, values: &[u64]) -> Result
 /// How the table is wanted.
 fn wish<'a>(spec: &Spec, width: u32, construction: &Construction<'a>) -> Wish<'a> {
     let arranged = match spec.tuning().bloomier.segments {
-        Some(k) => Arranged::Segments { k, factor: None },
-        None => Arranged::Fuse { factor: None },
+        Some(k) => Arranged::Segments { k },
+        None => Arranged::Fuse,
     };
     Wish { width, arranged, shards: None, threads: construction.threads, progress: construction.progress }
 }
@@ -174,7 +175,7 @@ fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Resu
         }
         (None, None) => return Err(Error::parameter("p", "nothing", "a rate or a size")),
     };
-    let rate = sizing::bloomier::rate(answers, shape.width());
+    let rate = rate(answers, shape.width(), n);
     if let Some(m) = m.filter(|m| all(&shape) > *m) {
         return Err(Error::parameter("m", m, format!("at least {} bits for {n} keys", all(&shape))));
     }
@@ -191,6 +192,11 @@ fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Resu
         rate,
     })?;
     Ok((shape, plan))
+}
+
+/// The rate of wrong answers: that of the cells, but never below that at which one of `n` keys has the digest of another.
+fn rate(answers: u128, width: u32, n: u64) -> f64 {
+    sizing::bloomier::rate(answers, width).max(n as f64 / 2f64.powi(64))
 }
 
 /// For how many keys a map is planned.
@@ -216,12 +222,11 @@ impl Bloomier {
         construction: &Construction<'_>,
     ) -> Result<Bloomier> {
         let values = Values::of(spec, &pairs, book)?;
-        let planned = |n: u64| plan_map(Kind::Bloomier, spec, n.max(1), values.count(), 0);
-        let (shape, _) = planned(pairs.len() as u64)?;
+        let (shape, _) = plan_map(Kind::Bloomier, spec, (pairs.len() as u64).max(1), values.count(), 0)?;
         let sinks = |shape: &Shape| Ok((0..shape.shards()).map(|_| Value).collect());
         let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
-        let (_, plan) = planned(built.keys)?;
-        let head = Head { inserted: Some(built.keys), ..Head::planned(spec, &plan) };
+        let rate = rate(values.count(), built.shape.width(), built.keys);
+        let head = Head::of_all(spec, built.keys, built.shape.bits(), rate)?;
         Ok(Bloomier { shape: built.shape, words: built.words, values, head })
     }
 
@@ -263,8 +268,8 @@ impl Structure for Bloomier {
         Ok(plan_map(Kind::Bloomier, spec, planned_keys(spec)?, u128::from(largest) + 1, 0)?.1)
     }
 
-    fn predicted_rate(&self, _: u64) -> Result<f64> {
-        Ok(sizing::bloomier::rate(self.values.count(), self.shape.width()))
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        Ok(rate(self.values.count(), self.shape.width(), n))
     }
 
     fn try_clone_owned(&self) -> Result<Bloomier> {
@@ -305,7 +310,7 @@ impl Structure for Bloomier {
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
-        check_tail(&self.words, self.shape.bits())?;
+        self.shape.check_contents(&self.words)?;
         self.values.check_contents()
     }
 }
@@ -328,7 +333,7 @@ impl Map for Bloomier {
 
     fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
         if self.shape.width() > 64 {
-            return each(self, tile, values);
+            return get_each(self, tile, values);
         }
         *values = decode_tile(&self.shape, self.head.level, self.words.lines(), tile);
         let found = |i: usize| u64::from(values[i] <= self.values.largest) << i;
@@ -344,7 +349,7 @@ impl Map for Bloomier {
         if self.shape.width() > 64 {
             let mut tile = [0; TILE];
             for digests in self.hasher().digest_batch(keys).chunks(TILE) {
-                let found = each(self, digests, &mut tile);
+                let found = get_each(self, digests, &mut tile);
                 push_values(&mut answers, found, &tile[..digests.len()]);
             }
             return answers;
@@ -356,18 +361,6 @@ impl Map for Bloomier {
         self.head.level.run(Pipeline { layout: &self.shape, hasher: &self.head.hasher, keys, work });
         answers
     }
-}
-
-/// A tile, one digest after the other.
-fn each(map: &impl Map, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
-    let mut found = 0;
-    for (i, digest) in tile.iter().take(TILE).enumerate() {
-        if let Some(value) = map.get_digest(*digest) {
-            values[i] = value;
-            found |= 1 << i;
-        }
-    }
-    found
 }
 
 /// The memory of all sections.

@@ -1,11 +1,12 @@
 //! The map whose values can be changed: a first table tells which of a key's cells is its own, a second holds the values.
 
-use super::{PLANNED_LARGEST, Values, bytes, each, failed, pairs, plan_map, planned_keys, stats, wish};
+use super::{PLANNED_LARGEST, Values, bytes, failed, pairs, plan_map, planned_keys, rate, stats, wish};
 use crate::arch::prefetch;
 use crate::file::FormatError;
 use crate::filter::ones;
+use crate::map::get_each;
 use crate::retrieval::{Construction, Shape, Sink, build, decode_tile};
-use crate::sizing::{self, bloomier::value_bits};
+use crate::sizing::bloomier::value_bits;
 use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
 use crate::words::{Packed, Words};
 use crate::{
@@ -55,11 +56,10 @@ impl BloomierMutable {
     ) -> Result<BloomierMutable> {
         let values = Values::of(spec, &pairs, book)?;
         let width = value_bits(values.largest);
-        let planned = |n: u64| plan_map(Kind::BloomierMutable, spec, n.max(1), cells_of_key(spec), width);
-        let (shape, _) = planned(pairs.len() as u64)?;
+        let n = (pairs.len() as u64).max(1);
+        let (shape, _) = plan_map(Kind::BloomierMutable, spec, n, cells_of_key(spec), width)?;
         let sinks = |shape: &Shape| (0..shape.shards()).map(|_| Place::new(shape, width)).collect();
         let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
-        let (_, plan) = planned(built.keys)?;
         let cells = Packed::new(built.shape.cells(), width)?;
         let mut held = Words::zeroed(cells.lines())?;
         // Several shards start at whole words.
@@ -67,7 +67,8 @@ impl BloomierMutable {
         for (part, sink) in held.words_mut()?.chunks_mut(each).zip(&built.sinks) {
             part[..each].copy_from_slice(&sink.held.words()[..each]);
         }
-        let head = Head { inserted: Some(built.keys), ..Head::planned(spec, &plan) };
+        let rate = rate(cells_of_key(spec), built.shape.width(), built.keys);
+        let head = Head::of_all(spec, built.keys, built.shape.bits() + cells.bits(), rate)?;
         Ok(BloomierMutable { shape: built.shape, places: built.words, cells, held, values, head })
     }
 
@@ -127,8 +128,8 @@ impl Structure for BloomierMutable {
         Ok(plan_map(Kind::BloomierMutable, spec, planned_keys(spec)?, cells_of_key(spec), width)?.1)
     }
 
-    fn predicted_rate(&self, _: u64) -> Result<f64> {
-        Ok(sizing::bloomier::rate(self.shape.cells_of_key().into(), self.shape.width()))
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        Ok(rate(self.shape.cells_of_key().into(), self.shape.width(), n))
     }
 
     fn try_clone_owned(&self) -> Result<BloomierMutable> {
@@ -176,7 +177,7 @@ impl Structure for BloomierMutable {
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
-        check_tail(&self.places, self.shape.bits())?;
+        self.shape.check_contents(&self.places)?;
         check_tail(&self.held, self.cells.bits())?;
         if self.cells.iter(self.held.words()).any(|value| value > self.values.largest) {
             return Err(FormatError::invalid("it holds a value that is larger than its largest"));
@@ -202,7 +203,7 @@ impl Map for BloomierMutable {
 
     fn get_tile(&self, tile: &[Digest], values: &mut [u64; TILE]) -> u64 {
         if self.shape.width() > 64 {
-            return each(self, tile, values);
+            return get_each(self, tile, values);
         }
         let tile = &tile[..tile.len().min(TILE)];
         let places = decode_tile(&self.shape, self.head.level, self.places.lines(), tile);

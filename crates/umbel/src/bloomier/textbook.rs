@@ -36,14 +36,17 @@ pub struct Match {
 impl Match {
     /// ι(t): which of the element's neighbours its cell is, counted from 1.
     pub fn place(&self, elements: &[Element]) -> u64 {
-        let neighbours = &elements[self.element].neighbours;
+        let neighbours = elements.get(self.element).map_or(&[][..], |element| &element.neighbours);
         neighbours.iter().position(|cell| *cell == self.cell).map_or(0, |i| i as u64 + 1)
     }
 }
 
 /// The elements in the order Π in which their cells can be set, each with its cell; `None` if there is none. Those that
-/// are removed in one round come before all that were removed earlier.
+/// are removed in one round come before all that were removed earlier. A neighbour that is no cell has no order either.
 pub fn match_in_rounds(elements: &[Element], cells: usize) -> Option<Vec<Match>> {
+    if elements.iter().flat_map(|element| &element.neighbours).any(|cell| *cell >= cells) {
+        return None;
+    }
     let mut order = Vec::new();
     let mut left: Vec<usize> = (0..elements.len()).collect();
     while !left.is_empty() {
@@ -74,16 +77,19 @@ pub fn fill(
 ) -> Vec<u64> {
     let mut table = vec![0; cells];
     for matched in order {
-        let element = &elements[matched.element];
+        let Some(element) = elements.get(matched.element) else { continue };
         // The element's own cell still holds 0, so it does not matter that it is among those that are read.
-        table[matched.cell] = encode(element, matched) ^ lookup(&table, element);
+        let value = encode(element, matched) ^ lookup(&table, element);
+        if let Some(cell) = table.get_mut(matched.cell) {
+            *cell = value;
+        }
     }
     table
 }
 
-/// What an element finds: its mask and all cells of its neighbourhood, added without carry.
+/// What an element finds: its mask and all cells of its neighbourhood, added without carry. What is no cell counts as 0.
 pub fn lookup(table: &[u64], element: &Element) -> u64 {
-    element.neighbours.iter().fold(element.mask, |sum, cell| sum ^ table[*cell])
+    element.neighbours.iter().filter_map(|cell| table.get(*cell)).fold(element.mask, |sum, cell| sum ^ cell)
 }
 
 #[cfg(test)]
@@ -152,6 +158,8 @@ mod tests {
     #[test]
     fn elements_with_the_same_neighbours_cannot_be_matched() {
         let same = Element { neighbours: vec![0, 1, 2], mask: 1, value: 1 };
-        assert_eq!(match_in_rounds(&[same.clone(), same], 3), None);
+        assert_eq!(match_in_rounds(&[same.clone(), same.clone()], 3), None);
+        assert_eq!(match_in_rounds(&[same.clone()], 2), None, "a neighbour that is no cell");
+        assert_eq!(lookup(&[7, 8], &same), 1 ^ 7 ^ 8);
     }
 }

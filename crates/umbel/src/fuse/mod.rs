@@ -5,7 +5,8 @@
 //! there are. At the same rate nothing is smaller here: 7.9 bits per key at 0.8 %, where a standard filter takes 10.
 //!
 //! The price: all keys are needed at once, and afterwards none can be added or removed. Building takes 8 bytes for each
-//! key, and 15 more for the two million of a shard that a thread is at work on.
+//! key, and 15 more for the keys of the shards that threads are at work on: all up to two million keys, a quarter of ten
+//! million, a tenth of a hundred million for each thread.
 //!
 //! ```
 //! use umbel::{Filter, Fuse};
@@ -22,15 +23,18 @@
 
 use crate::bloom::kernels::{Ask, ContainsTile, Pipeline};
 use crate::file::FormatError;
-use crate::retrieval::{Arranged, BuildError, Construction, Shape, Wish, Zero, build};
-use crate::sizing::estimate::{Cardinality, Estimate};
+use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
+use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
 use crate::sizing::{self, Known};
-use crate::structure::{self, Head, Parts, Probe, TABLE, check_tail};
+use crate::structure::{self, Head, Parts, Probe, TABLE};
 use crate::words::{LINE_BYTES, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Kind, Mismatch, Plan, Result, Spec, Stats,
     Structure, TILE,
 };
+
+const NO_KEYS: &str =
+    "its table is solved for all its keys at once and does not hold them: build one anew from the keys";
 
 /// What only fuse filters ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -59,17 +63,21 @@ impl Fuse {
     /// where they lie, and duplicates removed if they are in the way.
     pub fn from_digests(spec: &Spec, digests: Vec<Digest>, construction: &Construction<'_>) -> Result<Fuse> {
         let (shape, _) = plan_for(spec, (digests.len() as u64).max(1))?;
-        let wish =
-            Wish { threads: construction.threads, progress: construction.progress, ..wish(shape.width()) };
+        let wish = Wish {
+            threads: construction.threads,
+            progress: construction.progress,
+            ..Wish::fuse(shape.width())
+        };
         // Nothing is copied: both are eight bytes.
         let mut items: Vec<(Digest, ())> = digests.into_iter().map(|digest| (digest, ())).collect();
         let zeros = |shape: &Shape| Ok((0..shape.shards()).map(|_| Zero).collect());
         let built = build(&mut items, &wish, zeros).map_err(|error| match error {
             BuildError::Other(error) => error,
-            BuildError::Conflict { digest, .. } => Error::Conflict { digest, values: [0, 0] },
+            // Nothing comes with the keys that could differ.
+            BuildError::Conflict { digest, .. } => Error::Conflict { digest, values: [0; 2] },
         })?;
-        let (_, plan) = plan_for(spec, built.keys.max(1))?;
-        let head = Head { inserted: Some(built.keys), ..Head::planned(spec, &plan) };
+        let head =
+            Head::of_all(spec, built.keys, built.shape.bits(), sizing::fuse::rate(built.shape.width()))?;
         Ok(Fuse { shape: built.shape, words: built.words, head })
     }
 
@@ -77,10 +85,6 @@ impl Fuse {
     pub fn fingerprint_bits(&self) -> u32 {
         self.shape.width()
     }
-}
-
-fn wish(width: u32) -> Wish<'static> {
-    Wish { arranged: Arranged::Fuse { factor: None }, ..Wish::fuse(width) }
 }
 
 /// The shape that so many keys get, and its plan.
@@ -91,14 +95,14 @@ fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
         (Some(width), _, _) => sizing::fuse::check_bits(width)?,
         (None, Some(p), _) => sizing::fuse::bits_for(p)?,
         (None, None, Some(m)) => {
-            let cells = Shape::plan(n, &wish(sizing::fuse::LEAST_BITS))?.cells();
+            let cells = Shape::plan(n, &Wish::fuse(sizing::fuse::LEAST_BITS))?.cells();
             sizing::fuse::check_bits((m / cells).min(sizing::fuse::MOST_BITS.into()) as u32)?
         }
         (None, None, None) => {
             return Err(Error::parameter("p", "nothing", "a rate, a size, or fingerprint bits"));
         }
     };
-    let shape = Shape::plan(n, &wish(width))?;
+    let shape = Shape::plan(n, &Wish::fuse(width))?;
     let rate = sizing::fuse::rate(width);
     if let Some(m) = m.filter(|m| shape.bits() > *m) {
         let needs = format!("{} bits for {n} keys with fingerprints of {width} bits", shape.bits());
@@ -186,7 +190,7 @@ impl Structure for Fuse {
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
-        check_tail(&self.words, self.shape.bits())
+        self.shape.check_contents(&self.words)
     }
 }
 
@@ -236,6 +240,18 @@ impl Filter for Fuse {
 
 /// Nothing can be combined without the keys; what differs can be told.
 impl Algebra for Fuse {
+    fn union(&mut self, _: &Fuse) -> Result<()> {
+        Err(Error::cannot(Kind::Fuse, "be united", NO_KEYS))
+    }
+
+    fn intersect(&mut self, _: &Fuse) -> Result<()> {
+        Err(Error::cannot(Kind::Fuse, "be intersected", NO_KEYS))
+    }
+
+    fn overlap(&self, _: &Fuse) -> Result<Option<Overlap>> {
+        Err(Error::cannot(Kind::Fuse, "be compared", NO_KEYS))
+    }
+
     fn mismatch(&self, other: &Fuse) -> Option<Mismatch> {
         Mismatch::of("fingerprint bits", self.fingerprint_bits(), other.fingerprint_bits())
             .or_else(|| Mismatch::of_hashes(self.hasher().id(), other.hasher().id()))

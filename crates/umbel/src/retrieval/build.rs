@@ -15,11 +15,11 @@ use std::thread::ScopedJoinHandle;
 /// A key and what it carries.
 pub(crate) type Item<P> = (Digest, P);
 
-/// How cells are to be arranged, and how many of them per key; by default as many as make the first try succeed.
+/// How cells are to be arranged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Arranged {
-    Fuse { factor: Option<f64> },
-    Segments { k: u32, factor: Option<f64> },
+    Fuse,
+    Segments { k: u32 },
 }
 
 /// What table is wanted.
@@ -38,7 +38,7 @@ pub(crate) struct Wish<'a> {
 impl Wish<'_> {
     /// A fuse table, built by one thread.
     pub fn fuse(width: u32) -> Wish<'static> {
-        Wish { width, arranged: Arranged::Fuse { factor: None }, shards: None, threads: 1, progress: &|_| () }
+        Wish { width, arranged: Arranged::Fuse, shards: None, threads: 1, progress: &|_| () }
     }
 }
 
@@ -53,19 +53,13 @@ impl Shape {
         let shards = wish.shards.unwrap_or_else(|| sizing::shards(n));
         // A few keys more, since two per cent of a few cells are none.
         let keys = (n as f64 * 1.02f64.powi(steps as i32)).ceil() as u64 + u64::from(4 * steps);
-        let check = |factor: f64| {
-            // Written so that NaN fails.
-            let sensible = (1.0..=100.0).contains(&factor);
-            sensible.then_some(factor).ok_or_else(|| Error::parameter("cells per key", factor, "1 to 100"))
-        };
         let arrangement = match wish.arranged {
-            Arranged::Fuse { factor } => {
-                let table = sizing::fuse_with(keys, shards, factor.map(check).transpose()?);
+            Arranged::Fuse => {
+                let table = sizing::fuse_with(keys, shards);
                 Arrangement::Fuse { segment_log2: table.segment_log2, segments: table.segments }
             }
-            Arranged::Segments { k, factor } => {
-                let default = sizing::segments_factor(k)?;
-                let factor = check(factor.unwrap_or(default))?;
+            Arranged::Segments { k } => {
+                let factor = sizing::segments_factor(k)?;
                 Arrangement::Segments {
                     k,
                     len: sizing::segment_len(sizing::fullest(keys, shards), k, factor),
@@ -186,8 +180,7 @@ fn solve<P: Payload, S: Sink<P>>(
     let threads = wish.threads.clamp(1, jobs.len());
     let jobs = Mutex::new(jobs.into_iter());
     let (stuck, solved) = (AtomicBool::new(false), AtomicU64::new(0));
-    let work = || -> Result<()> {
-        let mut scratch = Scratch::new(shape)?;
+    let work = |mut scratch: Scratch<P>| -> Result<()> {
         loop {
             let job = jobs.lock().map_or(None, |mut jobs| jobs.next());
             let Some((items, words, sink)) = job.filter(|_| !stuck.load(Relaxed)) else { return Ok(()) };
@@ -199,13 +192,14 @@ fn solve<P: Payload, S: Sink<P>>(
         }
     };
     if threads == 1 {
-        work()?;
+        work(Scratch::new(shape)?)?;
     } else {
         std::thread::scope(|scope| {
-            // A thread that the system refuses is one fewer.
-            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, work).ok();
+            // A thread that the system refuses, or has no memory for, is one fewer.
+            let other = || Scratch::new(shape).map_or(Ok(()), work);
+            let spawn = |_| std::thread::Builder::new().spawn_scoped(scope, other).ok();
             let others: Vec<_> = (1..threads).filter_map(spawn).collect();
-            let own = work();
+            let own = Scratch::new(shape).and_then(work);
             let join = |other: ScopedJoinHandle<'_, Result<()>>| {
                 other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };

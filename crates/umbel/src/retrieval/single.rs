@@ -1,6 +1,9 @@
 //! One digest and its cells, one by one: for traces and for maps that keep something beside a cell.
 
-use super::{Scalar, Shape, placed};
+use super::{Scalar, Shape, placed, read_cell};
+use crate::file::FormatError;
+use crate::structure::check_tail;
+use crate::words::Words;
 use crate::{Digest, Probe, Result};
 
 impl Shape {
@@ -9,6 +12,17 @@ impl Shape {
     pub fn position(&self, digest: Digest, which: u64) -> Option<u64> {
         let which = usize::try_from(which).ok()?;
         placed!(self.arrangement, place => self.positions_in::<Scalar, _>(place, digest).get(which).copied())
+    }
+
+    /// Nothing is where there are no cells: between shards, and behind the last one.
+    pub fn check_contents(&self, words: &Words) -> Result<(), FormatError> {
+        check_tail(words, self.bits())?;
+        let between = |shard| shard * self.stride() + self.shard_cells()..(shard + 1) * self.stride();
+        let mut unused = (0..self.shards).flat_map(between);
+        if unused.any(|cell| read_cell(words.words(), cell, self.width) != 0) {
+            return Err(FormatError::invalid("there is something between its shards"));
+        }
+        Ok(())
     }
 
     /// Tells of the cells of a digest, in a section of this number.

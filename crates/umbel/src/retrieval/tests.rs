@@ -58,11 +58,7 @@ fn fuse(n: usize, seed: u64, wish: &Wish<'_>) -> (Vec<(Digest, ())>, Built<Zero>
 }
 
 fn arranged() -> impl Strategy<Value = Arranged> {
-    prop_oneof![
-        Just(Arranged::Fuse { factor: None }),
-        Just(Arranged::Segments { k: 3, factor: None }),
-        Just(Arranged::Segments { k: 4, factor: None }),
-    ]
+    prop_oneof![Just(Arranged::Fuse), Just(Arranged::Segments { k: 3 }), Just(Arranged::Segments { k: 4 }),]
 }
 
 proptest! {
@@ -169,12 +165,7 @@ fn nonsense_is_refused() {
     ] {
         assert!(matches!(Shape::from_params(params), Err(Error::Parameter { .. })), "{params:?}");
     }
-    for arranged in [
-        Arranged::Fuse { factor: Some(f64::NAN) },
-        Arranged::Fuse { factor: Some(0.5) },
-        Arranged::Segments { k: 2, factor: None },
-        Arranged::Segments { k: 3, factor: Some(f64::INFINITY) },
-    ] {
+    for arranged in [Arranged::Segments { k: 2 }, Arranged::Segments { k: 5 }] {
         assert!(Shape::plan(10, &Wish { arranged, ..Wish::fuse(8) }).is_err(), "{arranged:?}");
     }
     assert!(Shape::plan(u64::MAX, &Wish::fuse(8)).is_err());
@@ -243,11 +234,7 @@ fn digests_that_are_not_uniform_are_an_error_and_not_an_endless_loop() {
 
 #[test]
 fn strangers_get_every_value_equally_often() {
-    for arranged in [
-        Arranged::Fuse { factor: None },
-        Arranged::Segments { k: 3, factor: None },
-        Arranged::Segments { k: 4, factor: None },
-    ] {
+    for arranged in [Arranged::Fuse, Arranged::Segments { k: 3 }, Arranged::Segments { k: 4 }] {
         for n in [1000, 200_000] {
             let (_, Built { shape, words, .. }) = fuse(n, 5, &Wish { arranged, ..Wish::fuse(6) });
             let mut seen = [0u32; 64];
@@ -302,8 +289,7 @@ impl Sink<u64> for Given {
 #[test]
 fn every_key_is_given_a_cell_of_its_own_and_can_find_it() {
     for (shards, k) in [(1, 0), (4, 0), (1, 3), (3, 4)] {
-        let arranged =
-            if k == 0 { Arranged::Fuse { factor: None } } else { Arranged::Segments { k, factor: None } };
+        let arranged = if k == 0 { Arranged::Fuse } else { Arranged::Segments { k } };
         let wish = Wish { arranged, shards: Some(shards), threads: 2, ..Wish::fuse(7) };
         let mut items: Vec<_> =
             random(4).zip(0..).take(20_000).map(|(x, i)| (Digest::from_hash(x), i)).collect();

@@ -68,22 +68,22 @@ pub struct Fuse {
 impl Fuse {
     /// The cells of all shards.
     pub fn cells(&self) -> u64 {
-        self.shards * (self.segments << self.segment_log2)
+        self.shards.saturating_mul(self.segments.saturating_mul(1 << self.segment_log2))
     }
 }
 
 /// The table of `n` keys.
 pub fn fuse(n: u64) -> Fuse {
-    fuse_with(n, shards(n), None)
+    fuse_with(n, shards(n))
 }
 
-/// The same with as many shards, and with as many cells per key as are named.
-pub fn fuse_with(n: u64, shards: u64, factor: Option<f64>) -> Fuse {
+/// The same with so many shards.
+pub fn fuse_with(n: u64, shards: u64) -> Fuse {
     let keys = fullest(n, shards);
     let segment_log2 = segment_log2(if keys <= MANY { keys } else { n });
     let segment = 2f64.powi(segment_log2 as i32);
-    let cells = factor.map_or_else(|| fuse_cells(keys as f64, segment), |factor| keys as f64 * factor);
-    Fuse { shards, segment_log2, segments: ((cells / segment).ceil() as u64).max(3) }
+    let segments = (fuse_cells(keys as f64, segment) / segment).ceil() as u64;
+    Fuse { shards, segment_log2, segments: segments.max(3) }
 }
 
 /// The cells of a shard: by the rule of Graf and Lemire for few keys, with some more where few segments make that too

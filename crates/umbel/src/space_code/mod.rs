@@ -35,21 +35,18 @@
 //! and the union of two filters of one seed is refused.
 
 mod array;
+mod kept;
 
 use crate::algebra::Mismatch;
 use crate::bloom::Layout;
 use crate::bloom::kernels::ContainsTile;
 use crate::chain::keys_and_rate;
-use crate::file::FormatError;
 use crate::filter::low_bits;
-use crate::sizing::space_code::{self as formulas, LevelParams, MAX_HASHES, Rule, sampling};
+use crate::sizing::space_code::{self as formulas, LevelParams, Rule, sampling};
 use crate::sizing::{Cardinality, greatest};
-use crate::structure::{self, BITS, Head, Parts, Probe, small};
-use crate::words::{LINE_BYTES, Words};
-use crate::{
-    Can, Count, Digest, Error, Hasher, Kind, Multiplicity, Plan, Result, Spec, Standard, Stats, Structure,
-    TILE,
-};
+use crate::structure::{self, Head};
+use crate::words::LINE_BYTES;
+use crate::{Count, Digest, Error, Hasher, Kind, Multiplicity, Plan, Result, Spec, Standard, Stats, TILE};
 use array::{Array, Hits};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -323,7 +320,8 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         self.levels.iter_mut().zip(&other.levels).try_for_each(|(ours, theirs)| ours.unite(theirs))?;
         self.intervals = OnceLock::new();
         let inserted = self.head.inserted.zip(other.head.inserted);
-        self.head.inserted = inserted.map(|(ours, theirs)| ours.saturating_add(theirs));
+        self.head.inserted =
+            inserted.map(|(ours, theirs)| ours.saturating_add(theirs).min(structure::MOST_INSERTED));
         Ok(())
     }
 
@@ -380,7 +378,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     fn guarded(&self, digest: Digest, first: u32) -> Multiplicity {
         let found = |level| self.levels[level as usize].found(self.head.level, digest);
         let (level, theta) = formulas::guarded(self.options.groups, self.levels.len() as u32, first, found);
-        self.multiplicity(level, theta, Estimator::Mve)
+        at_least_once(first, self.multiplicity(level, theta, Estimator::Mve))
     }
 
     /// What it means that this level, which is believed, finds so many groups.
@@ -419,7 +417,8 @@ impl SpaceCode {
 
     /// How often a digest was recorded, by this estimator.
     pub fn estimate(&self, digest: Digest, estimator: Estimator) -> Multiplicity {
-        self.multiplicity(0, self.groups_found(digest), estimator)
+        let theta = self.groups_found(digest);
+        at_least_once(theta, self.multiplicity(0, theta, estimator))
     }
 }
 
@@ -437,7 +436,8 @@ impl MultiResolution {
     /// How often a digest was recorded, by this estimator, from the level that this rule chooses.
     pub fn estimate(&self, digest: Digest, estimator: Estimator, rule: Rule) -> Multiplicity {
         let (level, theta) = self.choose(digest, rule);
-        self.multiplicity(level, theta, estimator)
+        let first = self.levels[0].found(self.head.level, digest);
+        at_least_once(first, self.multiplicity(level, theta, estimator))
     }
 
     /// The level that is believed, and how many groups it finds.
@@ -451,9 +451,22 @@ impl MultiResolution {
     }
 }
 
+/// Only a key of which the first level finds no group was certainly never recorded; where there is much noise, another one
+/// may look as if it were most likely not.
+fn at_least_once(first: u32, count: Multiplicity) -> Multiplicity {
+    if first == 0 { count } else { Multiplicity { high: count.high.max(1.0), ..count } }
+}
+
+/// With fewer groups a level is full before the next one has seen anything.
+const LEAST_GROUPS_OF_SEVERAL: u32 = 8;
+
 fn check(options: &Options, levels: u32) -> Result<()> {
     formulas::check_groups(options.groups)?;
     formulas::check_levels(levels)?;
+    if levels > 1 && options.groups < LEAST_GROUPS_OF_SEVERAL {
+        let needs = format!("at least {LEAST_GROUPS_OF_SEVERAL} groups on several levels");
+        return Err(Error::parameter("groups", options.groups, needs));
+    }
     match options.keys {
         Some(0) => Err(Error::parameter("keys", 0, "at least one key, or to be left open")),
         _ => Ok(()),
@@ -473,105 +486,6 @@ fn predicted(layouts: &[Standard], options: &Options, n: u64) -> Result<f64> {
         formulas::predicted_noise(n, keys, groups, level, layout.bits(), layout.hashes())
     };
     (0..).zip(layouts).map(noise).try_fold(0.0, |most: f64, noise| Ok(most.max(noise?)))
-}
-
-impl<R: Resolution> structure::sealed::Sealed for SpaceCodeFilter<R> {}
-
-/// The parameters of a file before those of the levels, and of each level.
-const FIXED_PARAMS: usize = 4;
-const LEVEL_PARAMS: usize = 2;
-
-impl<R: Resolution> Structure for SpaceCodeFilter<R> {
-    const KIND: Kind = R::KIND;
-
-    const CAN: Can = Can { union: true, multiset: true, ..Can::NOTHING };
-
-    /// `n` are recordings and `p` is the noise, that is the share of groups which are found though nothing hit them.
-    fn plan(spec: &Spec) -> Result<Plan> {
-        Ok(Self::plan_levels(spec)?.1)
-    }
-
-    /// The highest noise of any level after `n` recordings, each of another key unless it was said how many there are.
-    fn predicted_rate(&self, n: u64) -> Result<f64> {
-        let layouts: Vec<Standard> = self.levels.iter().map(Array::layout).collect();
-        predicted(&layouts, &self.options, n)
-    }
-
-    fn try_clone_owned(&self) -> Result<Self> {
-        let levels = self.levels.iter().map(Array::try_clone_owned).collect::<Result<_>>()?;
-        Ok(Self::with_levels(self.head.clone(), self.options, levels))
-    }
-
-    /// The levels that the guarded rule asks for.
-    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
-        let mut outcome = Ok(());
-        let mut found = |level: u32| {
-            let traced = self.levels[level as usize].trace(level as usize, digest, probe);
-            traced.unwrap_or_else(|error| {
-                outcome = Err(error);
-                0
-            })
-        };
-        let first = found(0);
-        formulas::guarded(self.options.groups, self.levels.len() as u32, first, found);
-        outcome.map(|()| first > 0)
-    }
-
-    fn head(&self) -> &Head {
-        &self.head
-    }
-
-    fn head_mut(&mut self) -> &mut Head {
-        &mut self.head
-    }
-
-    /// Groups, epoch, seed, and keys or 0; then of each level its bits and hash functions.
-    fn params(&self) -> Vec<u64> {
-        let Options { groups, keys, epoch, seed, .. } = self.options;
-        let mut params = vec![groups.into(), epoch, seed, keys.unwrap_or(0)];
-        for array in &self.levels {
-            params.extend(array.layout().params());
-        }
-        params
-    }
-
-    fn sections(&self) -> Vec<(u32, &Words)> {
-        self.levels.iter().map(|array| (BITS, array.words())).collect()
-    }
-
-    fn restore(mut parts: Parts) -> Result<Self> {
-        let params = std::mem::take(&mut parts.params);
-        let Some((&[groups, epoch, seed, keys], levels)) = params.split_first_chunk::<FIXED_PARAMS>() else {
-            return Err(FormatError::invalid("there are too few parameters").into());
-        };
-        let (levels, rest) = levels.as_chunks::<LEVEL_PARAMS>();
-        let keys = (keys > 0).then_some(keys);
-        let options = Options { groups: small(groups), levels: levels.len() as u32, keys, epoch, seed };
-        check(&options, options.levels)?;
-        if !rest.is_empty() || R::levels(&options) != options.levels {
-            return Err(FormatError::invalid("its parameters are not those of its levels").into());
-        }
-        let mut array = |(level, &numbers): (u64, &[u64; LEVEL_PARAMS])| {
-            let layout = Standard::from_params(numbers)?;
-            if layout.hashes() > MAX_HASHES {
-                return Err(Error::parameter("k", layout.hashes(), "1 to 64 hash functions"));
-            }
-            let words = parts.section(BITS, layout.lines())?;
-            Ok(Array::from_words(layout, salts(&options, level), words))
-        };
-        let levels = (0..).zip(levels).map(&mut array).collect::<Result<_>>()?;
-        let head = parts.finish()?;
-        // It says which random numbers come next.
-        if head.inserted.is_none() {
-            return Err(FormatError::invalid("it does not say how much was recorded").into());
-        }
-        Ok(Self::with_levels(head, options, levels))
-    }
-
-    fn check_contents(&self) -> Result<(), FormatError> {
-        let check = |array: &Array| structure::check_tail(array.words(), array.layout().bits());
-        self.levels.iter().try_for_each(check)
-    }
 }
 
 impl<R: Resolution> Count for SpaceCodeFilter<R> {

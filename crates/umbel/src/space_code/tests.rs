@@ -1,4 +1,7 @@
 use super::*;
+use crate::Structure;
+use crate::structure::Parts;
+use crate::words::Words;
 use crate::{Key, Level};
 
 fn digest(key: u64) -> Digest {
@@ -64,8 +67,8 @@ fn groups_are_uniform_whatever_their_number() {
 #[test]
 fn one_by_one_in_tiles_and_in_batches_are_the_same_on_every_level() {
     let keys: Vec<u64> = (0..3000u64).map(|i| i % 700 * (i % 3)).collect();
-    for groups in [1u32, 5, 21, 32, 33, 64] {
-        let spec = tuned(3000, 0.02, Options { groups, levels: 4, ..Options::default() });
+    for (groups, levels) in [(1u32, 1), (5, 1), (8, 4), (21, 4), (32, 4), (33, 4), (64, 4)] {
+        let spec = tuned(3000, 0.02, Options { groups, levels, ..Options::default() });
         let mut one = MultiResolution::build(&spec).unwrap();
         keys.iter().for_each(|key| one.record(key).unwrap());
         let mut batch = MultiResolution::build(&spec).unwrap();
