@@ -159,7 +159,7 @@ mod tests {
     fn elements_with_the_same_neighbours_cannot_be_matched() {
         let same = Element { neighbours: vec![0, 1, 2], mask: 1, value: 1 };
         assert_eq!(match_in_rounds(&[same.clone(), same.clone()], 3), None);
-        assert_eq!(match_in_rounds(&[same.clone()], 2), None, "a neighbour that is no cell");
+        assert_eq!(match_in_rounds(std::slice::from_ref(&same), 2), None, "a neighbour that is no cell");
         assert_eq!(lookup(&[7, 8], &same), 1 ^ 7 ^ 8);
     }
 }
