@@ -259,6 +259,17 @@ impl Parts {
         Ok(words)
     }
 
+    /// The same for what was made from all its keys at once, each of which has a cell of its own: their number is known, and
+    /// what it was made for.
+    pub(crate) fn finish_all(self, cells: u64) -> Result<Head> {
+        let head = self.finish()?;
+        let keys = head.inserted.filter(|keys| *keys <= cells);
+        if keys.is_none() || keys.map(|keys| keys.max(1)) != head.design.map(|design| design.capacity) {
+            return Err(FormatError::invalid("it does not say how many keys it was made from").into());
+        }
+        Ok(head)
+    }
+
     /// Refuses sections that nobody asked for.
     pub(crate) fn finish(mut self) -> Result<Head> {
         match self.sections.next() {

@@ -194,7 +194,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert_eq!(parameter(Known { p: Some(0.01), ..n }, Some(6)), "p");
     assert_eq!(parameter(Known { p: Some(0.01), k: Some(3), ..n }, None), "k");
     assert_eq!(parameter(Known { p: Some(0.01), m: Some(7000), ..n }, None), "m");
-    assert_eq!(parameter(Known { m: Some(2000), ..n }, None), "fingerprint bits");
+    assert_eq!(parameter(Known { m: Some(2000), ..n }, None), "m");
     assert_eq!(parameter(Known { p: Some(0.01), m: Some(7), ..Known::default() }, None), "m");
 }
 

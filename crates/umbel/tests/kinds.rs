@@ -420,6 +420,25 @@ fn reseal(bytes: &mut [u8]) {
     bytes[header - 8..header].copy_from_slice(&sum.to_le_bytes());
 }
 
+#[test]
+fn what_was_made_at_once_says_from_how_many_keys() {
+    for sample in samples() {
+        let kind = Kind::from_number(u16::from_le_bytes([sample[10], sample[11]])).unwrap();
+        if !kind.can().fixed {
+            continue;
+        }
+        assert!(file::from_bytes(&sample, &KeyRing::new()).is_ok(), "{kind}");
+        // The capacity, and the number of keys: unknown, too many, others than it was made for.
+        for (at, value) in [(48, 7), (64, u64::MAX), (64, 1 << 40), (64, 299)] {
+            let mut bytes = sample.clone();
+            bytes[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
+            reseal(&mut bytes);
+            let error = file::from_bytes(&bytes, &KeyRing::new()).unwrap_err();
+            assert!(error.to_string().contains("how many keys"), "{kind}, {value} at {at}: {error}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
         cases: 10_000,

@@ -662,6 +662,15 @@ fn only_what_was_certainly_never_recorded_is_counted_as_zero_at_most() {
 }
 
 #[test]
+fn a_full_multiset_promises_nothing() {
+    let mut filter = SpaceCode::with_capacity(500, 0.005).unwrap();
+    filter.record_batch(&(0..300_000u64).collect::<Vec<_>>()).unwrap();
+    let stranger = filter.count(&u64::MAX);
+    assert!(stranger.saturated && stranger.high.is_infinite(), "{stranger:?}");
+    assert_eq!((stranger.value, stranger.low), (0.0, 0.0), "noise explains it");
+}
+
+#[test]
 fn digests_are_keys_that_were_hashed_already() {
     let mut filter = MultiResolution::with_capacity(1000, 0.005).unwrap();
     filter.record_batch(&(0..100u64).collect::<Vec<_>>()).unwrap();

@@ -118,6 +118,18 @@ impl AnyFilter {
         }
     }
 
+    /// Two kinds that differ cannot be combined; if one of them never can, building both alike would not help.
+    fn cannot_combine(&self, other: &AnyFilter) -> Error {
+        match [self.kind(), other.kind()].into_iter().find(|kind| kind.can().fixed) {
+            Some(kind) => Error::cannot(
+                kind,
+                "be combined with another",
+                "it does not hold its keys: build one anew from the keys of both",
+            ),
+            None => Error::Mismatch(self.kinds_differ(other)),
+        }
+    }
+
     fn kinds_differ(&self, other: &AnyFilter) -> Mismatch {
         Mismatch::kinds(self.kind(), other.kind())
     }
@@ -180,15 +192,15 @@ impl Algebra for AnyFilter {
     }
 
     fn union(&mut self, other: &AnyFilter) -> Result<()> {
-        both!(&mut *self, other, a, b => a.union(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+        both!(&mut *self, other, a, b => a.union(b), else Err(self.cannot_combine(other)))
     }
 
     fn intersect(&mut self, other: &AnyFilter) -> Result<()> {
-        both!(&mut *self, other, a, b => a.intersect(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+        both!(&mut *self, other, a, b => a.intersect(b), else Err(self.cannot_combine(other)))
     }
 
     fn overlap(&self, other: &AnyFilter) -> Result<Option<Overlap>> {
-        both!(self, other, a, b => a.overlap(b), else Err(Error::Mismatch(self.kinds_differ(other))))
+        both!(self, other, a, b => a.overlap(b), else Err(self.cannot_combine(other)))
     }
 }
 

@@ -306,7 +306,7 @@ impl Structure for Bloomier {
         if sizing::bloomier::rate(values.count(), shape.width()) > 1.0 {
             return Err(FormatError::invalid("it has more values than its cells can tell apart").into());
         }
-        Ok(Bloomier { shape, words, values, head: parts.finish()? })
+        Ok(Bloomier { shape, words, values, head: parts.finish_all(shape.cells())? })
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {

@@ -173,7 +173,7 @@ impl Structure for BloomierMutable {
         let cells = Packed::new(shape.cells(), value_bits(largest))?;
         let held = parts.section(VALUES, cells.lines())?;
         let values = Values::restore(&mut parts, largest, names)?;
-        Ok(BloomierMutable { shape, places, cells, held, values, head: parts.finish()? })
+        Ok(BloomierMutable { shape, places, cells, held, values, head: parts.finish_all(shape.cells())? })
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {

@@ -95,8 +95,11 @@ fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
         (Some(width), _, _) => sizing::fuse::check_bits(width)?,
         (None, Some(p), _) => sizing::fuse::bits_for(p)?,
         (None, None, Some(m)) => {
-            let cells = Shape::plan(n, &Wish::fuse(sizing::fuse::LEAST_BITS))?.cells();
-            sizing::fuse::check_bits((m / cells).min(sizing::fuse::MOST_BITS.into()) as u32)?
+            let least = Shape::plan(n, &Wish::fuse(sizing::fuse::LEAST_BITS))?;
+            if least.bits() > m {
+                return Err(Error::parameter("m", m, format!("at least {} bits for {n} keys", least.bits())));
+            }
+            (m / least.cells()).min(sizing::fuse::MOST_BITS.into()) as u32
         }
         (None, None, None) => {
             return Err(Error::parameter("p", "nothing", "a rate, a size, or fingerprint bits"));
@@ -186,7 +189,7 @@ impl Structure for Fuse {
         let shape = Shape::from_params(parts.params()?)?;
         sizing::fuse::check_bits(shape.width())?;
         let words = parts.section(TABLE, shape.lines())?;
-        Ok(Fuse { shape, words, head: parts.finish()? })
+        Ok(Fuse { shape, words, head: parts.finish_all(shape.cells())? })
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {

@@ -393,7 +393,10 @@ impl<R: Resolution> SpaceCodeFilter<R> {
             0 => self.intervals.get_or_init(|| self.intervals()).of[theta as usize],
             _ => formulas::poisson_interval(groups, noise, theta, share),
         };
-        Multiplicity { value: recordings / share, low, high, saturated: theta == groups }
+        let saturated = theta == groups;
+        // All groups may be found because of noise alone; then nothing is certain.
+        let value = if saturated && low < 1.0 { low } else { recordings / share };
+        Multiplicity { value, low, high, saturated }
     }
 
     /// The intervals of the first level, with its noise rounded to half a per cent of it: they take some ten
