@@ -71,6 +71,12 @@ fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &m
     }
 }
 
+/// Apart from the loops of callers, which have enough to keep in registers.
+#[inline(never)]
+fn digest_word(hasher: &Hasher, key: u64) -> Digest {
+    hasher.digest_bytes(&key.to_le_bytes())
+}
+
 macro_rules! integer_keys {
     ($($int:ty),*) => {$(
         impl Key for $int {
@@ -83,7 +89,7 @@ macro_rules! integer_keys {
             fn digest(&self, hasher: &Hasher) -> Digest {
                 match hasher.0 {
                     Function::Fast { seed } => Digest::from_hash(xxh3_u64(*self as u64, seed)),
-                    _ => self.with_bytes(|bytes| hasher.digest_bytes(bytes)),
+                    _ => digest_word(hasher, *self as u64),
                 }
             }
 

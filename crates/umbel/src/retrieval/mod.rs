@@ -340,15 +340,26 @@ impl Shape {
     /// The same for cells of at most 64 bits; of wider ones it means nothing.
     #[inline(always)]
     pub fn decode_narrow(&self, words: &[u64], digest: Digest) -> u64 {
+        match self.arrangement {
+            Arrangement::Fuse { segment_log2, segments } if self.width == 8 => {
+                let place = FusePlace::new(segment_log2, segments);
+                let cells = self.positions_in::<Scalar, 3>(place, digest);
+                let mask = z(self.y(digest), 3) >> 56;
+                cells.iter().fold(mask, |sum, cell| sum ^ read_bytes::<1>(words, *cell))
+            }
+            _ => self.decode_any(words, digest),
+        }
+    }
+
+    /// The same for every width and arrangement: apart, so that loops around the most common ones stay small.
+    #[inline(never)]
+    fn decode_any(&self, words: &[u64], digest: Digest) -> u64 {
         placed!(self.arrangement, place => self.decode_in(place, words, digest))
     }
 
     #[inline(always)]
     fn decode_in<const K: usize>(&self, place: impl Place<K>, words: &[u64], digest: Digest) -> u64 {
         let (cells, mask) = (self.positions_in::<Scalar, _>(place, digest), z(self.y(digest), K));
-        if self.width == 8 {
-            return cells.iter().fold(mask >> 56, |sum, cell| sum ^ read_bytes::<1>(words, *cell));
-        }
         xor_cells(words, cells.map(|cell| cell * u64::from(self.width)), mask, self.width)
     }
 
