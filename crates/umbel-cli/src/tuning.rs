@@ -1,5 +1,6 @@
 //! Options that only some kinds of filters have.
 
+use crate::distinct::Distinct;
 use crate::{names, number};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -152,6 +153,17 @@ impl MultisetArgs {
         set(&mut tuning.space_code.groups, self.groups);
         set(&mut tuning.space_code.levels, self.levels);
         Ok(())
+    }
+
+    /// Refuses a number of different keys below that of those there are: with too few bits every key is found.
+    pub fn check_keys(&self, distinct: &Distinct) -> Result<()> {
+        let (found, error) = distinct.estimate();
+        match self.keys {
+            Some(keys) if found - 3.0 * error > keys as f64 => bail!(
+                "there are about {found:.0} different keys, more than --keys {keys} allows for: leave it out, or give as many"
+            ),
+            _ => Ok(()),
+        }
     }
 }
 

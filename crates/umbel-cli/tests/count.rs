@@ -121,6 +121,36 @@ fn too_many_recordings_are_noticed() {
 }
 
 #[test]
+fn more_different_keys_than_it_was_made_for_are_noticed() {
+    let shell = Shell::new();
+    let many = lines(1, 0..50_000);
+    let noticed = "there are more different keys than the 100 it was made for: its noise is";
+    for kind in ["space-code", "multi-resolution"] {
+        // Where they are counted first, nothing is built from a wrong number.
+        shell
+            .pipe(&format!("count build --kind {kind} --keys 100 -o {kind}"), &many)
+            .refused(&["about 50", "different keys, more than --keys 100 allows for"]);
+        assert!(!shell.path(kind).exists());
+        // Where they are not, the bits tell; as many recordings as it was made for hide nothing.
+        let build = |args: &str| shell.pipe(&format!("count build -f --kind {kind} -o c {args}"), &many);
+        let answer = build("-n 50000 --keys 100").code(0);
+        assert!(answer.stderr.contains(noticed), "{}", answer.stderr);
+        build("-n 50000 --keys 50000").ok();
+        build("--keys 50000").ok();
+        build("--keys 60000").ok();
+        shell.pipe(&format!("count build -f --kind {kind} -n 1e5 --keys 100 -o c"), "a\n".repeat(1000)).ok();
+        let answer = shell.pipe("count add c", &many).code(0);
+        assert!(answer.stderr.contains(noticed), "{}", answer.stderr);
+    }
+    // Few keys leave much to chance, and that is no reason to warn.
+    for count in 1..200 {
+        let text = lines(count, 0..count % 20 + 1).repeat(1 + count as usize % 7);
+        shell.pipe("count build -f -o c", &text).ok();
+        shell.pipe(&format!("count build -f -n 200 --keys {} -o c", count % 20 + 1), &text).ok();
+    }
+}
+
+#[test]
 fn it_tells_about_itself_and_plans_are_what_is_built() {
     let shell = Shell::new();
     let plan = shell.run("plan --kind multi-resolution -n 20000 --keys 3000 --json").ok().json();

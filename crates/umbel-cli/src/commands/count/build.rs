@@ -86,6 +86,7 @@ impl Args {
         if digests.count() == 0 {
             warn("there were no lines: the multiset is empty, and made for one; give -n to add to it later");
         }
+        self.tuning.check_keys(&distinct)?;
         let keys = digests::capacity(digests.count(), &distinct);
         let mut counts = self.empty(digests.count().max(1), Some(keys), hasher)?;
         for piece in digests.into_pieces()? {

@@ -6,6 +6,8 @@ use crate::input::InputArgs;
 use crate::output::warn;
 use anyhow::Result;
 use std::ops::ControlFlow;
+use umbel::sizing::Cardinality;
+use umbel::sizing::space_code::pairs;
 use umbel::{AnyCount, Count, Hashed};
 
 /// Records all lines, in their order: which groups a line hits depends on how many came before it. Threads only hash.
@@ -23,19 +25,39 @@ pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says so if there are more recordings than it was made for and its noise has grown by it.
+/// Says so if there are more recordings than it was made for, or more different keys, and its noise has grown by it.
 pub fn warn_if_noisy(counts: &AnyCount) {
     let (Some(design), Some(recorded)) = (counts.design(), counts.inserted()) else { return };
-    if recorded <= design.capacity {
+    let stats = counts.stats();
+    if stats.rate_now <= design.rate {
         return;
     }
-    let noise = counts.stats().rate_now;
-    if noise > design.rate {
-        warn(format_args!(
-            "{recorded} recordings are more than the {} it was made for: its noise is {} instead of {}, and rare keys are counted too high",
-            design.capacity,
-            percent(noise),
-            percent(design.rate)
-        ));
-    }
+    let too_many = match keys(counts) {
+        _ if recorded > design.capacity => {
+            format!("{recorded} recordings are more than the {} it was made for", design.capacity)
+        }
+        Some((keys, pairs)) if are_more(stats.estimate, pairs) => {
+            format!("there are more different keys than the {keys} it was made for")
+        }
+        _ => return,
+    };
+    let (now, target) = (percent(stats.rate_now), percent(design.rate));
+    warn(format_args!(
+        "{too_many}: its noise is {now} instead of {target}, and rare keys are counted too high"
+    ));
+}
+
+/// For how many different keys it was made, and how many pairs of one and a group they can be expected to make.
+fn keys(counts: &AnyCount) -> Option<(u64, f64)> {
+    let (keys, groups) = match counts {
+        AnyCount::SpaceCode(counts) => (counts.keys()?, counts.groups()),
+        AnyCount::MultiResolution(counts) => (counts.keys()?, counts.groups()),
+        _ => return None,
+    };
+    Some((keys, pairs(counts.design()?.capacity, Some(keys), groups, 0).ok()?))
+}
+
+/// Whether there are more pairs than expected, as far as the bits tell for certain.
+fn are_more(pairs: Cardinality, expected: f64) -> bool {
+    pairs.estimate().is_none_or(|pairs| pairs.value - 3.0 * pairs.standard_error > expected)
 }
