@@ -57,11 +57,19 @@ fn lines_are_never_printed_into_the_file_they_are_read_from() {
     shell.write("words", &words);
     fs::hard_link(shell.path("words"), shell.path("other name")).unwrap();
     shell.build("f", "", &words);
+    shell.pipe("map build --mutable -d 0 -o m", "a0b\n").ok();
+    shell.build("c", "--kind counting", "a\n");
+    shell.pipe("count build -o n", "a\n").ok();
     for (arguments, input) in [
         ("check f words", None),
         ("check f", Some("words")),
         ("uniq words", None),
         ("add --new f words", None),
+        ("remove c words", None),
+        ("map get m words", None),
+        ("map set m words", None),
+        ("map set m", Some("words")),
+        ("count get n words", None),
     ] {
         let mut command = shell.command(arguments);
         command.stdout(OpenOptions::new().append(true).open(shell.path("other name")).unwrap());

@@ -81,6 +81,7 @@ impl Args {
         let kept = Kept::new(&input);
         let mut pairs = Vec::new();
         pairs::read(
+            input.open()?,
             &self.input,
             &hasher,
             &mut values,

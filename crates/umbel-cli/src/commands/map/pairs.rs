@@ -3,7 +3,7 @@
 use super::values::{Outside, Values};
 use crate::engine;
 use crate::facts::shown;
-use crate::input::{InputArgs, Lot, PairArgs};
+use crate::input::{Blocks, InputArgs, Lot, PairArgs};
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -89,9 +89,10 @@ impl Lines {
     }
 }
 
-/// Reads all pairs with the numbers of their values, block by block; a line that is none, and a value that there cannot
+/// Reads all pairs of blocks of these lines with the numbers of their values, block by block; a line that is none, and a value that there cannot
 /// be, are refused by name. `also` makes something more of a block, for `sink`.
 pub fn read<T: Send>(
+    blocks: Blocks,
     args: &PairArgs,
     hasher: &Hasher,
     values: &mut Values,
@@ -101,7 +102,7 @@ pub fn read<T: Send>(
     let input = args.keys();
     let mut lines = Lines::default();
     engine::run(
-        input.open()?,
+        blocks,
         input.threads(),
         |_, lot| Ok((Piece::of(args, hasher, lot)?, also(lot))),
         |(piece, more), _| {

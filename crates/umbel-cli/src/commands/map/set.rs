@@ -98,6 +98,7 @@ fn set(args: &Args, map: &mut AnyMap) -> Result<Outcome> {
     let mut outcome = Outcome::default();
     let printing = !args.quiet && !args.json;
     pairs::read(
+        args.input.keys().open()?.printing()?,
         &args.input,
         &hasher,
         &mut values,
