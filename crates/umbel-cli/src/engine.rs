@@ -265,7 +265,8 @@ impl Tally {
         };
         let lines = if skipped == 1 { "line" } else { "lines" };
         if self.keys == 0 {
-            bail!("all {skipped} {lines} {lack}: see -F, -d, --csv and --hex");
+            let see = if self.no_field == 0 { "--hex" } else { "-F, -d, --csv and --hex" };
+            bail!("all {skipped} {lines} {lack}: see {see}");
         }
         warn(format_args!("skipped {skipped} {lines} that {lack}; the first is line {first} of the input"));
         Ok(self)

@@ -216,6 +216,35 @@ fn lines_and_values_that_cannot_be_are_named_with_their_place() {
     shell.pipe("map build --json", "a\tb\n").refused(&["--json", "-o"]);
 }
 
+/// A pair that is left out is one that is missed: of keys alone, such lines are skipped with a warning.
+#[test]
+fn a_key_that_is_not_hexadecimal_is_refused_with_its_place() {
+    let shell = Shell::new();
+    shell.pipe("map build --hex --mutable --values 0..9 -o m", "0a\t1\nFF\t2\n").ok();
+    assert_eq!(shell.pipe("map get --hex m", "0A\nff\n").ok().text(), "0A\t1\nff\t2\n");
+    let before = shell.read("m");
+    let broken = "its key is not hexadecimal";
+    for (text, says) in [
+        ("0a\t1\nzz\t1\nff\t2\n", &["standard input, line 2", broken][..]),
+        ("zz\t1\n", &["standard input, line 1", broken]),
+        ("zz\tx\n", &["standard input, line 1", broken]),
+        ("0a\t1\nzz\n", &["standard input, line 2", broken]),
+        ("0a\t1\nff\nzz\t1\n", &["standard input, line 2: there is no tab"]),
+        ("0a\tx\nzz\t1\n", &["standard input, line 1: \"x\" is not an integer"]),
+    ] {
+        for args in ["map set --hex m", "map build --hex --values 0..9 -o new"] {
+            println!("{args} {text:?}");
+            shell.pipe(args, text).refused(says);
+        }
+    }
+    // Far from the start, and in a file after another.
+    let many: String = (0..50_000).map(|number| format!("{number:08x}\t1\n")).collect();
+    shell.write("a", &many);
+    shell.write("b", format!("{many}0\t1\n{many}"));
+    shell.run("map build --hex -o new a b").refused(&["b, line 50001", broken]);
+    assert!(shell.read("m") == before && !shell.path("new").exists());
+}
+
 #[test]
 fn a_limit_is_refused_with_a_rate_and_kept_without() {
     let shell = Shell::new();

@@ -19,10 +19,18 @@ pub struct Piece {
     ends: Vec<usize>,
     /// The record in which each value appears first.
     firsts: Vec<usize>,
-    /// The first record that is no pair; those after it are not read.
-    broken: Option<usize>,
+    /// The first record that is no pair, and why; those after it are not read.
+    broken: Option<(usize, Broken)>,
     records: usize,
     input: usize,
+}
+
+/// Why a record is no pair.
+enum Broken {
+    /// Nothing separates key and value.
+    NoValue,
+    /// The key should be hexadecimal.
+    NoKey,
 }
 
 impl Piece {
@@ -33,15 +41,19 @@ impl Piece {
             text: Vec::new(),
             ends: Vec::new(),
             firsts: Vec::new(),
-            broken: None,
+            // Every line has a first field, so that one without a key is not hexadecimal.
+            broken: lot.skipped().first.map(|first| (first as usize, Broken::NoKey)),
             records: lot.records(),
             input: lot.input(),
         };
         let mut known: HashMap<&[u8], u32> = HashMap::new();
         for key in 0..lot.len() {
             let (number, record) = lot.record(key);
+            if piece.broken.as_ref().is_some_and(|(broken, _)| *broken < number) {
+                break;
+            }
             let Some(value) = args.value(record) else {
-                piece.broken = Some(number);
+                piece.broken = Some((number, Broken::NoValue));
                 break;
             };
             let next = known.len() as u32;
@@ -110,11 +122,16 @@ pub fn read<T: Send>(
             if let Err(Outside { value, why }) = values.check(&piece) {
                 bail!("{}: {why}", place(&input, lines.of(piece.firsts[value])));
             }
-            if let Some(broken) = piece.broken {
-                let (at, separator) = (place(&input, lines.of(broken)), args.separator());
-                bail!(
-                    "{at}: there is no {separator} in it, so it has no value: write key, {separator} and value"
-                );
+            if let Some((broken, why)) = &piece.broken {
+                let (at, separator) = (place(&input, lines.of(*broken)), args.separator());
+                match why {
+                    Broken::NoValue => bail!(
+                        "{at}: there is no {separator} in it, so it has no value: write key, {separator} and value"
+                    ),
+                    Broken::NoKey => {
+                        bail!("{at}: its key is not hexadecimal: correct it, or leave out --hex")
+                    }
+                }
             }
             sink(values, &piece, more, &lines)?;
             Ok(ControlFlow::Continue(()))
