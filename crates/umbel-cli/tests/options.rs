@@ -160,3 +160,33 @@ fn no_lines_make_an_empty_filter_and_a_warning() {
     // With -n nothing is surprising about it.
     shell.pipe("build -f -n 1000 -o f", "").ok();
 }
+
+/// Whoever waits for a terabyte to be read wants to know before it.
+#[test]
+fn mistaken_options_are_found_before_the_lines_are_read() {
+    let shell = Shell::new();
+    for (args, says) in [
+        ("build --kind fuse -p 1e-12 -o f", &["p = 0.000000000001", "fingerprint"][..]),
+        ("build --kind fuse --fingerprint-bits 99 -o f", &["99"]),
+        ("build --kind fuse -n 100 --fingerprint-bits 99 -o f", &["99"]),
+        ("build --kind fuse --hash keyed -o f", &["a keyed hash needs its secret"]),
+        ("build --kind cuckoo --fingerprint-bits 99 -o f", &["99"]),
+        ("build --kind quotient --load 0.99 -o f", &["load = 0.99"]),
+        ("map build -p 1e-30 -o f", &["p = 0.0000"]),
+        ("map build --mutable -p 1e-30 -o f", &["p = 0.0000"]),
+        ("map build --hash sealed -o f", &["a sealed hash needs its secret"]),
+        ("map build --values @nothing -o f", &["cannot read the values"]),
+        ("count build --groups 99 -o f", &["groups = 99"]),
+    ] {
+        println!("umbel {args}");
+        let mut process = shell.start(args);
+        // Nobody writes to it, and nobody closes it: who reads it waits for ever.
+        let stdin = process.stdin();
+        process.finish().refused(says);
+        drop(stdin);
+    }
+    assert!(shell.names(".").is_empty());
+    // What depends on the number of keys is no mistake before that is known.
+    shell.build("f", "--kind aging --window 1000", lines(1, 0..2000));
+    shell.pipe("map build --values 0..18446744073709551615 -o m", "a\t1\n").ok();
+}

@@ -103,7 +103,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     fn build(&self) -> Result<Stored> {
         self.tuning.of_kind(self.kind)?;
-        match (self.function()?, self.capacity) {
+        let function = self.function()?;
+        if let Function::Digest(hasher) = &function {
+            self.check(hasher)?;
+        }
+        match (function, self.capacity) {
             (Function::Digest(hasher), _) if self.kind.can().fixed => self.at_once(hasher),
             (Function::Digest(hasher), Some(capacity)) => {
                 let filter = self.empty(capacity, hasher)?;
@@ -125,6 +129,15 @@ impl Args {
                 )
             }
         }
+    }
+
+    /// Finds mistaken options before the lines are read, where the filter is planned after them. A window of keys is the
+    /// one that depends on how many there are.
+    fn check(&self, hasher: &Hasher) -> Result<()> {
+        if !self.kind.can().forget {
+            plan(self.kind, &self.spec(1, hasher)?)?;
+        }
+        Ok(())
     }
 
     /// A filter of a kind that needs all keys at once: their digests take eight bytes each.

@@ -12,7 +12,7 @@ use crate::input::PairArgs;
 use crate::{names, number};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
-use umbel::{AnyMap, CodeBook, Construction, Kind, Spec, Stored, Strength, Tuning};
+use umbel::{AnyMap, CodeBook, Construction, Hasher, Kind, Spec, Stored, Strength, Tuning, plan};
 
 /// Build a map from lines of a key, a tab and a value.
 ///
@@ -74,10 +74,20 @@ impl Args {
         self.max_bytes.map(|bytes| Limit { bytes, beside: names.next_multiple_of(64) })
     }
 
+    /// What a map of so many keys with values up to this one is to be.
+    fn spec(&self, count: u64, largest: Option<u64>, hasher: &Hasher) -> Result<Spec> {
+        let mut tuning = Tuning::default();
+        tuning.bloomier.largest = largest;
+        let spec = Spec::new(count, self.fpr.unwrap_or(DEFAULT_RATE))?;
+        Ok(spec.with_hasher(hasher.clone()).with_tuning(tuning))
+    }
+
     fn build(&self) -> Result<Stored> {
         let hasher = self.hashing.hasher(self.hash)?;
         let kind = if self.mutable { Kind::BloomierMutable } else { self.kind };
         let (input, mut values) = (self.input.keys(), Values::new(self.values.as_ref())?);
+        // Mistaken options are found before the lines are read.
+        plan(kind, &self.spec(1, Some(values.largest()), &hasher)?)?;
         let kept = Kept::new(&input);
         let mut pairs = Vec::new();
         pairs::read(
@@ -101,13 +111,10 @@ impl Args {
             pairs.sort_unstable();
             pairs.dedup();
         }
-        let mut tuning = Tuning::default();
         let named = book.as_ref().map(|book| book.len() - 1);
         let found = || pairs.iter().map(|(_, value)| *value).max();
-        tuning.bloomier.largest = largest.or(named).or_else(found);
         let count = pairs.len() as u64;
-        let spec = Spec::new(count, self.fpr.unwrap_or(DEFAULT_RATE))?;
-        let spec = spec.with_hasher(hasher.clone()).with_tuning(tuning);
+        let spec = self.spec(count, largest.or(named).or_else(found), &hasher)?;
         let spec = fitting::within(kind, spec, self.limit(book.as_ref()), self.fpr)?;
         let build =
             |construction: &Construction<'_>| AnyMap::from_pairs(kind, &spec, pairs, book, construction);

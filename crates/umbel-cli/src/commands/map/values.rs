@@ -74,6 +74,15 @@ impl Values {
         })
     }
 
+    /// The largest number of a value that there can be, as far as that is known before the pairs are.
+    pub fn largest(&self) -> u64 {
+        match self {
+            Values::Found(_) => 0,
+            Values::Named(names) => (names.list.len() as u64).saturating_sub(1),
+            Values::Integers(largest) => *largest,
+        }
+    }
+
     /// Refuses values that have no number.
     pub fn check(&self, piece: &Piece) -> Result<(), Outside> {
         for (value, text) in piece.values().enumerate() {
