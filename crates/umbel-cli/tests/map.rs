@@ -3,7 +3,10 @@
 mod shell;
 
 use shell::{Shell, gzip, line, lines, mix, number, split};
+use std::fs;
 use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
 
 const COLOURS: [&str; 5] = ["red", "green", "blue", "black", "white"];
 
@@ -181,6 +184,36 @@ fn of_a_pipe_that_is_too_long_to_keep_at_least_the_values_are_told() {
     });
     answer.refused(&["a key has two values, red and green", "cannot be read again"]);
     assert!(!shell.path("m").exists());
+}
+
+#[test]
+fn of_a_file_that_has_changed_meanwhile_at_least_the_values_are_told() {
+    let shell = Shell::new();
+    shell.write("a", "quince\tred\n");
+    // Small to write, and long to read.
+    let line = gzip(format!("x\t{}\n", "x".repeat(1 << 20)));
+    shell.write("long.gz", line.repeat(1000));
+    shell.write("z", "quince\tgreen\n");
+    let mut process = shell.start("map build -j 1 -o m a long.gz z");
+    let files = format!("/proc/{}/fd", process.child().id());
+    let opened = |file: std::io::Result<fs::DirEntry>| {
+        file.and_then(|file| fs::read_link(file.path())).is_ok_and(|path| path.ends_with("long.gz"))
+    };
+    let reading = || fs::read_dir(&files).expect("Linux tells about open files").any(opened);
+    let deadline = Instant::now() + shell::PATIENCE;
+    let wait = || thread::sleep(Duration::from_millis(10));
+    // All are opened for a moment at first; when this one stays open, the one before it has been read.
+    while !(reading() && (wait(), reading()).1) {
+        assert!(Instant::now() < deadline, "it has not come to the second file");
+    }
+    shell.write("a", "orange\tred\n");
+    process.finish().refused(&[
+        "a key has two values, ",
+        "red",
+        "green",
+        "which one cannot be told",
+        "the input has changed",
+    ]);
 }
 
 #[test]

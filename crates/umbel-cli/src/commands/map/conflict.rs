@@ -75,9 +75,12 @@ pub fn explain(
     }
     let Some((one, other)) = different(&lines) else {
         let [one, other] = values;
-        return Ok(anyhow!(
-            "a key has two values, {one} and {other}: which one cannot be told, since so long an input cannot be read again unless it is a file"
-        ));
+        let why = if input.are_files() {
+            "the input has changed since it was read"
+        } else {
+            "so long an input cannot be read again unless it is a file"
+        };
+        return Ok(anyhow!("a key has two values, {one} and {other}: which one cannot be told, since {why}"));
     };
     let [first, second] = [one, other].map(|line| shown(&line.key));
     let places = if one.at.0 == other.at.0 {
