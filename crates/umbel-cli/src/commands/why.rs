@@ -59,6 +59,8 @@ enum DecidedBy {
     AnyFilter,
     /// One that fits suffices.
     Any,
+    /// None alone: their sum without carry, and that of a mask of the key, must be zero.
+    Xor,
 }
 
 impl From<Kind> for DecidedBy {
@@ -66,6 +68,7 @@ impl From<Kind> for DecidedBy {
         match kind {
             Kind::Scalable | Kind::Aging => DecidedBy::AnyFilter,
             Kind::Cuckoo | Kind::Quotient => DecidedBy::Any,
+            Kind::Fuse => DecidedBy::Xor,
             _ => DecidedBy::All,
         }
     }
@@ -196,6 +199,12 @@ impl std::fmt::Display for Explanation {
             (DecidedBy::Any, true) => writeln!(f, "may be a member, by the last of {count} probes"),
             (DecidedBy::Any, false) => {
                 writeln!(f, "certainly not a member: none of the {count} probes fits")
+            }
+            (DecidedBy::Xor, true) => {
+                writeln!(f, "may be a member: its {count} cells and its mask, xored, are 0")
+            }
+            (DecidedBy::Xor, false) => {
+                writeln!(f, "certainly not a member: its {count} cells and its mask, xored, are not 0")
             }
         }
     }
