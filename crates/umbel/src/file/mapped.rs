@@ -65,6 +65,14 @@ impl Examined {
     pub fn sections(&self) -> Vec<&Words> {
         self.filter.sections()
     }
+
+    /// The largest value that a map can have; `None` of anything else.
+    pub fn largest_value(&self) -> Option<u64> {
+        match &self.filter {
+            Stored::Map(map) => Some(map.largest_value()),
+            _ => None,
+        }
+    }
 }
 
 /// Reads and verifies a whole file and counts its bits. No secret is needed, and no memory of the filter's size.
