@@ -34,7 +34,10 @@ pub struct Facts {
     grows: bool,
     /// Whether it is made for the keys it has, and no others.
     #[serde(skip)]
-    fixed: bool,
+    pub fixed: bool,
+    /// The largest value of a map, exactly.
+    #[serde(skip)]
+    largest: Option<u64>,
     /// Insertions, if they were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
@@ -91,6 +94,7 @@ impl Facts {
             bits_per_key: keys.map(|keys| stats.bits as f64 / keys as f64),
             grows,
             fixed: stats.kind.can().fixed,
+            largest: None,
             count: stats.inserted,
             estimated_count: estimate.map(|estimate| estimate.value),
             estimated_count_error: estimate.map(|estimate| estimate.standard_error),
@@ -116,7 +120,11 @@ impl Facts {
             Stored::Literature(filter) => Some(filter.scheme().family().to_string()),
             _ => None,
         };
-        Facts { meta, ..Facts::of(&filter.stats()) }.with_hash(filter.hash_id(), family)
+        let largest = match filter {
+            Stored::Map(map) => Some(map.largest_value()),
+            _ => None,
+        };
+        Facts { meta, largest, ..Facts::of(&filter.stats()) }.with_hash(filter.hash_id(), family)
     }
 
     /// The facts of a file.
@@ -127,6 +135,7 @@ impl Facts {
             key_embedded: info.hash.filter(|id| id.strength != Strength::Fast).map(|_| info.embedded_key),
             file_bytes: Some(info.file_len),
             checksums: Some(info.chunks + 1),
+            largest: examined.largest_value(),
             meta: info.meta.clone(),
             ..Facts::of(&examined.stats())
         }
@@ -153,10 +162,12 @@ impl Facts {
     /// The values of a map, in words.
     fn values(&self) -> String {
         let [count, book] = VALUES.map(|name| self.details.get(name).copied());
-        let count = count.unwrap_or_default();
         match book {
-            Some(bytes) => format!("one of {count:.0} for each key; their names take {}", size(bytes as u64)),
-            None => format!("an integer from 0 to {:.0} for each key", count - 1.0),
+            Some(bytes) => {
+                let count = count.unwrap_or_default();
+                format!("one of {count:.0} for each key; their names take {}", size(bytes as u64))
+            }
+            None => format!("an integer from 0 to {} for each key", self.largest.unwrap_or_default()),
         }
     }
 }

@@ -137,6 +137,14 @@ fn integers_are_kept_as_integers_unless_that_is_wasteful() {
     assert!(told.text().contains("one of 1 for each key; their names take"), "{}", told.text());
     shell.pipe("map build -f --values 0..18446744073709551615 -o m", pairs(1, 10, |n| n.to_string())).ok();
     assert!(shell.pipe("map get m", lines(1, 0..10)).ok().stdout == pairs(1, 10, |n| n.to_string()));
+    for largest in [u64::MAX, u64::MAX - 1, (1 << 53) + 1] {
+        for mutable in ["", "--mutable"] {
+            shell.pipe(&format!("map build -f {mutable} --values 0..{largest} -o m"), "a\t1\n").ok();
+            let told = shell.run("info m").ok();
+            let says = format!("an integer from 0 to {largest} for each key");
+            assert!(told.text().contains(&says), "{says}: {}", told.text());
+        }
+    }
     shell.pipe("map build -f --values 0..255 -o m", pairs(1, 10, |n| n.to_string())).ok();
     let told = shell.run("info m").ok();
     assert!(told.text().contains("an integer from 0 to 255 for each key"), "{}", told.text());
