@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use umbel::file::{Examined, Meta};
 use umbel::sizing::space_code::{coverage, sampling};
-use umbel::{Can, Holds, Plan, Stats, Stored, Strength};
+use umbel::{Can, Holds, Kind, Plan, Stats, Stored, Strength};
 
 /// The facts of a filter, by the names that scripts rely on.
 #[derive(Debug, Serialize)]
@@ -301,6 +301,8 @@ pub struct PlanFacts {
 #[derive(Debug, Serialize)]
 pub struct Able {
     pub add: bool,
+    /// Give a key of a map another value.
+    pub change: bool,
     pub remove: bool,
     pub grow: bool,
     pub forget: bool,
@@ -321,25 +323,24 @@ impl From<&Plan> for PlanFacts {
             fpr_target: plan.rate_asked,
             bits_per_key: plan.bits as f64 / plan.capacity as f64,
             lines_touched: plan.lines_touched,
-            can: plan.kind.can().into(),
+            can: plan.kind.into(),
         }
     }
 }
 
-impl From<Can> for Able {
-    fn from(can: Can) -> Able {
-        let Can { fixed, remove, grow, forget, union, intersect, fold, .. } = can;
-        Able { add: !fixed, remove, grow, forget, union, intersect, fold }
+impl From<Kind> for Able {
+    fn from(kind: Kind) -> Able {
+        let Can { fixed, remove, grow, forget, union, intersect, fold, .. } = kind.can();
+        let change = kind == Kind::BloomierMutable;
+        Able { add: !fixed, change, remove, grow, forget, union, intersect, fold }
     }
 }
 
 impl Able {
     /// In words, for instance "union, fold".
     pub fn words(&self) -> String {
-        if !self.add {
-            return "answer only".to_string();
-        }
         let all = [
+            (self.change, "change values"),
             (self.remove, "remove"),
             (self.grow, "grow"),
             (self.forget, "forget"),
@@ -347,7 +348,8 @@ impl Able {
             (self.intersect, "intersect"),
             (self.fold, "fold"),
         ];
-        all.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect::<Vec<_>>().join(", ")
+        let able: Vec<_> = all.iter().filter(|(can, _)| *can).map(|(_, word)| *word).collect();
+        if able.is_empty() && !self.add { "answer only".to_string() } else { able.join(", ") }
     }
 }
 

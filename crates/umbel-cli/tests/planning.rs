@@ -154,6 +154,34 @@ fn kinds_are_compared_side_by_side() {
     }
 }
 
+/// Sets have neither values nor multiplicities.
+#[test]
+fn what_only_maps_and_multisets_have_is_not_compared() {
+    let shell = Shell::new();
+    for option in ["--values", "--keys", "--groups", "--levels"] {
+        shell.run(&["plan", "--compare", "-n", "1e6", option, "5"]).refused(&[
+            "--compare",
+            option,
+            "cannot be used with",
+        ]);
+    }
+}
+
+#[test]
+fn what_a_kind_can_do_is_told() {
+    let shell = Shell::new();
+    for (kind, can) in [
+        ("fuse", "answer only"),
+        ("bloomier", "answer only"),
+        ("bloomier-mutable", "change values"),
+        ("scalable", "grow, union"),
+    ] {
+        let told = shell.run(&["plan", "-n", "1e6", "--kind", kind]).ok();
+        assert!(told.text().ends_with(&format!(" {can}\n")), "{}", told.text());
+        assert_eq!(plan(&["-n", "1e6", "--kind", kind])["can"]["change"], can == "change values");
+    }
+}
+
 #[test]
 fn a_small_blocked_filter_is_planned_as_what_is_built_instead() {
     assert_eq!(plan(&["-n", "1000", "-p", "1%", "--kind", "blocked"])["kind"], "standard");

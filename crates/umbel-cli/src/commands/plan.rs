@@ -62,7 +62,7 @@ pub struct Args {
     multiset: MultisetArgs,
 
     /// All kinds of sets side by side
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["values", "keys", "groups", "levels"])]
     compare: bool,
 
     /// Print JSON
