@@ -80,6 +80,18 @@ fn a_filter_is_not_printed_on_a_terminal() {
     let answer = on_terminal(shell.command("build lines -o f"), Some(Stdio::null())).code(0);
     let said = "2 lines, standard filter of 64 B, rate ";
     assert!(answer.text().starts_with(said), "{}", answer.text());
+    // Lines are counted where each takes part, and else keys.
+    shell.write("again", "a\tx\nb\ty\na\tx\n");
+    for (args, said) in [
+        ("build -n 10 again", "3 lines, standard filter of "),
+        ("build --kind fuse again", "2 keys, fuse filter of "),
+        ("map build again", "2 keys, bloomier map of "),
+        ("map build --mutable again", "2 keys, bloomier-mutable map of "),
+        ("count build again", "3 lines, multi-resolution multiset of "),
+    ] {
+        let answer = on_terminal(shell.command(&format!("{args} -f -o f")), Some(Stdio::null())).code(0);
+        assert!(answer.text().starts_with(said), "{args}: {}", answer.text());
+    }
 }
 
 #[test]

@@ -41,11 +41,13 @@ impl WriteArgs {
         if self.json {
             output::json(&Facts::of_filter(built, meta))?;
         } else if std::io::stderr().is_terminal() {
-            let Facts { count, kind, bytes, fpr_now, holds, .. } = Facts::of_filter(built, meta);
-            let (what, built, rate) = match holds {
-                Holds::Map => ("keys", "map", "rate"),
-                Holds::Multiset => ("lines", "multiset", "noise"),
-                _ => ("lines", "filter", "rate"),
+            let Facts { count, kind, bytes, fpr_now, holds, fixed, .. } = Facts::of_filter(built, meta);
+            // What is made at once has every key once, however many lines there were.
+            let what = if fixed { "keys" } else { "lines" };
+            let (built, rate) = match holds {
+                Holds::Map => ("map", "rate"),
+                Holds::Multiset => ("multiset", "noise"),
+                _ => ("filter", "rate"),
             };
             let (count, size, now) = (count.unwrap_or_default(), size(bytes), percent(fpr_now));
             output::say(format_args!("{count} {what}, {kind} {built} of {size}, {rate} {now}"));
