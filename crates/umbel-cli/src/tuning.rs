@@ -126,7 +126,7 @@ pub struct MultisetArgs {
     #[arg(long, value_name = "N", value_parser = number::count)]
     keys: Option<u64>,
 
-    /// Groups of hash functions, 1 to 64; the more, the further a level counts, and the larger it is [default: 32]
+    /// Groups of hash functions, 1 to 64, and with several levels from 8; the more, the further a level counts, and the larger it is [default: 32]
     #[arg(long, value_name = "L")]
     groups: Option<u32>,
 

@@ -2,9 +2,10 @@
 
 mod shell;
 
-use shell::{Shell, gzip, lines, mix, number};
+use shell::{Shell, gzip, lines, mix, number, split};
 use std::collections::HashMap;
 use std::fmt::Write;
+use umbel::{AnyCount, Count};
 
 /// Repeated lines in a shuffled order, and how often each comes: mostly once, some of them thousands of times.
 fn flows(count: u64) -> (String, HashMap<String, u64>) {
@@ -66,6 +67,24 @@ fn what_was_never_recorded_is_zero_and_nothing_else_is_the_exit_code_1() {
     let answer = shell.pipe("count get -F 2 -d , c", "1,a\n").ok();
     assert!(answer.text().starts_with("1,a\t2"), "{}", answer.text());
     shell.pipe("count get c", "").code(1);
+}
+
+/// Noise finds groups of strangers and hides those of members; only a key of which none is found is certainly absent.
+#[test]
+fn zero_is_said_of_those_and_only_those_who_were_certainly_never_recorded() {
+    let shell = Shell::new();
+    for kind in ["space-code", "multi-resolution"] {
+        for (recorded, noise) in [(300, "0.5%"), (1500, "20%"), (4000, "0.5%"), (4000, "50%")] {
+            let build = format!("count build -f -n 1000 --kind {kind} -p {noise} -o c");
+            shell.pipe(&build, lines(1, 0..recorded)).code(0);
+            let counts = AnyCount::try_from(shell.load("c").filter).unwrap();
+            let asked = [lines(1, 0..200), lines(2, 0..200)].concat();
+            let answer = shell.pipe("count get c", &asked);
+            let found = split(&answer.stdout).into_iter().map(|line| !line.ends_with(b"\t0\t0\t0"));
+            let expected = split(&asked).into_iter().map(|key| counts.contains(key));
+            assert!(found.eq(expected), "{kind} {recorded} {noise}");
+        }
+    }
 }
 
 #[test]

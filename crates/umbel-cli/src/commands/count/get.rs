@@ -79,7 +79,7 @@ fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(bool, Vec<u8>)> {
     Ok((!answers.iter().all(never), out))
 }
 
-/// Whether a key was certainly never recorded.
+/// Whether a key was certainly never recorded: whoever may have been, may have been at least once.
 fn never(count: &Multiplicity) -> bool {
     count.high == 0.0
 }
