@@ -232,7 +232,10 @@ fn lines_and_values_that_cannot_be_are_named_with_their_place() {
     shell.write("colours", "red\nblue\n");
     for (args, says) in [
         ("good bad", &["bad, line 2: there is no tab in it"][..]),
-        ("--values red,blue good", &["good, line 2: \"green\" is not among the values", "red, blue"]),
+        (
+            "--values red,blue good",
+            &["good, line 2: \"green\" is not among the values of the map: red, blue"],
+        ),
         ("--values @colours good", &["good, line 2: \"green\" is not among the values", "red, blue"]),
         ("--values 0..5 good", &["good, line 1: \"red\" is not an integer", "0 to 5"]),
         ("--values @nothing good", &["cannot read the values in nothing", "No such file"]),
