@@ -4,6 +4,7 @@ use crate::progress::size;
 use anstyle::Style;
 use bstr::ByteSlice;
 use serde::{Serialize, Serializer};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use umbel::file::{Examined, Meta};
@@ -91,7 +92,11 @@ impl Facts {
             bits: stats.bits,
             bytes: stats.bytes,
             capacity: stats.capacity,
-            bits_per_key: keys.map(|keys| stats.bits as f64 / keys as f64),
+            // The names of a map's values are not in its cells.
+            bits_per_key: keys.map(|keys| {
+                let bits = if stats.kind.holds() == Holds::Map { stats.bytes * 8 } else { stats.bits };
+                bits as f64 / keys as f64
+            }),
             grows,
             fixed: stats.kind.can().fixed,
             largest: None,
@@ -419,10 +424,22 @@ impl fmt::Display for Columns {
 
 /// Text from elsewhere as it is, unless a terminal might take it for something else.
 pub fn shown(text: impl AsRef<[u8]>) -> String {
-    match text.as_ref().to_str() {
+    let text = shortened(text.as_ref());
+    match text.to_str() {
         Ok(text) if !text.contains(char::is_control) => text.to_owned(),
-        _ => format!("{:?}", text.as_ref().as_bstr()),
+        _ => format!("{:?}", text.as_bstr()),
     }
+}
+
+/// As much of a text as fits into a message.
+pub fn shortened(text: &[u8]) -> Cow<'_, [u8]> {
+    const MOST: usize = 300;
+    if text.len() <= MOST {
+        return text.into();
+    }
+    // Not in the middle of a character.
+    let end = (MOST - 3..=MOST).rev().find(|end| text[*end] & 0xc0 != 0x80).unwrap_or(MOST);
+    [&text[..end], "…".as_bytes()].concat().into()
 }
 
 /// A rate as people read it: `1 %`, `0.0402 %`, `1.2e-7`.

@@ -70,11 +70,11 @@ pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
         return Ok(());
     }
     let ask = match holds {
-        Holds::Map => "umbel map get",
-        Holds::Multiset => "umbel count get",
-        _ => "umbel check",
+        Holds::Map => "ask it with `umbel map get`",
+        Holds::Multiset => "ask it with `umbel count get`, and add to it with `umbel count add`",
+        _ => "ask it with `umbel check`",
     };
-    bail!("{} holds a {holds} ({kind}): ask it with `{ask}`", path.display())
+    bail!("{} holds a {holds} ({kind}): {ask}", path.display())
 }
 
 /// Refuses to add keys to a filter that was made from all its keys at once.
@@ -148,7 +148,7 @@ impl Target {
     }
 
     /// Refuses before the work what would be refused after it, and to write over a file that is read meanwhile.
-    pub fn check(&self, inputs: &[PathBuf]) -> Result<()> {
+    pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<()> {
         let Some(path) = self.path() else {
             if io::stdout().is_terminal() {
                 bail!("a filter is not for a terminal: name a file with -o, or redirect the output");
@@ -156,6 +156,10 @@ impl Target {
             return Ok(());
         };
         check_not_output(inputs, path)?;
+        // Without its secret nothing that was built with it could be opened again.
+        if !secrets.key_file.is_empty() {
+            check_not_output(&secrets.key_file, path)?;
+        }
         match fs::metadata(path) {
             Ok(found) if found.is_dir() => {
                 bail!("{} is a directory: name a file in it with -o", path.display())

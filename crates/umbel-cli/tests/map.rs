@@ -262,6 +262,37 @@ fn lines_and_values_that_cannot_be_are_named_with_their_place() {
 
 /// A pair that is left out is one that is missed: of keys alone, such lines are skipped with a warning.
 #[test]
+fn messages_are_short_and_values_are_not_written_over() {
+    let shell = Shell::new();
+    let long = [&b"k\t"[..], &[b'v'; 100_000], b"\nk\tw\n"].concat();
+    shell.write("long", &long);
+    let answer = shell.run("map build -o m long");
+    assert!(answer.stderr.len() < 1000, "{} bytes", answer.stderr.len());
+    answer.refused(&["k has two values, vvv", "…"]);
+
+    shell.write("values", b"x\ny\n");
+    shell.write("pairs", b"a\tx\n");
+    shell.run("map build --values @values -f -o values pairs").refused(&["is both an input and the output"]);
+    assert_eq!(shell.read("values"), b"x\ny\n");
+    shell.run(&["map", "build", "--values", "", "-o", "m", "pairs"]).refused(&["name the values"]);
+    shell.run("map build --values @ -o m pairs").refused(&["name the file after the @"]);
+}
+
+#[test]
+fn what_cannot_be_told_is_not_done() {
+    let shell = Shell::new();
+    shell.write("pairs", b"a\tx\nb\ty\n");
+    shell.run("map build --mutable -o m pairs").ok();
+    let before = shell.read("m");
+    shell.write("changes", b"a\ty\n");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = shell.program(shell::UMBEL);
+    let status = command.args(["map", "set", "--json", "m", "changes"]).stdout(full).status().unwrap();
+    assert_eq!(status.code(), Some(2));
+    assert!(shell.read("m") == before);
+}
+
+#[test]
 fn a_key_that_is_not_hexadecimal_is_refused_with_its_place() {
     let shell = Shell::new();
     shell.pipe("map build --hex --mutable --values 0..9 -o m", "0a\t1\nFF\t2\n").ok();

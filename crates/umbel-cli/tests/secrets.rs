@@ -41,6 +41,24 @@ fn a_key_file_is_private_and_never_overwritten() {
 }
 
 #[test]
+fn nothing_is_written_over_its_own_secret() {
+    let shell = Shell::new();
+    shell.run("key new k").ok();
+    let secret = shell.read("k");
+    shell.write("keys", b"a\n");
+    shell.write("pairs", b"a\tx\n");
+    for command in ["build", "count build", "map build"] {
+        let input = if command == "map build" { "pairs" } else { "keys" };
+        shell
+            .run(&format!("{command} --key-file k -f -o k {input}"))
+            .refused(&["is both an input and the output"]);
+    }
+    shell.run("build --key-file k -o f keys").ok();
+    shell.run("union --key-file k -f -o k f f").refused(&["is both an input and the output"]);
+    assert_eq!(shell.read("k"), secret);
+}
+
+#[test]
 fn a_filter_with_a_secret_is_asked_with_it_alone() {
     let shell = Shell::new();
     let members = lines(1, 0..20_000);

@@ -13,7 +13,7 @@ use umbel::{Holds, file};
 
 /// Add lines to a filter.
 ///
-/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong, it stays as it
+/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong before, it stays as it
 /// was. Two processes that add to the same filter wait for each other. Says so when the filter comes to hold more keys
 /// than it was made for.
 #[derive(clap::Args)]

@@ -85,7 +85,7 @@ pub struct Args {
 const COUNTED: u64 = 32 << 20;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let meta = args.writing.check(args.input.files())?;
+    let meta = args.writing.check(args.input.files(), &args.hashing.secrets)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
             let loaded = args.hashing.secrets.map_verified(like, Holds::Set)?;

@@ -57,7 +57,7 @@ pub fn intersect(args: &IntersectArgs) -> Result<ExitCode> {
 }
 
 fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>) -> Result<ExitCode> {
-    args.target.check(&args.filters)?;
+    args.target.check(&args.filters, &args.secrets)?;
     let mut all = args.filters.iter();
     let first = all.next().context("no filter is given")?;
     let mut result = args.secrets.load(first, Holds::Set)?;

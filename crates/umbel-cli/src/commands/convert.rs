@@ -30,7 +30,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    args.target.check(std::slice::from_ref(&args.filter))?;
+    args.target.check(std::slice::from_ref(&args.filter), &args.secrets)?;
     let loaded = args.secrets.load(&args.filter, Holds::Set)?;
     let (from, options) = (loaded.filter.kind(), loaded.options());
     let converted = match (loaded.filter, args.kind) {

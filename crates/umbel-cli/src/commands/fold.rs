@@ -37,7 +37,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    args.target.check(std::slice::from_ref(&args.filter))?;
+    args.target.check(std::slice::from_ref(&args.filter), &args.secrets)?;
     let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;

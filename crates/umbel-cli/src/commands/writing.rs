@@ -2,7 +2,7 @@
 
 use super::{entries, entry};
 use crate::facts::{Facts, percent};
-use crate::filters::Target;
+use crate::filters::{Secrets, Target};
 use crate::output;
 use crate::progress::size;
 use anyhow::{Result, bail};
@@ -28,11 +28,11 @@ pub struct WriteArgs {
 
 impl WriteArgs {
     /// Refuses before the work what would be refused after it; the metadata.
-    pub fn check(&self, inputs: &[PathBuf]) -> Result<Meta> {
+    pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<Meta> {
         if self.json && self.target.path().is_none() {
             bail!("--json prints to standard output, where the filter would go: name a file with -o");
         }
-        self.target.check(inputs)?;
+        self.target.check(inputs, secrets)?;
         entries(&self.meta)
     }
 

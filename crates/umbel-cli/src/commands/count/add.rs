@@ -12,7 +12,7 @@ use umbel::{AnyCount, Holds, Stored, file};
 
 /// Go on counting: record more lines in a multiset.
 ///
-/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong, it stays as it
+/// The file is replaced as a whole when all lines have been read; until then, and if anything goes wrong before, it stays as it
 /// was. Says so when there are so many lines that the noise grows beyond what was asked for.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:

@@ -53,7 +53,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let meta = args.writing.check(args.input.files())?;
+    let meta = args.writing.check(args.input.files(), &args.hashing.secrets)?;
     let hasher = args.hashing.hasher(args.hash)?;
     let counts = match args.capacity {
         Some(capacity) => {

@@ -11,6 +11,7 @@ use crate::hashing::HashArgs;
 use crate::input::PairArgs;
 use crate::{names, number};
 use anyhow::{Result, bail};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::{AnyMap, CodeBook, Construction, Hasher, Kind, Spec, Stored, Strength, Tuning, plan};
 
@@ -62,7 +63,10 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let meta = args.writing.check(args.input.keys().files())?;
+    let inputs = args.input.keys();
+    let values = args.values.as_ref().and_then(Wanted::file);
+    let inputs: Vec<PathBuf> = inputs.files().iter().cloned().chain(values).collect();
+    let meta = args.writing.check(&inputs, &args.hashing.secrets)?;
     args.writing.write(&args.build()?, meta, args.hashing.embed_key)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -72,13 +72,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         result => result?,
     };
+    // What cannot be told is not done.
+    if args.json {
+        output::json(&outcome)?;
+    }
     if outcome.set > 0 {
         file::save(&args.map, &map, &options)?;
     }
     drop(lock);
-    if args.json {
-        output::json(&outcome)?;
-    }
     match outcome.not_present {
         0 => return Ok(ExitCode::SUCCESS),
         1 => warn("1 key is not in the map"),

@@ -1,6 +1,7 @@
 //! The values of a map and their numbers: found in the data, named beforehand, or integers.
 
 use super::pairs::Piece;
+use crate::facts::shortened;
 use crate::facts::shown;
 use crate::number;
 use anyhow::{Context, Result, bail};
@@ -28,10 +29,23 @@ pub enum Wanted {
     Integers(u64),
 }
 
+impl Wanted {
+    /// The file that they are in.
+    pub fn file(&self) -> Option<PathBuf> {
+        match self {
+            Wanted::File(path) => Some(path.clone()),
+            _ => None,
+        }
+    }
+}
+
 /// `red,green,blue`, `@file` or `0..255`.
 pub fn wanted(text: &str) -> Result<Wanted, String> {
-    if let Some(file) = text.strip_prefix('@') {
-        return Ok(Wanted::File(file.into()));
+    match text.strip_prefix('@') {
+        Some("") => return Err("name the file after the @".to_string()),
+        Some(file) => return Ok(Wanted::File(file.into())),
+        None if text.is_empty() => return Err("name the values, as red,green,blue".to_string()),
+        None => {}
     }
     match text.split_once("..") {
         Some(("0", last)) => return number::count(last).map(Wanted::Integers),
@@ -265,7 +279,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 
 /// A value in a message.
 fn quoted(text: &[u8]) -> String {
-    format!("{:?}", text.as_bstr())
+    format!("{:?}", shortened(text).as_bstr())
 }
 
 #[cfg(test)]
