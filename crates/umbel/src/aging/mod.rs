@@ -154,7 +154,7 @@ impl Aging {
     /// The false-positive rate the theory predicts for the keys that each generation holds now.
     ///
     /// Where a clock ends the generations, keys that come all at once go into one of them, far beyond its share: the
-    /// rate is then above what [`Structure::predicted_rate`](crate::Structure::predicted_rate) says of as many that come evenly. Keys
+    /// rate is then above what [`Structure::predicted_rate`] says of as many that come evenly. Keys
     /// that were taken for repeated ones are not counted as held, so that it is too low where there are many of them.
     pub fn rate_of_held(&self) -> Result<f64> {
         let rate = |(_, link): (usize, &Link)| scalable::shape_rate(link.shape, link.keys.min(MAX_KEYS));
