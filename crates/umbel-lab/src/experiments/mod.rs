@@ -1,0 +1,21 @@
+//! One file for each experiment, and the list of them all.
+
+mod exact_rate;
+mod rate_table;
+mod worked_examples;
+
+use crate::Experiment;
+
+/// Every experiment, in the order of the report.
+pub fn all() -> Vec<Box<dyn Experiment>> {
+    vec![
+        Box::new(rate_table::RateTable),
+        Box::new(worked_examples::WorkedExamples),
+        Box::new(exact_rate::ExactRate),
+    ]
+}
+
+/// The experiment with this id, in capitals or not.
+pub fn find(id: &str) -> Option<Box<dyn Experiment>> {
+    all().into_iter().find(|experiment| experiment.about().id.eq_ignore_ascii_case(id))
+}

@@ -1,0 +1,94 @@
+//! E1: the table of false-positive rates by bits per key and hash functions.
+
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Series, Table};
+use umbel::{Bloom, Filter, Hashed, Insert, Result, Standard, sizing::rate};
+
+pub struct RateTable;
+
+/// Bits per key, and the printed rates for k = 1, 2, 3, ...
+const PRINTED: [(u64, &[f64]); 7] = [
+    (2, &[0.3935, 0.3996]),
+    (3, &[0.2835, 0.2368, 0.2526]),
+    (4, &[0.2212, 0.1548, 0.1469, 0.1597]),
+    (5, &[0.1813, 0.1087, 0.0918, 0.0920, 0.1009]),
+    (6, &[0.1535, 0.0804, 0.0609, 0.0561, 0.0578]),
+    (7, &[0.1331, 0.0618, 0.0423, 0.0359, 0.0347]),
+    (8, &[0.1175, 0.0489, 0.0306, 0.0240, 0.0217]),
+];
+
+const KEYS: u64 = 10_000;
+const BUILDS: u64 = 10;
+
+impl Experiment for RateTable {
+    fn about(&self) -> About {
+        About {
+            id: "E1",
+            title: "False-positive rates by bits per key and hash functions",
+            source: "Bloom 1970; the table of the lecture slides",
+            claim: "A filter of m bits with k hash functions and n keys says yes to a share of (1 - e^(-kn/m))^k of all \
+                    other keys; the table prints it for 2 to 8 bits per key and 1 to 5 hash functions.",
+            set_up: "10 000 keys, ten filters for each of the 29 cells of the table, and keys that are certainly not in \
+                     them: 100 000 for each filter. A cell holds if the mean is within 3 % of the printed rate, or 5 % \
+                     below 0.03.",
+            seconds: [4, 20],
+            timed: false,
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let queries = lab.either(100_000, 1_000_000);
+        let mut table = Table::new("rates", &["bits_per_key", "k", "printed", "asymptotic", "measured"]);
+        let mut findings = Findings::default();
+        let mut series: Vec<Series> = Vec::new();
+        for (ratio, printed) in PRINTED {
+            let mut measured_points = Vec::new();
+            for (k, printed) in (1..).zip(printed) {
+                let m = ratio * KEYS;
+                let mut wrong = 0;
+                for build in 0..BUILDS {
+                    let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
+                    let mut filter = Bloom::with_layout(Standard::new(m, k)?, hasher.clone())?;
+                    filter.insert_batch(&Hashed(&lab.digests(&hasher, &keys.members(KEYS))))?;
+                    let strangers = lab.digests(&hasher, &keys.strangers(queries));
+                    wrong += filter.contains_batch(&Hashed(&strangers)).count();
+                }
+                let measured = wrong as f64 / (BUILDS * queries) as f64;
+                let asymptotic = rate::asymptotic(m, KEYS, k)?;
+                let tolerance = printed * if *printed < 0.03 { 0.05 } else { 0.03 };
+                let claim = format!("m/n = {ratio}, k = {k}");
+                findings.criteria.push(Criterion::near(claim, measured, *printed, tolerance));
+                table.add([
+                    ratio.to_string(),
+                    k.to_string(),
+                    format!("{printed:.4}"),
+                    format!("{asymptotic:.6}"),
+                    format!("{measured:.6}"),
+                ]);
+                measured_points.push((f64::from(k), measured));
+            }
+            let curve = (10..=50u32).map(|k| f64::from(k) / 10.0);
+            let curve = curve.map(|k| (k, (1.0 - (-k / ratio as f64).exp()).powf(k))).collect();
+            if ratio % 2 == 0 {
+                let colour = ratio as usize / 2 - 1;
+                series.push(Series::new(format!("m/n = {ratio}, theory"), Mark::Line, colour, curve));
+                series.push(Series::new(
+                    format!("m/n = {ratio}, measured"),
+                    Mark::Dots,
+                    colour,
+                    measured_points,
+                ));
+            }
+        }
+        findings.tables.push(table);
+        findings.charts.push(Chart {
+            name: "rates".into(),
+            title: "False-positive rate by hash functions".into(),
+            x: Axis::linear("hash functions k"),
+            y: Axis::log("false-positive rate"),
+            series,
+        });
+        findings.verdict =
+            "The asymptotic formula and the printed digits agree, and the filters have these rates.".into();
+        Ok(findings)
+    }
+}

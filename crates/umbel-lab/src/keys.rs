@@ -1,0 +1,39 @@
+//! Keys for experiments: members and strangers that are certainly different, the same in every run.
+
+/// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser), which has nothing in common with
+/// the hashes of the library: a filter must not be measured with keys that its own hash has made uniform.
+fn mix(x: u64) -> u64 {
+    let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
+    let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
+    x ^ x >> 27
+}
+
+/// Two disjoint families of keys for each build.
+///
+/// ```
+/// use umbel_lab::Keys;
+/// let keys = Keys::of_build(3);
+/// assert_ne!(keys.members(1), keys.strangers(1));
+/// assert_eq!(keys.members(5), Keys::of_build(3).members(5));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Keys {
+    build: u64,
+}
+
+impl Keys {
+    /// The keys of a build; its number is taken modulo 2^23.
+    pub fn of_build(build: u64) -> Keys {
+        Keys { build: build % (1 << 23) }
+    }
+
+    /// Keys that are inserted.
+    pub fn members(self, count: u64) -> Vec<u64> {
+        (0..count).map(|number| mix(self.build << 41 | 1 << 40 | number)).collect()
+    }
+
+    /// Keys that are not.
+    pub fn strangers(self, count: u64) -> Vec<u64> {
+        (0..count).map(|number| mix(self.build << 41 | number)).collect()
+    }
+}

@@ -1,0 +1,34 @@
+//! The lab: the tables, curves and claims of the literature, reproduced with this project's own filters, judged, and drawn.
+//!
+//! An [`Experiment`] says what is claimed, runs, and returns [`Findings`]: tables, charts, and [`Criterion`]s that hold or
+//! do not. [`all`] lists them. A new one is a file in `experiments/` with its claim, its run and its criteria, and a line
+//! in that list.
+//!
+//! ```
+//! use umbel_lab::{Lab, Scale, all, find};
+//! let experiment = find("E1b").expect("the worked examples");
+//! let findings = experiment.run(&Lab::new(Scale::Quick, 1))?;
+//! assert!(findings.criteria.iter().all(|criterion| criterion.holds));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! What is measured depends on the seed alone, not on the number of threads: keys are made from counters by a bijection
+//! that has nothing in common with the hashes of the library, and members and strangers are disjoint by construction.
+
+mod chart;
+mod criterion;
+mod experiment;
+mod experiments;
+mod keys;
+mod report;
+mod run;
+mod table;
+
+pub use chart::{Axis, Chart, Mark, Series};
+pub use criterion::Criterion;
+pub use experiment::{About, Experiment, Findings, Lab, Scale};
+pub use experiments::{all, find};
+pub use keys::Keys;
+pub use report::report;
+pub use run::{Outcome, run};
+pub use table::Table;

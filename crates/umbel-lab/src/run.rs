@@ -1,0 +1,55 @@
+//! Runs experiments, as many at once as there are threads, and those that measure times alone.
+
+use crate::{About, Experiment, Findings, Lab};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use umbel::Result;
+
+/// What has become of an experiment.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Which.
+    pub about: About,
+    /// What it has found, or why it could not be run.
+    pub findings: Result<Findings>,
+}
+
+impl Outcome {
+    /// Whether all its criteria hold.
+    pub fn holds(&self) -> bool {
+        self.findings.as_ref().is_ok_and(|findings| findings.criteria.iter().all(|criterion| criterion.holds))
+    }
+}
+
+/// Runs them, and tells `done` of each that ends. The outcomes are in the order of the experiments, and do not depend on
+/// the number of threads.
+pub fn run(
+    experiments: &[Box<dyn Experiment>],
+    lab: &Lab,
+    threads: usize,
+    done: &(dyn Fn(&Outcome) + Sync),
+) -> Vec<Outcome> {
+    let outcomes: Vec<Mutex<Option<Outcome>>> = experiments.iter().map(|_| Mutex::default()).collect();
+    let one = |i: usize| {
+        let outcome = Outcome { about: experiments[i].about(), findings: experiments[i].run(lab) };
+        done(&outcome);
+        *outcomes[i].lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(outcome);
+    };
+    let (alone, together): (Vec<usize>, Vec<usize>) =
+        (0..experiments.len()).partition(|i| experiments[*i].about().timed);
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, together.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(i) = together.get(next.fetch_add(1, Relaxed)) {
+                    one(*i);
+                }
+            });
+        }
+    });
+    alone.into_iter().for_each(one);
+    let outcome = |outcome: Mutex<Option<Outcome>>| {
+        outcome.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+    };
+    outcomes.into_iter().filter_map(outcome).collect()
+}

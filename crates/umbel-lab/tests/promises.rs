@@ -1,0 +1,78 @@
+//! What the lab promises: a wrong hash is noticed, the same seed gives the same figures whatever the number of threads, and
+//! the report is complete in itself.
+
+use umbel::Digest;
+use umbel_lab::{Experiment, Lab, Outcome, Scale, all, find, report, run};
+
+fn one(id: &str) -> Vec<Box<dyn Experiment>> {
+    vec![find(id).expect("an experiment")]
+}
+
+#[test]
+fn a_hash_that_is_not_uniform_makes_the_table_of_rates_fail() {
+    let good = run(&one("E1"), &Lab::new(Scale::Quick, 1), 1, &|_| ());
+    assert!(good[0].holds());
+    // One digest in eight lacks its upper bits, so that the first positions of such keys are all the same.
+    let spoil = |digest: Digest| match digest.get() {
+        bits if bits % 8 == 0 => Digest::from_hash(bits >> 16),
+        bits => Digest::from_hash(bits),
+    };
+    let bad = run(&one("e1"), &Lab { spoil, ..Lab::new(Scale::Quick, 1) }, 1, &|_| ());
+    assert!(!bad[0].holds());
+}
+
+/// Everything that was found, apart from times.
+fn figures(outcomes: &[Outcome]) -> Vec<String> {
+    let of = |outcome: &Outcome| {
+        let findings = outcome.findings.as_ref().expect("it ran");
+        let tables = findings.tables.iter().filter(|table| !table.name.contains("time"));
+        let tables: Vec<Vec<u8>> = tables.map(|table| table.to_csv().expect("a table")).collect();
+        format!("{} {:?} {:?}", outcome.about.id, tables, findings.criteria)
+    };
+    outcomes.iter().filter(|outcome| !outcome.about.timed).map(of).collect()
+}
+
+#[test]
+fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
+    let of = |seed, threads| figures(&run(&all(), &Lab::new(Scale::Quick, seed), threads, &|_| ()));
+    assert_eq!(of(1, 1), of(1, 3));
+    assert_ne!(of(1, 2), of(2, 2));
+}
+
+#[test]
+fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outcomes = run(&all(), &Lab::new(Scale::Quick, 1), 2, &|_| ());
+    report(folder.path(), &outcomes).expect("room for a report");
+    let page = std::fs::read_to_string(folder.path().join("index.html")).expect("a page");
+    assert!(!page.contains("src=") && !page.contains("href=\"http"), "nothing is loaded");
+    let charts: usize =
+        outcomes.iter().flat_map(|outcome| &outcome.findings).map(|found| found.charts.len()).sum();
+    assert_eq!(page.matches("<svg").count(), charts);
+    for outcome in &outcomes {
+        let own = folder.path().join(outcome.about.id);
+        let told =
+            std::fs::read_to_string(own.join(outcome.about.id).with_extension("json")).expect("a verdict");
+        let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
+        assert_eq!(told["holds"], outcome.holds());
+        let findings = outcome.findings.as_ref().expect("it ran");
+        assert!(findings.tables.iter().all(|table| own.join(&table.name).with_extension("csv").is_file()));
+        assert!(findings.charts.iter().all(|chart| own.join(&chart.name).with_extension("svg").is_file()));
+        assert!(page.contains(&format!("id=\"{}\"", outcome.about.id)));
+    }
+}
+
+#[test]
+fn every_experiment_has_an_id_of_its_own_and_says_what_it_is_about() {
+    let mut ids: Vec<&str> = all().iter().map(|experiment| experiment.about().id).collect();
+    ids.sort_unstable();
+    assert!(ids.windows(2).all(|pair| pair[0] != pair[1]));
+    for experiment in all() {
+        let about = experiment.about();
+        assert!(
+            !about.claim.is_empty() && !about.set_up.is_empty() && !about.source.is_empty(),
+            "{}",
+            about.id
+        );
+    }
+}
