@@ -1,8 +1,8 @@
 //! The commands, as clap sees them. Each declares its own options beside its code.
 
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, fold, info, key, man, map, meta, plan,
-    remove, uniq, why,
+    add, build, check, combine, compare, completions, convert, count, fold, info, key, lab, man, map, meta,
+    plan, remove, uniq, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -12,7 +12,8 @@ use clap::{Parser, Subcommand};
 ///
 /// A filter answers "certainly not" or "probably yes" about membership, in a few bits per key. `umbel build` makes one
 /// from the lines of a file or a pipe, `umbel check` prints the lines that may be in it, and other commands plan, describe
-/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came. Lines are bytes; a carriage return is part of the key unless --trim removes it.
+/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came. Lines are bytes; a
+/// carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]
 #[command(after_help = "Exit codes: 0 done or something found, 1 nothing found, 2 something went wrong.\n\
@@ -41,6 +42,7 @@ pub enum Command {
     Fold(fold::Args),
     Meta(meta::Args),
     Key(key::Args),
+    Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),
 }

@@ -35,6 +35,11 @@ impl Progress {
         Progress::watch(done, Some(total), "{wide_bar} {human_pos} of {human_len} keys, {eta} left")
     }
 
+    /// How many of so many experiments have ended.
+    pub fn of_experiments(done: Arc<AtomicU64>, total: u64) -> Progress {
+        Progress::watch(done, Some(total), "{wide_bar} {pos} of {len} experiments")
+    }
+
     fn watch(done: Arc<AtomicU64>, total: Option<u64>, template: &'static str) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress(None);

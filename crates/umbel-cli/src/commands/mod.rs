@@ -14,6 +14,7 @@ mod firsts;
 pub mod fold;
 pub mod info;
 pub mod key;
+pub mod lab;
 pub mod man;
 pub mod map;
 pub mod meta;
@@ -49,6 +50,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),

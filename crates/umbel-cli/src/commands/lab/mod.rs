@@ -1,0 +1,30 @@
+//! `umbel lab`: the numbers of the literature, reproduced.
+
+mod list;
+mod run;
+
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Reproduce the numbers of the literature, and see where theory and measurement agree.
+///
+/// An experiment has a claim, a set-up and criteria that hold or do not. `umbel lab run all` runs them and writes a report
+/// with tables and charts.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    List(list::Args),
+    Run(run::Args),
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    match &args.command {
+        Command::List(_) => list::run(),
+        Command::Run(args) => run::run(args),
+    }
+}

@@ -1,0 +1,100 @@
+//! `umbel lab run`: experiments, and their report.
+
+use crate::commands::NONE;
+use crate::output;
+use crate::progress::Progress;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use umbel_lab::{Experiment, Lab, Outcome, Scale};
+
+/// Run experiments and write a report.
+///
+/// The folder gets one page, index.html, which needs nothing else, and for each experiment its tables as CSV, its criteria as
+/// JSON and its charts as SVG. The same seed gives the same figures, times aside, whatever the number of threads. Exit code
+/// 1 if a criterion does not hold.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel lab run all --quick
+  umbel lab run E1 E1c --full --out rates")]
+pub struct Args {
+    /// The experiments, by their ids; `all` for all of them
+    #[arg(value_name = "ID", required = true)]
+    ids: Vec<String>,
+
+    /// Only as much as shows whether it holds (default)
+    #[arg(long)]
+    quick: bool,
+
+    /// As much as the literature did, or more
+    #[arg(long, conflicts_with = "quick")]
+    full: bool,
+
+    /// The folder for the report
+    #[arg(long, value_name = "DIR", default_value = "lab")]
+    out: PathBuf,
+
+    /// On which every number depends that is drawn
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// How many experiments run at once; those that measure times run alone [default: as many as there are processors]
+    #[arg(short = 'j', long, value_name = "N")]
+    threads: Option<usize>,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let experiments = args.experiments()?;
+    let lab = Lab::new(if args.full { Scale::Full } else { Scale::Quick }, args.seed);
+    let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    let done = Arc::new(AtomicU64::new(0));
+    let progress = Progress::of_experiments(Arc::clone(&done), experiments.len() as u64);
+    let count = |_: &Outcome| {
+        done.fetch_add(1, Relaxed);
+    };
+    let outcomes = umbel_lab::run(&experiments, &lab, threads, &count);
+    progress.finish();
+    umbel_lab::report(&args.out, &outcomes)
+        .with_context(|| format!("cannot write the report to {}", args.out.display()))?;
+    for outcome in &outcomes {
+        output::text(format_args!("{}\n", told(outcome)))?;
+    }
+    output::text(format_args!("the report is {}\n", args.out.join("index.html").display()))?;
+    Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+}
+
+/// An outcome in a line, and in further ones what does not hold.
+fn told(outcome: &Outcome) -> String {
+    let id = outcome.about.id;
+    let findings = match &outcome.findings {
+        Ok(findings) => findings,
+        Err(error) => return format!("{id:<5} could not be run: {error}"),
+    };
+    let held = findings.criteria.iter().filter(|criterion| criterion.holds).count();
+    let verdict = if outcome.holds() { "holds" } else { "does not hold" };
+    let mut text =
+        format!("{id:<5} {verdict}, {held} of {} criteria: {}", findings.criteria.len(), outcome.about.title);
+    for criterion in findings.criteria.iter().filter(|criterion| !criterion.holds) {
+        let (claim, measured, expected) = (&criterion.claim, criterion.measured, &criterion.expected);
+        text += &format!("\n      {claim}: {measured:.6} instead of {expected}");
+    }
+    text
+}
+
+impl Args {
+    fn experiments(&self) -> Result<Vec<Box<dyn Experiment>>> {
+        if self.ids.iter().any(|id| id == "all") {
+            return Ok(umbel_lab::all());
+        }
+        let mut experiments = Vec::new();
+        for id in &self.ids {
+            match umbel_lab::find(id) {
+                Some(experiment) => experiments.push(experiment),
+                None => bail!("there is no experiment {id}: `umbel lab list` names them"),
+            }
+        }
+        Ok(experiments)
+    }
+}

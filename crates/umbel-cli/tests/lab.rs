@@ -1,0 +1,30 @@
+//! The lab through the real binary: experiments are named, run, reported, and their failure is the exit code.
+
+mod shell;
+
+use shell::Shell;
+
+#[test]
+fn experiments_are_listed_run_and_reported() {
+    let shell = Shell::new();
+    let list = shell.run("lab list").ok().text().to_owned();
+    for id in ["E1 ", "E1b ", "E1c "] {
+        assert!(list.lines().any(|line| line.starts_with(id)), "{list}");
+    }
+    let told = shell.run("lab run e1b E1c --quick --out report --seed 7").ok().text().to_owned();
+    assert!(told.starts_with("E1b   holds, 12 of 12 criteria"), "{told}");
+    for file in ["index.html", "E1b/E1b.json", "E1b/arrays.csv", "E1c/ratio.svg"] {
+        assert!(shell.path("report").join(file).is_file(), "{file}");
+    }
+    assert!(!shell.path("report").join("E1").exists(), "only what was asked for");
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let shell = Shell::new();
+    shell.run("lab run E99").refused(&["there is no experiment E99", "umbel lab list"]);
+    shell.run("lab run all --quick --full").refused(&["--quick", "--full"]);
+    shell.run("lab run").refused(&["<ID>"]);
+    shell.write("file", b"");
+    shell.run("lab run E1b --out file").refused(&["cannot write the report to file"]);
+}
