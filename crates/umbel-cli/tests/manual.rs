@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "build",
     "add",
     "check",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 19] = [
     "fold",
     "meta",
     "key",
+    "lab",
     "completions",
     "man",
 ];
@@ -49,7 +50,17 @@ fn every_command_explains_itself() {
         }
         assert!(shell.run(&[command, "-h"]).ok().text().len() > 80);
     }
-    for command in ["key new", "map build", "map get", "map set", "count build", "count add", "count get"] {
+    for command in [
+        "key new",
+        "map build",
+        "map get",
+        "map set",
+        "count build",
+        "count add",
+        "count get",
+        "lab list",
+        "lab run",
+    ] {
         let help = shell.run(&format!("{command} --help")).ok();
         assert!(
             help.text().len() > 80 && help.text().contains(&format!("Usage: umbel {command}")),

@@ -1,7 +1,9 @@
 //! One file for each experiment, and the list of them all.
 
+mod bloomier;
 mod exact_rate;
 mod rate_table;
+mod space_code;
 mod worked_examples;
 
 use crate::Experiment;
@@ -12,6 +14,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(rate_table::RateTable),
         Box::new(worked_examples::WorkedExamples),
         Box::new(exact_rate::ExactRate),
+        Box::new(space_code::FlowSizes),
+        Box::new(bloomier::Values),
     ]
 }
 

@@ -1,0 +1,172 @@
+//! E10: the Bloomier filter: its worked example, how much room it needs, and why it has masks.
+
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Series, Table};
+use umbel::bloomier::textbook::{Element, fill, lookup, match_in_rounds};
+use umbel::hash::reduce;
+use umbel::{Bloomier, Construction, Digest, Hasher, Map, Result, Spec, Tuning};
+
+pub struct Values;
+
+/// Cells in `k` equal segments.
+fn neighbours(digest: Digest, k: u64, segment: u64) -> Vec<usize> {
+    (0..k).zip(digest.stream()).map(|(i, x)| (i * segment + reduce(x, segment)) as usize).collect()
+}
+
+impl Experiment for Values {
+    fn about(&self) -> About {
+        About {
+            id: "E10",
+            title: "Values for keys: room, and what masks are for",
+            source: "Chazelle et al. 2004; lecture slides",
+            claim: "A table of 1.23 cells for each key can be solved with three cells of a key, of 1.32 with four; keys that are not \
+                    in the map find a value with the probability |R| / 2^q, if there are masks.",
+            set_up: "The worked example by hand; sets of 20 000 keys against tables of growing size; and maps of 5000 keys with four \
+                     values in cells of eight bits, asked for strangers.",
+            seconds: [3, 20],
+            timed: false,
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        example(&mut findings);
+        thresholds(lab, &mut findings);
+        strangers(lab, &mut findings)?;
+        findings.verdict = "The example comes out word for word, tables are solved from where theory says, and the rate is that of \
+                            the formula; without masks it depends on what the table holds."
+            .into();
+        Ok(findings)
+    }
+}
+
+fn example(findings: &mut Findings) {
+    let elements = [
+        (0x11, 0x54, [1, 3, 6, 7]),
+        (0x22, 0xeb, [1, 3, 8, 9]),
+        (0x44, 0x07, [1, 6, 8, 9]),
+        (0x88, 0x2c, [2, 3, 8, 7]),
+    ]
+    .map(|(value, mask, neighbours)| Element { neighbours: neighbours.to_vec(), mask, value });
+    let order = match_in_rounds(&elements, 10).unwrap_or_default();
+    let table = fill(&elements, &order, 10, |element, _| element.value);
+    findings.criteria.push(Criterion::that(
+        "the table of the example is 0xa2, 0xc9, 0x43, 0xcf in cells 2, 3, 6 and 7",
+        table == [0, 0, 0xa2, 0xc9, 0, 0, 0x43, 0xcf, 0, 0],
+    ));
+    let all = elements.iter().all(|element| lookup(&table, element) == element.value);
+    findings.criteria.push(Criterion::that("all four keys find their values", all));
+}
+
+fn thresholds(lab: &Lab, findings: &mut Findings) {
+    let (keys, tries) = (20_000u64, lab.either(6, 40));
+    let mut table = Table::new("thresholds", &["k", "cells_per_key", "solved"]);
+    let mut series = Vec::new();
+    for (k, ratios) in [
+        (3u64, &[1.18, 1.20, 1.21, 1.22, 1.23, 1.24, 1.25, 1.27][..]),
+        (4, &[1.25, 1.27, 1.28, 1.29, 1.30, 1.31, 1.32, 1.34]),
+    ] {
+        let mut points = Vec::new();
+        for ratio in ratios {
+            let segment = (keys as f64 * ratio) as u64 / k;
+            let solved = (0..tries).filter(|number| {
+                let hasher = lab.hasher(*number);
+                let digests = lab.digests(&hasher, &Keys::of_build(*number).members(keys));
+                let element =
+                    |digest| Element { neighbours: neighbours(digest, k, segment), mask: 0, value: 0 };
+                let elements: Vec<Element> = digests.into_iter().map(element).collect();
+                match_in_rounds(&elements, (k * segment) as usize).is_some()
+            });
+            let share = solved.count() as f64 / tries as f64;
+            table.add([k.to_string(), format!("{ratio:.2}"), format!("{share:.3}")]);
+            points.push((*ratio, share));
+        }
+        let share = |at: f64| points.iter().find(|point| point.0 == at).map_or(f64::NAN, |point| point.1);
+        let (none, all) = if k == 3 { (1.20, 1.25) } else { (1.27, 1.32) };
+        findings.criteria.push(Criterion::at_most(
+            format!("k = {k}: solved with {none} cells per key"),
+            share(none),
+            0.0,
+        ));
+        findings.criteria.push(Criterion::at_least(
+            format!("k = {k}: solved with {all} cells per key"),
+            share(all),
+            1.0,
+        ));
+        series.push(Series::new(format!("k = {k}"), Mark::Line, k as usize - 3, points));
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "thresholds".into(),
+        title: "How many tables of 20 000 keys can be solved".into(),
+        x: Axis::linear("cells per key"),
+        y: Axis::linear("share that can be solved"),
+        series,
+    });
+}
+
+fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, builds, queries) = (5000u64, 10, lab.either(100_000, 1_000_000));
+    let mut tuning = Tuning::default();
+    tuning.bloomier.segments = Some(3);
+    let (mut masked, mut plain) = (0.0, 0.0);
+    for number in 0..builds {
+        let (keys, hasher) = (Keys::of_build(100 + number), lab.hasher(number));
+        let spec = Spec::new(n, 4.0 / 256.0)?.with_hasher(hasher.clone()).with_tuning(tuning.clone());
+        let pairs = lab.digests(&hasher, &keys.members(n)).into_iter().zip((0..n).map(|i| i % 4)).collect();
+        let map = Bloomier::from_pairs(
+            &spec,
+            pairs,
+            None,
+            &Construction { threads: 1, ..Construction::default() },
+        )?;
+        let strangers = lab.digests(&hasher, &keys.strangers(queries));
+        let found = strangers.iter().filter(|digest| map.get_digest(**digest).is_some()).count();
+        masked += found as f64 / (queries * builds) as f64;
+        plain += without_masks(lab, &hasher, keys, n) / builds as f64;
+    }
+    let sigma = (4.0 / 256.0 / (queries * builds) as f64).sqrt();
+    findings.criteria.push(Criterion::near(
+        "strangers that get a value",
+        masked,
+        4.0 / 256.0,
+        4.0 * sigma + 1e-4,
+    ));
+    findings.criteria.push(Criterion::near(
+        "the same if they are asked for without masks",
+        plain,
+        0.0205,
+        0.0025,
+    ));
+    let mut table = Table::new("strangers", &["masks", "rate"]);
+    table.add(["with".into(), format!("{masked:.6}")]);
+    table.add(["without".into(), format!("{plain:.6}")]);
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// The share of strangers that get a value from a table that was built with masks, if they are asked for without.
+fn without_masks(lab: &Lab, hasher: &Hasher, keys: Keys, n: u64) -> f64 {
+    let queries = 20_000;
+    let strangers = lab.digests(hasher, &keys.strangers(queries));
+    let members = lab.digests(hasher, &keys.members(n));
+    let segment = (1.23 * n as f64 + 32.0) as u64 / 3;
+    // Other digests, until a table can be solved.
+    for salt in 0.. {
+        let element = |digest: Digest, mask, value| Element {
+            neighbours: neighbours(digest.salted(salt), 3, segment),
+            mask,
+            value,
+        };
+        let elements: Vec<Element> = members
+            .iter()
+            .zip(0..)
+            .map(|(digest, i)| element(*digest, digest.salted(!0).get() >> 56, i % 4))
+            .collect();
+        let cells = 3 * segment as usize;
+        let Some(order) = match_in_rounds(&elements, cells) else { continue };
+        let table = fill(&elements, &order, cells, |element, _| element.value);
+        let found = strangers.iter().filter(|digest| lookup(&table, &element(**digest, 0, 0)) < 4).count();
+        return found as f64 / queries as f64;
+    }
+    f64::NAN
+}
