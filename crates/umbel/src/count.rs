@@ -3,7 +3,7 @@
 //! [`Count`] records keys and tells how often each was recorded. Like the sets, it speaks in digests; the methods that
 //! take keys are built on them.
 
-use crate::filter::tiles;
+use crate::filter::HashedTiles;
 use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats, TILE};
 use std::fmt;
 
@@ -91,10 +91,8 @@ pub trait Count {
         Self: Sized,
     {
         let mut answers = Vec::with_capacity(keys.len());
-        let (mut tile, mut counts) = ([Digest::default(); TILE], [Multiplicity::default(); TILE]);
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile(range, self.hasher(), tile);
+        let (mut tiles, mut counts) = (HashedTiles::default(), [Multiplicity::default(); TILE]);
+        while let Some(tile) = tiles.next(keys, self.hasher()) {
             self.count_tile(tile, &mut counts);
             answers.extend_from_slice(&counts[..tile.len()]);
         }
@@ -114,10 +112,8 @@ pub trait Count {
     where
         Self: Sized,
     {
-        let mut tile = [Digest::default(); TILE];
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile(range, self.hasher(), tile);
+        let mut tiles = HashedTiles::default();
+        while let Some(tile) = tiles.next(keys, self.hasher()) {
             self.record_tile(tile)?;
         }
         Ok(())

@@ -45,10 +45,8 @@ pub trait Filter {
         Self: Sized,
     {
         let mut answers = Answers::with_capacity(keys.len());
-        let mut tile = [Digest::default(); TILE];
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile(range, self.hasher(), tile);
+        let mut tiles = HashedTiles::default();
+        while let Some(tile) = tiles.next(keys, self.hasher()) {
             answers.push_tile(self.contains_tile(tile), tile.len());
         }
         answers
@@ -87,10 +85,8 @@ pub trait Insert: Filter {
     where
         Self: Sized,
     {
-        let mut tile = [Digest::default(); TILE];
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile(range, self.hasher(), tile);
+        let mut tiles = HashedTiles::default();
+        while let Some(tile) = tiles.next(keys, self.hasher()) {
             self.insert_tile(tile)?;
         }
         Ok(())
@@ -157,6 +153,34 @@ pub(crate) fn check_tile(tile: &[Digest]) -> Result<()> {
 #[inline(always)]
 pub(crate) fn tiles(len: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
     (0..len).step_by(TILE).map(move |start| start..len.min(start + TILE))
+}
+
+/// The digests of a batch, tile by tile. The hash is handed in with each, so that who has it may be changed in between.
+pub(crate) struct HashedTiles {
+    tile: [Digest; TILE],
+    start: usize,
+}
+
+impl Default for HashedTiles {
+    #[inline(always)]
+    fn default() -> HashedTiles {
+        HashedTiles { tile: [Digest::default(); TILE], start: 0 }
+    }
+}
+
+impl HashedTiles {
+    /// The next tile of these keys; `None` when there is none any more.
+    #[inline(always)]
+    pub(crate) fn next<B: Batch + ?Sized>(&mut self, keys: &B, hasher: &Hasher) -> Option<&[Digest]> {
+        let range = self.start..keys.len().min(self.start + TILE);
+        if range.is_empty() {
+            return None;
+        }
+        self.start = range.end;
+        let tile = &mut self.tile[..range.len()];
+        keys.digest_tile(range, hasher, tile);
+        Some(tile)
+    }
 }
 
 /// The answers of the first `len` keys of a tile.

@@ -3,7 +3,7 @@
 //! [`Map`] asks for values, [`Update`] changes them. A key that is in the map gets exactly its value. A key that is not
 //! gets none, except at the map's rate, when it gets some value of the map's.
 
-use crate::filter::{ones, tiles};
+use crate::filter::{HashedTiles, ones};
 use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats, TILE};
 
 /// An approximate map from keys to integers that can be asked.
@@ -41,15 +41,7 @@ pub trait Map {
     where
         Self: Sized,
     {
-        let mut answers = Vec::with_capacity(keys.len());
-        let (mut tile, mut values) = ([Digest::default(); TILE], [0; TILE]);
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile(range, self.hasher(), tile);
-            let found = self.get_tile(tile, &mut values);
-            push_values(&mut answers, found, &values[..tile.len()]);
-        }
-        answers
+        get_by_tiles(self, keys)
     }
 }
 
@@ -63,6 +55,17 @@ pub(crate) fn get_each(map: &(impl Map + ?Sized), tile: &[Digest], values: &mut 
         }
     }
     found
+}
+
+/// Asks for a batch, tile by tile.
+pub(crate) fn get_by_tiles<B: Batch + ?Sized>(map: &impl Map, keys: &B) -> Vec<Option<u64>> {
+    let mut answers = Vec::with_capacity(keys.len());
+    let (mut tiles, mut values) = (HashedTiles::default(), [0; TILE]);
+    while let Some(tile) = tiles.next(keys, map.hasher()) {
+        let found = map.get_tile(tile, &mut values);
+        push_values(&mut answers, found, &values[..tile.len()]);
+    }
+    answers
 }
 
 /// Appends the answers of a tile.

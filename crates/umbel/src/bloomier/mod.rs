@@ -29,7 +29,7 @@ pub use mutable::BloomierMutable;
 
 use crate::bloom::kernels::Pipeline;
 use crate::file::FormatError;
-use crate::map::{get_each, push_values};
+use crate::map::{get_by_tiles, get_each};
 use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, Wish, build, decode_tile};
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::sizing::{self, Known};
@@ -345,15 +345,10 @@ impl Map for Bloomier {
     }
 
     fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>> {
-        let mut answers = Vec::with_capacity(keys.len());
         if self.shape.width() > 64 {
-            let mut tile = [0; TILE];
-            for digests in self.hasher().digest_batch(keys).chunks(TILE) {
-                let found = get_each(self, digests, &mut tile);
-                push_values(&mut answers, found, &tile[..digests.len()]);
-            }
-            return answers;
+            return get_by_tiles(self, keys);
         }
+        let mut answers = Vec::with_capacity(keys.len());
         let largest = self.values.largest;
         let take =
             |values: &[u64]| answers.extend(values.iter().map(|value| (*value <= largest).then_some(*value)));

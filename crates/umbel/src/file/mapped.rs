@@ -5,7 +5,7 @@ use super::header::Header;
 use super::part::Part;
 use super::{Info, Loaded, Meta, Options};
 use crate::aging::Timestamp;
-use crate::filter::tiles;
+use crate::filter::HashedTiles;
 use crate::map::push_values;
 use crate::words::{Words, map_file};
 use crate::{
@@ -310,10 +310,8 @@ impl Mapped {
         hasher: &Hasher,
         mut ask: impl FnMut(&[Digest]),
     ) -> Result<()> {
-        let mut tile = [Digest::default(); TILE];
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile(range, hasher, tile);
+        let mut tiles = HashedTiles::default();
+        while let Some(tile) = tiles.next(keys, hasher) {
             tile.iter().try_for_each(|digest| self.check_digest(*digest))?;
             ask(tile);
         }
