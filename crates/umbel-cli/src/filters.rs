@@ -77,6 +77,14 @@ pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
     bail!("{} holds a {holds} ({kind}): {ask}", path.display())
 }
 
+/// Refuses answers from a file that was shortened while it was asked.
+pub fn check_whole(mapped: &Mapped, path: &Path) -> Result<()> {
+    if !mapped.is_whole() {
+        bail!(signals::sentence(Some(path)));
+    }
+    Ok(())
+}
+
 /// Refuses to add keys to a filter that was made from all its keys at once.
 pub fn check_takes_keys(path: &Path, kind: Kind) -> Result<()> {
     if !kind.can().fixed {

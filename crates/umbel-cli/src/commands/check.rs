@@ -1,15 +1,11 @@
 //! `umbel check`: which lines may be members.
 
-use super::found;
+use super::selecting::Selecting;
 use crate::clock;
-use crate::engine;
-use crate::filters::Secrets;
+use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Lot, check_filter_first};
-use crate::output::Out;
 use crate::runs::runs;
-use crate::signals;
-use anyhow::{Result, bail};
-use std::ops::ControlFlow;
+use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
@@ -77,31 +73,12 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_filter_first("check FILTER", &args.filter, args.input.files())?;
     let panel = Panel::open(args)?;
-    let mut out = Out::new(args.line_buffered)?;
-    let mut selected = 0;
-    engine::run(
-        args.input.open()?.printing()?,
-        args.input.threads(),
-        |_, lot| panel.ask(args, lot),
-        |(count, lines), turn| {
-            selected += count;
-            if args.quiet && selected > 0 {
-                return Ok(ControlFlow::Break(()));
-            }
-            out.write(&lines, turn.caught_up)?;
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    for asked in &panel.filters {
-        if !asked.filter()?.is_whole() {
-            bail!(signals::sentence(Some(asked.name.as_ref())));
-        }
-    }
-    if args.count {
-        out.write(format!("{selected}\n").as_bytes(), true)?;
-    }
-    out.finish()?;
-    Ok(found(selected > 0))
+    let Args { line_buffered, count, quiet, .. } = *args;
+    Selecting { line_buffered, count, quiet }.run(
+        &args.input,
+        |lot| panel.ask(args, lot),
+        || panel.filters.iter().try_for_each(|asked| check_whole(&*asked.filter()?, asked.name.as_ref())),
+    )
 }
 
 /// The filters that are asked.

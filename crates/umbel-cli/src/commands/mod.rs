@@ -20,6 +20,7 @@ pub mod map;
 pub mod meta;
 pub mod plan;
 pub mod remove;
+mod selecting;
 pub mod uniq;
 pub mod why;
 mod writing;

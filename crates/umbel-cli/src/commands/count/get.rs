@@ -1,14 +1,10 @@
 //! `umbel count get`: how often keys came.
 
-use crate::commands::found;
-use crate::engine;
-use crate::filters::Secrets;
+use crate::commands::selecting::Selecting;
+use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Lot, check_filter_first};
-use crate::output::Out;
-use crate::signals;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file::Mapped;
@@ -43,27 +39,15 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_filter_first("count get MULTISET", &args.counts, args.input.files())?;
     let counts = args.secrets.map(&args.counts, Holds::Multiset)?;
-    let mut out = Out::new(args.line_buffered)?;
-    let mut any = false;
-    engine::run(
-        args.input.open()?.printing()?,
-        args.input.threads(),
-        |_, lot| ask(args, &counts, lot),
-        |(some, lines), turn| {
-            any |= some;
-            out.write(&lines, turn.caught_up)?;
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    if !counts.is_whole() {
-        bail!(signals::sentence(Some(&args.counts)));
-    }
-    out.finish()?;
-    Ok(found(any))
+    Selecting { line_buffered: args.line_buffered, count: false, quiet: false }.run(
+        &args.input,
+        |lot| ask(args, &counts, lot),
+        || check_whole(&counts, &args.counts),
+    )
 }
 
-/// Whether any of the keys may have been recorded, and what is printed for them.
-fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(bool, Vec<u8>)> {
+/// How many of the keys may have been recorded, and what is printed for all of them.
+fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(u64, Vec<u8>)> {
     let answers = counts.count_batch(&lot.keys()?)?;
     let mut out = Vec::new();
     for (key, count) in answers.iter().enumerate() {
@@ -76,7 +60,7 @@ fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(bool, Vec<u8>)> {
             };
         });
     }
-    Ok((!answers.iter().all(never), out))
+    Ok((answers.iter().filter(|count| !never(count)).count() as u64, out))
 }
 
 /// Whether a key was certainly never recorded: whoever may have been, may have been at least once.

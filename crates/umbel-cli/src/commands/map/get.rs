@@ -1,14 +1,10 @@
 //! `umbel map get`: the values of keys.
 
-use crate::commands::found;
-use crate::engine;
-use crate::filters::Secrets;
+use crate::commands::selecting::Selecting;
+use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Lot, check_filter_first};
-use crate::output::Out;
-use crate::signals;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file::Mapped;
@@ -56,29 +52,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_filter_first("map get MAP", &args.map, args.input.files())?;
     let map = args.secrets.map(&args.map, Holds::Map)?;
     let book = map.book()?;
-    let mut out = Out::new(args.line_buffered)?;
-    let mut selected = 0;
-    engine::run(
-        args.input.open()?.printing()?,
-        args.input.threads(),
-        |_, lot| ask(args, &map, book, lot),
-        |(count, lines), turn| {
-            selected += count;
-            if args.quiet && selected > 0 {
-                return Ok(ControlFlow::Break(()));
-            }
-            out.write(&lines, turn.caught_up)?;
-            Ok(ControlFlow::Continue(()))
-        },
-    )?;
-    if !map.is_whole() {
-        bail!(signals::sentence(Some(&args.map)));
-    }
-    if args.count {
-        out.write(format!("{selected}\n").as_bytes(), true)?;
-    }
-    out.finish()?;
-    Ok(found(selected > 0))
+    let Args { line_buffered, count, quiet, .. } = *args;
+    Selecting { line_buffered, count, quiet }.run(
+        &args.input,
+        |lot| ask(args, &map, book, lot),
+        || check_whole(&map, &args.map),
+    )
 }
 
 /// How many lines are selected, and what is printed for them.
