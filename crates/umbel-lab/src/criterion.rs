@@ -13,6 +13,12 @@ pub struct Criterion {
     pub expected: String,
     /// Whether it is.
     pub holds: bool,
+    /// The error of the sources that it shows, if it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shows: Option<&'static str>,
+    /// Whether a time was measured, which is another one in each run.
+    #[serde(skip)]
+    pub timed: bool,
 }
 
 impl Criterion {
@@ -25,33 +31,57 @@ impl Criterion {
     /// ```
     pub fn near(claim: impl Into<String>, measured: f64, expected: f64, tolerance: f64) -> Criterion {
         let holds = (measured - expected).abs() <= tolerance;
-        Criterion {
-            claim: claim.into(),
-            measured,
-            expected: format!("{expected:.6} ± {tolerance:.2e}"),
-            holds,
-        }
+        Criterion::new(claim, measured, format!("{} ± {}", short(expected), short(tolerance)), holds)
     }
 
     /// The measured value is not above this one.
     pub fn at_most(claim: impl Into<String>, measured: f64, most: f64) -> Criterion {
-        let expected = format!("at most {most:.6}");
-        Criterion { claim: claim.into(), measured, expected, holds: measured <= most }
+        Criterion::new(claim, measured, format!("at most {}", short(most)), measured <= most)
     }
 
     /// The measured value is not below this one.
     pub fn at_least(claim: impl Into<String>, measured: f64, least: f64) -> Criterion {
-        let expected = format!("at least {least:.6}");
-        Criterion { claim: claim.into(), measured, expected, holds: measured >= least }
+        Criterion::new(claim, measured, format!("at least {}", short(least)), measured >= least)
     }
 
     /// Something that is so or is not.
     pub fn that(claim: impl Into<String>, holds: bool) -> Criterion {
-        Criterion {
-            claim: claim.into(),
-            measured: f64::from(u8::from(holds)),
-            expected: "true".into(),
-            holds,
+        Criterion::new(claim, f64::from(u8::from(holds)), "true".into(), holds)
+    }
+
+    fn new(claim: impl Into<String>, measured: f64, expected: String, holds: bool) -> Criterion {
+        Criterion { claim: claim.into(), measured, expected, holds, shows: None, timed: false }
+    }
+
+    /// The same criterion, which shows an error of the sources: the number of an [`Erratum`](crate::Erratum).
+    pub fn shows(self, erratum: &'static str) -> Criterion {
+        Criterion { shows: Some(erratum), ..self }
+    }
+
+    /// The same criterion, of a time.
+    pub fn timed(self) -> Criterion {
+        Criterion { timed: true, ..self }
+    }
+
+    /// What was measured, in words.
+    pub fn told(&self) -> String {
+        match self.expected.as_str() {
+            "true" => if self.holds { "yes" } else { "no" }.into(),
+            _ => short(self.measured),
         }
     }
+}
+
+/// Six digits that mean something.
+pub(crate) fn short(value: f64) -> String {
+    let size = value.abs();
+    if value == 0.0 || !value.is_finite() {
+        return format!("{value}");
+    }
+    if !(1e-5..1e9).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let digits = (5 - size.log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }

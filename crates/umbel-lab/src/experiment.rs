@@ -1,6 +1,8 @@
 //! What an experiment is, what it is given, and what it finds.
 
+use crate::criterion::short;
 use crate::{Chart, Criterion, Table};
+use std::collections::BTreeMap;
 use umbel::{Digest, Hasher, Result};
 
 /// How much is done.
@@ -29,6 +31,8 @@ pub struct About {
     pub seconds: [u32; 2],
     /// Whether it measures times, so that nothing else may run meanwhile.
     pub timed: bool,
+    /// What of it can be set.
+    pub parameters: &'static [Parameter],
 }
 
 /// A claim of the literature, and the code that puts it to the test.
@@ -40,6 +44,44 @@ pub trait Experiment: Send + Sync {
     fn run(&self, lab: &Lab) -> Result<Findings>;
 }
 
+/// A number of an experiment that can be set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// As the literature names it.
+    pub name: &'static str,
+    /// What it is.
+    pub meaning: &'static str,
+    /// What it is if nothing is said, quick and full.
+    pub default: [f64; 2],
+    /// From where to where it may be.
+    pub range: [f64; 2],
+    /// Whether it is a whole number.
+    pub whole: bool,
+}
+
+impl Parameter {
+    /// A number of things.
+    pub const fn count(
+        name: &'static str,
+        meaning: &'static str,
+        default: [u64; 2],
+        range: [u64; 2],
+    ) -> Parameter {
+        let default = [default[0] as f64, default[1] as f64];
+        Parameter { name, meaning, default, range: [range[0] as f64, range[1] as f64], whole: true }
+    }
+
+    /// A rate or a ratio.
+    pub const fn real(
+        name: &'static str,
+        meaning: &'static str,
+        default: [f64; 2],
+        range: [f64; 2],
+    ) -> Parameter {
+        Parameter { name, meaning, default, range, whole: false }
+    }
+}
+
 /// What experiments are given.
 #[derive(Clone, Debug)]
 pub struct Lab {
@@ -49,17 +91,74 @@ pub struct Lab {
     pub seed: u64,
     /// What is done to digests before filters see them: nothing, unless somebody wants to see that a bad hash is noticed.
     pub spoil: fn(Digest) -> Digest,
+    /// The parameters that are not what they are by default.
+    set: BTreeMap<&'static str, f64>,
 }
 
 impl Lab {
     /// A lab whose hashes are as good as they are.
     pub fn new(scale: Scale, seed: u64) -> Lab {
-        Lab { scale, seed, spoil: |digest| digest }
+        Lab { scale, seed, spoil: |digest| digest, set: BTreeMap::new() }
     }
 
     /// The first number in quick runs, the second in full ones.
     pub fn either<T>(&self, quick: T, full: T) -> T {
         if self.scale == Scale::Quick { quick } else { full }
+    }
+
+    /// Sets a parameter of those of these experiments that have it.
+    ///
+    /// ```
+    /// use umbel_lab::{Lab, Scale, find};
+    /// let mut lab = Lab::new(Scale::Quick, 1);
+    /// let experiments: Vec<_> = find("E1").into_iter().collect();
+    /// assert!(lab.set(&experiments, "n", 2000.0).is_ok());
+    /// assert!(lab.set(&experiments, "n", 0.5).is_err());
+    /// assert!(lab.set(&experiments, "leaves", 4.0).is_err());
+    /// ```
+    pub fn set(&mut self, experiments: &[Box<dyn Experiment>], name: &str, value: f64) -> Result<(), String> {
+        let mut takers = experiments
+            .iter()
+            .flat_map(|experiment| experiment.about().parameters)
+            .filter(|parameter| parameter.name == name)
+            .peekable();
+        if takers.peek().is_none() {
+            let mut known: Vec<&str> = experiments
+                .iter()
+                .flat_map(|experiment| experiment.about().parameters)
+                .map(|parameter| parameter.name)
+                .collect();
+            known.sort_unstable();
+            known.dedup();
+            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+            return Err(format!("no such parameter: these experiments have {known}"));
+        }
+        for parameter in takers {
+            let [least, most] = parameter.range;
+            if !(least..=most).contains(&value) || parameter.whole && value.fract() != 0.0 {
+                let what = if parameter.whole { "a whole number" } else { "a number" };
+                let meaning = parameter.meaning;
+                return Err(format!("{meaning}: {what} from {} to {} is needed", short(least), short(most)));
+            }
+            self.set.insert(parameter.name, value);
+        }
+        Ok(())
+    }
+
+    /// The parameters that are not what they are by default.
+    pub fn changed(&self) -> &BTreeMap<&'static str, f64> {
+        &self.set
+    }
+
+    /// What a parameter is.
+    pub fn number(&self, parameter: &Parameter) -> f64 {
+        let [quick, full] = parameter.default;
+        self.set.get(parameter.name).copied().unwrap_or_else(|| self.either(quick, full))
+    }
+
+    /// What a parameter that counts things is.
+    pub fn count(&self, parameter: &Parameter) -> u64 {
+        self.number(parameter) as u64
     }
 
     /// The hash of a build: each has its own.
@@ -73,6 +172,17 @@ impl Lab {
     }
 }
 
+/// A picture that is no chart; it becomes an SVG file of the same name.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    /// The name of the file, without its ending.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The picture.
+    pub svg: String,
+}
+
 /// What an experiment has found.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
@@ -82,6 +192,8 @@ pub struct Findings {
     pub tables: Vec<Table>,
     /// The pictures.
     pub charts: Vec<Chart>,
+    /// Pictures that are no charts.
+    pub drawings: Vec<Drawing>,
     /// What it means, in a sentence or two.
     pub verdict: String,
 }

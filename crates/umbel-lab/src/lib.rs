@@ -17,16 +17,19 @@
 
 mod chart;
 mod criterion;
+mod errata;
 mod experiment;
 mod experiments;
 mod keys;
+pub mod measure;
 mod report;
 mod run;
 mod table;
 
 pub use chart::{Axis, Chart, Mark, Series};
 pub use criterion::Criterion;
-pub use experiment::{About, Experiment, Findings, Lab, Scale};
+pub use errata::{ERRATA, Erratum};
+pub use experiment::{About, Drawing, Experiment, Findings, Lab, Parameter, Scale};
 pub use experiments::{all, find};
 pub use keys::Keys;
 pub use report::report;

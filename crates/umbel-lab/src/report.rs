@@ -1,27 +1,27 @@
 //! The report: one page without anything from elsewhere, and beside it, for each experiment, its figures as CSV and JSON
 //! and its pictures as SVG.
 
-use crate::{About, Outcome, Table};
-use serde_json::json;
+use crate::{About, Criterion, Drawing, Lab, Outcome, Scale, Table};
+use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// Writes everything into a folder, which is made if it is not there.
-pub fn report(folder: &Path, outcomes: &[Outcome]) -> io::Result<()> {
+pub fn report(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut page = String::new();
     for outcome in outcomes {
         let own = folder.join(outcome.about.id);
         fs::create_dir_all(&own)?;
-        story(&mut page, outcome, &own)?;
+        story(&mut page, outcome, lab, &own)?;
     }
     fs::write(folder.join("index.html"), html(outcomes, &page))
 }
 
 /// One experiment: its files, and its part of the page.
-fn story(page: &mut String, outcome: &Outcome, folder: &Path) -> io::Result<()> {
+fn story(page: &mut String, outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
     let About { id, title, source, claim, set_up, .. } = outcome.about;
     let (class, verdict) = if outcome.holds() { ("holds", "holds") } else { ("fails", "does not hold") };
     let _ = write!(
@@ -41,21 +41,19 @@ fn story(page: &mut String, outcome: &Outcome, folder: &Path) -> io::Result<()> 
         Ok(findings) => {
             for chart in &findings.charts {
                 let svg = chart.to_svg().map_err(|error| io::Error::other(error.to_string()))?;
-                fs::write(folder.join(&chart.name).with_extension("svg"), &svg)?;
-                let _ = write!(
-                    page,
-                    "<figure role=\"img\" aria-label=\"{}\">{svg}</figure>",
-                    escaped(&chart.title)
-                );
+                picture(page, folder, &chart.name, &chart.title, &svg)?;
+            }
+            for Drawing { name, title, svg } in &findings.drawings {
+                picture(page, folder, name, title, svg)?;
             }
             page.push_str("<table><tr><th>criterion</th><th>measured</th><th>expected</th><th></th></tr>");
             for criterion in &findings.criteria {
                 let (class, mark) = if criterion.holds { ("holds", "✓") } else { ("fails", "✗") };
                 let _ = write!(
                     page,
-                    "<tr><td>{}</td><td>{:.6}</td><td>{}</td><td class=\"{class}\">{mark}</td></tr>",
+                    "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{mark}</td></tr>",
                     escaped(&criterion.claim),
-                    criterion.measured,
+                    criterion.told(),
                     escaped(&criterion.expected)
                 );
             }
@@ -71,13 +69,38 @@ fn story(page: &mut String, outcome: &Outcome, folder: &Path) -> io::Result<()> 
         }
     }
     page.push_str("</section>");
-    let told = match &outcome.findings {
-        Ok(findings) => {
-            json!({"id": id, "title": title, "holds": outcome.holds(), "criteria": findings.criteria})
-        }
-        Err(error) => json!({"id": id, "title": title, "holds": false, "error": error.to_string()}),
+    verdicts(outcome, lab, folder)
+}
+
+/// What held and what did not, as JSON. Times differ from run to run, so they have a file of their own.
+fn verdicts(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
+    let About { id, title, source, .. } = outcome.about;
+    let head = json!({
+        "id": id, "title": title, "source": source, "seed": lab.seed,
+        "scale": if lab.scale == Scale::Full { "full" } else { "quick" },
+        "parameters": lab.changed(),
+    });
+    let write = |name: String, holds: bool, key: &str, told: Value| {
+        let mut all = head.clone();
+        all["holds"] = holds.into();
+        all[key] = told;
+        fs::write(folder.join(name), format!("{all:#}\n"))
     };
-    fs::write(folder.join(id).with_extension("json"), format!("{told:#}\n"))
+    let findings = match &outcome.findings {
+        Ok(findings) => findings,
+        Err(error) => return write(format!("{id}.json"), false, "error", error.to_string().into()),
+    };
+    let (times, others): (Vec<_>, Vec<_>) = findings.criteria.iter().partition(|criterion| criterion.timed);
+    let hold = |criteria: &[&Criterion]| criteria.iter().all(|criterion| criterion.holds);
+    if !times.is_empty() {
+        write(format!("{id}_time.json"), hold(&times), "criteria", json!(times))?;
+    }
+    write(format!("{id}.json"), hold(&others), "criteria", json!(others))
+}
+
+fn picture(page: &mut String, folder: &Path, name: &str, title: &str, svg: &str) -> io::Result<()> {
+    let _ = write!(page, "<figure role=\"img\" aria-label=\"{}\">{svg}</figure>", escaped(title));
+    fs::write(folder.join(name).with_extension("svg"), svg)
 }
 
 fn figures(page: &mut String, table: &Table) {

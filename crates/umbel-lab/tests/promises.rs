@@ -17,7 +17,9 @@ fn a_hash_that_is_not_uniform_makes_the_table_of_rates_fail() {
         bits if bits % 8 == 0 => Digest::from_hash(bits >> 16),
         bits => Digest::from_hash(bits),
     };
-    let bad = run(&one("e1"), &Lab { spoil, ..Lab::new(Scale::Quick, 1) }, 1, &|_| ());
+    let mut lab = Lab::new(Scale::Quick, 1);
+    lab.spoil = spoil;
+    let bad = run(&one("e1"), &lab, 1, &|_| ());
     assert!(!bad[0].holds());
 }
 
@@ -42,8 +44,9 @@ fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
 #[test]
 fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let outcomes = run(&all(), &Lab::new(Scale::Quick, 1), 2, &|_| ());
-    report(folder.path(), &outcomes).expect("room for a report");
+    let lab = Lab::new(Scale::Quick, 1);
+    let outcomes = run(&all(), &lab, 2, &|_| ());
+    report(folder.path(), &lab, &outcomes).expect("room for a report");
     let page = std::fs::read_to_string(folder.path().join("index.html")).expect("a page");
     assert!(!page.contains("src=") && !page.contains("href=\"http"), "nothing is loaded");
     let charts: usize =

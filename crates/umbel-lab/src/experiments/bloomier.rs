@@ -24,6 +24,7 @@ impl Experiment for Values {
                      values in cells of eight bits, asked for strangers.",
             seconds: [3, 20],
             timed: false,
+            parameters: &[],
         }
     }
 

@@ -30,6 +30,7 @@ impl Experiment for ExactRate {
                      and the ratio of the classic formula to the exact rate for growing filters of 10 bits per key.",
             seconds: [1, 3],
             timed: false,
+            parameters: &[],
         }
     }
 

@@ -24,6 +24,7 @@ impl Experiment for FlowSizes {
                      are also read by the rule that takes the level with the smallest error, unguarded.",
             seconds: [1, 10],
             timed: false,
+            parameters: &[],
         }
     }
 

@@ -39,6 +39,7 @@ impl Experiment for WorkedExamples {
                      another one disappear.",
             seconds: [1, 1],
             timed: false,
+            parameters: &[],
         }
     }
 

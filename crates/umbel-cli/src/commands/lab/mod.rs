@@ -24,7 +24,7 @@ enum Command {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
-        Command::List(_) => list::run(),
+        Command::List(args) => list::run(args),
         Command::Run(args) => run::run(args),
     }
 }

@@ -1,6 +1,7 @@
 //! `umbel lab run`: experiments, and their report.
 
 use crate::commands::NONE;
+use crate::number;
 use crate::output;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
@@ -18,7 +19,8 @@ use umbel_lab::{Experiment, Lab, Outcome, Scale};
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel lab run all --quick
-  umbel lab run E1 E1c --full --out rates")]
+  umbel lab run E1 E1c --full --out rates
+  umbel lab run E1 --set n=1e5,queries=1M")]
 pub struct Args {
     /// The experiments, by their ids; `all` for all of them
     #[arg(value_name = "ID", required = true)]
@@ -40,6 +42,10 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 
+    /// Other parameters than those of the literature, as `umbel lab list --parameters` names them; may be given several times
+    #[arg(long = "set", value_name = "NAME=NUMBER,...", value_delimiter = ',', value_parser = assignment)]
+    parameters: Vec<(String, f64)>,
+
     /// How many experiments run at once; those that measure times run alone [default: as many as there are processors]
     #[arg(short = 'j', long, value_name = "N")]
     threads: Option<usize>,
@@ -47,7 +53,12 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let experiments = args.experiments()?;
-    let lab = Lab::new(if args.full { Scale::Full } else { Scale::Quick }, args.seed);
+    let mut lab = Lab::new(if args.full { Scale::Full } else { Scale::Quick }, args.seed);
+    for (name, value) in &args.parameters {
+        if let Err(why) = lab.set(&experiments, name, *value) {
+            bail!("--set {name}={value}: {why}");
+        }
+    }
     let threads = args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
     let done = Arc::new(AtomicU64::new(0));
     let progress = Progress::of_experiments(Arc::clone(&done), experiments.len() as u64);
@@ -56,13 +67,23 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let outcomes = umbel_lab::run(&experiments, &lab, threads, &count);
     progress.finish();
-    umbel_lab::report(&args.out, &outcomes)
+    umbel_lab::report(&args.out, &lab, &outcomes)
         .with_context(|| format!("cannot write the report to {}", args.out.display()))?;
     for outcome in &outcomes {
         output::text(format_args!("{}\n", told(outcome)))?;
     }
     output::text(format_args!("the report is {}\n", args.out.join("index.html").display()))?;
     Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+}
+
+/// `n=1e6`: a name, and a number as people write it.
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("write it as n=1000 or p=1%")?;
+    let value = match number::count(value) {
+        Ok(count) => count as f64,
+        Err(_) => number::rate(value).or_else(|why| value.parse().map_err(|_| why))?,
+    };
+    Ok((name.trim().to_string(), value))
 }
 
 /// An outcome in a line, and in further ones what does not hold.

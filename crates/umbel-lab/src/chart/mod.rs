@@ -1,0 +1,212 @@
+//! Charts as SVG: curves, points and spreads over linear or logarithmic axes, in colours that everybody can tell apart, and
+//! with marks of other shapes for those who see none.
+
+mod axis;
+mod dot;
+
+pub use axis::Axis;
+use axis::Span;
+use dot::Dot;
+use plotters::coord::Shift;
+use plotters::element::DashedPathElement;
+use plotters::prelude::*;
+use std::error::Error;
+
+/// A picture of an experiment; it becomes an SVG file of the same name.
+#[derive(Clone, Debug)]
+pub struct Chart {
+    /// The name of the file, without its ending.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// The axis to the right.
+    pub x: Axis,
+    /// The axis upwards.
+    pub y: Axis,
+    /// What is drawn.
+    pub series: Vec<Series>,
+}
+
+/// Points that belong together.
+#[derive(Clone, Debug)]
+pub struct Series {
+    /// What they are, for the legend.
+    pub label: String,
+    /// How they are drawn.
+    pub mark: Mark,
+    /// In which of the colours: what belongs together has the same.
+    pub colour: usize,
+    /// Where they are.
+    pub points: Vec<(f64, f64)>,
+    /// From where to where each point may be, if that is drawn.
+    pub spread: Vec<(f64, f64)>,
+}
+
+impl Series {
+    /// Points that belong together.
+    pub fn new(label: impl Into<String>, mark: Mark, colour: usize, points: Vec<(f64, f64)>) -> Series {
+        Series { label: label.into(), mark, colour, points, spread: Vec::new() }
+    }
+
+    /// The same, with a bar at each point from the first to the second number.
+    pub fn with_spread(self, spread: Vec<(f64, f64)>) -> Series {
+        Series { spread, ..self }
+    }
+}
+
+/// How points are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mark {
+    /// A curve: what theory says.
+    Line,
+    /// A curve of dashes: what is printed somewhere, or another theory.
+    Dashes,
+    /// Dots: what was measured.
+    Dots,
+    /// Dots that are joined: what was measured, where the way from one to the next matters.
+    Path,
+    /// Dots with the label beside the first of them, not in the legend: many things that are compared.
+    Named,
+}
+
+/// Colours that people with any kind of colour blindness can tell apart (Okabe and Ito).
+pub(crate) const COLOURS: [RGBColor; 7] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(230, 159, 0),
+    RGBColor(86, 180, 233),
+    RGBColor(0, 0, 0),
+];
+
+const SIZE: (u32, u32) = (760, 460);
+
+type Plane<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Span, Span>>;
+
+impl Chart {
+    /// The picture.
+    pub fn to_svg(&self) -> Result<String, Box<dyn Error>> {
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            area.fill(&WHITE)?;
+            self.draw(&area)?;
+            area.present()?;
+        }
+        Ok(svg)
+    }
+
+    fn spans(&self) -> (Span, Span) {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let spread =
+            self.series.iter().flat_map(|series| &series.spread).flat_map(|(low, high)| [*low, *high]);
+        (
+            self.x.spanning(points().map(|point| point.0)),
+            self.y.spanning(points().map(|point| point.1).chain(spread)),
+        )
+    }
+
+    /// The corner with the fewest points, for the legend.
+    fn emptiest(&self, (x, y): &(Span, Span)) -> SeriesLabelPosition {
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let near = |right: f64, top: f64| {
+            let is_near = |point: &&(f64, f64)| {
+                (x.place(point.0) - right).abs() < 0.4 && (y.place(point.1) - top).abs() < 0.45
+            };
+            points().filter(is_near).count()
+        };
+        let corners = [
+            (near(1.0, 1.0), SeriesLabelPosition::UpperRight),
+            (near(0.0, 1.0), SeriesLabelPosition::UpperLeft),
+            (near(0.0, 0.0), SeriesLabelPosition::LowerLeft),
+            (near(1.0, 0.0), SeriesLabelPosition::LowerRight),
+        ];
+        corners
+            .into_iter()
+            .min_by_key(|(points, _)| *points)
+            .map_or(SeriesLabelPosition::UpperRight, |best| best.1)
+    }
+
+    fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Box<dyn Error>> {
+        let spans = self.spans();
+        let corner = self.emptiest(&spans);
+        let mut chart = ChartBuilder::on(area)
+            .caption(&self.title, ("sans-serif", 18))
+            .margin(12)
+            .margin_right(24)
+            .x_label_area_size(44)
+            .y_label_area_size(72)
+            .build_cartesian_2d(spans.0, spans.1)?;
+        chart
+            .configure_mesh()
+            .light_line_style(WHITE.mix(0.0))
+            .bold_line_style(BLACK.mix(0.12))
+            .x_desc(&self.x.label)
+            .y_desc(&self.y.label)
+            .axis_desc_style(("sans-serif", 14))
+            .label_style(("sans-serif", 12))
+            .x_labels(12)
+            .y_labels(12)
+            .draw()?;
+        for series in &self.series {
+            self.draw_series(&mut chart, series)?;
+        }
+        if self.series.iter().any(|series| series.mark != Mark::Named) {
+            chart
+                .configure_series_labels()
+                .position(corner)
+                .background_style(WHITE.mix(0.85))
+                .border_style(BLACK.mix(0.2))
+                .label_font(("sans-serif", 13))
+                .draw()?;
+        }
+        Ok(())
+    }
+
+    fn draw_series(&self, chart: &mut Plane<'_>, series: &Series) -> Result<(), Box<dyn Error>> {
+        let colour = COLOURS[series.colour % COLOURS.len()];
+        let style = colour.stroke_width(2);
+        let shown = |point: &(f64, f64)| self.x.shows(point.0) && self.y.shows(point.1);
+        let points = || series.points.iter().copied().filter(shown);
+        for ((x, _), (low, high)) in series.points.iter().zip(&series.spread) {
+            if shown(&(*x, *low)) && shown(&(*x, *high)) {
+                chart.draw_series([PathElement::new([(*x, *low), (*x, *high)], colour.stroke_width(1))])?;
+            }
+        }
+        if series.mark == Mark::Named {
+            chart.draw_series(points().map(|point| Dot::new(point, series.colour)))?;
+            let name = |point| {
+                EmptyElement::at(point)
+                    + Text::new(series.label.clone(), (7, -6), ("sans-serif", 12).into_font())
+            };
+            chart.draw_series(points().take(1).map(name))?;
+            return Ok(());
+        }
+        match series.mark {
+            Mark::Line | Mark::Path => {
+                chart.draw_series(LineSeries::new(points(), style))?;
+            }
+            Mark::Dashes => {
+                chart.draw_series(DashedLineSeries::new(points(), 6, 4, style))?;
+            }
+            Mark::Dots | Mark::Named => (),
+        }
+        let dots = matches!(series.mark, Mark::Dots | Mark::Path);
+        let (mark, number) = (series.mark, series.colour);
+        // An empty series carries the legend, whatever has been drawn above.
+        chart
+            .draw_series(points().filter(|_| dots).map(|point| Dot::new(point, number)))?
+            .label(&series.label)
+            .legend(move |(x, y)| {
+                let line = [(x, y), (x + 18, y)];
+                match mark {
+                    Mark::Line => PathElement::new(line, style).into_dyn(),
+                    Mark::Dashes => DashedPathElement::new(line, 6, 4, style).into_dyn(),
+                    Mark::Path => Dot::on_line((x + 9, y), number).into_dyn(),
+                    Mark::Dots | Mark::Named => Dot::new((x + 9, y), number).into_dyn(),
+                }
+            });
+        Ok(())
+    }
+}
