@@ -1,8 +1,9 @@
 //! What the lab promises: a wrong hash is noticed, the same seed gives the same figures whatever the number of threads, and
 //! the report is complete in itself.
 
+use std::sync::OnceLock;
 use umbel::Digest;
-use umbel_lab::{Experiment, Lab, Outcome, Scale, all, find, report, run};
+use umbel_lab::{ERRATA, Experiment, Lab, Outcome, Scale, all, find, report, run};
 
 fn one(id: &str) -> Vec<Box<dyn Experiment>> {
     vec![find(id).expect("an experiment")]
@@ -23,46 +24,65 @@ fn a_hash_that_is_not_uniform_makes_the_table_of_rates_fail() {
     assert!(!bad[0].holds());
 }
 
-/// Everything that was found, apart from times.
+/// Everything that was found.
 fn figures(outcomes: &[Outcome]) -> Vec<String> {
     let of = |outcome: &Outcome| {
         let findings = outcome.findings.as_ref().expect("it ran");
-        let tables = findings.tables.iter().filter(|table| !table.name.contains("time"));
-        let tables: Vec<Vec<u8>> = tables.map(|table| table.to_csv().expect("a table")).collect();
+        let tables: Vec<Vec<u8>> =
+            findings.tables.iter().map(|table| table.to_csv().expect("a table")).collect();
         format!("{} {:?} {:?}", outcome.about.id, tables, findings.criteria)
     };
-    outcomes.iter().filter(|outcome| !outcome.about.timed).map(of).collect()
+    outcomes.iter().map(of).collect()
+}
+
+/// Those that do not measure times: many tests run at once.
+fn untimed() -> Vec<Box<dyn Experiment>> {
+    all().into_iter().filter(|experiment| !experiment.about().timed).collect()
+}
+
+/// All of them on one thread, once for all tests.
+fn outcomes() -> &'static (Lab, Vec<Outcome>) {
+    static OUTCOMES: OnceLock<(Lab, Vec<Outcome>)> = OnceLock::new();
+    OUTCOMES.get_or_init(|| {
+        let lab = Lab::new(Scale::Quick, 1);
+        let outcomes = run(&untimed(), &lab, 1, &|_| ());
+        (lab, outcomes)
+    })
 }
 
 #[test]
 fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
-    let of = |seed, threads| figures(&run(&all(), &Lab::new(Scale::Quick, seed), threads, &|_| ()));
-    assert_eq!(of(1, 1), of(1, 3));
-    assert_ne!(of(1, 2), of(2, 2));
+    let (lab, outcomes) = outcomes();
+    assert_eq!(figures(outcomes), figures(&run(&untimed(), lab, 3, &|_| ())));
+    let of = |seed| figures(&run(&one("E1"), &Lab::new(Scale::Quick, seed), 1, &|_| ()));
+    assert_ne!(of(1), of(2));
 }
 
 #[test]
 fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
     let folder = tempfile::tempdir().expect("a folder");
-    let lab = Lab::new(Scale::Quick, 1);
-    let outcomes = run(&all(), &lab, 2, &|_| ());
-    report(folder.path(), &lab, &outcomes).expect("room for a report");
+    let (lab, outcomes) = outcomes();
+    report(folder.path(), lab, outcomes).expect("room for a report");
     let page = std::fs::read_to_string(folder.path().join("index.html")).expect("a page");
     assert!(!page.contains("src=") && !page.contains("href=\"http"), "nothing is loaded");
-    let charts: usize =
-        outcomes.iter().flat_map(|outcome| &outcome.findings).map(|found| found.charts.len()).sum();
-    assert_eq!(page.matches("<svg").count(), charts);
-    for outcome in &outcomes {
+    let found = || outcomes.iter().flat_map(|outcome| &outcome.findings);
+    let pictures: usize = found().map(|found| found.charts.len() + found.drawings.len()).sum();
+    assert_eq!(page.matches("<svg").count(), pictures);
+    for outcome in outcomes {
         let own = folder.path().join(outcome.about.id);
         let told =
             std::fs::read_to_string(own.join(outcome.about.id).with_extension("json")).expect("a verdict");
         let told: serde_json::Value = serde_json::from_str(&told).expect("JSON");
         assert_eq!(told["holds"], outcome.holds());
         let findings = outcome.findings.as_ref().expect("it ran");
+        assert!(!findings.tables.is_empty(), "{}", outcome.about.id);
         assert!(findings.tables.iter().all(|table| own.join(&table.name).with_extension("csv").is_file()));
         assert!(findings.charts.iter().all(|chart| own.join(&chart.name).with_extension("svg").is_file()));
         assert!(page.contains(&format!("id=\"{}\"", outcome.about.id)));
     }
+    let textbooks = std::fs::read_to_string(folder.path().join("textbooks.html")).expect("a page");
+    assert!(ERRATA.iter().all(|erratum| textbooks.contains(&format!("id=\"{}\"", erratum.number))));
+    assert!(textbooks.contains("index.html#E1c"), "what an experiment shows is linked");
 }
 
 #[test]

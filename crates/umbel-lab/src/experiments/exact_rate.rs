@@ -71,10 +71,10 @@ impl Experiment for ExactRate {
             points.push((m as f64, ratio));
         }
         let rises = points.windows(2).all(|pair| pair[0].1 < pair[1].1);
-        findings.criteria.push(Criterion::that(
-            "the classic formula is too low, and less so the larger the filter",
-            rises,
-        ));
+        findings.criteria.push(
+            Criterion::that("the classic formula is too low, and less so the larger the filter", rises)
+                .shows("e07"),
+        );
         findings.criteria.push(Criterion::at_most(
             "it is never above the exact rate",
             points[points.len() - 1].1,
