@@ -2,6 +2,7 @@
 
 mod bloomier;
 mod exact_rate;
+mod groups;
 mod rate_table;
 mod space_code;
 mod worked_examples;
@@ -15,6 +16,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(worked_examples::WorkedExamples),
         Box::new(exact_rate::ExactRate),
         Box::new(space_code::FlowSizes),
+        Box::new(groups::Groups),
         Box::new(bloomier::Values),
     ]
 }
