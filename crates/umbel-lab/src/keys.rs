@@ -34,6 +34,11 @@ impl Keys {
 
     /// Keys that are not.
     pub fn strangers(self, count: u64) -> Vec<u64> {
-        (0..count).map(|number| mix(self.build << 41 | number)).collect()
+        (0..count).map(|number| self.stranger(number)).collect()
+    }
+
+    /// One of the keys that are not inserted.
+    pub fn stranger(self, number: u64) -> u64 {
+        mix(self.build << 41 | number)
     }
 }

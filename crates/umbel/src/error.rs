@@ -92,8 +92,8 @@ pub enum Error {
 }
 
 impl Error {
-    /// A parameter error, for the sizing rules and the builders.
-    pub(crate) fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Self {
+    /// A parameter that is out of range; for this library, and for what is built on it.
+    pub fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Self {
         Error::Parameter { name, got: got.to_string(), needs: needs.into() }
     }
 

@@ -28,11 +28,12 @@ impl Axis {
         value.is_finite() && (!self.log || value > 0.0)
     }
 
-    /// An axis long enough for these values, with a little room.
-    pub(super) fn spanning(&self, values: impl Iterator<Item = f64>) -> Span {
-        let (least, most) = values
-            .filter(|value| self.shows(*value))
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+    /// An axis long enough for these values, with a little room; from nothing on, if that is wanted and near.
+    pub(super) fn spanning(&self, values: impl Iterator<Item = f64>, from_nothing: bool) -> Span {
+        let values: Vec<f64> = values.filter(|value| self.shows(*value)).collect();
+        let whole = values.iter().all(|value| value.fract() == 0.0);
+        let (least, most) =
+            values.into_iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
                 (least.min(value), most.max(value))
             });
         let ends = if least > most {
@@ -42,11 +43,10 @@ impl Axis {
             least / room..most * room
         } else {
             let room = ((most - least) * 0.05).max(most.abs() * 0.01).max(1e-9);
-            // Rates and counts start at nothing, if that is near.
-            let start = if least >= 0.0 && least < 0.5 * most { 0.0 } else { least - room };
+            let start = if from_nothing && least >= 0.0 && least < 0.5 * most { 0.0 } else { least - room };
             start..most + room
         };
-        Span { ends, log: self.log }
+        Span { ends, log: self.log, whole }
     }
 }
 
@@ -55,6 +55,8 @@ impl Axis {
 pub(super) struct Span {
     ends: Range<f64>,
     log: bool,
+    /// Whether all values are whole numbers: then so are the marks.
+    whole: bool,
 }
 
 impl Span {
@@ -94,7 +96,7 @@ impl Span {
         let rough = (end - start) / most.max(1) as f64;
         let decade = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|step| step * decade).find(|step| *step >= rough);
-        let step = step.unwrap_or(10.0 * decade);
+        let step = step.unwrap_or(10.0 * decade).max(if self.whole { 1.0 } else { 0.0 });
         let first = (start / step).ceil() as i64;
         inside((first..=first + most as i64 + 1).map(|number| number as f64 * step).collect())
     }
@@ -141,14 +143,15 @@ mod tests {
     use super::*;
 
     fn ticks(axis: Axis, ends: [f64; 2]) -> Vec<String> {
-        axis.spanning(ends.into_iter()).ticks(12).into_iter().map(number).collect()
+        axis.spanning(ends.into_iter(), true).ticks(12).into_iter().map(number).collect()
     }
 
     #[test]
     fn axes_are_marked_at_round_numbers_over_their_whole_length() {
+        assert_eq!(ticks(Axis::linear(""), [1.0, 5.0]), ["0", "1", "2", "3", "4", "5"]);
         assert_eq!(
-            ticks(Axis::linear(""), [1.0, 5.0]),
-            ["0", "0.5", "1", "1.5", "2", "2.5", "3", "3.5", "4", "4.5", "5"]
+            ticks(Axis::linear(""), [0.1, 0.5]),
+            ["0", "0.05", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.4", "0.45", "0.5"]
         );
         assert_eq!(
             ticks(Axis::log(""), [1e-4, 0.4]),

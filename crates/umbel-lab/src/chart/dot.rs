@@ -34,17 +34,11 @@ const SHAPES: [&[BackendCoord]; 7] = [
 pub(super) struct Dot<C> {
     at: C,
     number: usize,
-    line: i32,
 }
 
 impl<C> Dot<C> {
     pub fn new(at: C, number: usize) -> Dot<C> {
-        Dot { at, number, line: 0 }
-    }
-
-    /// In a legend: a dot on a piece of the line that joins them.
-    pub fn on_line(at: C, number: usize) -> Dot<C> {
-        Dot { at, number, line: 9 }
+        Dot { at, number }
     }
 }
 
@@ -66,9 +60,6 @@ impl<C, DB: DrawingBackend> Drawable<DB> for Dot<C> {
     ) -> Result<(), DrawingErrorKind<DB::ErrorType>> {
         let Some((x, y)) = places.next() else { return Ok(()) };
         let colour = COLOURS[self.number % COLOURS.len()];
-        if self.line > 0 {
-            backend.draw_line((x - self.line, y), (x + self.line, y), &colour.stroke_width(2))?;
-        }
         let style = colour.filled();
         let corners = SHAPES[self.number % SHAPES.len()];
         if corners.is_empty() {

@@ -3,12 +3,13 @@
 
 mod axis;
 mod dot;
+mod legend;
 
 pub use axis::Axis;
 use axis::Span;
 use dot::Dot;
+use legend::Legend;
 use plotters::coord::Shift;
-use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use std::error::Error;
 
@@ -80,7 +81,8 @@ pub(crate) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
 ];
 
-const SIZE: (u32, u32) = (760, 460);
+const WIDTH: u32 = 760;
+const HEIGHT: u32 = 440;
 
 type Plane<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Span, Span>>;
 
@@ -89,9 +91,13 @@ impl Chart {
     pub fn to_svg(&self) -> Result<String, Box<dyn Error>> {
         let mut svg = String::new();
         {
-            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            let legend = Legend::of(self);
+            let size = (WIDTH, HEIGHT + legend.height());
+            let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             area.fill(&WHITE)?;
-            self.draw(&area)?;
+            let (above, below) = area.split_vertically(HEIGHT);
+            self.draw(&above)?;
+            legend.draw(&below)?;
             area.present()?;
         }
         Ok(svg)
@@ -102,42 +108,20 @@ impl Chart {
         let spread =
             self.series.iter().flat_map(|series| &series.spread).flat_map(|(low, high)| [*low, *high]);
         (
-            self.x.spanning(points().map(|point| point.0)),
-            self.y.spanning(points().map(|point| point.1).chain(spread)),
+            self.x.spanning(points().map(|point| point.0), false),
+            self.y.spanning(points().map(|point| point.1).chain(spread), true),
         )
     }
 
-    /// The corner with the fewest points, for the legend.
-    fn emptiest(&self, (x, y): &(Span, Span)) -> SeriesLabelPosition {
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let near = |right: f64, top: f64| {
-            let is_near = |point: &&(f64, f64)| {
-                (x.place(point.0) - right).abs() < 0.4 && (y.place(point.1) - top).abs() < 0.45
-            };
-            points().filter(is_near).count()
-        };
-        let corners = [
-            (near(1.0, 1.0), SeriesLabelPosition::UpperRight),
-            (near(0.0, 1.0), SeriesLabelPosition::UpperLeft),
-            (near(0.0, 0.0), SeriesLabelPosition::LowerLeft),
-            (near(1.0, 0.0), SeriesLabelPosition::LowerRight),
-        ];
-        corners
-            .into_iter()
-            .min_by_key(|(points, _)| *points)
-            .map_or(SeriesLabelPosition::UpperRight, |best| best.1)
-    }
-
     fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Box<dyn Error>> {
-        let spans = self.spans();
-        let corner = self.emptiest(&spans);
+        let (x, y) = self.spans();
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 18))
             .margin(12)
             .margin_right(24)
             .x_label_area_size(44)
             .y_label_area_size(72)
-            .build_cartesian_2d(spans.0, spans.1)?;
+            .build_cartesian_2d(x, y)?;
         chart
             .configure_mesh()
             .light_line_style(WHITE.mix(0.0))
@@ -152,15 +136,6 @@ impl Chart {
         for series in &self.series {
             self.draw_series(&mut chart, series)?;
         }
-        if self.series.iter().any(|series| series.mark != Mark::Named) {
-            chart
-                .configure_series_labels()
-                .position(corner)
-                .background_style(WHITE.mix(0.85))
-                .border_style(BLACK.mix(0.2))
-                .label_font(("sans-serif", 13))
-                .draw()?;
-        }
         Ok(())
     }
 
@@ -174,15 +149,6 @@ impl Chart {
                 chart.draw_series([PathElement::new([(*x, *low), (*x, *high)], colour.stroke_width(1))])?;
             }
         }
-        if series.mark == Mark::Named {
-            chart.draw_series(points().map(|point| Dot::new(point, series.colour)))?;
-            let name = |point| {
-                EmptyElement::at(point)
-                    + Text::new(series.label.clone(), (7, -6), ("sans-serif", 12).into_font())
-            };
-            chart.draw_series(points().take(1).map(name))?;
-            return Ok(());
-        }
         match series.mark {
             Mark::Line | Mark::Path => {
                 chart.draw_series(LineSeries::new(points(), style))?;
@@ -192,21 +158,16 @@ impl Chart {
             }
             Mark::Dots | Mark::Named => (),
         }
-        let dots = matches!(series.mark, Mark::Dots | Mark::Path);
-        let (mark, number) = (series.mark, series.colour);
-        // An empty series carries the legend, whatever has been drawn above.
-        chart
-            .draw_series(points().filter(|_| dots).map(|point| Dot::new(point, number)))?
-            .label(&series.label)
-            .legend(move |(x, y)| {
-                let line = [(x, y), (x + 18, y)];
-                match mark {
-                    Mark::Line => PathElement::new(line, style).into_dyn(),
-                    Mark::Dashes => DashedPathElement::new(line, 6, 4, style).into_dyn(),
-                    Mark::Path => Dot::on_line((x + 9, y), number).into_dyn(),
-                    Mark::Dots | Mark::Named => Dot::new((x + 9, y), number).into_dyn(),
-                }
-            });
+        if !matches!(series.mark, Mark::Line | Mark::Dashes) {
+            chart.draw_series(points().map(|point| Dot::new(point, series.colour)))?;
+        }
+        if series.mark == Mark::Named {
+            let name = |point| {
+                EmptyElement::at(point)
+                    + Text::new(series.label.clone(), (7, -6), ("sans-serif", 12).into_font())
+            };
+            chart.draw_series(points().take(1).map(name))?;
+        }
         Ok(())
     }
 }

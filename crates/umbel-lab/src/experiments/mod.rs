@@ -3,6 +3,7 @@
 mod bloomier;
 mod exact_rate;
 mod groups;
+mod payload;
 mod rate_table;
 mod space_code;
 mod worked_examples;
@@ -15,6 +16,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(rate_table::RateTable),
         Box::new(worked_examples::WorkedExamples),
         Box::new(exact_rate::ExactRate),
+        Box::new(payload::RandomStrings),
+        Box::new(payload::SplicedStrings),
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),

@@ -1,0 +1,18 @@
+//! Bloom filters for packets.
+//!
+//! [`payload`] keeps digests of payloads in a few bits per block, and tells later whether an excerpt may have been part of one
+//! of them, and where.
+//!
+//! ```
+//! use umbel::{Bloom, Standard};
+//! use umbel_net::payload::{Method, PayloadFilter};
+//!
+//! let mut seen = PayloadFilter::new(Bloom::<Standard>::with_capacity(1000, 0.001)?, 4, Method::BlockBased)?;
+//! seen.record(b"GET /secret/plans.pdf HTTP/1.1")?;
+//! let hits = seen.find(b"secret/plans")?;
+//! assert!(hits.iter().any(|hit| hit.position == 5));
+//! assert!(seen.find(b"public/plans")?.is_empty());
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+pub mod payload;

@@ -1,0 +1,228 @@
+//! Which payloads have passed: block-based and hierarchical Bloom filters (Shanmugasundaram, Brönnimann and Memon 2004).
+//!
+//! A payload is cut into blocks of equal size. A *block-based* filter holds each block together with its number, so that an
+//! excerpt of several blocks is found only where they follow each other. Blocks of different payloads can still be recombined: if one
+//! has S2 as its third block and another S1 as its fourth, S2 S1 seems to have been there. A *hierarchical* filter also holds
+//! pairs of blocks, pairs of pairs and so on, which excludes most of that, for twice as many records.
+//!
+//! An excerpt need not begin where a block does, so every alignment is tried; of 2s - 1 bytes or more, where s is the size of
+//! a block, at least one whole block is left whatever the alignment. What an excerpt has before its first and after its last
+//! whole block is not compared, which [`Hit::prefix`] and [`Hit::suffix`] tell.
+//!
+//! Which of the two is better depends on what is feared. By mere chance a hierarchical filter is never better at the same
+//! memory, since its records are nearly twice as many and an excerpt of t blocks has less than twice as many to be checked
+//! ([`noise`]). What it is good for is recombined blocks.
+
+mod chance;
+mod records;
+
+pub use chance::{checks, noise, records_of};
+use records::each_record;
+use std::ops::ControlFlow;
+use umbel::{Digest, Error, Filter, Insert, Key, Result, TILE};
+
+/// What is recorded of a payload's blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Method {
+    /// Each block with its number.
+    BlockBased,
+    /// Also each aligned pair of blocks, of pairs, and so on, with its number among its like.
+    Hierarchical,
+}
+
+/// What becomes of the bytes after a payload's last whole block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Tail {
+    /// They are left out.
+    #[default]
+    Dropped,
+    /// They are recorded as a block that is shorter, so that an excerpt up to the end of a payload can be told to be that.
+    Recorded,
+}
+
+/// Where an excerpt may have been in a payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hit {
+    /// The byte of the payload at which the excerpt begins.
+    pub position: u64,
+    /// The number of the payload's block that is the excerpt's first whole one.
+    pub block: u64,
+    /// How many whole blocks agree.
+    pub blocks: u64,
+    /// How many bytes of the excerpt before them were not compared.
+    pub prefix: usize,
+    /// How many bytes after them were not compared.
+    pub suffix: usize,
+    /// Whether the bytes after them are the recorded end of a payload.
+    pub tail: bool,
+}
+
+/// Digests of payloads in a filter.
+///
+/// ```
+/// use umbel::{Bloom, Standard};
+/// use umbel_net::payload::{Method, PayloadFilter};
+///
+/// let filter = Bloom::<Standard>::with_capacity(100, 1e-6)?;
+/// let mut seen = PayloadFilter::new(filter, 3, Method::BlockBased)?;
+/// seen.record(b"ABRACADABRACADARACABA")?;
+/// let hits: Vec<_> = seen.find(b"BRACADAB")?.iter().map(|hit| (hit.prefix, hit.block, hit.position)).collect();
+/// // The second is where it is. The first is not: its last byte, which is not compared, is an R.
+/// assert_eq!(hits, [(1, 3, 8), (2, 1, 1)]);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PayloadFilter<F> {
+    filter: F,
+    size: usize,
+    method: Method,
+    tail: Tail,
+    longest: u64,
+    scratch: Vec<Digest>,
+}
+
+impl<F: Insert> PayloadFilter<F> {
+    /// An empty filter becomes one of payloads, which are cut into blocks of `size` bytes.
+    pub fn new(filter: F, size: usize, method: Method) -> Result<PayloadFilter<F>> {
+        if size == 0 {
+            return Err(Error::parameter("block", size, "blocks of at least one byte"));
+        }
+        Ok(PayloadFilter { filter, size, method, tail: Tail::Dropped, longest: 0, scratch: Vec::new() })
+    }
+
+    /// The same, with what becomes of the bytes after the last whole block.
+    pub fn with_tail(self, tail: Tail) -> PayloadFilter<F> {
+        PayloadFilter { tail, ..self }
+    }
+
+    /// Records a payload. What is shorter than a block leaves nothing behind.
+    pub fn record(&mut self, payload: &[u8]) -> Result<()> {
+        let PayloadFilter { filter, size, method, tail, longest, scratch } = self;
+        let blocks = payload.chunks_exact(*size);
+        let rest = blocks.remainder();
+        scratch.clear();
+        scratch.extend(blocks.map(|block| block.digest(filter.hasher())));
+        let count = scratch.len() as u64;
+        let mut tile = [Digest::default(); TILE];
+        let mut filled = 0;
+        let mut put = |record| {
+            tile[filled] = record;
+            filled += 1;
+            if filled == TILE {
+                filled = 0;
+                return filter
+                    .insert_tile(&tile)
+                    .map_or_else(|error| ControlFlow::Break(Err(error)), ControlFlow::Continue);
+            }
+            ControlFlow::Continue(())
+        };
+        if let ControlFlow::Break(refused) = each_record(scratch, 0, *method, &mut put) {
+            return refused;
+        }
+        filter.insert_tile(&tile[..filled])?;
+        if *tail == Tail::Recorded && !rest.is_empty() {
+            filter.insert_digest(records::end(rest.digest(filter.hasher()), count))?;
+        }
+        *longest = count.max(*longest);
+        Ok(())
+    }
+}
+
+impl<F: Filter> PayloadFilter<F> {
+    /// The filter with the records.
+    pub fn filter(&self) -> &F {
+        &self.filter
+    }
+
+    /// How many bytes a block has.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// What is recorded.
+    pub fn method(&self) -> Method {
+        self.method
+    }
+
+    /// How many blocks the longest payload had.
+    pub fn longest(&self) -> u64 {
+        self.longest
+    }
+
+    /// Where in payloads an excerpt may have been, by alignment and then by block. An excerpt of fewer than 2s - 1 bytes, of
+    /// which some alignments would leave no whole block, is refused.
+    pub fn find(&self, excerpt: &[u8]) -> Result<Vec<Hit>> {
+        let needed = 2 * self.size - 1;
+        if excerpt.len() < needed {
+            return Err(Error::parameter(
+                "excerpt",
+                format!("{} bytes", excerpt.len()),
+                format!(
+                    "at least {needed} bytes, so that every alignment leaves a whole block of {}",
+                    self.size
+                ),
+            ));
+        }
+        Ok((0..self.size).flat_map(|prefix| self.find_aligned(excerpt, prefix)).collect())
+    }
+
+    /// Where in payloads an excerpt may have been if its first whole block begins after so many bytes. It is not refused
+    /// however short it is; without a whole block it is nowhere.
+    pub fn find_aligned(&self, excerpt: &[u8], prefix: usize) -> Vec<Hit> {
+        let compared = excerpt.get(prefix..).unwrap_or_default().chunks_exact(self.size);
+        let rest = compared.remainder();
+        let blocks: Vec<Digest> = compared.map(|block| block.digest(self.filter.hasher())).collect();
+        let count = blocks.len() as u64;
+        let Some((first, last)) = blocks.first().zip(self.longest.checked_sub(count)) else {
+            return Vec::new();
+        };
+        // What comes before the first block of a payload is not in the payload.
+        let start = u64::from(prefix > 0);
+        let mut hits = Vec::new();
+        let mut scratch = Vec::new();
+        let mut at = start;
+        while at <= last {
+            // Most places are excluded by the first block alone, so many are asked for at once.
+            let many = (last - at + 1).min(TILE as u64);
+            let mut tile = [Digest::default(); TILE];
+            let places = &mut tile[..many as usize];
+            for (place, number) in places.iter_mut().zip(at..) {
+                *place = records::record(*first, number, 0);
+            }
+            let mut found = self.filter.contains_tile(places);
+            while found != 0 {
+                let block = at + u64::from(found.trailing_zeros());
+                found &= found - 1;
+                scratch.clone_from(&blocks);
+                if !self.holds(&mut scratch, block) {
+                    continue;
+                }
+                let end = || records::end(rest.digest(self.filter.hasher()), block + count);
+                hits.push(Hit {
+                    position: block * self.size as u64 - prefix as u64,
+                    block,
+                    blocks: count,
+                    prefix,
+                    suffix: rest.len(),
+                    tail: self.tail == Tail::Recorded
+                        && !rest.is_empty()
+                        && self.filter.contains_digest(end()),
+                });
+            }
+            at += many;
+        }
+        hits
+    }
+
+    /// Whether all records of these blocks, the first of which has this number, may have been made.
+    fn holds(&self, blocks: &mut Vec<Digest>, first: u64) -> bool {
+        let check = |record| {
+            if self.filter.contains_digest(record) {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        };
+        each_record(blocks, first, self.method, &mut { check }).is_continue()
+    }
+}

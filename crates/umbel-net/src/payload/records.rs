@@ -1,0 +1,96 @@
+//! What a filter holds of blocks that follow each other: one way to say it for payloads and for excerpts.
+
+use super::Method;
+use std::ops::ControlFlow;
+use umbel::Digest;
+
+/// The record of some content at a place. Places of different levels are different.
+pub fn record(content: Digest, number: u64, level: u32) -> Digest {
+    content.salted(number << 6 | u64::from(level))
+}
+
+/// The record of the bytes after the last whole block.
+pub fn end(content: Digest, number: u64) -> Digest {
+    // No level is as high.
+    record(content, number, 63)
+}
+
+/// Every record of these blocks, the first of which has the number `first`: level by level, and of pairs only those that are
+/// aligned and wholly inside. The blocks are used up.
+pub fn each_record<B>(
+    blocks: &mut Vec<Digest>,
+    mut first: u64,
+    method: Method,
+    each: &mut impl FnMut(Digest) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    for level in 0.. {
+        for (content, number) in blocks.iter().zip(first..) {
+            each(record(*content, number, level))?;
+        }
+        // A pair begins at an even number.
+        let skipped = (first & 1) as usize;
+        let pairs = blocks.len().saturating_sub(skipped) / 2;
+        if method == Method::BlockBased || pairs == 0 {
+            break;
+        }
+        for pair in 0..pairs {
+            let [left, right] = [0, 1].map(|half| blocks[skipped + 2 * pair + half]);
+            blocks[pair] = left.salted(right.get());
+        }
+        blocks.truncate(pairs);
+        first = first.div_ceil(2);
+    }
+    ControlFlow::Continue(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use umbel::Hasher;
+
+    /// How many records there are on each level.
+    fn levels(count: usize, first: u64, method: Method) -> usize {
+        let digests = Hasher::default().digest_batch(&(0..count as u64).collect::<Vec<_>>());
+        let mut records = Vec::new();
+        let put = |record: Digest| {
+            records.push(record.get());
+            ControlFlow::<()>::Continue(())
+        };
+        let _ = each_record(&mut digests.clone(), first, method, &mut { put });
+        records.sort_unstable();
+        records.dedup();
+        records.len()
+    }
+
+    #[test]
+    fn a_hierarchy_has_the_printed_number_of_records_and_no_two_alike() {
+        for (blocks, records) in [(1, 1), (4, 7), (8, 15), (16, 31), (32, 63), (47, 89)] {
+            assert_eq!(levels(blocks, 0, Method::Hierarchical), records, "{blocks} blocks");
+            assert_eq!(levels(blocks, 0, Method::BlockBased), blocks);
+        }
+        // Two blocks from an odd one on have no pair; three have one, wherever they begin.
+        assert_eq!([0, 1, 2, 3].map(|first| levels(2, first, Method::Hierarchical)), [3, 2, 3, 2]);
+        assert_eq!([0, 1].map(|first| levels(3, first, Method::Hierarchical)), [4, 4]);
+        assert_eq!([0, 1, 2, 3].map(|first| levels(4, first, Method::Hierarchical)), [7, 5, 6, 5]);
+    }
+
+    #[test]
+    fn an_excerpt_has_only_records_that_its_payload_has() {
+        let digests = Hasher::default().digest_batch(&(0..20u64).collect::<Vec<_>>());
+        let all = |blocks: &[Digest], first| {
+            let mut records = std::collections::HashSet::new();
+            let put = |record: Digest| {
+                records.insert(record);
+                ControlFlow::<()>::Continue(())
+            };
+            let _ = each_record(&mut blocks.to_vec(), first, Method::Hierarchical, &mut { put });
+            records
+        };
+        let payload = all(&digests, 0);
+        for from in 0..20 {
+            for to in from + 1..=20 {
+                assert!(all(&digests[from..to], from as u64).is_subset(&payload), "{from}..{to}");
+            }
+        }
+    }
+}

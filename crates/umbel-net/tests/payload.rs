@@ -1,0 +1,100 @@
+//! What filters of payloads promise: the worked examples come out, and no excerpt of a recorded payload is missed.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use umbel::{Bloom, Error, Standard};
+use umbel_net::payload::{Hit, Method, PayloadFilter, Tail};
+
+const METHODS: [Method; 2] = [Method::BlockBased, Method::Hierarchical];
+
+/// A filter with so much room that nothing is found by chance.
+fn roomy(size: usize, method: Method) -> PayloadFilter<Bloom<Standard>> {
+    PayloadFilter::new(Bloom::with_capacity(10_000, 1e-9).unwrap(), size, method).unwrap()
+}
+
+fn places(hits: &[Hit]) -> Vec<(usize, u64)> {
+    hits.iter().map(|hit| (hit.prefix, hit.block)).collect()
+}
+
+#[test]
+fn the_worked_example_has_one_true_hit_and_one_at_a_border() {
+    let mut seen = roomy(3, Method::BlockBased);
+    seen.record(b"ABRACADABRACADARACABA").unwrap();
+    assert_eq!(seen.longest(), 7);
+    let hits = seen.find(b"BRACADAB").unwrap();
+    assert_eq!(places(&hits), [(1, 3), (2, 1)]);
+    assert_eq!((hits[0].position, hits[0].blocks, hits[0].suffix), (8, 2, 1));
+    assert_eq!((hits[1].position, hits[1].blocks, hits[1].suffix), (1, 2, 0));
+    // The first block of the wrong alignment is also the sixth of the payload, where the second does not follow.
+    assert_eq!(places(&seen.find_aligned(b"RAC", 0)), [(0, 3), (0, 5)]);
+    assert_eq!(places(&seen.find_aligned(b"RACADA", 0)), [(0, 3)]);
+    assert_eq!(places(&seen.find_aligned(b"BRACAD", 0)), []);
+}
+
+/// Absent strings of two blocks that are found after S0 S1 S2 S3 and S0 S2 S3 S1, by the digits of their blocks.
+fn recombined(method: Method) -> Vec<String> {
+    let packets = ["0123", "0231"];
+    let mut seen = roomy(1, method);
+    packets.iter().for_each(|packet| seen.record(packet.as_bytes()).unwrap());
+    let strings = (0..16).map(|number| format!("{}{}", number / 4, number % 4));
+    let absent = strings.filter(|string| packets.iter().all(|packet| !packet.contains(string.as_str())));
+    absent.filter(|string| !seen.find(string.as_bytes()).unwrap().is_empty()).collect()
+}
+
+#[test]
+fn blocks_of_two_packets_are_recombined_less_by_a_hierarchy() {
+    assert_eq!(recombined(Method::BlockBased), ["13", "21", "22", "33"]);
+    assert_eq!(recombined(Method::Hierarchical), ["13", "22"]);
+    let mut seen = roomy(1, Method::BlockBased);
+    ["01234", "02314"].iter().for_each(|packet| seen.record(packet.as_bytes()).unwrap());
+    assert_eq!(places(&seen.find(b"21").unwrap()), [(0, 2)]);
+}
+
+#[test]
+fn the_end_of_a_payload_is_known_if_it_is_recorded() {
+    for (tail, told) in [(Tail::Dropped, false), (Tail::Recorded, true)] {
+        let mut seen = roomy(4, Method::Hierarchical).with_tail(tail);
+        seen.record(b"one two three four").unwrap();
+        let end = |excerpt: &[u8]| seen.find_aligned(excerpt, 0).first().map(|hit| (hit.position, hit.tail));
+        assert_eq!(end(b"three four"), Some((8, told)));
+        assert_eq!(end(b"three fou"), Some((8, false)), "it ends elsewhere");
+    }
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused() {
+    let seen = roomy(4, Method::BlockBased);
+    let refused = seen.find(b"sixsix").unwrap_err();
+    assert!(refused.to_string().contains("at least 7 bytes"), "{refused}");
+    assert!(seen.find(b"sevense").unwrap().is_empty(), "nothing was recorded");
+    let filter = Bloom::<Standard>::with_capacity(10, 0.1).unwrap();
+    assert!(matches!(PayloadFilter::new(filter, 0, Method::BlockBased), Err(Error::Parameter { .. })));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
+
+    /// Letters of few kinds, so that blocks repeat within payloads and among them.
+    #[test]
+    fn no_excerpt_is_missed_at_any_alignment(
+        payloads in prop::collection::vec(prop::collection::vec(0u8..3, 0..200), 1..8),
+        size in 1usize..12,
+        tail: bool,
+    ) {
+        for method in METHODS {
+            let tail = if tail { Tail::Recorded } else { Tail::Dropped };
+            let filter = Bloom::<Standard>::with_capacity(500, 0.01).unwrap();
+            let mut seen = PayloadFilter::new(filter, size, method).unwrap().with_tail(tail);
+            payloads.iter().for_each(|payload| seen.record(payload).unwrap());
+            for payload in &payloads {
+                for start in 0..payload.len().saturating_sub(2 * size - 1) {
+                    for end in [start + 2 * size - 1, (start + 5 * size).min(payload.len()), payload.len()] {
+                        let hits = seen.find(&payload[start..end]).unwrap();
+                        let found = hits.iter().any(|hit| hit.position == start as u64);
+                        prop_assert!(found, "{method:?}, {start}..{end} of {}, blocks of {size}", payload.len());
+                    }
+                }
+            }
+        }
+    }
+}
