@@ -2,7 +2,7 @@
 
 /// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser), which has nothing in common with
 /// the hashes of the library: a filter must not be measured with keys that its own hash has made uniform.
-fn mix(x: u64) -> u64 {
+pub(crate) fn mix(x: u64) -> u64 {
     let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
     let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
     x ^ x >> 27

@@ -25,6 +25,7 @@ pub mod measure;
 mod report;
 mod run;
 mod table;
+mod words;
 
 pub use chart::{Axis, Chart, Mark, Series};
 pub use criterion::Criterion;
@@ -35,3 +36,4 @@ pub use keys::Keys;
 pub use report::report;
 pub use run::{Outcome, run};
 pub use table::Table;
+pub use words::{WordsReport, words};

@@ -1,0 +1,131 @@
+//! The experiment that everybody does first: a list of words, and random words that are certainly not in it.
+
+use crate::keys::mix;
+use std::collections::HashSet;
+use umbel::sizing::{KPolicy, Params, rate};
+use umbel::{Bloom, Filter, Hasher, Insert, Result, Standard};
+
+/// What became of a list of words and the questions about others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WordsReport {
+    /// The rate that was asked for.
+    pub p: f64,
+    /// Different words of the list.
+    pub n: u64,
+    /// Bits: -n ln p / (ln 2)^2, rounded up.
+    pub m: u64,
+    /// Hash functions: (m/n) ln 2, rounded up.
+    pub k: u32,
+    /// How many random words were asked.
+    pub queries: u64,
+    /// How many of them the filter took for words of the list.
+    pub positives: u64,
+    /// What the classic formula gives for m, n and k.
+    pub computed: f64,
+    /// The hash functions and the computed rate if k were rounded to the nearest number, where that is better.
+    pub rounded: Option<(u32, f64)>,
+}
+
+impl WordsReport {
+    /// The share of random words that the filter took for words of the list.
+    pub fn measured(&self) -> f64 {
+        self.positives as f64 / self.queries.max(1) as f64
+    }
+}
+
+/// Puts the words into a standard filter for the rate `p`, with m and k both rounded up, and asks it for `queries`
+/// different random words of which none is in the list.
+///
+/// ```
+/// let list: Vec<String> = (0..1000).map(|number| format!("word {number}")).collect();
+/// let report = umbel_lab::words(&list, 0.01, 100_000, 1)?;
+/// assert_eq!((report.n, report.m, report.k), (1000, 9586, 7));
+/// assert!((report.computed - 0.010037).abs() < 1e-6);
+/// assert!((report.measured() - report.computed).abs() < 0.0013);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Result<WordsReport> {
+    let mut known: HashSet<Vec<u8>> = list.iter().map(|word| word.as_ref().to_vec()).collect();
+    let n = known.len() as u64;
+    let Params { bits: m, hashes: k, .. } = Params::for_capacity(n, p, KPolicy::Ceil)?;
+    let mut filter = Bloom::with_layout(Standard::new(m, k)?, Hasher::fast(seed))?;
+    for word in &known {
+        filter.insert(&word[..])?;
+    }
+    let (mut asked, mut positives) = (0, 0);
+    for number in 0.. {
+        if asked == queries {
+            break;
+        }
+        let word = random_word(seed, number);
+        if !filter.contains(&word[..]) {
+            // Certainly not in the list; but it may have been asked before.
+            asked += u64::from(known.insert(word));
+        } else if known.insert(word) {
+            (asked, positives) = (asked + 1, positives + 1);
+        }
+    }
+    let computed = rate::classic(m, n, k)?;
+    let nearest = KPolicy::Round.hashes(m, n)?;
+    let better = rate::classic(m, n, nearest)?;
+    let rounded = (better < computed).then_some((nearest, better));
+    Ok(WordsReport { p, n, m, k, queries, positives, computed, rounded })
+}
+
+/// Five to twelve small letters.
+fn random_word(seed: u64, number: u64) -> Vec<u8> {
+    let mut random = mix(mix(seed).wrapping_add(number));
+    let mut take = |choices: u64| {
+        let taken = random % choices;
+        random /= choices;
+        taken
+    };
+    (0..5 + take(8)).map(|_| b'a' + take(26) as u8).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbers(count: u64) -> Vec<String> {
+        (0..count).map(|number| number.to_string()).collect()
+    }
+
+    #[test]
+    fn the_figures_of_the_second_seminar_paper_come_out() {
+        let report = words(&numbers(58_110), 0.04, 100_000, 1).unwrap();
+        assert_eq!((report.n, report.m, report.k), (58_110, 389_318, 5));
+        assert!((report.computed - 0.040_221_2).abs() < 5e-8);
+        assert!((report.measured() - report.computed).abs() < 0.0025, "{}", report.measured());
+        assert_eq!(report.rounded, None);
+    }
+
+    #[test]
+    fn where_rounding_up_is_worse_it_is_said() {
+        let report = words(&numbers(500), 0.05, 100, 1).unwrap();
+        let (k, rate) = report.rounded.unwrap();
+        assert_eq!((report.k, k), (5, 4));
+        assert!((report.computed - 0.051_034_68).abs() < 1e-8 && (rate - 0.050_274_64).abs() < 1e-8);
+    }
+
+    #[test]
+    fn a_word_that_comes_twice_counts_once_and_the_seed_decides_the_questions() {
+        let twice = [numbers(100), numbers(100)].concat();
+        let of = |list: &[String], seed| words(list, 0.2, 20_000, seed).unwrap();
+        assert_eq!(of(&twice, 1), of(&numbers(100), 1));
+        assert_ne!(of(&twice, 1).positives, of(&twice, 2).positives);
+    }
+
+    #[test]
+    fn a_random_word_of_the_list_is_not_asked() {
+        let list: Vec<Vec<u8>> = (0..1000).map(|number| random_word(7, number)).collect();
+        // At such a rate hardly anything but a member is taken for one.
+        assert_eq!(words(&list, 1e-9, 2000, 7).unwrap().positives, 0);
+    }
+
+    #[test]
+    fn without_words_or_with_a_rate_that_is_none_there_is_no_report() {
+        assert!(words::<&str>(&[], 0.01, 10, 1).is_err());
+        assert!([0.0, 1.0, -0.5, f64::NAN].iter().all(|p| words(&["a"], *p, 10, 1).is_err()));
+    }
+}
