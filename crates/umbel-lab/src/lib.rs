@@ -25,6 +25,7 @@ pub mod measure;
 mod report;
 mod run;
 mod table;
+pub mod trace;
 mod words;
 
 pub use chart::{Axis, Chart, Mark, Series};

@@ -1,0 +1,165 @@
+//! Bits and counters whose positions are given by hand: what all examples of filters are made of.
+
+use super::{Answer, Row, Step, Touch, and};
+
+/// An array of cells, and which keys have which of them.
+#[derive(Clone, Debug)]
+pub struct Cells {
+    label: &'static str,
+    values: Vec<u64>,
+    /// The keys that have a cell.
+    keys: Vec<Vec<String>>,
+    members: Vec<String>,
+}
+
+impl Cells {
+    /// Empty cells.
+    pub fn new(label: &'static str, len: usize) -> Cells {
+        Cells { label, values: vec![0; len], keys: vec![Vec::new(); len], members: Vec::new() }
+    }
+
+    pub fn values(&self) -> &[u64] {
+        &self.values
+    }
+
+    /// Takes a key for a member whose cells are changed by hand.
+    pub fn join(&mut self, key: &str) {
+        self.members.push(key.into());
+    }
+
+    /// Takes a key that was inserted for a member no more.
+    pub fn leave(&mut self, key: &str) {
+        if let Some(member) = self.members.iter().position(|known| known == key) {
+            self.members.swap_remove(member);
+        }
+    }
+
+    /// The cells as they are.
+    pub fn row(&self) -> Row {
+        let mut row = Row::new(self.label, &self.values);
+        row.cells.iter_mut().zip(&self.keys).for_each(|(cell, keys)| cell.keys = keys.join(","));
+        row
+    }
+
+    /// Gives cells of a key new values, each with what is written beside it.
+    pub fn change(&mut self, key: &str, changes: &[(usize, u64, String)]) -> Row {
+        let before = self.values.clone();
+        for (position, value, _) in changes {
+            if *value < before[*position] {
+                self.keys[*position].retain(|known| known != key);
+            } else if !self.keys[*position].iter().any(|known| known == key) {
+                self.keys[*position].push(key.into());
+            }
+            self.values[*position] = *value;
+        }
+        let mut row = self.row();
+        for (position, value, text) in changes {
+            let touch = match value.cmp(&before[*position]) {
+                std::cmp::Ordering::Greater => Touch::Set,
+                std::cmp::Ordering::Equal => Touch::Found,
+                std::cmp::Ordering::Less => Touch::Cleared,
+            };
+            row.mark(*position, touch, &text[..]);
+        }
+        row.after(before)
+    }
+
+    /// Sets the bits of a key.
+    pub fn set(&mut self, key: &str, positions: &[usize]) -> Row {
+        self.join(key);
+        let changes: Vec<(usize, u64, String)> = positions
+            .iter()
+            .map(|position| (*position, 1, if self.values[*position] == 0 { "set" } else { "hit" }.into()))
+            .collect();
+        self.change(key, &changes)
+    }
+
+    /// Sets the bits of a key, and tells.
+    pub fn insert(&mut self, key: &str, positions: &[usize]) -> Step {
+        let row = self.set(key, positions);
+        let marks = row.cells.iter().filter_map(|cell| cell.mark.as_ref());
+        let told = match marks.filter(|mark| mark.touch == Touch::Set).count() {
+            0 => "all of these bits are 1 already, nothing changes".into(),
+            1 => "one bit becomes 1".to_string(),
+            bits => format!("{bits} bits become 1"),
+        };
+        Step::new(format!("Insert {key} at {}: {told}.", and(positions)), vec![row])
+    }
+
+    /// Sets the bits of a key to 0, whoever else has them.
+    pub fn clear(&mut self, key: &str, positions: &[usize]) -> Row {
+        let changes: Vec<(usize, u64, String)> =
+            positions.iter().map(|position| (*position, 0, "clr".into())).collect();
+        self.change(key, &changes)
+    }
+
+    /// Adds to the counters of a key.
+    pub fn add(&mut self, key: &str, amounts: &[(usize, u64)]) -> Row {
+        self.join(key);
+        let changes: Vec<(usize, u64, String)> = amounts
+            .iter()
+            .map(|(position, by)| (*position, self.values[*position] + by, format!("+{by}")))
+            .collect();
+        self.change(key, &changes)
+    }
+
+    /// Takes from the counters of a key that was inserted; from counters that have not got as much, nothing.
+    pub fn take(&mut self, key: &str, amounts: &[(usize, u64)]) -> Row {
+        self.leave(key);
+        let changes: Vec<(usize, u64, String)> = amounts
+            .iter()
+            .map(|(position, by)| (*position, self.values[*position].saturating_sub(*by), format!("-{by}")))
+            .collect();
+        self.change(key, &changes)
+    }
+
+    /// Asks for a key: no if one of its cells is 0.
+    pub fn ask(&self, key: &str, positions: &[usize]) -> Step {
+        let cells: Vec<(usize, Option<String>)> = positions
+            .iter()
+            .map(|position| (*position, (self.values[*position] == 0).then(|| "holds 0".into())))
+            .collect();
+        self.ask_by(key, &cells)
+    }
+
+    /// Asks for a key: no if there is a reason in one of its cells.
+    pub fn ask_by(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
+        let (mut row, member) = (self.row(), self.members.iter().any(|known| known == key));
+        let (mut refused, mut reasons, mut to_blame) = (Vec::new(), Vec::new(), Vec::new());
+        for (position, reason) in cells {
+            match reason {
+                Some(reason) => {
+                    row.mark(*position, Touch::Refused, "NO");
+                    refused.push(*position);
+                    reasons.push(format!("{position} {reason}"));
+                }
+                None => row.mark(*position, Touch::Found, "yes"),
+            }
+            for key in self.keys[*position].iter().filter(|key| !to_blame.contains(*key)).collect::<Vec<_>>()
+            {
+                to_blame.push(key.clone());
+            }
+        }
+        let positions: Vec<usize> = cells.iter().map(|(position, _)| *position).collect();
+        let asked = format!("Ask for {key} at {}", and(&positions));
+        // Several zeros are told at once.
+        let zeros = reasons.len() > 1 && reasons.iter().all(|reason| reason.ends_with("holds 0"));
+        let because = if zeros { format!("{} hold 0", and(&refused)) } else { reasons.join(", and ") };
+        let (told, answer) = match (refused.is_empty(), member) {
+            (true, true) => ("probably a member, and it is one.".into(), Answer::Member),
+            (true, false) => (
+                format!(
+                    "yes, but it was never inserted: a false positive. Its cells are those of {}.",
+                    and(&to_blame)
+                ),
+                Answer::FalsePositive(to_blame),
+            ),
+            (false, false) => (format!("certainly not a member, since {because}."), Answer::No(refused)),
+            (false, true) => (
+                format!("no, since {because}; but it was inserted: a false negative."),
+                Answer::FalseNegative(refused),
+            ),
+        };
+        Step { says: format!("{asked}: {told}"), rows: vec![row], answer: Some(answer) }
+    }
+}

@@ -1,0 +1,163 @@
+//! A trace as a picture. What is marked has a colour, a thick outline and letters, so that it can be told apart in black
+//! and white as well.
+
+use super::text::{CELLS, wrapped};
+use super::{Cell, Row, Step, Touch, Trace};
+use crate::chart::COLOURS;
+use plotters::coord::Shift;
+use plotters::prelude::*;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use std::error::Error;
+
+type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+type Drawn = Result<(), Box<dyn Error>>;
+
+const WIDTH: i32 = 760;
+const MARGIN: i32 = 20;
+/// Where cells begin.
+const LABEL: i32 = 110;
+/// Characters of a sentence that go into a line.
+const CHARACTERS: usize = 110;
+const LINE: i32 = 20;
+/// The height of a cell, and of the small lines over and under it.
+const CELL: i32 = 26;
+const SMALL: i32 = 15;
+/// Between steps.
+const GAP: i32 = 18;
+
+impl Touch {
+    fn colour(self) -> RGBColor {
+        COLOURS[match self {
+            Touch::Set => 0,
+            Touch::Found => 2,
+            Touch::Refused => 1,
+            Touch::Cleared => 3,
+        }]
+    }
+}
+
+impl Trace {
+    /// The picture.
+    pub fn to_svg(&self) -> Result<String, Box<dyn Error>> {
+        let height = 3 * MARGIN + 2 * LINE + self.steps.iter().map(height).sum::<i32>();
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, (WIDTH as u32, height as u32)).into_drawing_area();
+            area.fill(&WHITE)?;
+            write(&area, self.title, (MARGIN, MARGIN + 8), 20, HPos::Left, &BLACK)?;
+            write(&area, self.source, (MARGIN, MARGIN + 8 + LINE), 13, HPos::Left, &GREY)?;
+            let mut y = 2 * MARGIN + 2 * LINE;
+            for (number, step) in (1..).zip(&self.steps) {
+                draw(&area, number, step, y)?;
+                y += self::height(step);
+            }
+            area.present()?;
+        }
+        Ok(svg)
+    }
+}
+
+const GREY: RGBColor = RGBColor(90, 90, 90);
+
+fn write(area: &Area<'_>, text: &str, at: (i32, i32), size: i32, side: HPos, colour: &RGBColor) -> Drawn {
+    let style = ("sans-serif", size).into_font().color(colour).pos(Pos::new(side, VPos::Center));
+    Ok(area.draw(&Text::new(text.to_string(), at, style))?)
+}
+
+/// As many cells of a row as go beside each other, and what they need room for.
+struct Part<'row> {
+    start: usize,
+    cells: &'row [Cell],
+    before: bool,
+    marks: bool,
+    keys: bool,
+}
+
+fn parts(row: &Row) -> impl Iterator<Item = Part<'_>> {
+    (0..).step_by(CELLS).zip(row.cells.chunks(CELLS)).map(|(start, cells)| Part {
+        start,
+        cells,
+        before: row.before.is_some(),
+        marks: cells.iter().any(|cell| cell.mark.is_some()),
+        keys: cells.iter().any(|cell| !cell.keys.is_empty()),
+    })
+}
+
+impl Part<'_> {
+    fn height(&self) -> i32 {
+        let if_any = |any: bool, height: i32| if any { height } else { 0 };
+        SMALL
+            + if_any(self.before, CELL + 6)
+            + CELL
+            + if_any(self.marks, SMALL)
+            + if_any(self.keys, SMALL)
+            + 8
+    }
+}
+
+fn height(step: &Step) -> i32 {
+    let rows: i32 = step.rows.iter().flat_map(parts).map(|part| part.height()).sum();
+    wrapped(&step.says, CHARACTERS).len() as i32 * LINE + 4 + rows + GAP
+}
+
+fn draw(area: &Area<'_>, number: usize, step: &Step, top: i32) -> Drawn {
+    let mut y = top;
+    for (line, words) in wrapped(&step.says, CHARACTERS).into_iter().enumerate() {
+        if line == 0 {
+            write(area, &format!("{number}."), (MARGIN, y), 14, HPos::Left, &BLACK)?;
+        }
+        write(area, &words, (MARGIN + 24, y), 14, HPos::Left, &BLACK)?;
+        y += LINE;
+    }
+    y += 4;
+    for row in &step.rows {
+        let width = ((WIDTH - LABEL - MARGIN) / row.cells.len().clamp(1, CELLS) as i32).min(64);
+        for part in parts(row) {
+            let x = |column: i32| LABEL + column * width;
+            let label = |text, y| write(area, text, (MARGIN + 24, y), 12, HPos::Left, &GREY);
+            label(&row.label, y)?;
+            for (column, cell) in (0..).zip(part.cells) {
+                write(area, &cell.head, (x(column) + width / 2, y), 11, HPos::Center, &GREY)?;
+            }
+            let mut cells = y + SMALL - 4;
+            if let Some(before) = &row.before {
+                label("before", cells + CELL / 2)?;
+                for (column, value) in (0..).zip(before.iter().skip(part.start).take(part.cells.len())) {
+                    square(area, (x(column), cells), width, value, None)?;
+                }
+                cells += CELL + 6;
+                label("after", cells + CELL / 2)?;
+            }
+            let marks = cells + CELL + 10;
+            let keys = if part.marks { marks + SMALL } else { marks };
+            if part.keys {
+                label("keys", keys)?;
+            }
+            for (column, cell) in (0..).zip(part.cells) {
+                let (at, mark) = (x(column), cell.mark.as_ref());
+                square(area, (at, cells), width, &cell.value, mark.map(|mark| mark.touch))?;
+                if let Some(mark) = mark {
+                    let colour = mark.touch.colour();
+                    write(area, &mark.text, (at + width / 2, marks), 12, HPos::Center, &colour)?;
+                }
+                write(area, &cell.keys, (at + width / 2, keys), 11, HPos::Center, &GREY)?;
+            }
+            y += part.height();
+        }
+    }
+    Ok(())
+}
+
+/// A cell with its value.
+fn square(area: &Area<'_>, (x, y): (i32, i32), width: i32, value: &str, touch: Option<Touch>) -> Drawn {
+    let (left, top, right, bottom) = (x + 2, y, x + width - 2, y + CELL);
+    let (fill, line) = match touch {
+        Some(touch) => (touch.colour().mix(0.18), touch.colour().stroke_width(3)),
+        None => (WHITE.mix(1.0), BLACK.mix(0.45).stroke_width(1)),
+    };
+    area.draw(&Rectangle::new([(left, top), (right, bottom)], fill.filled()))?;
+    // An outline of its own: those of rectangles are always thin.
+    let outline = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top), (right, top)];
+    area.draw(&PathElement::new(outline, line))?;
+    write(area, value, (x + width / 2, y + CELL / 2), 13, HPos::Center, &BLACK)
+}
