@@ -111,7 +111,9 @@ fn draw(area: &Area<'_>, number: usize, step: &Step, top: i32) -> Drawn {
     }
     y += 4;
     for row in &step.rows {
-        let width = ((WIDTH - LABEL - MARGIN) / row.cells.len().clamp(1, CELLS) as i32).min(64);
+        let longest = row.cells.iter().map(|cell| cell.value.len()).max().unwrap_or(0) as i32;
+        let room = (WIDTH - LABEL - MARGIN) / row.cells.len().clamp(1, CELLS) as i32;
+        let width = room.min(64.max(10 * longest + 12));
         for part in parts(row) {
             let x = |column: i32| LABEL + column * width;
             let label = |text, y| write(area, text, (MARGIN + 24, y), 12, HPos::Left, &GREY);

@@ -6,7 +6,7 @@ use umbel::Result;
 
 pub fn web_cache() -> Result<Vec<Step>> {
     let mut bits = Cells::new("bits", 10);
-    let start = "A cache with the pages a and b, and a filter of its addresses. The positions are ours; the figure has \
+    let start = "A cache with the pages a and b, and a filter of its addresses. The positions are ours; the text gives \
                  none.";
     bits.set("a", &[1, 6]);
     bits.set("b", &[4, 8]);
@@ -46,7 +46,7 @@ pub fn similarity() -> Result<Vec<Step>> {
         .filter(|position| common[*position] == 1)
         .for_each(|position| row.mark(position, Touch::Found, "both"));
     let start = "The words rose, tulip and lily of one page and rose, oak and lily of another, two bits for each. The \
-                 words and positions are ours; the text has none.";
+                 words and positions are ours; the text gives none.";
     let (left, of) = (count(&common), count(first.values()));
     Ok(vec![
         Step::new(start, vec![first.row(), second.row()]),

@@ -72,7 +72,7 @@ pub fn parameters() -> Result<Vec<Step>> {
     let twice = rate::classic(m, 2 * n, k)?;
     Ok(vec![
         Step::new(
-            format!("Given are {n} keys and a rate of {p}. The values are ours; the figure has letters."),
+            format!("Given are {n} keys and a rate of {p}. The values are ours; the text gives letters."),
             vec![row("?", "?", "?", n)],
         ),
         Step::new(

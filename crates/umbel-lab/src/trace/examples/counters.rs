@@ -111,7 +111,7 @@ pub fn variable_increment() -> Result<Vec<Step>> {
     ];
     steps.push(Step::new(
         "Who may have been at a counter of 20, 24 or 28? 24 is 12 + 12 or 8 + 8 + 8, and 28 is 14 + 14 or 8 + 8 + 12: \
-         what was added cannot always be read off the sum, but what was not can.",
+         what was added cannot always be read off the sum; here it is certain that 15 was not.",
         [20, 24, 28].map(|total| sums.row(total)).into(),
     ));
     let range = Sums::of(&[4, 5, 6, 7])?;
