@@ -60,6 +60,9 @@ fn every_command_explains_itself() {
         "count get",
         "lab list",
         "lab run",
+        "lab trace",
+        "lab words",
+        "lab fpr",
     ] {
         let help = shell.run(&format!("{command} --help")).ok();
         assert!(

@@ -17,7 +17,7 @@ mod source;
 pub use blocks::{Block, Blocks};
 pub use lot::{Lines, Lot, Scratch, Skipped};
 pub use pairs::PairArgs;
-pub use source::{check_filter_first, check_not_output};
+pub use source::{check_filter_first, check_not_output, is_stdin};
 
 use anyhow::{Result, bail};
 use clap::Args;

@@ -1,7 +1,10 @@
 //! `umbel lab`: the numbers of the literature, reproduced.
 
+mod fpr;
 mod list;
 mod run;
+mod trace;
+mod words;
 
 use anyhow::Result;
 use std::process::ExitCode;
@@ -20,11 +23,17 @@ pub struct Args {
 enum Command {
     List(list::Args),
     Run(run::Args),
+    Trace(trace::Args),
+    Words(words::Args),
+    Fpr(fpr::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
         Command::List(args) => list::run(args),
         Command::Run(args) => run::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Words(args) => words::run(args),
+        Command::Fpr(args) => fpr::run(args),
     }
 }

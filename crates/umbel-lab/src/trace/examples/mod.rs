@@ -75,7 +75,7 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "loop",
             title: "A packet that comes by again",
-            source: "the third seminar paper, section 5.1; Whitaker and Wetherall 2002",
+            source: "the third seminar paper, 5.1.2; Whitaker and Wetherall 2002",
             steps: applications::packet_loop,
         },
         Example {

@@ -1,0 +1,198 @@
+//! `umbel lab fpr`: the rate of a filter on data of one's own.
+
+use crate::commands::NONE;
+use crate::facts::{Rows, percent};
+use crate::filters::Secrets;
+use crate::input::InputArgs;
+use crate::{clock, engine, output};
+use anyhow::{Result, bail};
+use serde_json::json;
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::{Hasher, Holds, Stored, file};
+
+/// Measure the false-positive rate of a filter on keys that are not in it.
+///
+/// Of a map, that is the share of keys that get a value although they are not in it. Every line of --absent is asked once,
+/// however often it comes. The share that may be members is set against the rate that
+/// the filter's contents promise. The interval that is told is Wilson's of 95 %. The verdict is by that of 99.9 %, since the
+/// other would accuse one honest filter in twenty: exit code 1 if the promise lies outside of it, be it that the filter is
+/// worse or better than promised. A filter that seems worse has often been asked for keys that are in it.
+#[derive(clap::Args)]
+#[command(mut_arg("inputs", |arg| arg.long("absent").value_name("FILE").required(true).help(ABSENT)))]
+#[command(mut_arg("print_field", |arg| arg.hide(true)))]
+#[command(after_help = "Examples:
+  umbel lab fpr seen.umbel --absent others.txt
+  umbel lab fpr seen.umbel --absent others.csv --csv -F 2 --json")]
+pub struct Args {
+    /// The filter to ask
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+const ABSENT: &str = "A file with a key in each line that is not in the filter (repeatable); `-` is standard input. What is \
+                      compressed with gzip or zstd is recognised";
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let wanted = match file::inspect(&args.filter)?.kind.holds() {
+        Holds::Map => Holds::Map,
+        _ => Holds::Set,
+    };
+    let mut filter = args.secrets.map_verified(&args.filter, wanted)?.filter;
+    filter.advance(clock::now())?;
+    let Asked { lines, queries, positives } = ask(args, &filter)?;
+    if queries == 0 {
+        bail!("there are no lines in {}", args.input.name(0));
+    }
+    let stats = filter.stats();
+    let (promised, measured) = (stats.rate_now, positives as f64 / queries as f64);
+    let [shown, judged] = [Z_95, Z_999].map(|z| wilson(positives, queries, z));
+    let verdict = Verdict::of(promised, judged);
+    let expected = promised * queries as f64;
+    if args.json {
+        output::json(&json!({
+            "kind": filter.kind().to_string(), "lines": lines, "queries": queries, "positives": positives,
+            "measured": measured, "low": shown.0, "high": shown.1, "expected_positives": expected,
+            "fpr_now": promised, "fpr_target": stats.rate_target, "verdict": verdict.name(),
+        }))?;
+    } else {
+        let mut rows = Rows::default();
+        rows.add("filter", format!("{} ({})", args.filter.display(), filter.kind()));
+        rows.add("asked", format!("{queries} different keys in {lines} lines"));
+        rows.add("positives", positives);
+        let (low, high) = (percent(shown.0), percent(shown.1));
+        rows.add("measured rate", format!("{}, from {low} to {high} (Wilson, 95 %)", percent(measured)));
+        rows.add("promised now", format!("{}, for what is in it", percent(promised)));
+        if let Some(target) = stats.rate_target {
+            rows.add("at capacity", percent(target));
+        }
+        rows.add("verdict", verdict.sentence());
+        output::text(rows)?;
+        if expected < ENOUGH {
+            output::warn(format_args!(
+                "only {expected:.1} positives were to be expected: more keys would tell more"
+            ));
+        }
+    }
+    Ok(if verdict == Verdict::AsPromised { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+}
+
+/// Below so many expected positives hardly anything can be said.
+const ENOUGH: f64 = 10.0;
+
+struct Asked {
+    lines: u64,
+    /// Different keys.
+    queries: u64,
+    positives: u64,
+}
+
+/// Asks every key once: one that comes again would only repeat its answer.
+fn ask(args: &Args, filter: &Stored) -> Result<Asked> {
+    let hasher = Hasher::default();
+    let mut seen = HashSet::new();
+    let mut asked = Asked { lines: 0, queries: 0, positives: 0 };
+    engine::run(
+        args.input.open()?,
+        args.input.threads(),
+        |_, lot| {
+            let keys = lot.keys()?;
+            Ok((hasher.digest_batch(&keys), filter.contains_batch(&keys)))
+        },
+        |(digests, answers), _| {
+            asked.lines += digests.len() as u64;
+            for (digest, answer) in digests.iter().zip(answers.iter()) {
+                if seen.insert(digest.get()) {
+                    asked.queries += 1;
+                    asked.positives += u64::from(answer);
+                }
+            }
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(asked)
+}
+
+/// Quantiles of the normal distribution for intervals of 95 % and 99.9 %.
+const Z_95: f64 = 1.959_963_985;
+const Z_999: f64 = 3.290_526_731;
+
+/// The interval of Wilson (1927) for a share.
+fn wilson(positives: u64, queries: u64, z: f64) -> (f64, f64) {
+    let (n, share) = (queries as f64, positives as f64 / queries as f64);
+    let middle = share + z * z / (2.0 * n);
+    let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    let scale = 1.0 + z * z / n;
+    (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    AsPromised,
+    Worse,
+    Better,
+}
+
+impl Verdict {
+    fn of(promised: f64, (low, high): (f64, f64)) -> Verdict {
+        match promised {
+            promised if promised < low => Verdict::Worse,
+            promised if promised > high => Verdict::Better,
+            _ => Verdict::AsPromised,
+        }
+    }
+
+    /// As programs read it.
+    fn name(self) -> &'static str {
+        match self {
+            Verdict::AsPromised => "as promised",
+            Verdict::Worse => "worse",
+            Verdict::Better => "better",
+        }
+    }
+
+    fn sentence(self) -> &'static str {
+        match self {
+            Verdict::AsPromised => "as promised: the promise lies in the interval of 99.9 %",
+            Verdict::Worse => {
+                "worse than promised: the promise lies below the interval of 99.9 %; are some of these keys in the filter?"
+            }
+            Verdict::Better => "better than promised: the promise lies above the interval of 99.9 %",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures of textbooks for 8 of 10, and the closed form for none, z²/(n + z²).
+    #[test]
+    fn intervals_are_those_of_wilson() {
+        let (low, high) = wilson(8, 10, Z_95);
+        assert!((low - 0.4902).abs() < 5e-5 && (high - 0.9433).abs() < 5e-5, "{low} {high}");
+        let (low, high) = wilson(0, 100, Z_999);
+        assert!(low == 0.0 && (high - Z_999 * Z_999 / (100.0 + Z_999 * Z_999)).abs() < 1e-12, "{high}");
+        assert_eq!(wilson(100, 100, Z_95).1, 1.0);
+    }
+
+    #[test]
+    fn both_sides_are_outside() {
+        let interval = (0.009, 0.011);
+        assert_eq!(Verdict::of(0.01, interval), Verdict::AsPromised);
+        assert_eq!(Verdict::of(0.008, interval), Verdict::Worse);
+        assert_eq!(Verdict::of(0.012, interval), Verdict::Better);
+    }
+}

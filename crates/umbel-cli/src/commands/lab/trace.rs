@@ -1,0 +1,109 @@
+//! `umbel lab trace`: the worked examples of the literature, step by step.
+
+use crate::facts::Rows;
+use crate::output;
+use anyhow::{Context, Result, anyhow, bail};
+use clap::builder::PossibleValuesParser;
+use std::fs::{self, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use umbel_lab::trace::{Example, Trace, examples, find};
+
+/// Go through a worked example of the literature, step by step.
+///
+/// Each step shows the array before and after it, what was set, which zero made a no, and the keys that have each cell: in
+/// a false positive, those that are to blame. Examples are run, not copied. Without a name they are listed.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel lab trace
+  umbel lab trace search
+  umbel lab trace deletion --svg deletion.svg
+  umbel lab trace all --svg pictures")]
+pub struct Args {
+    /// The example; `all` for all of them
+    #[arg(value_name = "EXAMPLE", ignore_case = true, hide_possible_values = true, value_parser = names())]
+    example: Option<String>,
+
+    /// Name the examples: name, title and source
+    #[arg(long, conflicts_with_all = ["example", "svg"])]
+    list: bool,
+
+    /// Draw it into this file too; of `all`, each into a file of its own in this folder
+    #[arg(long, value_name = "FILE", requires = "example")]
+    svg: Option<PathBuf>,
+
+    /// Replace FILE if it is there
+    #[arg(short, long, requires = "svg")]
+    force: bool,
+}
+
+const ALL: &str = "all";
+
+fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(examples().iter().map(|example| example.name).chain([ALL]))
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let Some(name) = args.example.as_deref().filter(|_| !args.list) else {
+        output::text(list())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    let traces: Vec<Trace> = if name.eq_ignore_ascii_case(ALL) {
+        examples().iter().map(Example::run).collect::<Result<_, _>>()?
+    } else {
+        let example = find(name).ok_or_else(|| anyhow!("there is no example {name}"))?;
+        vec![example.run()?]
+    };
+    if let Some(path) = &args.svg {
+        draw(args, path, &traces)?;
+    }
+    for (number, trace) in traces.iter().enumerate() {
+        let apart = if number > 0 { "\n" } else { "" };
+        output::text(format_args!("{apart}{}", trace.to_text()))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list() -> Rows {
+    let mut rows = Rows::default();
+    for example in examples() {
+        rows.add(example.name, example.title);
+        rows.add("", example.source);
+    }
+    rows
+}
+
+fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
+    let picture =
+        |trace: &Trace| trace.to_svg().map_err(|error| anyhow!("cannot draw {}: {error}", trace.name));
+    if let [trace] = traces {
+        return write(path, picture(trace)?.as_bytes(), args.force);
+    }
+    fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))?;
+    for trace in traces {
+        write(&path.join(trace.name).with_extension("svg"), picture(trace)?.as_bytes(), args.force)?;
+    }
+    Ok(())
+}
+
+/// The whole file or none, and over no other unless that is wanted.
+fn write(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
+    let failed = || format!("cannot write {}", path.display());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // Readable by whom the caller wants, as any new file.
+    let mut file = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder)
+        .with_context(failed)?;
+    file.write_all(bytes).with_context(failed)?;
+    let kept = if force { file.persist(path) } else { file.persist_noclobber(path) };
+    match kept {
+        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+            bail!("{} exists: give -f to replace it, or another name", path.display())
+        }
+        Err(error) => Err(error.error).with_context(failed),
+        Ok(_) => Ok(()),
+    }
+}

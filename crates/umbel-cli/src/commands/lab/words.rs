@@ -1,0 +1,157 @@
+//! `umbel lab words`: the classic experiment with a list of words of one's own.
+
+use crate::engine;
+use crate::facts::Rows;
+use crate::input::{InputArgs, is_stdin};
+use crate::{number, output};
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use umbel::Batch;
+use umbel_lab::{WordsReport, words};
+
+/// Put a list of words into a filter, and ask it for random words that are certainly not in the list.
+///
+/// The filter is a standard one, with m = -n ln p / (ln 2)^2 bits and k = (m/n) ln 2 hash functions, both rounded up. What is
+/// measured is the share of random words that it takes for words of the list; computed is (1 - (1 - 1/m)^(kn))^k. Words
+/// that come twice count once, empty lines do not count, and a carriage return at the end of a line is no part of the word.
+/// Without -p the rate is asked for, if standard input is a terminal.
+#[derive(clap::Args)]
+#[command(mut_arg("inputs", |arg| arg.value_name("FILE").required(true).help(FILES)))]
+#[command(mut_arg("print_field", |arg| arg.hide(true)))]
+#[command(after_help = "Examples:
+  umbel lab words words.txt
+  umbel lab words words.txt -p 0.04
+  umbel lab words words.txt -p 5% --json")]
+pub struct Args {
+    /// The false-positive rate
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    fpr: Option<f64>,
+
+    /// How many random words are asked
+    #[arg(long, value_name = "N", value_parser = number::count, default_value = "100000")]
+    queries: u64,
+
+    /// On which the random words and the hash depend
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+const FILES: &str = "Files with a word in each line; `-` is standard input. What is compressed with gzip or zstd is recognised";
+
+/// More would take longer than anybody waits, and all memory.
+const MOST_QUERIES: u64 = 100_000_000;
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if !(1..=MOST_QUERIES).contains(&args.queries) {
+        bail!("--queries is from 1 to {MOST_QUERIES}, not {}", args.queries);
+    }
+    let reads_stdin = args.input.files().iter().any(|file| is_stdin(file));
+    if args.fpr.is_none() && (reads_stdin || !io::stdin().is_terminal()) {
+        bail!("there is nobody to ask for the rate: give it with -p, for instance -p 1%");
+    }
+    let list = read(&args.input)?;
+    if list.is_empty() {
+        bail!("there are no words in {}", args.input.name(0));
+    }
+    let fpr = match args.fpr {
+        Some(fpr) => fpr,
+        None => ask(&mut io::stdin().lock(), &mut io::stderr())?,
+    };
+    let report = words(&list, fpr, args.queries, args.seed)?;
+    if args.json {
+        let WordsReport { p, n, m, k, queries, positives, computed, .. } = report;
+        let measured = report.measured();
+        let rounded = report.rounded.map(|(k, computed)| json!({"k": k, "computed": computed}));
+        output::json(&json!({
+            "p": p, "n": n, "m": m, "k": k, "queries": queries, "positives": positives, "measured": measured,
+            "computed": computed, "rounded": rounded,
+        }))?;
+    } else {
+        output::text(told(&report))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The words of all lines, as often as they are there.
+fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
+    let mut list = Vec::new();
+    engine::run(
+        input.open()?,
+        input.threads(),
+        |_, lot| {
+            let keys = lot.keys()?;
+            let word = |i| keys.with_bytes(i, |key| key.strip_suffix(b"\r").unwrap_or(key).to_vec());
+            Ok((0..keys.len()).map(word).filter(|word| !word.is_empty()).collect::<Vec<_>>())
+        },
+        |words, _| {
+            list.extend(words);
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    Ok(list)
+}
+
+/// Asks for a rate until there is one.
+fn ask(from: &mut impl BufRead, to: &mut impl Write) -> Result<f64> {
+    let failed = "cannot ask for the rate";
+    loop {
+        write!(to, "false-positive rate, between 0 and 1: ").and_then(|()| to.flush()).context(failed)?;
+        let mut line = Vec::new();
+        if from.read_until(b'\n', &mut line).context(failed)? == 0 {
+            // The question stands in an open line.
+            let _ = writeln!(to);
+            bail!("no rate was given");
+        }
+        match number::rate(String::from_utf8_lossy(&line).trim()) {
+            Ok(rate) => return Ok(rate),
+            Err(sentence) => writeln!(to, "{sentence}").context(failed)?,
+        }
+    }
+}
+
+fn told(report: &WordsReport) -> Rows {
+    let mut rows = Rows::default();
+    rows.add("p, the rate asked for", report.p);
+    rows.add("n, different words", report.n);
+    rows.add("m, bits", report.m);
+    rows.add("k, hash functions", report.k);
+    rows.add(
+        "random words",
+        format!("{}, of which {} were taken for members", report.queries, report.positives),
+    );
+    rows.add("measured rate", format!("{:.7}", report.measured()));
+    rows.add("computed rate", format!("{:.7}", report.computed));
+    if let Some((k, rate)) = report.rounded {
+        rows.add("better", format!("k = {k}, rounded to the nearest: {rate:.7} computed, and less to do"));
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_rate_gets_a_sentence_and_the_question_again() {
+        let mut said = Vec::new();
+        let rate = ask(&mut &b"0\n2\nx\n\n 4% \nmore"[..], &mut said).unwrap();
+        assert!((rate - 0.04).abs() < 1e-12);
+        let said = String::from_utf8(said).unwrap();
+        assert_eq!(said.matches("between 0 and 1: ").count(), 5, "{said}");
+        for sentence in ["a rate lies between 0 and 1\n", "2% is 0.02\n", "not a rate: write it as 0.01"] {
+            assert!(said.contains(sentence), "{said}");
+        }
+        let error = ask(&mut &b"1\n"[..], &mut Vec::new()).unwrap_err();
+        assert_eq!(error.to_string(), "no rate was given");
+    }
+}
