@@ -21,7 +21,7 @@ use umbel::{Hasher, Holds, Stored, file};
 /// other would accuse one honest filter in twenty: exit code 1 if the promise lies outside of it, be it that the filter is
 /// worse or better than promised. A filter that seems worse has often been asked for keys that are in it.
 #[derive(clap::Args)]
-#[command(mut_arg("inputs", |arg| arg.long("absent").value_name("FILE").required(true).help(ABSENT)))]
+#[command(mut_arg("inputs", |arg| arg.long("absent").num_args(1).value_name("FILE").required(true).help(ABSENT)))]
 #[command(mut_arg("print_field", |arg| arg.hide(true)))]
 #[command(after_help = "Examples:
   umbel lab fpr seen.umbel --absent others.txt
