@@ -163,3 +163,34 @@ fn square(area: &Area<'_>, (x, y): (i32, i32), width: i32, value: &str, touch: O
     area.draw(&PathElement::new(outline, line))?;
     write(area, value, (x + width / 2, y + CELL / 2), 13, HPos::Center, &BLACK)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::examples;
+
+    /// Places of texts and shapes, by the name of an attribute.
+    fn places(svg: &str, attribute: &str) -> Vec<i32> {
+        let start = format!(" {attribute}=\"");
+        svg.split(&start).skip(1).filter_map(|part| part.split('"').next()?.parse().ok()).collect()
+    }
+
+    #[test]
+    fn every_picture_has_all_that_the_text_has_and_nothing_beyond_its_edges() {
+        for example in examples() {
+            let trace = example.run().unwrap();
+            let svg = trace.to_svg().unwrap();
+            let height = places(&svg, "height")[0];
+            let lowest = places(&svg, "y").into_iter().max().unwrap();
+            assert!(lowest < height && lowest > height - 80, "{}: {lowest} of {height}", trace.name);
+            assert!(places(&svg, "x").into_iter().all(|x| (0..WIDTH).contains(&x)), "{}", trace.name);
+            let cells = || trace.steps.iter().flat_map(|step| &step.rows).flat_map(|row| &row.cells);
+            for text in cells().filter_map(|cell| cell.mark.as_ref()).map(|mark| &mark.text) {
+                assert!(svg.contains(&format!("\n{text}\n")), "{}: {text}", trace.name);
+            }
+            let drawn = svg.matches("<polyline").count();
+            let before = trace.steps.iter().flat_map(|step| &step.rows).filter_map(|row| row.before.as_ref());
+            assert_eq!(drawn, cells().count() + before.map(Vec::len).sum::<usize>(), "{}", trace.name);
+        }
+    }
+}

@@ -12,7 +12,8 @@ use std::process::ExitCode;
 /// Reproduce the numbers of the literature, and see where theory and measurement agree.
 ///
 /// An experiment has a claim, a set-up and criteria that hold or do not. `umbel lab run all` runs them and writes a report
-/// with tables and charts.
+/// with tables and charts. `umbel lab trace` goes through the worked examples step by step; `umbel lab words` and
+/// `umbel lab fpr` measure rates on data of one's own.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
