@@ -52,19 +52,10 @@ pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Res
     for word in &known {
         filter.insert(&word[..])?;
     }
-    let (mut asked, mut positives) = (0, 0);
-    for number in 0.. {
-        if asked == queries {
-            break;
-        }
-        let word = random_word(seed, number);
-        if !filter.contains(&word[..]) {
-            // Certainly not in the list; but it may have been asked before.
-            asked += u64::from(known.insert(word));
-        } else if known.insert(word) {
-            (asked, positives) = (asked + 1, positives + 1);
-        }
-    }
+    // Whatever is new to the set is neither in the list nor asked before.
+    let strangers = (0..).map(|number| random_word(seed, number)).filter(|word| known.insert(word.clone()));
+    let asked = strangers.take(usize::try_from(queries).unwrap_or(usize::MAX));
+    let positives = asked.filter(|word| filter.contains(&word[..])).count() as u64;
     let computed = rate::classic(m, n, k)?;
     let nearest = KPolicy::Round.hashes(m, n)?;
     let better = rate::classic(m, n, nearest)?;

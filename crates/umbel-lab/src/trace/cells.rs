@@ -1,6 +1,7 @@
 //! Bits and counters whose positions are given by hand: what all examples of filters are made of.
 
 use super::{Answer, Row, Step, Touch, and};
+use std::collections::HashSet;
 
 /// An array of cells, and which keys have which of them.
 #[derive(Clone, Debug)]
@@ -135,11 +136,11 @@ impl Cells {
                 }
                 None => row.mark(*position, Touch::Found, "yes"),
             }
-            for key in self.keys[*position].iter().filter(|key| !to_blame.contains(*key)).collect::<Vec<_>>()
-            {
-                to_blame.push(key.clone());
-            }
+            to_blame.extend(self.keys[*position].iter().cloned());
         }
+        // Each once, in the order in which they were met.
+        let mut met = HashSet::new();
+        to_blame.retain(|key| met.insert(key.clone()));
         let positions: Vec<usize> = cells.iter().map(|(position, _)| *position).collect();
         let asked = format!("Ask for {key} at {}", and(&positions));
         // Several zeros are told at once.
