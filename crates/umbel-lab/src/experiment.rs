@@ -1,6 +1,7 @@
 //! What an experiment is, what it is given, and what it finds.
 
 use crate::criterion::short;
+use crate::trace::Trace;
 use crate::{Chart, Criterion, Table};
 use std::collections::BTreeMap;
 use umbel::{Digest, Hasher, Result};
@@ -172,17 +173,6 @@ impl Lab {
     }
 }
 
-/// A picture that is no chart; it becomes an SVG file of the same name.
-#[derive(Clone, Debug)]
-pub struct Drawing {
-    /// The name of the file, without its ending.
-    pub name: String,
-    /// What it shows.
-    pub title: String,
-    /// The picture.
-    pub svg: String,
-}
-
 /// What an experiment has found.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
@@ -192,8 +182,8 @@ pub struct Findings {
     pub tables: Vec<Table>,
     /// The pictures.
     pub charts: Vec<Chart>,
-    /// Pictures that are no charts.
-    pub drawings: Vec<Drawing>,
+    /// Worked examples that are drawn.
+    pub traces: Vec<Trace>,
     /// What it means, in a sentence or two.
     pub verdict: String,
 }

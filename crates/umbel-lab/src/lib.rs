@@ -31,7 +31,7 @@ mod words;
 pub use chart::{Axis, Chart, Mark, Series};
 pub use criterion::Criterion;
 pub use errata::{ERRATA, Erratum};
-pub use experiment::{About, Drawing, Experiment, Findings, Lab, Parameter, Scale};
+pub use experiment::{About, Experiment, Findings, Lab, Parameter, Scale};
 pub use experiments::{all, find};
 pub use keys::Keys;
 pub use report::report;

@@ -66,7 +66,7 @@ fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
     let page = std::fs::read_to_string(folder.path().join("index.html")).expect("a page");
     assert!(!page.contains("src=") && !page.contains("href=\"http"), "nothing is loaded");
     let found = || outcomes.iter().flat_map(|outcome| &outcome.findings);
-    let pictures: usize = found().map(|found| found.charts.len() + found.drawings.len()).sum();
+    let pictures: usize = found().map(|found| found.charts.len() + found.traces.len()).sum();
     assert_eq!(page.matches("<svg").count(), pictures);
     for outcome in outcomes {
         let own = folder.path().join(outcome.about.id);

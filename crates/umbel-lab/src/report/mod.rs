@@ -4,7 +4,7 @@
 mod page;
 mod textbooks;
 
-use crate::{About, Criterion, Drawing, Findings, Lab, Outcome, Scale, Table};
+use crate::{About, Criterion, Findings, Lab, Outcome, Scale, Table};
 use page::{escaped, page, prose, row};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -80,8 +80,9 @@ fn story(outcome: &Outcome, folder: &Path) -> io::Result<String> {
                 let svg = chart.to_svg().map_err(|error| io::Error::other(error.to_string()))?;
                 story.push_str(&picture(folder, &chart.name, &chart.title, &svg)?);
             }
-            for Drawing { name, title, svg } in &findings.drawings {
-                story.push_str(&picture(folder, name, title, svg)?);
+            for trace in &findings.traces {
+                let svg = trace.to_svg().map_err(|error| io::Error::other(error.to_string()))?;
+                story.push_str(&picture(folder, trace.name, trace.title, &svg)?);
             }
             let _ = write!(story, "<p><b>Verdict.</b> {}</p>", prose(&findings.verdict));
             story.push_str(&criteria(findings));
