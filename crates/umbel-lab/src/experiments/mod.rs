@@ -1,11 +1,16 @@
 //! One file for each experiment, and the list of them all.
 
 mod bloomier;
+mod cardinality;
+mod counting;
+mod deletability;
 mod exact_rate;
 mod groups;
 mod payload;
 mod rate_table;
+mod scalable;
 mod space_code;
+mod variable_increment;
 mod worked_examples;
 
 use crate::Experiment;
@@ -16,6 +21,11 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(rate_table::RateTable),
         Box::new(worked_examples::WorkedExamples),
         Box::new(exact_rate::ExactRate),
+        Box::new(cardinality::Estimates),
+        Box::new(counting::Counters),
+        Box::new(variable_increment::VariableIncrements),
+        Box::new(deletability::Deletability),
+        Box::new(scalable::Growing),
         Box::new(payload::RandomStrings),
         Box::new(payload::SplicedStrings),
         Box::new(space_code::FlowSizes),

@@ -1,0 +1,316 @@
+//! E3: counting filters: what comes out again, how often counters overflow, and what they do not solve.
+
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use std::f64::consts::LN_2;
+use umbel::counting::{Options, Overflow};
+use umbel::hash::reduce;
+use umbel::sizing::{KPolicy, Params, counting};
+use umbel::{Counting, Digest, Filter, Hashed, Hasher, Insert, Remove, Removed, Result};
+
+pub struct Counters;
+
+const HASHES: Parameter = Parameter::count("k", "counters of a key", [5; 2], [1, 16]);
+const KEYS: Parameter =
+    Parameter::count("n", "keys in each filter whose counters overflow", [20_000; 2], [1000, 1_000_000]);
+const BUILDS: Parameter =
+    Parameter::count("builds", "filters whose counters overflow", [40, 16_000], [1, 100_000]);
+const MEMBERS: Parameter = Parameter::count(
+    "members",
+    "keys in the filter from which strangers are removed",
+    [10_000; 2],
+    [1000, 1_000_000],
+);
+const RATE: Parameter = Parameter::real("p", "rate of that filter", [0.01; 2], [1e-4, 0.2]);
+
+/// ±10 % at four standard errors takes so many counters that overflow.
+const ENOUGH: f64 = 1600.0;
+
+impl Experiment for Counters {
+    fn about(&self) -> About {
+        About {
+            id: "E3",
+            title: "Counting filters: removal, overflow, and what they do not solve",
+            source: "Fan et al. 2000; the third seminar paper, the short article and the lecture slides",
+            claim: "With counters for bits, keys can be removed. Four bits are enough, as a counter reaches 16 with a \
+                    probability of less than 1.37e-15; and a removal is safe if it stops at a counter that is zero.",
+            set_up: "Keys go in and come out again, until nothing is left. Sixteen copies of a key go in and fifteen come \
+                     out, by both rules for full counters. Filters at half load: the share of counters with 2, 4 and 8 hits \
+                     against the Poisson tail, which is judged where ten per cent are four standard errors or more. At \
+                     last, strangers are removed from a filter at its capacity.",
+            seconds: [1, 20],
+            timed: false,
+            parameters: &[HASHES, KEYS, BUILDS, MEMBERS, RATE],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        round_trip(lab, &mut findings)?;
+        copies(lab, &mut findings)?;
+        overflow(lab, &mut findings)?;
+        strangers(lab, &mut findings)?;
+        findings.verdict = "Keys come out without a trace, and counters overflow as rarely as the Poisson tail says, twenty times \
+                            more rarely at four bits than the bound. But copies of one key fill its counters in a filter of any \
+                            size, and a stranger that the filter takes for a member passes every check: its removal makes the \
+                            filter forget members."
+            .into();
+        Ok(findings)
+    }
+}
+
+fn options(overflow: Overflow) -> Options {
+    Options { counter_bits: 4, overflow }
+}
+
+fn is_empty(filter: &Counting) -> bool {
+    filter.values().all(|value| value == 0)
+}
+
+/// All keys in, all keys out; and one key after the other in a filter so small that probes of a key meet.
+fn round_trip(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (k, hasher) = (lab.count(&HASHES) as u32, lab.hasher(0));
+    let keys = Keys::of_build(0).members(lab.count(&MEMBERS));
+    let digests = lab.digests(&hasher, &keys);
+    let mut filter = Counting::new(20 * keys.len() as u64, k, options(Overflow::Sticky), hasher.clone())?;
+    filter.insert_batch(&Hashed(&digests))?;
+    // Backwards, since order must not matter.
+    for digest in digests.iter().rev() {
+        filter.remove_digest(*digest)?;
+    }
+    findings.criteria.push(Criterion::that("nothing is left when all keys are removed", is_empty(&filter)));
+
+    let mut small = Counting::new(10, 3, options(Overflow::Sticky), hasher)?;
+    let (mut meet, mut left) = (0, 0);
+    for digest in &digests[..1000] {
+        small.insert_digest(*digest)?;
+        meet += u64::from(small.stats().used_cells < 3);
+        small.remove_digest(*digest)?;
+        left += u64::from(!is_empty(&small));
+    }
+    findings.criteria.push(Criterion::at_least(
+        "keys of 1000 whose three probes meet in a filter of ten counters",
+        meet as f64,
+        100.0,
+    ));
+    findings.criteria.push(Criterion::at_most("of all 1000, those that leave something", left as f64, 0.0));
+    Ok(())
+}
+
+/// Many copies of one key.
+fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (k, hasher) = (lab.count(&HASHES) as u32, lab.hasher(0));
+    let mut table = Table::new("copies", &["counters", "rule", "inserted", "removed", "found"]);
+    for cells in [10_000, 1_000_000] {
+        // A key whose probes do not meet: the first of a thousand, as a rule.
+        let mut key = Digest::default();
+        for digest in lab.digests(&hasher, &Keys::of_build(1).members(1000)) {
+            let mut filter = Counting::new(cells, k, options(Overflow::Sticky), hasher.clone())?;
+            filter.insert_digest(digest)?;
+            key = digest;
+            if filter.stats().used_cells == u64::from(k) {
+                break;
+            }
+        }
+        for rule in Overflow::ALL {
+            let mut filter = Counting::new(cells, k, options(rule), hasher.clone())?;
+            let inserted = (0..16).filter(|_| filter.insert_digest(key).is_ok()).count();
+            let mut removed = 0;
+            for _ in 0..15 {
+                removed += u64::from(filter.remove_digest(key)? == Removed::Removed);
+            }
+            let found = filter.contains_digest(key);
+            table.add([
+                cells.to_string(),
+                rule.to_string(),
+                inserted.to_string(),
+                removed.to_string(),
+                found.to_string(),
+            ]);
+            let of = format!("{cells} counters of four bits");
+            findings.criteria.push(match rule {
+                Overflow::Sticky => Criterion::that(
+                    format!("{of}, full ones stick: after 16 copies in and 15 out the last is found"),
+                    found,
+                )
+                .shows("e54"),
+                Overflow::Decrement => Criterion::that(
+                    format!("{of}, full ones are decremented: after the same the last is forgotten"),
+                    !found,
+                )
+                .shows("e54"),
+                Overflow::Error => Criterion::at_most(
+                    format!("{of}: copies of one key before the next would overflow"),
+                    inserted as f64,
+                    15.0,
+                )
+                .shows("e43"),
+            });
+        }
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// How many counters have 2, 4 or 8 hits, over many filters.
+fn overflow(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, k, builds) = (lab.count(&KEYS), lab.count(&HASHES) as u32, lab.count(&BUILDS));
+    let cells = (n as f64 * f64::from(k) / LN_2).round() as u64;
+    let load = n as f64 * f64::from(k) / cells as f64;
+    // Four bits count to fifteen, which is enough for all three.
+    let mut hits = [0u64; 16];
+    for build in 0..builds {
+        let hasher = lab.hasher(build);
+        let mut filter = Counting::new(cells, k, options(Overflow::Sticky), hasher.clone())?;
+        filter.insert_batch(&Hashed(&lab.digests(&hasher, &Keys::of_build(build).members(n))))?;
+        filter.values().for_each(|value| hits[value as usize & 15] += 1);
+    }
+    let counters = (builds * cells) as f64;
+    let mut table =
+        Table::new("overflow", &["counter_bits", "counters", "overflown", "measured", "poisson", "bound"]);
+    let (mut theory, mut bound, mut measured) = (Vec::new(), Vec::new(), Vec::new());
+    for bits in 1..=4u32 {
+        let share = counting::overflow_share(load, bits)?;
+        let above = counting::overflow_bound(1, bits)?;
+        theory.push((f64::from(bits), share));
+        bound.push((f64::from(bits), above));
+        let mut row = [
+            bits.to_string(),
+            counters.to_string(),
+            String::new(),
+            String::new(),
+            format!("{share:.4e}"),
+            format!("{above:.4e}"),
+        ];
+        if bits < 4 {
+            let overflown: u64 = hits[1 << bits..].iter().sum();
+            let found = overflown as f64 / counters;
+            measured.push((f64::from(bits), found));
+            [row[2], row[3]] = [overflown.to_string(), format!("{found:.4e}")];
+            let expected = share * counters;
+            if expected >= ENOUGH {
+                let claim = format!("share of counters that overflow, bits of a counter: {bits}");
+                findings.criteria.push(Criterion::near(claim, found, share, 0.1 * share));
+            }
+        }
+        table.add(row);
+    }
+    findings.criteria.push(Criterion::near(
+        "the bound for a counter of four bits, in units of 1e-15",
+        counting::overflow_bound(1, 4)? * 1e15,
+        1.3677,
+        5e-5,
+    ));
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "overflow".into(),
+        title: "Counters that overflow, with different keys at the best k".into(),
+        x: Axis::linear("bits of a counter"),
+        y: Axis::log("share of counters"),
+        series: vec![
+            Series::new("Poisson tail", Mark::Line, 0, theory),
+            Series::new("bound of Fan et al.", Mark::Dashes, 1, bound),
+            Series::new("measured", Mark::Dots, 2, measured),
+        ],
+    });
+    Ok(())
+}
+
+/// A counting filter that checks as it goes: it takes one from each counter, and stops at the first that is zero.
+struct Hasty {
+    counters: Vec<u8>,
+    hashes: usize,
+}
+
+impl Hasty {
+    fn cells(&self, digest: Digest) -> impl Iterator<Item = usize> + use<> {
+        let cells = self.counters.len() as u64;
+        digest.stream().take(self.hashes).map(move |x| reduce(x, cells) as usize)
+    }
+
+    fn insert(&mut self, digest: Digest) {
+        self.cells(digest).for_each(|cell| self.counters[cell] = self.counters[cell].saturating_add(1));
+    }
+
+    fn remove(&mut self, digest: Digest) {
+        for cell in self.cells(digest) {
+            match self.counters[cell].checked_sub(1) {
+                Some(less) => self.counters[cell] = less,
+                None => return,
+            }
+        }
+    }
+
+    fn contains(&self, digest: Digest) -> bool {
+        self.cells(digest).all(|cell| self.counters[cell] > 0)
+    }
+}
+
+/// Strangers are removed, as somebody does who trusts the check.
+fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, p) = (lab.count(&MEMBERS), lab.number(&RATE));
+    let params = Params::for_capacity(n, p, KPolicy::Round)?;
+    let (keys, hasher): (Keys, Hasher) = (Keys::of_build(2), lab.hasher(2));
+    let members = lab.digests(&hasher, &keys.members(n));
+    let strange = lab.digests(&hasher, &keys.strangers(2 * n));
+    let mut filter = Counting::new(params.bits, params.hashes, options(Overflow::Sticky), hasher)?;
+    filter.insert_batch(&Hashed(&members))?;
+    let mut hasty = Hasty { counters: vec![0; params.bits as usize], hashes: params.hashes as usize };
+    members.iter().for_each(|digest| hasty.insert(*digest));
+
+    let mut table =
+        Table::new("strangers", &["strangers", "accepted", "lost_checked_first", "lost_checked_on_the_way"]);
+    let (mut careful_curve, mut hasty_curve) = (vec![(0.0, 0.0)], vec![(0.0, 0.0)]);
+    let (mut accepted, mut asked, mut unharmed) = (0u64, 0u64, true);
+    for chunk in strange.chunks(strange.len() / 20) {
+        for digest in chunk {
+            let taken_for_member = filter.contains_digest(*digest);
+            let removed = filter.remove_digest(*digest)? == Removed::Removed;
+            unharmed &= taken_for_member || !removed;
+            accepted += u64::from(removed);
+            hasty.remove(*digest);
+        }
+        asked += chunk.len() as u64;
+        let lost = members.iter().filter(|digest| !filter.contains_digest(**digest)).count();
+        let lost_hastily = members.iter().filter(|digest| !hasty.contains(**digest)).count();
+        table.add([asked.to_string(), accepted.to_string(), lost.to_string(), lost_hastily.to_string()]);
+        careful_curve.push((asked as f64, lost as f64 / n as f64));
+        hasty_curve.push((asked as f64, lost_hastily as f64 / n as f64));
+    }
+    let last = |curve: &[(f64, f64)]| curve.last().map_or(f64::NAN, |point| point.1);
+    let (careful, hasty) = (last(&careful_curve), last(&hasty_curve));
+    findings.criteria.push(Criterion::that(
+        "checked first, a removal is refused unless the filter takes the stranger for a member",
+        unharmed,
+    ));
+    findings.criteria.push(
+        Criterion::at_least("strangers whose removal passes the check", accepted as f64, 1.0).shows("e35"),
+    );
+    findings.criteria.push(
+        Criterion::at_least(
+            "members lost by that, for each of them",
+            careful * n as f64 / accepted as f64,
+            1.0,
+        )
+        .shows("e35"),
+    );
+    findings.criteria.push(
+        Criterion::at_least(
+            "lost when it is checked on the way, for each lost when checked first",
+            hasty / careful,
+            2.0,
+        )
+        .shows("e35"),
+    );
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "strangers".into(),
+        title: "Members lost when strangers are removed".into(),
+        x: Axis::linear("strangers whose removal is tried"),
+        y: Axis::linear("share of members lost"),
+        series: vec![
+            Series::new("checked first", Mark::Path, 0, careful_curve),
+            Series::new("stopped at the first zero", Mark::Path, 1, hasty_curve),
+        ],
+    });
+    Ok(())
+}

@@ -1,0 +1,356 @@
+//! E6: filters that grow, with and without tightening the rate of their stages.
+
+use crate::measure::Rate;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::scalable::Stage;
+use umbel::sizing::scalable::{Schedule, compound};
+use umbel::sizing::{PartitionedParams, partitioned, rate};
+use umbel::{
+    Bloom, Digest, Filter, Hashed, Hasher, Insert, Kind, Partitioned, Result, Scalable, Set, Spec, Standard,
+    Tuning,
+};
+
+pub struct Growing;
+
+const CAPACITY: Parameter = Parameter::count("n", "keys of the first stage", [1000; 2], [100, 100_000]);
+const RATE: Parameter = Parameter::real("p", "rate asked for", [0.01; 2], [1e-4, 0.1]);
+const TIGHTENING: Parameter =
+    Parameter::real("r", "by which the rate of each stage is lower", [0.5; 2], [0.1, 0.95]);
+const GROWTH: Parameter = Parameter::count("s", "by which each stage is larger", [2; 2], [2, 4]);
+const STAGES: Parameter = Parameter::count("stages", "stages that are filled", [6; 2], [1, 8]);
+const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 60], [2, 1000]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 10_000_000]);
+
+/// What was found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
+const PRINTED: [f64; 6] = [0.0040, 0.0019, 0.0010, 0.0005, 0.000_23, 0.000_10];
+
+impl Experiment for Growing {
+    fn about(&self) -> About {
+        About {
+            id: "E6",
+            title: "A filter that grows keeps its rate only if its stages get stricter",
+            source: "Almeida et al. 2007; the third seminar paper, which leaves out the formula",
+            claim: "Stage i of a scalable filter holds n s^i keys at the rate P (1 - r) r^i. One yes is enough, so the rate of all \
+                    is 1 - Π (1 - P_i), which never exceeds P. With the same rate P for every stage it grows without bound.",
+            set_up: "A scalable filter is filled from the first key to the end of its sixth stage, and asked for strangers on \
+                     the way. Beside it, standard filters of the same capacities, each with the rate that is asked of the \
+                     whole.",
+            seconds: [4, 40],
+            timed: false,
+            parameters: &[CAPACITY, RATE, TIGHTENING, GROWTH, STAGES, BUILDS, QUERIES],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        examples(&mut findings)?;
+        growth(lab, &mut findings)?;
+        findings.verdict = "With stages that get stricter the rate stays below the one asked for, however much the filter grows; it \
+                            is lower than need be, as the number of slices is rounded up. Without, six stages have nearly six \
+                            times the rate. The price is memory: 1.4427 log2(1/r) bits per key more in each stage than in the \
+                            one before."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// The stages of a schedule, as the paper has them: keys, slice bits, slices.
+fn stages(schedule: &Schedule, count: usize) -> Result<Vec<(u64, u64, u32)>> {
+    let stage = |i| {
+        let keys = schedule.stage_capacity(i);
+        let params = PartitionedParams::for_capacity(keys, schedule.stage_rate(i))?;
+        Ok((keys, params.slice_bits, params.hashes))
+    };
+    (0..count).map(stage).collect()
+}
+
+fn bits_per_key(stages: &[(u64, u64, u32)]) -> f64 {
+    let bits: u64 = stages.iter().map(|(_, slice_bits, hashes)| slice_bits * u64::from(*hashes)).sum();
+    bits as f64 / stages.iter().map(|stage| stage.0).sum::<u64>() as f64
+}
+
+/// The examples of the paper: p = 0.001, 1000 keys in the first of six stages.
+fn examples(findings: &mut Findings) -> Result<()> {
+    let columns = ["r", "s", "stages", "keys", "compound_bound", "bits_per_key", "over_static"];
+    let mut table = Table::new("examples", &columns);
+    let fixed = rate::bits_per_key(0.001)?;
+    let mut series = Vec::new();
+    for (colour, (r, s, bits, ratio)) in
+        [(0.5, 2, 21.78, 1.515), (0.9, 2, 20.93, 1.456), (0.85, 4, 20.19, 1.404)].into_iter().enumerate()
+    {
+        let schedule = Schedule::new(1000, 0.001, r, s)?;
+        let (mut points, mut keys) = (Vec::new(), 0);
+        for count in 1..=6 {
+            let all = stages(&schedule, count)?;
+            keys = all.iter().map(|stage| stage.0).sum::<u64>();
+            points.push((keys as f64, bits_per_key(&all)));
+        }
+        let found = points[5].1;
+        let claim = format!("bits per key of six stages, r = {r}, s = {s}");
+        findings.criteria.push(Criterion::near(claim.clone(), found, bits, 0.005));
+        findings.criteria.push(Criterion::near(
+            format!("{claim}, over a filter that need not grow"),
+            found / fixed,
+            ratio,
+            0.0006,
+        ));
+        table.add([
+            r.to_string(),
+            s.to_string(),
+            "6".into(),
+            keys.to_string(),
+            format!("{:.4e}", schedule.compound_rate(6)),
+            format!("{found:.2}"),
+            format!("{:.3}", found / fixed),
+        ]);
+        series.push(Series::new(format!("r = {r}, s = {s}"), Mark::Path, colour, points));
+    }
+    series.push(Series::new(
+        "a filter that need not grow",
+        Mark::Dashes,
+        6,
+        vec![(1000.0, fixed), (1.4e6, fixed)],
+    ));
+    let halves = Schedule::new(1000, 0.001, 0.5, 2)?;
+    let all = stages(&halves, 6)?;
+    findings.criteria.push(Criterion::that(
+        "r = 0.5: 11 to 16 slices of 1443, 2886, 5771, 11542, 23084 and 46167 bits",
+        all.iter().map(|stage| stage.1).eq([1443, 2886, 5771, 11_542, 23_084, 46_167])
+            && all.iter().map(|stage| stage.2).eq(11..=16),
+    ));
+    let claim = "the formula that is left out: bound of six stages, in 1e-4";
+    findings.criteria.push(Criterion::near(claim, halves.compound_rate(6) * 1e4, 9.841, 5e-4).shows("e25"));
+    let nines = Schedule::new(1000, 0.001, 0.9, 2)?;
+    let claim = "the same for r = 0.9, in 1e-4";
+    findings.criteria.push(Criterion::near(claim, nines.compound_rate(6) * 1e4, 4.685, 5e-4).shows("e25"));
+    let steps = all.windows(2).map(|pair| bits_per_key(&pair[1..]) - bits_per_key(&pair[..1]));
+    let farthest = steps.map(|step| (step - 1.0 / std::f64::consts::LN_2).abs()).fold(0.0, f64::max);
+    let claim = "r = 0.5: bits per key that a stage costs more than the one before, less 1.4427";
+    findings.criteria.push(Criterion::at_most(claim, farthest, 0.01).shows("e25"));
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "memory".into(),
+        title: "Memory of filters that grow, p = 0.001".into(),
+        x: Axis::log("keys, all stages full"),
+        y: Axis::linear("bits per key"),
+        series,
+    });
+    Ok(())
+}
+
+/// Inserts keys until the filter has so many: one that it takes for known is not among them. Tells how many were tried.
+fn fill_to(filter: &mut Scalable, digests: &[Digest], mut next: usize, count: u64) -> Result<usize> {
+    loop {
+        let missing = count.saturating_sub(filter.stages().map(|stage| stage.keys).sum());
+        let end = digests.len().min(next + missing as usize);
+        if next == end {
+            return Ok(next);
+        }
+        filter.insert_batch(&Hashed(&digests[next..end]))?;
+        next = end;
+    }
+}
+
+/// Standard filters of growing capacities that all have the same rate, the last of which takes keys.
+struct Untightened {
+    schedule: Schedule,
+    rate: f64,
+    hasher: Hasher,
+    newest: Bloom<Standard>,
+    full: usize,
+    keys: u64,
+    /// Which strangers the full stages say yes to.
+    found: Vec<u64>,
+}
+
+impl Untightened {
+    fn stage(schedule: &Schedule, rate: f64, hasher: &Hasher, i: usize) -> Result<Bloom<Standard>> {
+        Bloom::build(&Spec::new(schedule.stage_capacity(i), rate)?.with_hasher(hasher.clone()))
+    }
+
+    /// The rate of stage `i` with so many keys in it.
+    fn rate_with(schedule: &Schedule, rate: f64, i: usize, keys: u64) -> Result<f64> {
+        let plan = umbel::plan(Kind::Standard, &Spec::new(schedule.stage_capacity(i), rate)?)?;
+        rate::classic(plan.stored_bits, keys, plan.hashes)
+    }
+
+    fn new(schedule: Schedule, rate: f64, hasher: Hasher, strangers: usize) -> Result<Untightened> {
+        let newest = Untightened::stage(&schedule, rate, &hasher, 0)?;
+        let found = vec![0; strangers.div_ceil(64)];
+        Ok(Untightened { schedule, rate, hasher, newest, full: 0, keys: 0, found })
+    }
+
+    fn insert(&mut self, mut digests: &[Digest], strangers: &[Digest]) -> Result<()> {
+        while !digests.is_empty() {
+            let room = self.schedule.stage_capacity(self.full) - self.keys;
+            if room == 0 {
+                self.found = self.asked(strangers);
+                self.full += 1;
+                self.keys = 0;
+                self.newest = Untightened::stage(&self.schedule, self.rate, &self.hasher, self.full)?;
+                continue;
+            }
+            let (now, later) = digests.split_at(digests.len().min(room as usize));
+            self.newest.insert_batch(&Hashed(now))?;
+            self.keys += now.len() as u64;
+            digests = later;
+        }
+        Ok(())
+    }
+
+    /// Which strangers any stage says yes to.
+    fn asked(&self, strangers: &[Digest]) -> Vec<u64> {
+        let answers = self.newest.contains_batch(&Hashed(strangers));
+        self.found.iter().zip(answers.as_words()).map(|(old, new)| old | new).collect()
+    }
+}
+
+fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, p, r) = (lab.count(&CAPACITY), lab.number(&RATE), lab.number(&TIGHTENING));
+    let (s, count) = (lab.count(&GROWTH) as u32, lab.count(&STAGES) as usize);
+    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
+    let schedule = Schedule::new(n, p, r, s)?;
+    let shapes = stages(&schedule, count)?;
+    let ends: Vec<u64> = (1..=count).map(|to| shapes[..to].iter().map(|stage| stage.0).sum()).collect();
+    // In the middle of each stage, and where it ends.
+    let sizes: Vec<u64> =
+        shapes.iter().zip(&ends).flat_map(|(stage, end)| [end - stage.0 / 2, *end]).collect();
+    let total = sizes[sizes.len() - 1];
+
+    let mut tuning = Tuning::default();
+    tuning.scalable.tightening = r;
+    tuning.scalable.growth = s;
+    tuning.scalable.stage = Stage::Partitioned;
+    let mut tight = vec![Vec::new(); sizes.len()];
+    let mut loose = tight.clone();
+    let mut single = vec![Vec::new(); count];
+    for build in 0..builds {
+        let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
+        // A few more than fit, since the filter leaves out what it takes for known.
+        let members = lab.digests(&hasher, &keys.members(total + (2.0 * p * total as f64) as u64 + 100));
+        let strangers = lab.digests(&hasher, &keys.strangers(queries));
+        let spec = Spec::new(n, p)?.with_hasher(hasher.clone()).with_tuning(tuning.clone());
+        let mut filter = Scalable::build(&spec)?;
+        let mut control = Untightened::new(schedule, p, hasher.clone(), strangers.len())?;
+        let (mut next, mut done) = (0, 0);
+        for (at, size) in sizes.iter().enumerate() {
+            next = fill_to(&mut filter, &members, next, *size)?;
+            let found = filter.contains_batch(&Hashed(&strangers)).count();
+            tight[at].push(found as f64 / queries as f64);
+            control.insert(&members[done..*size as usize], &strangers)?;
+            done = *size as usize;
+            let found: u64 = control.asked(&strangers).iter().map(|word| u64::from(word.count_ones())).sum();
+            loose[at].push(found as f64 / queries as f64);
+        }
+        // The stages one by one, as filters of their own.
+        let mut start = 0;
+        for (rates, (keys, slice_bits, hashes)) in single.iter_mut().zip(&shapes) {
+            let mut stage = Bloom::with_layout(Partitioned::new(*slice_bits, *hashes)?, hasher.clone())?;
+            stage.insert_batch(&Hashed(&members[start..start + *keys as usize]))?;
+            start += *keys as usize;
+            rates.push(stage.contains_batch(&Hashed(&strangers)).count() as f64 / queries as f64);
+        }
+    }
+
+    let literature = (n, p, r, s, count) == (1000, 0.01, 0.5, 2, 6);
+    let mut per_stage = Table::new("stages", &["stage", "keys", "asked", "theory", "printed", "measured"]);
+    let mut rates = Vec::new();
+    for (i, (found, (keys, slice_bits, hashes))) in single.iter().zip(&shapes).enumerate() {
+        let found = Rate::of(found, queries);
+        let theory = partitioned::rate(*slice_bits, *keys, *hashes)?;
+        rates.push(theory);
+        let claim = format!("rate of stage {i} alone");
+        findings.criteria.push(Criterion::near(
+            claim,
+            found.mean,
+            theory,
+            0.01 * theory + found.chance(theory),
+        ));
+        per_stage.add([
+            i.to_string(),
+            keys.to_string(),
+            format!("{:.3e}", schedule.stage_rate(i)),
+            format!("{theory:.3e}"),
+            if literature { format!("{:.2e}", PRINTED[i]) } else { String::new() },
+            format!("{:.3e}", found.mean),
+        ]);
+    }
+    let mut table = Table::new("growth", &["keys", "tightened", "untightened"]);
+    let (mut below, mut tight_points, mut loose_points) = (true, Vec::new(), Vec::new());
+    for ((size, tight), loose) in sizes.iter().zip(&tight).zip(&loose) {
+        let (tight, loose) = (Rate::of(tight, queries), Rate::of(loose, queries));
+        below &= tight.mean <= p + tight.chance(p);
+        table.add([size.to_string(), format!("{:.6}", tight.mean), format!("{:.6}", loose.mean)]);
+        tight_points.push((*size as f64, tight.mean));
+        loose_points.push((*size as f64, loose.mean));
+    }
+    let last = |rates: &[Vec<f64>]| Rate::of(&rates[rates.len() - 1], queries);
+    let (tight, loose) = (last(&tight), last(&loose));
+    let theory = compound(rates.iter().copied());
+    let claim = format!("rate of all {count} stages");
+    findings.criteria.push(Criterion::near(
+        claim.clone(),
+        tight.mean,
+        theory,
+        0.01 * theory + tight.chance(theory),
+    ));
+    let loose_rates: Vec<f64> = (0..count)
+        .map(|i| Untightened::rate_with(&schedule, p, i, schedule.stage_capacity(i)))
+        .collect::<Result<_>>()?;
+    let loose_theory = compound(loose_rates.iter().copied());
+    let tolerance = 0.01 * loose_theory + loose.chance(loose_theory);
+    findings.criteria.push(Criterion::near(
+        format!("{claim} without tightening"),
+        loose.mean,
+        loose_theory,
+        tolerance,
+    ));
+    if literature {
+        findings.criteria.push(Criterion::near(
+            format!("{claim}, as found elsewhere"),
+            tight.mean,
+            0.0077,
+            0.0008,
+        ));
+        let claim = format!("{claim} without tightening, as found elsewhere");
+        findings.criteria.push(Criterion::near(claim, loose.mean, 0.0585, 0.0015));
+    }
+    findings.criteria.push(Criterion::that("the rate asked for is not exceeded at any size", below));
+    findings.tables.extend([table, per_stage]);
+    // Theory at twelve sizes of each stage, those before it being full.
+    let curve = |full: &[f64], newest: &dyn Fn(usize, u64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+        let mut points = Vec::new();
+        for (i, (end, (keys, ..))) in ends.iter().zip(&shapes).enumerate() {
+            for twelfth in 1..=12 {
+                let within = keys * twelfth / 12;
+                let before = full[..i].iter().copied();
+                let rate = compound(before.chain([newest(i, within)?]));
+                points.push(((end - keys + within) as f64, rate));
+            }
+        }
+        Ok(points)
+    };
+    let tight_curve = curve(&rates, &|i, keys| {
+        let (_, slice_bits, hashes) = shapes[i];
+        partitioned::rate(slice_bits, keys, hashes)
+    })?;
+    let loose_curve = curve(&loose_rates, &|i, keys| Untightened::rate_with(&schedule, p, i, keys))?;
+    // The first quarter of the first stage has no false positives to speak of.
+    let shown = |curve: Vec<(f64, f64)>| curve.into_iter().filter(|at| at.0 >= n as f64 / 4.0).collect();
+    let asked = vec![(sizes[0] as f64, p), (total as f64, p)];
+    findings.charts.push(Chart {
+        name: "growth".into(),
+        title: "Rate of a filter that grows".into(),
+        x: Axis::log("keys"),
+        y: Axis::linear("false-positive rate"),
+        series: vec![
+            Series::new("asked for", Mark::Dashes, 6, asked),
+            Series::new("stages with one rate, theory", Mark::Line, 1, shown(loose_curve)),
+            Series::new("stages with one rate, measured", Mark::Dots, 1, loose_points),
+            Series::new("stricter stages, theory", Mark::Line, 0, shown(tight_curve)),
+            Series::new("stricter stages, measured", Mark::Dots, 0, tight_points),
+        ],
+    });
+    Ok(())
+}
