@@ -6,6 +6,8 @@ mod counting;
 mod deletability;
 mod exact_rate;
 mod groups;
+mod hashes;
+mod load;
 mod payload;
 mod rate_table;
 mod scalable;
@@ -21,6 +23,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(rate_table::RateTable),
         Box::new(worked_examples::WorkedExamples),
         Box::new(exact_rate::ExactRate),
+        Box::new(hashes::Hashes),
         Box::new(cardinality::Estimates),
         Box::new(counting::Counters),
         Box::new(variable_increment::VariableIncrements),
@@ -31,6 +34,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),
+        Box::new(load::Load),
     ]
 }
 

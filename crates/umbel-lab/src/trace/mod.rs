@@ -17,6 +17,7 @@ mod picture;
 mod text;
 
 pub use examples::examples;
+pub(crate) use examples::positions;
 use std::fmt;
 
 /// A worked example.

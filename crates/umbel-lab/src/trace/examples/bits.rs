@@ -6,7 +6,7 @@ use umbel::Result;
 use umbel::sizing::{KPolicy, Params, rate};
 
 /// The three hash functions of the first seminar paper; they depend on the last digit alone.
-fn positions(x: u64) -> [usize; 3] {
+pub fn positions(x: u64) -> [usize; 3] {
     [x % 10, (2 * x + 3) % 10, (3 * x + 7) % 10].map(|position| position as usize)
 }
 

@@ -8,6 +8,7 @@ mod counters;
 mod regions;
 
 use super::Example;
+pub(crate) use bits::positions;
 
 /// Every example, in the order of the sources.
 pub fn examples() -> &'static [Example] {

@@ -1,0 +1,267 @@
+//! E18: what becomes of rate and lookup time when more keys come than a filter is for.
+
+use crate::measure::{self, Rate, Time};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::{AnyFilter, Digest, Error, Filter, Hashed, Insert, Kind, Result, Spec};
+
+pub struct Load;
+
+const CAPACITY: Parameter =
+    Parameter::count("n", "keys the filters are for", [100_000; 2], [1000, 5_000_000]);
+const RATE: Parameter = Parameter::real("p", "rate at that capacity", [0.01; 2], [1e-4, 0.1]);
+const BUILDS: Parameter = Parameter::count("builds", "filters of each kind", [20, 20], [2, 100]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [50_000, 500_000], [1000, 10_000_000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds that are timed", [15, 51], [3, 1000]);
+
+const KINDS: [Kind; 5] = [Kind::Standard, Kind::Blocked, Kind::Scalable, Kind::Cuckoo, Kind::Quotient];
+
+/// Keys for each key of the capacity.
+const LOADS: [f64; 10] = [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0];
+
+/// Lookups of a timed round.
+const LOOKUPS: usize = 10_000;
+
+impl Experiment for Load {
+    fn about(&self) -> About {
+        About {
+            id: "E18",
+            title: "Filters beyond their capacity: rate and lookup time",
+            source: "the first and the third seminar paper; Almeida et al. 2007, Fan et al. 2014, Bender et al. 2012",
+            claim: "A Bloom filter takes any number of keys, and its rate rises with them. A scalable filter keeps its rate; \
+                    cuckoo and quotient filters refuse keys when they are full. How long a lookup takes does not depend on \
+                    the number of keys.",
+            set_up: "Filters for 100 000 keys at 1 % get up to three times as many, and are asked for strangers on the way. Times \
+                     are of single lookups of strangers, in rounds that alternate between all kinds and loads.",
+            seconds: [4, 20],
+            timed: true,
+            parameters: &[CAPACITY, RATE, BUILDS, QUERIES, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut histories = Vec::new();
+        for kind in KINDS {
+            histories.push(history(lab, kind)?);
+        }
+        rates(lab, &histories, &mut findings)?;
+        times(lab, &histories, &mut findings);
+        findings.verdict = "Standard and blocked filters say yes more and more often, as the formula says; the scalable filter keeps \
+                            to the rate asked for, and cuckoo and quotient filters take a few keys more than they are for and \
+                            refuse the next, without losing any. A lookup in a standard filter ends at the first zero bit, so \
+                            that strangers take longer in a full one than in one that is nearly empty."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// A filter at some load.
+struct Moment {
+    /// Keys in the filter.
+    keys: u64,
+    /// The rate in each of the builds.
+    rates: Vec<f64>,
+    /// What the first of the builds was like.
+    filter: AnyFilter,
+}
+
+/// What became of the filters of a kind.
+struct History {
+    kind: Kind,
+    moments: Vec<Moment>,
+    /// How many keys each of the builds had when it refused one, and its rate then.
+    refused_at: Vec<u64>,
+    full_rates: Vec<f64>,
+    /// Members that were not found at the end.
+    lost: u64,
+}
+
+fn history(lab: &Lab, kind: Kind) -> Result<History> {
+    let (n, queries) = (lab.count(&CAPACITY), lab.count(&QUERIES));
+    let mut history =
+        History { kind, moments: Vec::new(), refused_at: Vec::new(), full_rates: Vec::new(), lost: 0 };
+    for build in 0..lab.count(&BUILDS) {
+        let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
+        let sizes = LOADS.map(|load| (load * n as f64).round() as usize);
+        let members = lab.digests(&hasher, &keys.members(sizes[LOADS.len() - 1] as u64));
+        let strangers = keys.strangers(queries);
+        let spec = Spec::new(n, lab.number(&RATE))?.with_hasher(hasher);
+        let mut filter = AnyFilter::build(kind, &spec)?;
+        let mut inside = 0;
+        for (i, size) in sizes.into_iter().enumerate() {
+            let full = match filter.insert_batch(&Hashed(&members[inside..size])) {
+                Ok(()) => false,
+                Err(Error::Full { .. }) => true,
+                Err(error) => return Err(error),
+            };
+            inside = if full { filter.inserted().unwrap_or_default() as usize } else { size };
+            let rate = measure::positives(lab, &filter, &strangers) as f64 / queries as f64;
+            if full {
+                history.refused_at.push(inside as u64);
+                history.full_rates.push(rate);
+                break;
+            }
+            match history.moments.get_mut(i) {
+                Some(moment) => moment.rates.push(rate),
+                None => {
+                    let filter = filter.try_clone_owned()?;
+                    history.moments.push(Moment { keys: size as u64, rates: vec![rate], filter });
+                }
+            }
+        }
+        let found = filter.contains_batch(&Hashed(&members[..inside])).count();
+        history.lost += inside as u64 - found;
+    }
+    Ok(history)
+}
+
+/// The deterministic half.
+fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()> {
+    let (n, p, queries) = (lab.count(&CAPACITY), lab.number(&RATE), lab.count(&QUERIES));
+    let mut table = Table::new("rates", &["kind", "load", "keys", "predicted", "measured"]);
+    let mut refusals = Table::new(
+        "refusals",
+        &["kind", "filters_that_refused", "first_at_load", "last_at_load", "members_lost"],
+    );
+    let mut series = Vec::new();
+    for (colour, History { kind, moments, refused_at, full_rates, lost }) in histories.iter().enumerate() {
+        let (mut theory, mut dots) = (Vec::new(), Vec::new());
+        let mut kept = true;
+        for moment in moments {
+            let load = moment.keys as f64 / n as f64;
+            let found = Rate::of(&moment.rates, queries);
+            let predicted = moment.filter.predicted_rate(moment.keys)?;
+            table.add([
+                kind.to_string(),
+                format!("{load:.2}"),
+                moment.keys.to_string(),
+                format!("{predicted:.6}"),
+                format!("{:.6}", found.mean),
+            ]);
+            theory.push((load, predicted));
+            // Where fewer than ten are to be expected, nothing can be seen.
+            if predicted * (found.builds * queries) as f64 >= 10.0 {
+                dots.push((load, found.mean));
+            }
+            kept &= found.mean <= p * 1.02 + found.chance(p);
+            if matches!(kind, Kind::Standard | Kind::Blocked) && load >= 0.5 {
+                let tolerance = 0.02 * predicted + found.chance(predicted);
+                let claim = format!("{kind}, load {load}: rate");
+                findings.criteria.push(Criterion::near(claim, found.mean, predicted, tolerance));
+            }
+        }
+        let ends = |end: Option<&u64>| end.map_or(f64::NAN, |keys| *keys as f64 / n as f64);
+        let (first, last) = (ends(refused_at.iter().min()), ends(refused_at.iter().max()));
+        let builds = lab.count(&BUILDS);
+        if !refused_at.is_empty() {
+            let load = refused_at.iter().sum::<u64>() as f64 / (refused_at.len() as u64 * n) as f64;
+            let found = Rate::of(full_rates, queries);
+            table.add([
+                kind.to_string(),
+                format!("{load:.4}"),
+                String::new(),
+                String::new(),
+                format!("{:.6}", found.mean),
+            ]);
+            dots.push((load, found.mean));
+            let claim = format!("{kind}: rate when it is full, over the one asked for");
+            let most = 1.02 * load.max(1.0) + found.chance(p) / p;
+            findings.criteria.push(Criterion::at_most(claim, found.mean / p, most));
+        }
+        match kind {
+            Kind::Standard | Kind::Blocked => (),
+            Kind::Scalable => findings.criteria.push(Criterion::that(
+                format!("{kind}: the rate asked for is kept up to three times the keys of the first stage"),
+                kept && refused_at.is_empty(),
+            )),
+            _ => {
+                let claim = format!("{kind}: filters that refuse before three times the capacity");
+                findings.criteria.push(Criterion::near(claim, refused_at.len() as f64, builds as f64, 0.0));
+                let claim = format!("{kind}: load at which the first of them does");
+                findings.criteria.push(Criterion::at_least(claim, first, 1.0));
+            }
+        }
+        findings.criteria.push(Criterion::at_most(
+            format!("{kind}: members that are not found"),
+            *lost as f64,
+            0.0,
+        ));
+        let told = |load: f64| if load.is_nan() { String::new() } else { format!("{load:.4}") };
+        refusals.add([
+            kind.to_string(),
+            refused_at.len().to_string(),
+            told(first),
+            told(last),
+            lost.to_string(),
+        ]);
+        if matches!(kind, Kind::Standard | Kind::Blocked) {
+            series.push(Series::new(format!("{kind}, theory"), Mark::Line, colour, theory));
+            series.push(Series::new(kind.to_string(), Mark::Dots, colour, dots));
+        } else {
+            let end = if refused_at.is_empty() { "" } else { ", until it is full" };
+            series.push(Series::new(format!("{kind}{end}"), Mark::Path, colour, dots));
+        }
+    }
+    findings.tables.extend([table, refusals]);
+    findings.charts.push(Chart {
+        name: "rates".into(),
+        title: format!("Rate of filters for {n} keys"),
+        x: Axis::linear("keys / capacity"),
+        y: Axis::log("false-positive rate"),
+        series,
+    });
+    Ok(())
+}
+
+fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
+    let hasher = lab.hasher(0);
+    let strangers: Vec<Digest> = lab.digests(&hasher, &Keys::of_build(0).strangers(LOOKUPS as u64));
+    let mut rounds: Vec<Vec<Vec<f64>>> =
+        histories.iter().map(|history| vec![Vec::new(); history.moments.len()]).collect();
+    for _ in 0..lab.count(&ROUNDS) {
+        for (history, rounds) in histories.iter().zip(&mut rounds) {
+            for (moment, rounds) in history.moments.iter().zip(rounds) {
+                let look =
+                    || strangers.iter().filter(|digest| moment.filter.contains_digest(**digest)).count();
+                // Once to bring the filter into the caches.
+                std::hint::black_box(look());
+                rounds.push(measure::time(1, LOOKUPS as u64, look).median);
+            }
+        }
+    }
+    let n = lab.count(&CAPACITY);
+    let mut table =
+        Table::new("lookup_times", &["kind", "load", "ns_per_lookup", "quarter", "three_quarters"]);
+    let mut series = Vec::new();
+    for (colour, (history, rounds)) in histories.iter().zip(rounds).enumerate() {
+        let times: Vec<Time> = rounds.into_iter().map(Time::of).collect();
+        let loads: Vec<f64> = history.moments.iter().map(|moment| moment.keys as f64 / n as f64).collect();
+        for (load, time) in loads.iter().zip(&times) {
+            table.add([
+                history.kind.to_string(),
+                format!("{load:.2}"),
+                format!("{:.2}", time.median),
+                format!("{:.2}", time.low),
+                format!("{:.2}", time.high),
+            ]);
+        }
+        if history.kind == Kind::Standard {
+            let claim =
+                "standard: time of a lookup at three times the capacity, over that at a quarter of it";
+            let ratio = times[times.len() - 1].median / times[1].median;
+            findings.criteria.push(Criterion::at_least(claim, ratio, 1.1).timed());
+        }
+        let points = loads.into_iter().zip(times.iter().map(|time| time.median)).collect();
+        let spread = times.iter().map(Time::spread).collect();
+        series.push(Series::new(history.kind.to_string(), Mark::Path, colour, points).with_spread(spread));
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "lookup_times".into(),
+        title: "Time of a lookup of a stranger".into(),
+        x: Axis::linear("keys / capacity"),
+        y: Axis::linear("nanoseconds per lookup"),
+        series,
+    });
+}
