@@ -48,7 +48,7 @@ impl Experiment for Deletability {
                      positions of a key may coincide, which counts as a collision. Beside it the printed formula, one less \
                      what is printed, and a formula that knows that the key's own cells are hit. The chart has filters of one \
                      size with regions of 1 to 39 bits.",
-            seconds: [4, 25],
+            seconds: [3, 12],
             timed: false,
             parameters: &[BITS, HASHES, KEYS, TRIALS],
         }

@@ -7,11 +7,11 @@ use umbel::{AnyFilter, Digest, Error, Filter, Hashed, Insert, Kind, Result, Spec
 pub struct Load;
 
 const CAPACITY: Parameter =
-    Parameter::count("n", "keys the filters are for", [100_000; 2], [1000, 5_000_000]);
+    Parameter::count("n", "keys the filters are for", [100_000; 2], [1000, 1_000_000]);
 const RATE: Parameter = Parameter::real("p", "rate at that capacity", [0.01; 2], [1e-4, 0.1]);
 const BUILDS: Parameter = Parameter::count("builds", "filters of each kind", [20, 20], [2, 100]);
 const QUERIES: Parameter =
-    Parameter::count("queries", "strangers for each filter", [50_000, 500_000], [1000, 10_000_000]);
+    Parameter::count("queries", "strangers for each filter", [50_000, 500_000], [1000, 1_000_000]);
 const ROUNDS: Parameter = Parameter::count("rounds", "rounds that are timed", [15, 51], [3, 1000]);
 
 const KINDS: [Kind; 5] = [Kind::Standard, Kind::Blocked, Kind::Scalable, Kind::Cuckoo, Kind::Quotient];
@@ -33,7 +33,7 @@ impl Experiment for Load {
                     the number of keys.",
             set_up: "Filters for 100 000 keys at 1 % get up to three times as many, and are asked for strangers on the way. Times \
                      are of single lookups of strangers, in rounds that alternate between all kinds and loads.",
-            seconds: [4, 20],
+            seconds: [3, 6],
             timed: true,
             parameters: &[CAPACITY, RATE, BUILDS, QUERIES, ROUNDS],
         }

@@ -12,15 +12,15 @@ use umbel::{
 
 pub struct Growing;
 
-const CAPACITY: Parameter = Parameter::count("n", "keys of the first stage", [1000; 2], [100, 100_000]);
+const CAPACITY: Parameter = Parameter::count("n", "keys of the first stage", [1000; 2], [100, 5000]);
 const RATE: Parameter = Parameter::real("p", "rate asked for", [0.01; 2], [1e-4, 0.1]);
 const TIGHTENING: Parameter =
     Parameter::real("r", "by which the rate of each stage is lower", [0.5; 2], [0.1, 0.95]);
 const GROWTH: Parameter = Parameter::count("s", "by which each stage is larger", [2; 2], [2, 4]);
-const STAGES: Parameter = Parameter::count("stages", "stages that are filled", [6; 2], [1, 8]);
-const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 60], [2, 1000]);
+const STAGES: Parameter = Parameter::count("stages", "stages that are filled", [6; 2], [1, 6]);
+const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 60], [2, 200]);
 const QUERIES: Parameter =
-    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 10_000_000]);
+    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 2_000_000]);
 
 /// What was found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
 const PRINTED: [f64; 6] = [0.0040, 0.0019, 0.0010, 0.0005, 0.000_23, 0.000_10];
@@ -36,7 +36,7 @@ impl Experiment for Growing {
             set_up: "A scalable filter is filled from the first key to the end of its sixth stage, and asked for strangers on \
                      the way. Beside it, standard filters of the same capacities, each with the rate that is asked of the \
                      whole.",
-            seconds: [4, 40],
+            seconds: [1, 25],
             timed: false,
             parameters: &[CAPACITY, RATE, TIGHTENING, GROWTH, STAGES, BUILDS, QUERIES],
         }
@@ -289,12 +289,10 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (tight, loose) = (last(&tight), last(&loose));
     let theory = compound(rates.iter().copied());
     let claim = format!("rate of all {count} stages");
-    findings.criteria.push(Criterion::near(
-        claim.clone(),
-        tight.mean,
-        theory,
-        0.01 * theory + tight.chance(theory),
-    ));
+    // A key that the filter takes for known is left out, and the others set a few more bits than chance has it: about as
+    // many more, in proportion, as are left out.
+    let tolerance = (0.01 + theory) * theory + tight.chance(theory);
+    findings.criteria.push(Criterion::near(claim.clone(), tight.mean, theory, tolerance));
     let loose_rates: Vec<f64> = (0..count)
         .map(|i| Untightened::rate_with(&schedule, p, i, schedule.stage_capacity(i)))
         .collect::<Result<_>>()?;
