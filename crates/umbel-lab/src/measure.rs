@@ -2,7 +2,7 @@
 
 use crate::{Keys, Lab};
 use std::time::Instant;
-use umbel::{Filter, Hashed, Hasher, Insert, Result};
+use umbel::{Digest, Filter, Hashed, Hasher, Insert, Result, Structure};
 
 /// A rate of false positives over several filters of the same shape.
 #[derive(Clone, Copy, Debug)]
@@ -59,6 +59,36 @@ pub fn positives<F: Filter>(lab: &Lab, filter: &F, keys: &[u64]) -> u64 {
     filter.contains_batch(&Hashed(&digests)).count()
 }
 
+/// How many cells lookups of strangers read before they end.
+#[derive(Clone, Copy, Debug)]
+pub struct Probes {
+    /// For a stranger, on average.
+    pub mean: f64,
+    /// Four standard errors of that.
+    pub chance: f64,
+    /// The share of strangers that were taken for members.
+    pub positives: f64,
+}
+
+/// Counts the probes of strangers one by one.
+pub fn probes<S: Structure>(filter: &S, strangers: &[Digest]) -> Result<Probes> {
+    let (mut sum, mut squares, mut positives) = (0u64, 0u64, 0u64);
+    for digest in strangers {
+        let mut probes = 0;
+        let found = filter.trace(*digest, &mut |_| {
+            probes += 1;
+            Ok(())
+        })?;
+        sum += probes;
+        squares += probes * probes;
+        positives += u64::from(found);
+    }
+    let count = strangers.len() as f64;
+    let mean = sum as f64 / count;
+    let variance = squares as f64 / count - mean * mean;
+    Ok(Probes { mean, chance: 4.0 * (variance / count).sqrt(), positives: positives as f64 / count })
+}
+
 /// A time for one of many operations, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
@@ -84,6 +114,53 @@ impl Time {
     }
 }
 
+/// Things of which each round takes the next, so that a round is short and no cache holds what the last one asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Turns<'a, T> {
+    all: &'a [T],
+    size: usize,
+    next: usize,
+}
+
+impl<'a, T> Turns<'a, T> {
+    /// Rounds of so many; of all, if there are fewer.
+    pub fn of(all: &'a [T], size: usize) -> Turns<'a, T> {
+        Turns { all, size: size.clamp(1, all.len().max(1)), next: 0 }
+    }
+
+    /// What the next round takes. After the last, the first come again.
+    pub fn take(&mut self) -> &'a [T] {
+        let start = if self.next + self.size > self.all.len() { 0 } else { self.next };
+        self.next = start + self.size;
+        self.all.get(start..self.next).unwrap_or_default()
+    }
+}
+
+/// What takes part in a [`race`]: a round of operations, of which something is returned that depends on all of them.
+pub type Contestant<'a> = Box<dyn FnMut() -> u64 + 'a>;
+
+/// Times contestants of `operations` operations each. They take turns, so that whatever else the machine does meanwhile
+/// disturbs all of them alike; a first round that fills the caches is not counted.
+///
+/// ```
+/// use umbel_lab::measure::race;
+/// let times = race(5, 1000, vec![Box::new(|| (0..1000).sum()), Box::new(|| 1)]);
+/// assert!(times.len() == 2 && times[0].low <= times[0].median);
+/// ```
+pub fn race(rounds: usize, operations: u64, mut contestants: Vec<Contestant<'_>>) -> Vec<Time> {
+    let mut taken = vec![Vec::new(); contestants.len()];
+    for round in 0..=rounds.max(1) {
+        for (contestant, taken) in contestants.iter_mut().zip(&mut taken) {
+            let start = Instant::now();
+            std::hint::black_box(contestant());
+            if round > 0 {
+                taken.push(start.elapsed().as_secs_f64() * 1e9 / operations as f64);
+            }
+        }
+    }
+    taken.into_iter().map(Time::of).collect()
+}
+
 /// Times `rounds` rounds of `operations` operations each. What the round returns is looked at, so that it is not left out.
 pub fn time<T>(rounds: usize, operations: u64, mut round: impl FnMut() -> T) -> Time {
     let one = |_| {
@@ -92,4 +169,17 @@ pub fn time<T>(rounds: usize, operations: u64, mut round: impl FnMut() -> T) -> 
         start.elapsed().as_secs_f64() * 1e9 / operations as f64
     };
     Time::of((0..rounds.max(1)).map(one).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_take_the_next_until_all_have_been_taken() {
+        let mut turns = Turns::of(&[1, 2, 3, 4, 5], 2);
+        assert_eq!([turns.take(), turns.take(), turns.take()], [&[1, 2], &[3, 4], &[1, 2]]);
+        assert_eq!(Turns::of(&[1], 2).take(), [1]);
+        assert!(Turns::<u64>::of(&[], 2).take().is_empty());
+    }
 }

@@ -1,14 +1,12 @@
 //! What the marks of a chart mean, below it, where it hides nothing.
 
 use super::dot::Dot;
-use super::{COLOURS, Chart, Mark, Series, WIDTH};
+use super::{COLOURS, Chart, LEFT, Mark, Series, WIDTH};
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
 use std::error::Error;
 
-/// Where the first entry begins: under the axis.
-const LEFT: i32 = 84;
 const ROW: i32 = 22;
 /// A letter is about as wide as this; an entry has a sample of its mark before the letters and some room after them.
 const LETTER: i32 = 7;

@@ -4,11 +4,13 @@
 mod axis;
 mod dot;
 mod legend;
+mod names;
 
 pub use axis::Axis;
 use axis::Span;
 use dot::Dot;
 use legend::Legend;
+use names::Names;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::error::Error;
@@ -83,6 +85,8 @@ pub(crate) const COLOURS: [RGBColor; 7] = [
 
 const WIDTH: u32 = 760;
 const HEIGHT: u32 = 440;
+/// Where the plane begins.
+const LEFT: i32 = 84;
 
 type Plane<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Span, Span>>;
 
@@ -133,16 +137,28 @@ impl Chart {
             .x_labels(12)
             .y_labels(12)
             .draw()?;
+        let named = self.series.iter().filter(|series| series.mark == Mark::Named);
+        let dots = named.flat_map(|series| &series.points).filter(|point| self.shows(point));
+        let mut names = Names::beside(dots.map(|dot| chart.backend_coord(dot)), [LEFT, WIDTH as i32 - 4]);
         for series in &self.series {
-            self.draw_series(&mut chart, series)?;
+            self.draw_series(&mut chart, series, &mut names)?;
         }
         Ok(())
     }
 
-    fn draw_series(&self, chart: &mut Plane<'_>, series: &Series) -> Result<(), Box<dyn Error>> {
+    fn shows(&self, point: &(f64, f64)) -> bool {
+        self.x.shows(point.0) && self.y.shows(point.1)
+    }
+
+    fn draw_series(
+        &self,
+        chart: &mut Plane<'_>,
+        series: &Series,
+        names: &mut Names,
+    ) -> Result<(), Box<dyn Error>> {
         let colour = COLOURS[series.colour % COLOURS.len()];
         let style = colour.stroke_width(2);
-        let shown = |point: &(f64, f64)| self.x.shows(point.0) && self.y.shows(point.1);
+        let shown = |point: &(f64, f64)| self.shows(point);
         let points = || series.points.iter().copied().filter(shown);
         for ((x, _), (low, high)) in series.points.iter().zip(&series.spread) {
             if shown(&(*x, *low)) && shown(&(*x, *high)) {
@@ -161,12 +177,10 @@ impl Chart {
         if !matches!(series.mark, Mark::Line | Mark::Dashes) {
             chart.draw_series(points().map(|point| Dot::new(point, series.colour)))?;
         }
-        if series.mark == Mark::Named {
-            let name = |point| {
-                EmptyElement::at(point)
-                    + Text::new(series.label.clone(), (7, -6), ("sans-serif", 12).into_font())
-            };
-            chart.draw_series(points().take(1).map(name))?;
+        if let Some(point) = points().next().filter(|_| series.mark == Mark::Named) {
+            let offset = names.place(&series.label, chart.backend_coord(&point));
+            let name = Text::new(series.label.clone(), offset, ("sans-serif", 12).into_font());
+            chart.draw_series([EmptyElement::at(point) + name])?;
         }
         Ok(())
     }

@@ -5,13 +5,18 @@ mod cardinality;
 mod counting;
 mod deletability;
 mod exact_rate;
+mod exact_structures;
 mod groups;
+mod hash_families;
 mod hashes;
 mod load;
 mod payload;
 mod rate_table;
 mod scalable;
 mod space_code;
+mod summary;
+mod time_by_k;
+mod time_by_size;
 mod variable_increment;
 mod worked_examples;
 
@@ -34,7 +39,12 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),
+        Box::new(time_by_k::TimeByHashes),
+        Box::new(time_by_size::TimeBySize),
         Box::new(load::Load),
+        Box::new(hash_families::HashFamilies),
+        Box::new(exact_structures::ExactStructures),
+        Box::new(summary::Summary),
     ]
 }
 

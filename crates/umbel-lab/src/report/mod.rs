@@ -88,7 +88,7 @@ fn story(outcome: &Outcome, folder: &Path) -> io::Result<String> {
             story.push_str(&criteria(findings));
             for table in &findings.tables {
                 let csv = table.to_csv().map_err(io::Error::other)?;
-                fs::write(folder.join(&table.name).with_extension("csv"), csv)?;
+                fs::write(folder.join(format!("{}.csv", table.name)), csv)?;
                 story.push_str(&figures(id, table));
             }
         }
@@ -131,7 +131,7 @@ fn figures(id: &str, table: &Table) -> String {
 
 /// A picture, as a file and in the page.
 fn picture(folder: &Path, name: &str, title: &str, svg: &str) -> io::Result<String> {
-    fs::write(folder.join(name).with_extension("svg"), svg)?;
+    fs::write(folder.join(format!("{name}.svg")), svg)?;
     Ok(format!("<figure role=\"img\" aria-label=\"{}\">{svg}</figure>", escaped(title)))
 }
 

@@ -1,0 +1,61 @@
+//! Where the names of dots have room: not over dots, and not over each other.
+
+/// A name is about so many pixels wide for each letter, and so many high.
+const LETTER: f64 = 6.4;
+const HIGH: i32 = 12;
+
+/// The names that have a place already, and the dots.
+pub struct Names {
+    /// From left, from top, to right, to bottom.
+    taken: Vec<[i32; 4]>,
+    /// From where to where names may be, left to right.
+    between: [i32; 2],
+}
+
+impl Names {
+    /// Dots that no name may cover.
+    pub fn beside(dots: impl Iterator<Item = (i32, i32)>, between: [i32; 2]) -> Names {
+        Names { taken: dots.map(|(x, y)| [x - 4, y - 4, x + 4, y + 4]).collect(), between }
+    }
+
+    /// How far from its dot a name starts, which takes the place.
+    pub fn place(&mut self, name: &str, (x, y): (i32, i32)) -> (i32, i32) {
+        let wide = (name.chars().count() as f64 * LETTER) as i32;
+        let (right, left, middle) = (7, -7 - wide, -wide / 2);
+        // Beside the dot, over it, under it, and then ever farther away.
+        let near = [(right, -6), (left, -6), (middle, -18), (middle, 6)];
+        let far = [-14, 3, -26, 15, -38, 27].into_iter().flat_map(|down| [(right, down), (left, down)]);
+        let mut offsets = near.into_iter().chain(far);
+        let area = |(dx, dy): (i32, i32)| [x + dx, y + dy, x + dx + wide, y + dy + HIGH];
+        let is_free = |offset: &(i32, i32)| {
+            let [left, top, right, bottom] = area(*offset);
+            let meets =
+                |taken: &[i32; 4]| left < taken[2] && taken[0] < right && top < taken[3] && taken[1] < bottom;
+            self.between[0] <= left && right <= self.between[1] && !self.taken.iter().any(meets)
+        };
+        let offset = offsets.find(is_free).unwrap_or(near[0]);
+        self.taken.push(area(offset));
+        offset
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_neighbours_do_not_meet() {
+        let dots = [(100, 100), (120, 100), (110, 104), (640, 50)];
+        let mut names = Names::beside(dots.into_iter(), [0, 650]);
+        let offsets: Vec<(i32, i32)> = dots.iter().map(|dot| names.place("standard", *dot)).collect();
+        let areas = &names.taken[4..];
+        for (i, a) in areas.iter().enumerate() {
+            assert!(
+                names.taken[..4 + i]
+                    .iter()
+                    .all(|b| a[2] <= b[0] || b[2] <= a[0] || a[3] <= b[1] || b[3] <= a[1])
+            );
+        }
+        assert!(offsets[3].0 < 0, "there is no room to the right");
+    }
+}

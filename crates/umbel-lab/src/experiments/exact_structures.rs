@@ -1,0 +1,340 @@
+//! E20: filters against the exact structures that they stand in front of: time, room and errors.
+
+use crate::measure::{Contestant, Time, Turns, race};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use std::collections::{BTreeSet, HashSet};
+use umbel::{Blocked, Bloom, Filter, Insert, Layout, Result, Spec, Standard};
+
+pub struct ExactStructures;
+
+const KEYS: Parameter = Parameter::count("n", "keys of all but the list", [100_000; 2], [1000, 500_000]);
+const LISTED: Parameter = Parameter::count("listed", "keys of the list", [2000; 2], [100, 20_000]);
+const RATE: Parameter = Parameter::real("p", "rate of the filters", [0.01; 2], [0.0001, 0.1]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "different lookups", [10_000, 40_000], [1000, 200_000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [21, 101], [3, 1000]);
+
+const LENGTHS: [usize; 3] = [8, 64, 1024];
+/// Lookups in a round; the list, which has to be read for each, takes a few.
+const LOOKUPS: usize = 500;
+const FEW: usize = 20;
+/// Per cent of the queries.
+const ABSENT: [u64; 4] = [0, 50, 90, 99];
+
+impl Experiment for ExactStructures {
+    fn about(&self) -> About {
+        About {
+            id: "E20",
+            title: "Against exact structures: a filter rejects fast and does not hold the keys",
+            source: "The first and third seminar papers; the short article; Bloom 1970",
+            claim: "Lists, sorted lists, trees and hash tables make no errors, but they hold the keys; a Bloom filter needs the same \
+                    few bits however long keys are, rejects most absent keys at once, and in front of an exact structure \
+                    makes no error at all.",
+            set_up: "100 000 keys of 8, 64 and 1024 random bytes (2000 for the list, which is read from its start) in memory. Lookups one \
+                     by one, keys hashed each time; 0, 50, 90 and 99 % of them are for absent keys. Filters have a rate of 1 %. \
+                     Times are medians over rounds in which all take turns. Bytes are computed: key bytes and 16 bytes for where \
+                     a key is; a hash set has 8/7 places for each key of its capacity, with a byte of control each; a tree built \
+                     at once has nodes of 11 keys with 16 bytes beside them, and 96 more if they have children.",
+            seconds: [2, 7],
+            timed: true,
+            parameters: &[KEYS, LISTED, RATE, QUERIES, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut told = Told {
+            figures: Table::new(
+                "structures",
+                &["structure", "key_bytes", "keys", "bytes_per_key", "wrong_yes", "wrong_no"],
+            ),
+            times: Table::new(
+                "times",
+                &[
+                    "structure",
+                    "key_bytes",
+                    "absent_percent",
+                    "median_ns",
+                    "lower_quartile_ns",
+                    "upper_quartile_ns",
+                ],
+            ),
+            room: Vec::new(),
+        };
+        for length in LENGTHS {
+            one_length(lab, length, &mut told, &mut findings)?;
+        }
+        room(&told.room, &mut findings);
+        findings.tables.extend([told.figures, told.times]);
+        findings.verdict = "A filter makes errors at its rate and misses nothing; the exact structures make none and need the bytes of \
+                            every key. A filter in front of a sorted list makes no errors, and where most queries are for \
+                            absent keys it is faster than the list alone."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// What is collected over the lengths.
+struct Told {
+    figures: Table,
+    times: Table,
+    /// Structure, key bytes, bytes per key.
+    room: Vec<(&'static str, usize, f64)>,
+}
+
+/// Whether a key is there.
+type Ask<'a> = Box<dyn Fn(&[u8]) -> bool + 'a>;
+
+/// Something that is asked for keys.
+struct Structure<'a> {
+    name: &'static str,
+    keys: u64,
+    bytes: f64,
+    contains: Ask<'a>,
+    /// The rate of wrong yeses that is allowed.
+    rate: f64,
+}
+
+/// The bytes of a key: the number, and what a generator makes of it.
+fn spell(number: u64, length: usize, bytes: &mut Vec<u8>) {
+    let mut word = number;
+    for _ in 0..length.div_ceil(8) {
+        bytes.extend(word.to_le_bytes());
+        word = word.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(number | 1).rotate_left(29);
+    }
+}
+
+fn spelled(numbers: &[u64], length: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(numbers.len() * length);
+    numbers.iter().for_each(|number| spell(*number, length, &mut bytes));
+    bytes
+}
+
+/// Queries, of which so many per cent are for absent keys. They have bytes of their own: a key that is looked up is not where
+/// the structure has it.
+fn queries(members: &[u64], strangers: &[u64], percent: u64, length: usize) -> Vec<u8> {
+    let pick = |stranger: &u64| match stranger % 100 < percent {
+        true => *stranger,
+        false => members[(stranger / 100) as usize % members.len()],
+    };
+    spelled(&strangers.iter().map(pick).collect::<Vec<u64>>(), length)
+}
+
+fn one_length(lab: &Lab, length: usize, told: &mut Told, findings: &mut Findings) -> Result<()> {
+    let (n, listed, p) = (lab.count(&KEYS), lab.count(&LISTED), lab.number(&RATE));
+    // The numbers of the builds keep the keys of each length apart.
+    let own = Keys::of_build(length as u64);
+    let (members, strangers) = (own.members(n.max(listed)), own.strangers(lab.count(&QUERIES)));
+    let bytes = spelled(&members, length);
+    let all: Vec<&[u8]> = bytes.chunks_exact(length).collect();
+    let (keys, list) = (&all[..n as usize], &all[..listed as usize]);
+    let mut sorted = keys.to_vec();
+    sorted.sort_unstable();
+    let hashed: HashSet<&[u8]> = keys.iter().copied().collect();
+    let tree: BTreeSet<&[u8]> = keys.iter().copied().collect();
+    let spec = Spec::new(n, p)?.with_hasher(lab.hasher(0));
+    let standard: Bloom<Standard> = filled(&spec, keys)?;
+    let blocked: Bloom<Blocked> = filled(&spec, keys)?;
+    let filter_bytes = |filter: &dyn Fn() -> umbel::Stats| filter().bytes as f64 / n as f64;
+    let [standard_bytes, blocked_bytes] =
+        [filter_bytes(&|| standard.stats()), filter_bytes(&|| blocked.stats())];
+    let exact = |name, bytes, contains| Structure {
+        name,
+        keys: n,
+        bytes: bytes + length as f64,
+        contains,
+        rate: 0.0,
+    };
+    let places = hashed.capacity() as f64 / 7.0 * 8.0;
+    let structures = [
+        exact("sorted list", 16.0, Box::new(|key: &[u8]| sorted.binary_search(&key).is_ok())),
+        exact("B-tree", (16.0 + 11.0 * 16.0 + 96.0 / 12.0) / 11.0, Box::new(|key| tree.contains(key))),
+        exact("hash set", places * 17.0 / n as f64, Box::new(|key| hashed.contains(key))),
+        exact(
+            "filter, then sorted list",
+            16.0 + blocked_bytes,
+            Box::new(|key| blocked.contains(key) && sorted.binary_search(&key).is_ok()),
+        ),
+        Structure {
+            name: "standard filter",
+            keys: n,
+            bytes: standard_bytes,
+            contains: Box::new(|key| standard.contains(key)),
+            rate: p,
+        },
+        Structure {
+            name: "blocked filter",
+            keys: n,
+            bytes: blocked_bytes,
+            contains: Box::new(|key| blocked.contains(key)),
+            rate: p,
+        },
+    ];
+    let list = Structure {
+        name: "list",
+        keys: listed,
+        bytes: 16.0 + length as f64,
+        contains: Box::new(|key| list.contains(&key)),
+        rate: 0.0,
+    };
+    let few = &strangers[..strangers.len() / 10];
+    errors(&list, length, &members[..listed as usize], few, told, findings);
+    for structure in &structures {
+        errors(structure, length, &members[..n as usize], &strangers, told, findings);
+    }
+    let rounds = lab.count(&ROUNDS) as usize;
+    let mut by_share: Vec<Vec<Time>> = Vec::new();
+    for percent in ABSENT {
+        let asked = queries(&members[..listed as usize], few, percent, length);
+        let mut times = race(rounds, FEW.min(few.len()) as u64, vec![contestant(&list, &asked, length, FEW)]);
+        let asked = queries(&members[..n as usize], &strangers, percent, length);
+        let contestants = structures.iter().map(|structure| contestant(structure, &asked, length, LOOKUPS));
+        times.extend(race(rounds, LOOKUPS.min(strangers.len()) as u64, contestants.collect()));
+        by_share.push(times);
+    }
+    let names: Vec<&str> = [&list].into_iter().chain(&structures).map(|structure| structure.name).collect();
+    for (name, at) in names.iter().zip(0..) {
+        for (percent, times) in ABSENT.iter().zip(&by_share) {
+            let Time { median, low, high } = times[at];
+            let [median, low, high] = [median, low, high].map(|time| format!("{time:.1}"));
+            told.times.add([name.to_string(), length.to_string(), percent.to_string(), median, low, high]);
+        }
+    }
+    findings.charts.push(times_chart(length, &names, &by_share));
+    rejections(length, listed, &by_share, findings);
+    Ok(())
+}
+
+fn filled<L: Layout>(spec: &Spec, keys: &[&[u8]]) -> Result<Bloom<L>> {
+    let mut filter = <Bloom<L> as umbel::Set>::build(spec)?;
+    filter.insert_batch(keys)?;
+    Ok(filter)
+}
+
+/// Rounds of so many lookups.
+fn contestant<'a>(
+    structure: &'a Structure<'_>,
+    asked: &'a [u8],
+    length: usize,
+    lookups: usize,
+) -> Contestant<'a> {
+    let mut turns = Turns::of(asked, lookups * length);
+    Box::new(move || turns.take().chunks_exact(length).map(|key| u64::from((structure.contains)(key))).sum())
+}
+
+/// What a structure answers wrongly, and the room it takes.
+fn errors(
+    structure: &Structure<'_>,
+    length: usize,
+    members: &[u64],
+    strangers: &[u64],
+    told: &mut Told,
+    findings: &mut Findings,
+) {
+    let Structure { name, keys, bytes, contains, rate } = structure;
+    let yes =
+        |numbers: &[u64]| spelled(numbers, length).chunks_exact(length).filter(|key| contains(key)).count();
+    // A list has to be read for each: some of its keys will do.
+    let asked: Vec<u64> = members.iter().copied().take(strangers.len()).collect();
+    let (wrong_yes, wrong_no) = (yes(strangers) as f64 / strangers.len() as f64, asked.len() - yes(&asked));
+    told.room.push((name, length, *bytes));
+    told.figures.add([
+        name.to_string(),
+        length.to_string(),
+        keys.to_string(),
+        format!("{bytes:.3}"),
+        format!("{wrong_yes:.6}"),
+        wrong_no.to_string(),
+    ]);
+    let chance = 4.0 * (rate * (1.0 - rate) / strangers.len() as f64).sqrt();
+    // One build: its fill may make it a little worse than it is on average.
+    let claim = format!("{name}, {length} bytes: share of absent keys that are taken for members");
+    findings.criteria.push(Criterion::at_most(claim, wrong_yes, 1.05 * rate + chance));
+    let claim = format!("{name}, {length} bytes: members that are missed");
+    findings.criteria.push(Criterion::at_most(claim, wrong_no as f64, 0.0));
+}
+
+fn times_chart(length: usize, names: &[&str], by_share: &[Vec<Time>]) -> Chart {
+    let series = names.iter().enumerate().map(|(at, name)| {
+        let points = ABSENT.iter().zip(by_share).map(|(percent, times)| (*percent as f64, times[at].median));
+        Series::new(*name, Mark::Path, at, points.collect())
+            .with_spread(by_share.iter().map(|times| times[at].spread()).collect())
+    });
+    Chart {
+        name: format!("times_{length}"),
+        title: format!("Lookups by share of absent keys: keys of {length} bytes"),
+        x: Axis::linear("absent keys among the queries (%)"),
+        y: Axis::log("time per lookup (ns)"),
+        series: series.collect(),
+    }
+}
+
+/// What has to hold of times. Lower quartiles, which a busy machine disturbs least, are compared.
+fn rejections(length: usize, listed: u64, by_share: &[Vec<Time>], findings: &mut Findings) {
+    let [list, sorted, in_front, blocked] = [0, 1, 4, 6].map(|at| by_share[ABSENT.len() - 1][at].low);
+    let claim = format!("{length} bytes, 99 % absent: sorted list alone over a filter in front of it, time");
+    findings.criteria.push(Criterion::at_least(claim, sorted / in_front, 1.2).timed());
+    if listed >= 2000 {
+        let claim = format!("{length} bytes, 99 % absent: list of {listed} over blocked filter, time");
+        findings.criteria.push(Criterion::at_least(claim, list / blocked, 5.0).timed());
+    }
+}
+
+/// Bytes per key by the length of keys.
+fn room(told: &[(&'static str, usize, f64)], findings: &mut Findings) {
+    let at = |name, length| {
+        told.iter().find(|(n, l, _)| (*n, *l) == (name, length)).map_or(f64::NAN, |(.., bytes)| *bytes)
+    };
+    for filter in ["standard filter", "blocked filter"] {
+        let grows = at(filter, 1024) / at(filter, 8);
+        let claim = format!("{filter}: bytes per key with keys of 1024 bytes over those with 8");
+        findings.criteria.push(Criterion::near(claim, grows, 1.0, 0.0));
+    }
+    for (length, times) in [(8, 8.0), (1024, 400.0)] {
+        let least = ["list", "hash set", "B-tree"]
+            .map(|name| at(name, length))
+            .into_iter()
+            .fold(f64::INFINITY, f64::min);
+        let ratio = least / at("blocked filter", length);
+        let claim =
+            format!("keys of {length} bytes: the smallest exact structure over the blocked filter, bytes");
+        findings.criteria.push(Criterion::at_least(claim, ratio, times));
+    }
+    let shown = [
+        ("list", "list, sorted or not"),
+        ("B-tree", "B-tree"),
+        ("hash set", "hash set"),
+        ("filter, then sorted list", "filter, then sorted list"),
+        ("standard filter", "standard filter"),
+        ("blocked filter", "blocked filter"),
+    ];
+    let series = shown.iter().enumerate().map(|(colour, (name, label))| {
+        let points = LENGTHS.iter().map(|length| (*length as f64, at(name, *length)));
+        Series::new(*label, Mark::Path, colour, points.collect())
+    });
+    findings.charts.push(Chart {
+        name: "room".into(),
+        title: "Room by length of keys".into(),
+        x: Axis::log("bytes of a key"),
+        y: Axis::log("bytes per key"),
+        series: series.collect(),
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_queries_are_for_absent_keys() {
+        let own = Keys::of_build(1);
+        let (members, strangers) = (own.members(50), own.strangers(10_000));
+        for (percent, least, most) in [(0, 0, 0), (50, 4800, 5200), (99, 9850, 9950)] {
+            let asked = queries(&members, &strangers, percent, 64);
+            let known = spelled(&members, 64);
+            let known: HashSet<&[u8]> = known.chunks_exact(64).collect();
+            let absent = asked.chunks_exact(64).filter(|key| !known.contains(key)).count();
+            assert!((least..=most).contains(&absent), "{percent} %: {absent}");
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! E19: what hashing a key costs in each family, and whether the rate is that of the theory.
+
+use crate::measure::{Contestant, Rate, Time, Turns, race};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::hash::reduce;
+use umbel::literature::{Family, Literature, Scheme};
+use umbel::sizing::rate;
+use umbel::{Bloom, Digest, Filter, Hashed, Hasher, Insert, Key, Result, Standard};
+
+pub struct HashFamilies;
+
+const KEYS: Parameter = Parameter::count("n", "keys in a filter", [10_000; 2], [1000, 1_000_000]);
+const BITS: Parameter = Parameter::real("bits", "bits per key", [9.586; 2], [2.0, 100.0]);
+const BUILDS: Parameter = Parameter::count("builds", "filters for each rate", [5, 20], [2, 100]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [50_000, 200_000], [1000, 1_000_000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [31, 101], [3, 1000]);
+
+const HASHES: u32 = 7;
+/// Different keys, and keys in a round.
+const HASHED: u64 = 10_000;
+const ROUND: usize = 500;
+
+impl Experiment for HashFamilies {
+    fn about(&self) -> About {
+        About {
+            id: "E19",
+            title: "Hash families: what a key costs, and that the rate is the same",
+            source: "All sources; Kirsch and Mitzenmacher 2006",
+            claim: "Any family that spreads keys evenly gives the rate of the formula, strong or not, once or k times computed; they differ in \
+                    the time they take.",
+            set_up: "The three strengths of this library, which hash a key once and derive the positions from 64 bits, one by one and in \
+                     batches, and the families of the literature; seven positions each, four from slices of MD5 and five from \
+                     slices of SHA-1. Times for keys of 8 and 20 bytes are medians over rounds in which all take turns. Rates at \
+                     9.586 bits per key, for keys that are random, sequential, shifted by 24 bits and 1000 apart: within 2 % and \
+                     what chance may do (four standard errors).",
+            seconds: [2, 20],
+            timed: true,
+            parameters: &[KEYS, BITS, BUILDS, QUERIES, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let ways = Way::all();
+        let bits = (lab.number(&BITS) * lab.count(&KEYS) as f64) as u64;
+        let own = Keys::of_build(0);
+        let words = own.members(HASHED);
+        let short = time(lab, &ways, &words, bits)?;
+        let long: Vec<[u8; 20]> = words.iter().map(|word| spelled(*word)).collect();
+        let long = time(lab, &ways, &long, bits)?;
+        let mut times =
+            Table::new("times", &["family", "positions", "ns_per_key_of_8_bytes", "ns_per_key_of_20_bytes"]);
+        for ((way, short), long) in ways.iter().zip(&short).zip(&long) {
+            times.add([
+                way.name(),
+                way.hashes().to_string(),
+                format!("{:.2}", short.median),
+                format!("{:.2}", long.median),
+            ]);
+        }
+        let dots = ways.iter().zip(&short).zip(&long).map(|((way, short), long)| {
+            let colour = usize::from(matches!(way, Way::Literature(_)));
+            Series::new(way.name(), Mark::Named, colour, vec![(short.median, long.median)])
+        });
+        findings.charts.push(Chart {
+            name: "times".into(),
+            title: "Hashing a key to its positions".into(),
+            x: Axis::log("keys of 8 bytes: time per key (ns)"),
+            y: Axis::log("keys of 20 bytes: time per key (ns)"),
+            series: dots.collect(),
+        });
+        for (times, length) in [(&short, 8), (&long, 20)] {
+            times_hold(&ways, times, length, &mut findings);
+        }
+        rates(lab, &ways, &short, bits, &mut findings)?;
+        findings.tables.push(times);
+        findings.verdict = "Every family has the rate of the formula, for structured keys as for random ones. Hashing once to 64 bits costs a \
+                            fraction of hashing once for each function, and a cryptographic hash for each function costs most."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Twenty bytes for a number.
+fn spelled(word: u64) -> [u8; 20] {
+    let mut bytes = *b"/0123456789/ab/cdef/";
+    bytes[12..].copy_from_slice(&word.to_le_bytes());
+    bytes
+}
+
+/// A way from a key to positions.
+enum Way {
+    /// The name of a strength, its hash, and whether many keys are hashed at once.
+    Library(&'static str, Hasher, bool),
+    Literature(Family),
+}
+
+impl Way {
+    fn all() -> Vec<Way> {
+        let strengths = [
+            ("fast", Hasher::fast(0)),
+            ("keyed", Hasher::keyed([7; 16])),
+            ("sealed", Hasher::sealed([7; 32])),
+        ];
+        let library = strengths
+            .into_iter()
+            .flat_map(|(name, hasher)| [false, true].map(|batch| Way::Library(name, hasher.clone(), batch)));
+        library.chain(Family::ALL.map(Way::Literature)).collect()
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Way::Library(name, _, batch) => format!("{name}{}", if *batch { ", batch" } else { "" }),
+            Way::Literature(family) => family.to_string(),
+        }
+    }
+
+    /// Positions of a key: seven, or as many as there are.
+    fn hashes(&self) -> u32 {
+        match self {
+            Way::Library(..) => HASHES,
+            Way::Literature(family) => family.max_hashes().min(HASHES),
+        }
+    }
+}
+
+/// The positions of a digest, added up.
+fn sum(digest: Digest, bits: u64) -> u64 {
+    digest.stream().take(HASHES as usize).fold(0, |sum, x| sum ^ reduce(x, bits))
+}
+
+fn time<'a, K: Key>(lab: &Lab, ways: &'a [Way], keys: &'a [K], bits: u64) -> Result<Vec<Time>> {
+    let contestant = |way: &'a Way| -> Result<Contestant<'a>> {
+        let mut turns = Turns::of(keys, ROUND);
+        Ok(match way {
+            Way::Library(_, hasher, false) => {
+                Box::new(move || turns.take().iter().fold(0, |all, key| all ^ sum(key.digest(hasher), bits)))
+            }
+            Way::Library(_, hasher, true) => Box::new(move || {
+                hasher.digest_batch(turns.take()).into_iter().fold(0, |all, digest| all ^ sum(digest, bits))
+            }),
+            Way::Literature(family) => {
+                let scheme = Scheme::new(*family, way.hashes(), bits)?;
+                let positions =
+                    move |bytes: &[u8]| scheme.positions(bytes).fold(0, |sum, position| sum ^ position);
+                Box::new(move || turns.take().iter().fold(0, |all, key| all ^ key.with_bytes(positions)))
+            }
+        })
+    };
+    let contestants = ways.iter().map(contestant).collect::<Result<_>>()?;
+    Ok(race(lab.count(&ROUNDS) as usize, keys.len().min(ROUND) as u64, contestants))
+}
+
+/// Lower quartiles, which a busy machine disturbs least, are compared.
+fn times_hold(ways: &[Way], times: &[Time], length: u32, findings: &mut Findings) {
+    let low = |name: &str| {
+        ways.iter().zip(times).find(|(way, _)| way.name() == name).map_or(f64::NAN, |(_, time)| time.low)
+    };
+    for (slow, fast, least) in [
+        ("murmur3", "fast", 1.5),
+        ("murmur3", "murmur3-double", 1.2),
+        ("md5-indexed", "md5-slices", 2.0),
+        ("md5-indexed", "sealed", 1.5),
+        ("sealed", "fast", 3.0),
+    ] {
+        let claim = format!("{length} bytes: {slow} over {fast}, time");
+        findings.criteria.push(Criterion::at_least(claim, low(slow) / low(fast), least).timed());
+    }
+}
+
+/// How the number of a key becomes a key.
+type Pattern = (&'static str, fn(u64) -> u64);
+
+const PATTERNS: [Pattern; 3] = [
+    ("sequential", |number| number),
+    ("shifted", |number| number << 24),
+    ("strided", |number| 1000 * number),
+];
+
+/// Members and strangers of a build. Numbers start elsewhere in each build and with each seed.
+fn keys(lab: &Lab, build: u64, pattern: Option<Pattern>) -> (Vec<u64>, Vec<u64>) {
+    let (n, queries, builds) = (lab.count(&KEYS), lab.count(&QUERIES), lab.count(&BUILDS));
+    let build = lab.seed % 1000 * builds + build;
+    match pattern {
+        None => (Keys::of_build(build).members(n), Keys::of_build(build).strangers(queries)),
+        Some((_, key)) => {
+            let start = build * (n + queries);
+            ((start..start + n).map(key).collect(), (start + n..start + n + queries).map(key).collect())
+        }
+    }
+}
+
+/// The share of strangers that one filter says yes to.
+fn one_rate(lab: &Lab, way: &Way, bits: u64, members: &[u64], strangers: &[u64]) -> Result<f64> {
+    let positives = match way {
+        Way::Library(_, hasher, _) => {
+            let mut filter = Bloom::with_layout(Standard::new(bits, HASHES)?, hasher.clone())?;
+            filter.insert_batch(&Hashed(&lab.digests(hasher, members)))?;
+            filter.contains_batch(&Hashed(&lab.digests(hasher, strangers))).count()
+        }
+        Way::Literature(family) => {
+            let mut filter = Literature::new(Scheme::new(*family, way.hashes(), bits)?)?;
+            filter.insert_batch(members)?;
+            filter.contains_batch(strangers).count()
+        }
+    };
+    Ok(positives as f64 / strangers.len() as f64)
+}
+
+fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Findings) -> Result<()> {
+    let (n, queries) = (lab.count(&KEYS), lab.count(&QUERIES));
+    let mut table = Table::new("rates", &["family", "keys", "k", "expected", "measured", "deviation"]);
+    let mut series = Vec::new();
+    let patterns = [None].into_iter().chain(PATTERNS.map(Some));
+    for (colour, pattern) in patterns.enumerate() {
+        let name = pattern.map_or("random", |pattern| pattern.0);
+        let mut points = Vec::new();
+        for (way, time) in ways.iter().zip(times) {
+            // In batches keys have the same digests.
+            if let Way::Library(_, _, true) = way {
+                continue;
+            }
+            let expected = rate::classic(bits, n, way.hashes())?;
+            let one = |build| {
+                let (members, strangers) = keys(lab, build, pattern);
+                one_rate(lab, way, bits, &members, &strangers)
+            };
+            let measured = (0..lab.count(&BUILDS)).map(one).collect::<Result<Vec<f64>>>()?;
+            let measured = Rate::of(&measured, queries);
+            let tolerance = 0.02 * expected + measured.chance(expected);
+            let claim = format!("{}, {name} keys: rate", way.name());
+            findings.criteria.push(Criterion::near(claim, measured.mean, expected, tolerance));
+            table.add([
+                way.name(),
+                name.into(),
+                way.hashes().to_string(),
+                format!("{expected:.6}"),
+                format!("{:.6}", measured.mean),
+                format!("{:.6}", measured.deviation),
+            ]);
+            points.push((time.median, measured.mean / expected));
+        }
+        series.push(Series::new(format!("{name} keys"), Mark::Dots, colour, points));
+    }
+    let ends = times
+        .iter()
+        .map(|time| (time.median, 1.0))
+        .fold([(f64::INFINITY, 1.0), (0.0, 1.0)], |[first, last], at| {
+            [if at.0 < first.0 { at } else { first }, if at.0 > last.0 { at } else { last }]
+        });
+    series.push(Series::new("theory", Mark::Line, 6, ends.to_vec()));
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "rates".into(),
+        title: "Rate and time of hash families".into(),
+        x: Axis::log("keys of 8 bytes: time per key (ns)"),
+        y: Axis::linear("measured rate over that of the formula"),
+        series,
+    });
+    Ok(())
+}

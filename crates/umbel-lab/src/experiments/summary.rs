@@ -1,0 +1,393 @@
+//! E21: all kinds of set side by side: bits per key, rate, and the times of insertions and lookups.
+
+use crate::measure::{Contestant, Rate, Time, Turns, race};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::literature::{Family, Literature};
+use umbel::sizing::rate;
+use umbel::{
+    AnyFilter, Construction, Filter, Hashed, Hasher, Holds, Insert, Kind, Result, Spec, Stats, plan,
+};
+
+pub struct Summary;
+
+const KEYS: Parameter =
+    Parameter::count("n", "keys of the largest filters", [100_000, 1_000_000], [10_000, 10_000_000]);
+const BUILDS: Parameter = Parameter::count("builds", "filters of each kind for the rate", [4, 10], [2, 100]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [10_000, 10_000_000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [5, 11], [3, 1000]);
+
+const RATES: [f64; 2] = [1e-2, 1e-3];
+/// In full runs the smaller filters come first.
+const SMALLER: u64 = 100_000;
+/// Different lookups at most, and lookups in a round.
+const ASKED: usize = 200_000;
+const LOOKUPS: usize = 5000;
+
+impl Experiment for Summary {
+    fn about(&self) -> About {
+        About {
+            id: "E21",
+            title: "All kinds of set: bits per key, rate and time",
+            source: "Every source; Bloom 1970 to Graf and Lemire 2022",
+            claim: "No set with a rate of p needs fewer than log2(1/p) bits per key; a Bloom filter needs 1.44 times as many, what is made \
+                    of all its keys at once nearly as few as possible, and what can do more needs more. Filters that touch one \
+                    line are the fastest.",
+            set_up: "Every kind of set for 100 000 keys (full: a million too) and rates of 1 % and 0.1 %, with the same keys, each as this \
+                     library plans it; literature is MurmurHash3 with a hash for each function. The aging filter promises only the last \
+                     seven eighths of its keys, and is asked for those. Maps and multisets answer other questions and are left out. \
+                     Rates are means over several builds, with strangers that are certainly not members. Times are medians over \
+                     rounds in which all kinds take turns, for keys of 8 bytes, hashing included; the fuse filter takes all its \
+                     keys at once, on one thread.",
+            seconds: [5, 90],
+            timed: true,
+            parameters: &[KEYS, BUILDS, QUERIES, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut figures = Table::new(
+            "kinds",
+            &["n", "asked_rate", "kind", "bits_per_key", "measured_rate", "deviation", "bits_over_least"],
+        );
+        let mut columns = vec!["n".to_string(), "asked_rate".into(), "kind".into()];
+        columns.extend(WORK.iter().map(|work| format!("{work}_ns_per_key")));
+        let mut times = Table { columns, ..Table::new("times", &[]) };
+        let n = lab.count(&KEYS);
+        let sizes = if n > SMALLER && lab.either(false, true) { vec![SMALLER, n] } else { vec![n] };
+        let mut shown = Vec::new();
+        for n in sizes {
+            shown.clear();
+            for p in RATES {
+                let measured = measure(lab, n, p)?;
+                for one in &measured {
+                    figures.add([
+                        n.to_string(),
+                        p.to_string(),
+                        one.kind.to_string(),
+                        format!("{:.4}", one.bits),
+                        format!("{:.7}", one.rate.mean),
+                        format!("{:.7}", one.rate.deviation),
+                        format!("{:.4}", one.bits / -one.rate.mean.log2()),
+                    ]);
+                }
+                figures_hold(&measured, n, p, &mut findings)?;
+                let timed = time(lab, n, p)?;
+                for (kind, row) in &timed {
+                    let mut cells = vec![n.to_string(), p.to_string(), kind.to_string()];
+                    cells.extend(
+                        row.iter()
+                            .map(|time| time.map_or(String::new(), |time| format!("{:.2}", time.median))),
+                    );
+                    times.rows.push(cells);
+                }
+                // A small blocked filter is built as a standard one.
+                if plan(Kind::Blocked, &Spec::new(n, p)?)?.kind == Kind::Blocked {
+                    times_hold(&timed, n, p, &mut findings);
+                }
+                shown.push((measured, timed));
+            }
+        }
+        // The larger ones are drawn.
+        findings.charts.extend(charts(n, &shown)?);
+        findings.tables.extend([figures, times]);
+        findings.verdict = "Every kind keeps its rate and misses no key that it promises. The fuse filter is the smallest, the standard \
+                            filter the smallest that can be filled key by key at 1 %, and what can remove keys pays with bits. In \
+                            batches the blocked filter is the fastest of those that can be filled, or near it."
+            .into();
+        Ok(findings)
+    }
+}
+
+fn kinds() -> impl Iterator<Item = Kind> {
+    Kind::ALL.iter().copied().filter(|kind| kind.holds() == Holds::Set)
+}
+
+/// A set of any kind, those with hashes of the literature included.
+enum AnySet {
+    Digests(AnyFilter),
+    Keys(Literature),
+}
+
+impl AnySet {
+    fn empty(kind: Kind, n: u64, p: f64, hasher: &Hasher) -> Result<AnySet> {
+        if kind == Kind::Literature {
+            return Ok(AnySet::Keys(Literature::with_capacity(Family::Murmur3, n, p)?));
+        }
+        Ok(AnySet::Digests(AnyFilter::build(kind, &Spec::new(n, p)?.with_hasher(hasher.clone()))?))
+    }
+
+    /// With these keys, whose digests are what the lab makes of them.
+    fn of(lab: &Lab, kind: Kind, keys: &[u64], p: f64, hasher: &Hasher) -> Result<AnySet> {
+        let n = keys.len() as u64;
+        if kind.can().fixed {
+            let spec = Spec::new(n, p)?.with_hasher(hasher.clone());
+            let construction = Construction { threads: 1, ..Construction::default() };
+            return Ok(AnySet::Digests(AnyFilter::from_digests(
+                kind,
+                &spec,
+                lab.digests(hasher, keys),
+                &construction,
+            )?));
+        }
+        let mut set = AnySet::empty(kind, n, p, hasher)?;
+        match &mut set {
+            AnySet::Digests(filter) => filter.insert_batch(&Hashed(&lab.digests(hasher, keys)))?,
+            AnySet::Keys(filter) => filter.insert_batch(keys)?,
+        }
+        Ok(set)
+    }
+
+    /// Inserts keys one by one, and returns how many were new.
+    fn insert_each(&mut self, keys: &[u64]) -> u64 {
+        let new = |key: &&u64| match self {
+            AnySet::Digests(filter) => filter.insert(*key).is_ok_and(|new| new),
+            AnySet::Keys(filter) => filter.insert(*key).is_ok_and(|new| new),
+        };
+        keys.iter().filter(new).count() as u64
+    }
+
+    fn insert_batch(&mut self, keys: &[u64]) -> u64 {
+        u64::from(match self {
+            AnySet::Digests(filter) => filter.insert_batch(keys).is_ok(),
+            AnySet::Keys(filter) => filter.insert_batch(keys).is_ok(),
+        })
+    }
+
+    fn count_each(&self, keys: &[u64]) -> u64 {
+        match self {
+            AnySet::Digests(filter) => keys.iter().map(|key| u64::from(filter.contains(key))).sum(),
+            AnySet::Keys(filter) => keys.iter().map(|key| u64::from(filter.contains(key))).sum(),
+        }
+    }
+
+    fn count_batch(&self, keys: &[u64]) -> u64 {
+        match self {
+            AnySet::Digests(filter) => filter.contains_batch(keys).count(),
+            AnySet::Keys(filter) => filter.contains_batch(keys).count(),
+        }
+    }
+
+    /// How many it says yes to, of digests that the lab has made.
+    fn positives(&self, lab: &Lab, keys: &[u64]) -> u64 {
+        match self {
+            AnySet::Digests(filter) => crate::measure::positives(lab, filter, keys),
+            AnySet::Keys(filter) => filter.contains_batch(keys).count(),
+        }
+    }
+
+    fn stats(&self) -> Stats {
+        match self {
+            AnySet::Digests(filter) => filter.stats(),
+            AnySet::Keys(filter) => filter.stats(),
+        }
+    }
+}
+
+/// The members that a kind promises to find: a filter that forgets has lost the oldest.
+fn promised(kind: Kind, members: &[u64]) -> &[u64] {
+    if kind.can().forget { &members[members.len().div_ceil(8)..] } else { members }
+}
+
+/// What was measured of a kind, but for times.
+struct Measured {
+    kind: Kind,
+    bits: f64,
+    rate: Rate,
+    missed: u64,
+}
+
+fn measure(lab: &Lab, n: u64, p: f64) -> Result<Vec<Measured>> {
+    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
+    kinds()
+        .map(|kind| {
+            let (mut rates, mut missed, mut bits) = (Vec::new(), 0, 0.0);
+            for number in 0..builds {
+                let (own, hasher) = (Keys::of_build(number), lab.hasher(number));
+                let members = own.members(n);
+                let set = AnySet::of(lab, kind, &members, p, &hasher)?;
+                let promised = promised(kind, &members);
+                missed += promised.len() as u64 - set.positives(lab, promised);
+                rates.push(set.positives(lab, &own.strangers(queries)) as f64 / queries as f64);
+                bits += set.stats().bytes as f64 * 8.0 / (n * builds) as f64;
+            }
+            Ok(Measured { kind, bits, rate: Rate::of(&rates, queries), missed })
+        })
+        .collect()
+}
+
+fn figures_hold(measured: &[Measured], n: u64, p: f64, findings: &mut Findings) -> Result<()> {
+    for Measured { kind, rate, .. } in measured {
+        let claim = format!("{kind}, {n} keys: rate where {p} was asked for");
+        findings.criteria.push(Criterion::at_most(claim, rate.mean, 1.02 * p + rate.chance(p)));
+    }
+    let at = format!("{n} keys, rate {p}");
+    let missed: u64 = measured.iter().map(|one| one.missed).sum();
+    findings.criteria.push(Criterion::at_most(
+        format!("{at}: members that any kind misses"),
+        missed as f64,
+        0.0,
+    ));
+    let over = |one: &Measured| one.bits / -(one.rate.mean + one.rate.chance(one.rate.mean)).log2();
+    let least = measured.iter().map(over).fold(f64::INFINITY, f64::min);
+    findings.criteria.push(Criterion::at_least(
+        format!("{at}: bits per key over log2(1 / rate), the least of all kinds"),
+        least,
+        1.0,
+    ));
+    let bits = |wanted| measured.iter().find(|one| one.kind == wanted).map_or(f64::NAN, |one| one.bits);
+    let others = measured.iter().filter(|one| one.kind != Kind::Fuse).map(|one| one.bits);
+    findings.criteria.push(Criterion::at_most(
+        format!("{at}: bits per key of the fuse filter over the fewest of all others"),
+        bits(Kind::Fuse) / others.fold(f64::INFINITY, f64::min),
+        1.0,
+    ));
+    findings.criteria.push(Criterion::near(
+        format!("{at}: bits per key of the standard filter over 1.4427 log2(1 / rate)"),
+        bits(Kind::Standard) / rate::bits_per_key(p)?,
+        1.0,
+        0.02,
+    ));
+    Ok(())
+}
+
+/// What is timed.
+const WORK: [&str; 6] =
+    ["insert_one", "insert_batch", "member_one", "stranger_one", "member_batch", "stranger_batch"];
+
+type Times = [Option<Time>; WORK.len()];
+
+fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
+    let (rounds, hasher, own) = (lab.count(&ROUNDS) as usize, lab.hasher(0), Keys::of_build(0));
+    let members = own.members(n);
+    let kinds: Vec<Kind> = kinds().collect();
+    let sets: Vec<AnySet> =
+        kinds.iter().map(|kind| AnySet::of(lab, *kind, &members, p, &hasher)).collect::<Result<_>>()?;
+    // Every kind has these, a filter that forgets too.
+    let newest = &members[members.len().div_ceil(8)..];
+    let asked = &newest[newest.len().saturating_sub(ASKED)..];
+    let strangers = own.strangers(asked.len() as u64);
+    let strangers = &strangers[..];
+    let mut times: Vec<(Kind, Times)> = kinds.iter().map(|kind| (*kind, [None; WORK.len()])).collect();
+    for (work, _) in WORK.iter().enumerate() {
+        let takes_part: Vec<usize> =
+            (0..kinds.len()).filter(|at| work != 0 || !kinds[*at].can().fixed).collect();
+        let contestant = |at: &usize| -> Contestant<'_> {
+            let (kind, set, members, hasher) = (kinds[*at], &sets[*at], &members[..], &hasher);
+            let [mut members_asked, mut strangers_asked] =
+                [asked, strangers].map(|keys| Turns::of(keys, LOOKUPS));
+            // What cannot be built any more after it has been built once would count nothing.
+            let empty = move || AnySet::empty(kind, n, p, hasher);
+            match work {
+                0 => Box::new(move || empty().map_or(0, |mut set| set.insert_each(members))),
+                1 if kind.can().fixed => Box::new(move || {
+                    AnySet::of(lab, kind, members, p, hasher).map_or(0, |set| u64::from(set.stats().hashes))
+                }),
+                1 => Box::new(move || empty().map_or(0, |mut set| set.insert_batch(members))),
+                2 => Box::new(move || set.count_each(members_asked.take())),
+                3 => Box::new(move || set.count_each(strangers_asked.take())),
+                4 => Box::new(move || set.count_batch(members_asked.take())),
+                _ => Box::new(move || set.count_batch(strangers_asked.take())),
+            }
+        };
+        let operations = if work < 2 { n } else { asked.len().min(LOOKUPS) as u64 };
+        // Lookups take less time than filling, so there can be more of them.
+        let rounds = if work < 2 { rounds } else { 5 * rounds };
+        let raced = race(rounds, operations, takes_part.iter().map(contestant).collect());
+        for (at, time) in takes_part.into_iter().zip(raced) {
+            times[at].1[work] = Some(time);
+        }
+    }
+    Ok(times)
+}
+
+/// Lower quartiles, which a busy machine disturbs least, are compared.
+fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, findings: &mut Findings) {
+    let batch = |times: &Times| times[4].zip(times[5]).map_or(f64::NAN, |(hit, miss)| hit.low + miss.low);
+    let of =
+        |wanted| timed.iter().find(|(kind, _)| *kind == wanted).map_or(f64::NAN, |(_, times)| batch(times));
+    let fillable = timed.iter().filter(|(kind, _)| !kind.can().fixed);
+    let fastest = fillable.map(|(_, times)| batch(times)).fold(f64::INFINITY, f64::min);
+    findings.criteria.push(
+        Criterion::at_most(
+            format!(
+                "{n} keys, rate {p}: lookups in batches, blocked over the fastest that can be filled, time"
+            ),
+            of(Kind::Blocked) / fastest,
+            1.5,
+        )
+        .timed(),
+    );
+    findings.criteria.push(
+        Criterion::at_least(
+            format!("{n} keys, rate {p}: lookups in batches, literature (a hash for each function) over blocked, time"),
+            of(Kind::Literature) / of(Kind::Blocked),
+            3.0,
+        )
+        .timed(),
+    );
+}
+
+type Shown = (Vec<Measured>, Vec<(Kind, Times)>);
+
+fn charts(n: u64, shown: &[Shown]) -> Result<Vec<Chart>> {
+    let mut charts = Vec::new();
+    for (p, (measured, timed)) in RATES.iter().zip(shown) {
+        let points = measured.iter().map(|one| (one.kind, (one.bits, one.rate.mean))).collect();
+        let mut series = bounds(*p)?;
+        series.extend(named(points));
+        charts.push(Chart {
+            name: format!("space_{p:e}"),
+            title: format!("Bits per key and measured rate: {n} keys, {p} asked for"),
+            x: Axis::log("bits per key"),
+            y: Axis::log("false-positive rate"),
+            series,
+        });
+        for (work, name, told) in [(3, "one", "one by one"), (5, "batch", "in batches")] {
+            let points = measured.iter().zip(timed);
+            let points =
+                points.filter_map(|(one, (_, times))| Some((one.kind, (one.bits, times[work]?.median))));
+            charts.push(Chart {
+                name: format!("times_{name}_{p:e}"),
+                title: format!("Bits per key and lookups of strangers {told}: {n} keys, rate {p}"),
+                x: Axis::log("bits per key"),
+                y: Axis::log("time per lookup (ns)"),
+                series: named(points.collect()),
+            });
+        }
+    }
+    Ok(charts)
+}
+
+/// The fewest bits that rates below and above this one need, and those of the best Bloom filter.
+fn bounds(p: f64) -> Result<Vec<Series>> {
+    let rates = || (-10..=5).map(|step| p * 10f64.powf(0.1 * f64::from(step)));
+    let least = rates().map(|rate| Ok((rate::information_minimum(rate)?, rate))).collect::<Result<_>>()?;
+    let bloom = rates().map(|rate| Ok((rate::bits_per_key(rate)?, rate))).collect::<Result<_>>()?;
+    Ok(vec![
+        Series::new("least possible", Mark::Line, 6, least),
+        Series::new("best Bloom filter, 1.44 times that", Mark::Dashes, 1, bloom),
+    ])
+}
+
+/// A name beside each dot; kinds in nearly the same place share one.
+fn named(points: Vec<(Kind, (f64, f64))>) -> Vec<Series> {
+    let mut series: Vec<Series> = Vec::new();
+    for (kind, (x, y)) in points {
+        let near = |other: &&mut Series| {
+            other
+                .points
+                .iter()
+                .any(|point| (point.0 / x).ln().abs() < 0.01 && (point.1 / y).ln().abs() < 0.05)
+        };
+        match series.iter_mut().find(near) {
+            Some(other) => {
+                other.label = format!("{}, {kind}", other.label);
+                other.points.push((x, y));
+            }
+            None => series.push(Series::new(kind.to_string(), Mark::Named, 0, vec![(x, y)])),
+        }
+    }
+    series
+}

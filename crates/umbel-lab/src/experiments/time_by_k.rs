@@ -1,0 +1,356 @@
+//! E15: the time of insertions and lookups against the number of hash functions, and the probes behind it.
+
+use crate::measure::{self, Contestant, Probes, Time, Turns, race};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use std::f64::consts::LN_2;
+use umbel::literature::{Family, Literature, Scheme};
+use umbel::{Bloom, Digest, Filter, Hashed, Insert, Result, Standard, Structure, sizing::rate};
+
+pub struct TimeByHashes;
+
+const KEYS: Parameter = Parameter::count("n", "keys in a filter", [10_000; 2], [1000, 10_000_000]);
+const BITS: Parameter =
+    Parameter::real("bits", "bits per key where the size is fixed", [10.0; 2], [2.0, 100.0]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "different lookups", [40_000, 100_000], [1000, 1_000_000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [31, 101], [3, 1000]);
+
+/// The numbers of hash functions.
+const HASHES: [u32; 13] = [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20];
+/// Lookups in a round.
+const LOOKUPS: usize = 5000;
+/// From here to the end times are compared: below, the fixed cost of a call is most of it.
+const FROM: u32 = 5;
+
+impl Experiment for TimeByHashes {
+    fn about(&self) -> About {
+        About {
+            id: "E15",
+            title: "Time by hash functions: a stranger costs two probes, whatever k",
+            source: "The third seminar paper, figures 3 to 6",
+            claim: "Insertions and lookups are said to take a time linear in k, lookups of non-members too, on average: \
+                    spikes among them are said to be false positives. But a lookup ends at the first zero, after \
+                    (1 - rho^k)/(1 - rho) probes, where rho is the share of bits that are set: two in a half-full filter.",
+            set_up: "10 000 keys and k from 1 to 20, once with ten bits per key for every k, as the source did it, and once with \
+                     the size that is half full at each k. Insertions, lookups of members, of strangers, and of ten members \
+                     for each stranger, one by one and in batches; the source's own way too, which hashes a key once for \
+                     each function (MurmurHash3). Times are medians over rounds in which all take turns, with quartiles. \
+                     Keys of library filters are hashed beforehand. Probes are counted one by one.",
+            seconds: [2, 5],
+            timed: true,
+            parameters: &[KEYS, BITS, QUERIES, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let work = Work::new(lab);
+        let fixed_bits = (lab.number(&BITS) * work.n as f64) as u64;
+        let set_ups = [
+            SetUp { name: "fixed", told: "of a fixed size", bits: |_, _, fixed| fixed },
+            SetUp { name: "half", told: "half full at each k", bits: |n, k, _| half_full(n, k) },
+        ];
+        let mut probes =
+            Table::new("probes", &["set_up", "k", "bits_per_key", "fill", "probes", "expected", "rate"]);
+        let mut times = Table::new(
+            "times",
+            &["set_up", "k", "what", "median_ns_per_key", "lower_quartile_ns", "upper_quartile_ns"],
+        );
+        let mut probe_series = Vec::new();
+        for (number, set_up) in set_ups.iter().enumerate() {
+            let mut counted = Vec::new();
+            let mut filters = Vec::new();
+            for k in HASHES {
+                let bits = (set_up.bits)(work.n, k, fixed_bits);
+                let filter = work.filter(bits, k)?;
+                let seen = measure::probes(&filter, &lab.digests(filter.hasher(), &work.strangers))?;
+                let fill = filter.stats().fill();
+                let expected = rate::expected_probes(fill, k)?;
+                findings.criteria.push(Criterion::near(
+                    format!("probes for a stranger in a filter {}, k = {k}", set_up.told),
+                    seen.mean,
+                    expected,
+                    seen.chance,
+                ));
+                probes.add([
+                    set_up.name.into(),
+                    k.to_string(),
+                    format!("{:.4}", bits as f64 / work.n as f64),
+                    format!("{fill:.6}"),
+                    format!("{:.6}", seen.mean),
+                    format!("{expected:.6}"),
+                    format!("{:.6}", seen.positives),
+                ]);
+                counted.push(Count { k, expected, seen });
+                filters.push(filter);
+            }
+            let curves = work.race(&filters)?;
+            curves.iter().for_each(|curve| curve.tell(&mut times, set_up.name));
+            if set_up.name == "half" {
+                constant_probes(&mut findings, &counted);
+                constant_time(&mut findings, &curves);
+            } else {
+                rising_probes(&mut findings, &counted);
+            }
+            let points =
+                |of: fn(&Count) -> f64| counted.iter().map(move |count| (f64::from(count.k), of(count)));
+            let theory = points(|count| count.expected).collect();
+            let measured = points(|count| count.seen.mean).collect();
+            probe_series.push(Series::new(format!("{}, theory", set_up.told), Mark::Line, number, theory));
+            probe_series.push(Series::new(format!("{}, counted", set_up.told), Mark::Dots, number, measured));
+            // All kinds of work make one chart; batches are shown where the filter is half full.
+            let shown = if set_up.name == "half" { OURS.len() } else { OURS.len() - 2 };
+            let title = format!("Time by hash functions: filters {}", set_up.told);
+            findings.charts.push(chart(&format!("times_{}", set_up.name), title, &curves[..shown]));
+        }
+        let curves = work.race_source(fixed_bits)?;
+        curves.iter().for_each(|curve| curve.tell(&mut times, "source"));
+        linear_time(&mut findings, &curves);
+        findings.charts.push(chart(
+            "times_source",
+            "Time by hash functions: hashed k times, of a fixed size".into(),
+            &curves,
+        ));
+        findings.charts.push(Chart {
+            name: "probes".into(),
+            title: "Bits that are looked at for a stranger".into(),
+            x: Axis::linear("hash functions k"),
+            y: Axis::linear("probes per lookup"),
+            series: probe_series,
+        });
+        findings.tables.extend([probes, times]);
+        findings.verdict = "Insertions and lookups of members are linear in k. A stranger costs two probes in a half-full filter, \
+                            whatever k, and its time hardly grows; it seems to grow with k only where the size is fixed, \
+                            because the filter gets fuller with every hash function."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// How the size of a filter depends on k.
+struct SetUp {
+    name: &'static str,
+    told: &'static str,
+    bits: fn(u64, u32, u64) -> u64,
+}
+
+/// The size at which `n` keys with `k` hash functions set half of the bits.
+fn half_full(n: u64, k: u32) -> u64 {
+    (n as f64 * f64::from(k) / LN_2) as u64
+}
+
+/// What was counted for a k.
+struct Count {
+    k: u32,
+    expected: f64,
+    seen: Probes,
+}
+
+/// What is looked at, in the order of the contestants.
+const OURS: [&str; 6] =
+    ["insertions", "members", "strangers", "10 members : 1 stranger", "members, batch", "strangers, batch"];
+
+/// Keys and queries.
+struct Work<'a> {
+    lab: &'a Lab,
+    n: u64,
+    rounds: usize,
+    /// As many as queries; the first n of them at most are in the filter.
+    members: Vec<u64>,
+    strangers: Vec<u64>,
+    mixed: Vec<u64>,
+}
+
+impl Work<'_> {
+    fn new(lab: &Lab) -> Work<'_> {
+        let (n, queries, keys) = (lab.count(&KEYS), lab.count(&QUERIES), Keys::of_build(0));
+        let members: Vec<u64> = keys.members(n).into_iter().cycle().take(queries as usize).collect();
+        let strangers = keys.strangers(queries);
+        let mixed =
+            (0..queries as usize).map(|i| if i % 11 == 10 { strangers[i] } else { members[i] }).collect();
+        Work { lab, n, rounds: lab.count(&ROUNDS) as usize, members, strangers, mixed }
+    }
+
+    fn filter(&self, bits: u64, k: u32) -> Result<Bloom<Standard>> {
+        let hasher = self.lab.hasher(0);
+        let digests = self.lab.digests(&hasher, &Keys::of_build(0).members(self.n));
+        let mut filter = Bloom::with_layout(Standard::new(bits, k)?, hasher)?;
+        filter.insert_batch(&Hashed(&digests))?;
+        Ok(filter)
+    }
+
+    /// The times of [`OURS`]. Filters of all k take turns: what disturbs one of them disturbs all.
+    fn race(&self, filters: &[Bloom<Standard>]) -> Result<Vec<Curve>> {
+        let hasher = self.lab.hasher(0);
+        let [members, strangers, mixed] =
+            [&self.members, &self.strangers, &self.mixed].map(|keys| self.lab.digests(&hasher, keys));
+        // What is inserted again sets the same bits, so that the filter stays what it is.
+        let mut filled = filters.iter().map(Structure::try_clone_owned).collect::<Result<Vec<_>>>()?;
+        let mut contestants: Vec<Contestant<'_>> = Vec::new();
+        for (filter, filled) in filters.iter().zip(&mut filled) {
+            let insert = move |digest: &Digest| filled.insert_digest(*digest).is_ok_and(|new| new);
+            contestants.push(each(Turns::of(&members, LOOKUPS), insert));
+            for digests in [&members, &strangers, &mixed] {
+                contestants.push(each(Turns::of(digests, LOOKUPS), |digest| filter.contains_digest(*digest)));
+            }
+            for digests in [&members, &strangers] {
+                let mut turns = Turns::of(digests, LOOKUPS);
+                contestants.push(Box::new(move || filter.contains_batch(&Hashed(turns.take())).count()));
+            }
+        }
+        Ok(self.curves(&OURS, contestants))
+    }
+
+    /// The times of the first four of [`OURS`], as the source does it: a hash of the key for each function.
+    fn race_source(&self, bits: u64) -> Result<Vec<Curve>> {
+        let filter = |k| {
+            let mut filter = Literature::new(Scheme::new(Family::Murmur3, k, bits)?)?;
+            filter.insert_batch(&Keys::of_build(0).members(self.n))?;
+            Ok(filter)
+        };
+        let filters = HASHES.into_iter().map(filter).collect::<Result<Vec<_>>>()?;
+        let mut filled = filters.iter().map(Literature::try_clone_owned).collect::<Result<Vec<_>>>()?;
+        let mut contestants: Vec<Contestant<'_>> = Vec::new();
+        for (filter, filled) in filters.iter().zip(&mut filled) {
+            let insert = move |key: &u64| filled.insert(key).is_ok_and(|new| new);
+            contestants.push(each(Turns::of(&self.members, LOOKUPS), insert));
+            for keys in [&self.members, &self.strangers, &self.mixed] {
+                contestants.push(each(Turns::of(keys, LOOKUPS), |key| filter.contains(key)));
+            }
+        }
+        Ok(self.curves(&OURS[..4], contestants))
+    }
+
+    /// Of contestants of all kinds for each k.
+    fn curves(&self, kinds: &[&'static str], contestants: Vec<Contestant<'_>>) -> Vec<Curve> {
+        let times = race(self.rounds, self.members.len().min(LOOKUPS) as u64, contestants);
+        let of = |(at, what): (usize, &&'static str)| {
+            let own = times.iter().skip(at).step_by(kinds.len());
+            Curve { what, times: HASHES.into_iter().zip(own.copied()).collect() }
+        };
+        kinds.iter().enumerate().map(of).collect()
+    }
+}
+
+/// Asks for one after the other, and counts those of which it is true.
+fn each<'a, T>(mut turns: Turns<'a, T>, mut is_true: impl FnMut(&T) -> bool + 'a) -> Contestant<'a> {
+    Box::new(move || turns.take().iter().map(|one| u64::from(is_true(one))).sum())
+}
+
+/// Times by k.
+struct Curve {
+    what: &'static str,
+    times: Vec<(u32, Time)>,
+}
+
+impl Curve {
+    fn tell(&self, table: &mut Table, set_up: &str) {
+        for (k, Time { median, low, high }) in &self.times {
+            let [median, low, high] = [median, low, high].map(|time| format!("{time:.2}"));
+            table.add([set_up.into(), k.to_string(), self.what.into(), median, low, high]);
+        }
+    }
+
+    /// The nanoseconds that another hash function costs, by least squares over the lower quartiles, which a busy machine
+    /// disturbs least.
+    fn slope(&self) -> f64 {
+        let times = self.times.iter().filter(|(k, _)| *k >= FROM);
+        slope(times.map(|(k, time)| (f64::from(*k), time.low)))
+    }
+}
+
+/// How steeply points rise, by least squares.
+fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (mut count, mut x, mut y, mut xx, mut xy) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for point in points {
+        count += 1.0;
+        x += point.0;
+        y += point.1;
+        xx += point.0 * point.0;
+        xy += point.0 * point.1;
+    }
+    (count * xy - x * y) / (count * xx - x * x)
+}
+
+fn chart(name: &str, title: String, curves: &[Curve]) -> Chart {
+    let series = curves.iter().enumerate().map(|(colour, curve)| {
+        let points = curve.times.iter().map(|(k, time)| (f64::from(*k), time.median)).collect();
+        Series::new(curve.what, Mark::Path, colour, points)
+            .with_spread(curve.times.iter().map(|(_, time)| time.spread()).collect())
+    });
+    Chart {
+        name: name.into(),
+        title,
+        x: Axis::linear("hash functions k"),
+        y: Axis::linear("time per key (ns)"),
+        series: series.collect(),
+    }
+}
+
+/// In half-full filters.
+fn constant_probes(findings: &mut Findings, counted: &[Count]) {
+    for Count { k, seen, .. } in counted.iter().filter(|count| [7, 20].contains(&count.k)) {
+        let claim = format!("probes for a stranger in a half-full filter, k = {k}: two");
+        let two = 2.0 - 2.0 * 0.5f64.powi(*k as i32);
+        // What the fill of one filter differs from a half by, and chance.
+        findings.criteria.push(Criterion::near(claim, seen.mean, two, 0.03 * two + seen.chance).shows("e29"));
+    }
+    if let Some(Count { seen, .. }) = counted.iter().find(|count| count.k == 20) {
+        let share = 20.0 * seen.positives / seen.mean;
+        let claim = "share of the probes that false positives cause in a half-full filter, k = 20";
+        findings.criteria.push(Criterion::at_most(claim, share, 0.01).shows("e29"));
+    }
+}
+
+/// In filters of a fixed size, which get fuller.
+fn rising_probes(findings: &mut Findings, counted: &[Count]) {
+    let at = |k| counted.iter().find(|count| count.k == k).map_or(f64::NAN, |count| count.expected);
+    findings.criteria.push(
+        Criterion::at_least(
+            "a fixed size makes the filter fuller: expected probes for a stranger, k = 20 over k = 5",
+            at(20) / at(5),
+            1.05,
+        )
+        .shows("e29"),
+    );
+}
+
+/// Of times in half-full filters: members are slower for every k, strangers are not.
+fn constant_time(findings: &mut Findings, curves: &[Curve]) {
+    let [insertions, members, strangers] = [0, 1, 2].map(|curve| curves[curve].slope());
+    let than =
+        |what| format!("what another hash function costs a stranger, over what it costs {what}, half full");
+    findings
+        .criteria
+        .push(Criterion::at_most(than("a member"), strangers / members, 0.5).timed().shows("e29"));
+    findings.criteria.push(Criterion::at_most(than("an insertion"), strangers / insertions, 0.5).timed());
+}
+
+/// Of times of the source's own way.
+fn linear_time(findings: &mut Findings, curves: &[Curve]) {
+    for (curve, what) in [(0, "insertions"), (1, "lookups of members"), (3, "ten members for each stranger")]
+    {
+        let at = |wanted| curves[curve].times.iter().find(|(k, _)| *k == wanted);
+        let ratio = at(20).zip(at(FROM)).map_or(f64::NAN, |(many, few)| many.1.low / few.1.low);
+        let claim = format!("hashed k times: {what}, time at k = 20 over that at k = {FROM}");
+        findings.criteria.push(Criterion::at_least(claim, ratio, 2.0).timed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_own_slope() {
+        assert!((slope([(1.0, 5.0), (2.0, 8.0), (4.0, 14.0)].into_iter()) - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_filter_of_the_half_full_size_is_half_full() {
+        for k in [1, 7, 20] {
+            let fill = rate::expected_fill(half_full(10_000, k), 10_000, k).unwrap();
+            assert!((fill - 0.5).abs() < 1e-4, "{k}: {fill}");
+        }
+    }
+}

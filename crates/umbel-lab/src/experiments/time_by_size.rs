@@ -1,0 +1,289 @@
+//! E16: the time of lookups against the number of keys and against the size of the filter, with the steps of the caches.
+
+use crate::measure::{Contestant, Probes, Time, Turns, probes, race};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use std::f64::consts::LN_2;
+use std::fs::read_to_string;
+use umbel::sizing::rate;
+use umbel::{Blocked, Bloom, Digest, Filter, Hashed, Insert, Layout, Result, Set, Spec, Standard};
+
+pub struct TimeBySize;
+
+const LARGEST: Parameter = Parameter::count("mib", "MiB of the largest filter", [256, 1024], [1, 4096]);
+const KEYS: Parameter =
+    Parameter::count("n", "keys of the fullest filter", [10_000_000, 100_000_000], [100_000, 300_000_000]);
+const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [25, 61], [3, 1000]);
+
+const HASHES: u32 = 7;
+const RATE: f64 = 0.01;
+/// Lookups in a round.
+const LOOKUPS: usize = 4000;
+/// Strangers whose probes are counted.
+const COUNTED: u64 = 20_000;
+/// Keys that are looked up: enough that their lines do not fit into a cache.
+const ASKED: usize = 1_000_000;
+const KIB: u64 = 1024;
+
+impl Experiment for TimeBySize {
+    fn about(&self) -> About {
+        About {
+            id: "E16",
+            title: "Time by size: the caches, not the formulas, make large filters slow",
+            source: "The third seminar paper, section on complexity",
+            claim: "The time of a lookup is said not to depend on the number of bits, since all memory is equally far away, nor on the \
+                    number of keys, since the share of set bits is always the same.",
+            set_up: "Lookups of members with seven hash functions in filters from 16 KiB to 256 MiB (full: 1 GiB, if a quarter of the free \
+                     memory is enough), which have as many keys as fill half of them, at most a million. Then lookups of strangers \
+                     and members in filters that were made for 1000 to 10 million keys (full: 100 million) and 1 %. Other keys in \
+                     each round, hashed beforehand; medians over rounds in which all take turns. Probes of strangers are \
+                     counted, in filters made for their keys and in one that is asked before it is full and after.",
+            seconds: [3, 15],
+            timed: true,
+            parameters: &[LARGEST, KEYS, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut times = Table::new(
+            "times",
+            &["against", "kib", "n", "what", "median_ns_per_key", "lower_quartile_ns", "upper_quartile_ns"],
+        );
+        count_probes(lab, &mut findings)?;
+        by_bits(lab, &mut times, &mut findings)?;
+        by_keys(lab, &mut times, &mut findings)?;
+        let mut caches = Table::new("time_caches", &["cache", "kib"]);
+        self::caches().into_iter().for_each(|(name, kib)| caches.add([name, kib.to_string()]));
+        findings.tables.extend([times, caches]);
+        findings.verdict = "A stranger costs two probes in every filter that holds as many keys as it was made for, and fewer in one that does \
+                            not yet. But a probe is not equally dear everywhere: once the filter is larger than the caches, \
+                            lookups one by one take longer. A blocked filter, asked in batches, feels it least."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// The data caches of the first processor with their KiB, where the system tells.
+fn caches() -> Vec<(String, u64)> {
+    let one = |index: u32| {
+        let read =
+            |what| read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/{what}")).ok();
+        let (level, size) = (read("level")?, read("size")?);
+        let kib = size.trim().strip_suffix('K')?.parse().ok()?;
+        (read("type")?.trim() != "Instruction").then(|| (format!("L{}", level.trim()), kib))
+    };
+    (0..8).filter_map(one).collect()
+}
+
+/// A quarter of the memory that is free, in KiB; where the system does not tell, 256 MiB.
+fn room() -> u64 {
+    let told = read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = told.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let free = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    free.map_or(256 * KIB, |free| free / 4)
+}
+
+fn one_by_one<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Contestant<'a> {
+    let mut asked = Turns::of(digests, LOOKUPS);
+    Box::new(move || asked.take().iter().filter(|digest| filter.contains_digest(**digest)).count() as u64)
+}
+
+fn in_batches<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Contestant<'a> {
+    let mut asked = Turns::of(digests, LOOKUPS);
+    Box::new(move || filter.contains_batch(&Hashed(asked.take())).count())
+}
+
+/// Times of several things by a size.
+struct Curves {
+    names: &'static [&'static str],
+    times: Vec<(f64, Vec<Time>)>,
+}
+
+impl Curves {
+    fn new(names: &'static [&'static str]) -> Curves {
+        Curves { names, times: Vec::new() }
+    }
+
+    fn add(&mut self, table: &mut Table, against: &str, kib: u64, n: u64, times: Vec<Time>) {
+        for (name, Time { median, low, high }) in self.names.iter().zip(&times) {
+            let [median, low, high] = [median, low, high].map(|time| format!("{time:.2}"));
+            table.add([against.into(), kib.to_string(), n.to_string(), name.to_string(), median, low, high]);
+        }
+        self.times.push((if against == "bits" { kib } else { n } as f64, times));
+    }
+
+    fn series(&self) -> Vec<Series> {
+        let one = |(at, name): (usize, &&str)| {
+            let points = self.times.iter().map(|(size, times)| (*size, times[at].median)).collect();
+            Series::new(*name, Mark::Path, at, points)
+                .with_spread(self.times.iter().map(|(_, times)| times[at].spread()).collect())
+        };
+        self.names.iter().enumerate().map(one).collect()
+    }
+
+    /// A lower quartile, which a busy machine disturbs least.
+    fn low(&self, size: usize, what: usize) -> f64 {
+        self.times.get(size).and_then(|(_, times)| times.get(what)).map_or(f64::NAN, |time| time.low)
+    }
+}
+
+/// Against the number of bits, at seven hash functions.
+fn by_bits(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> {
+    let hasher = lab.hasher(0);
+    let digests = lab.digests(&hasher, &Keys::of_build(0).members(ASKED as u64));
+    let (largest, step) = ((lab.count(&LARGEST) * KIB).min(room()), lab.either(4, 2));
+    let sizes = std::iter::successors(Some(16), |kib| Some(kib * step)).take_while(|kib| *kib <= largest);
+    let mut curves =
+        Curves::new(&["standard, one by one", "standard, batch", "blocked, one by one", "blocked, batch"]);
+    for kib in sizes {
+        let bits = kib * KIB * 8;
+        let n = ((bits as f64 / f64::from(HASHES) * LN_2) as usize).min(ASKED);
+        let keys = &digests[..n];
+        let mut standard = Bloom::with_layout(Standard::new(bits, HASHES)?, hasher.clone())?;
+        let mut blocked = Bloom::with_layout(Blocked::new(bits / 512, 1)?, hasher.clone())?;
+        standard.insert_batch(&Hashed(keys))?;
+        blocked.insert_batch(&Hashed(keys))?;
+        let contestants = vec![
+            one_by_one(&standard, keys),
+            in_batches(&standard, keys),
+            one_by_one(&blocked, keys),
+            in_batches(&blocked, keys),
+        ];
+        let times = race(lab.count(&ROUNDS) as usize, n.min(LOOKUPS) as u64, contestants);
+        curves.add(table, "bits", kib, n as u64, times);
+    }
+    // Smaller filters may lie in the caches of larger machines.
+    if largest >= 128 * KIB {
+        let last = curves.times.len() - 1;
+        findings.criteria.push(
+            Criterion::at_least(
+                "standard, one by one: time in the largest filter over that in one of 16 KiB",
+                curves.low(last, 0) / curves.low(0, 0),
+                1.5,
+            )
+            .timed()
+            .shows("e30"),
+        );
+        findings.criteria.push(
+            Criterion::at_least(
+                "the largest filter: standard, one by one, over blocked in batches, time",
+                curves.low(last, 0) / curves.low(last, 3),
+                2.0,
+            )
+            .timed(),
+        );
+    }
+    let mut series = curves.series();
+    let ends = curves.times.iter().flat_map(|(_, times)| times).map(|time| time.median);
+    let (least, most) =
+        ends.fold((f64::INFINITY, 0f64), |(least, most), time| (least.min(time), most.max(time)));
+    for ((name, kib), colour) in caches().into_iter().zip(4..) {
+        // The upper half is for the legend.
+        let points = vec![(kib as f64, least), (kib as f64, (least * most).sqrt())];
+        series.push(Series::new(format!("{name} cache: {kib} KiB"), Mark::Dashes, colour, points));
+    }
+    findings.charts.push(Chart {
+        name: "times_by_bits".into(),
+        title: "Lookups of members by size of the filter, k = 7".into(),
+        x: Axis::log("size (KiB)"),
+        y: Axis::log("time per lookup (ns)"),
+        series,
+    });
+    Ok(())
+}
+
+/// Against the number of keys, in filters that were made for them.
+fn by_keys(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> {
+    let hasher = lab.hasher(0);
+    let strangers = lab.digests(&hasher, &Keys::of_build(0).strangers(ASKED as u64));
+    let largest = lab.count(&KEYS);
+    let mut curves = Curves::new(&[
+        "standard, strangers",
+        "standard, members",
+        "standard, strangers, batch",
+        "blocked, strangers, batch",
+    ]);
+    for n in std::iter::successors(Some(1000), |n| Some(n * 10)).take_while(|n| *n <= largest) {
+        let spec = Spec::new(n, RATE)?.with_hasher(hasher.clone());
+        let mut standard = Bloom::<Standard>::build(&spec)?;
+        let mut blocked = Bloom::<Blocked>::build(&spec)?;
+        let mut members = Vec::new();
+        // Keys of a build are made from its first; those of many builds are no fewer, and need less room at a time.
+        for (number, start) in (0..n).step_by(ASKED).enumerate() {
+            let keys = Keys::of_build(1 + number as u64).members((n - start).min(ASKED as u64));
+            let digests = lab.digests(&hasher, &keys);
+            standard.insert_batch(&Hashed(&digests))?;
+            blocked.insert_batch(&Hashed(&digests))?;
+            if number == 0 {
+                members = digests;
+            }
+        }
+        let members: Vec<Digest> =
+            members.into_iter().cycle().take(LOOKUPS.max(n.min(ASKED as u64) as usize)).collect();
+        let contestants = vec![
+            one_by_one(&standard, &strangers),
+            one_by_one(&standard, &members),
+            in_batches(&standard, &strangers),
+            in_batches(&blocked, &strangers),
+        ];
+        let times = race(lab.count(&ROUNDS) as usize, LOOKUPS as u64, contestants);
+        curves.add(table, "keys", standard.stats().bytes / KIB, n, times);
+    }
+    findings.criteria.push(
+        Criterion::at_most(
+            "in the caches n makes little difference: a stranger with 10 000 keys over one with 1000, time",
+            curves.low(1, 0) / curves.low(0, 0),
+            2.5,
+        )
+        .timed(),
+    );
+    findings.charts.push(Chart {
+        name: "times_by_keys".into(),
+        title: "Lookups by number of keys, in filters made for them (1 %)".into(),
+        x: Axis::log("keys n"),
+        y: Axis::log("time per lookup (ns)"),
+        series: curves.series(),
+    });
+    Ok(())
+}
+
+/// Probes by the number of keys: in filters that were made for them, and in one that was made for 100 000.
+fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let mut table = Table::new("probes", &["made_for", "n", "fill", "probes", "expected"]);
+    let hasher = lab.hasher(1);
+    let strangers = lab.digests(&hasher, &Keys::of_build(0).strangers(COUNTED));
+    let made = 100_000;
+    let cases = [1000, 10_000, 100_000, 1_000_000].map(|n| (n, n));
+    let cases = cases.into_iter().chain([10, 50, 200, 300].map(|percent| (made, made / 100 * percent)));
+    let mut found = Vec::new();
+    for (made_for, n) in cases {
+        let mut filter = Bloom::<Standard>::build(&Spec::new(made_for, RATE)?.with_hasher(hasher.clone()))?;
+        filter.insert_batch(&Hashed(&lab.digests(&hasher, &Keys::of_build(0).members(n))))?;
+        let fill = filter.stats().fill();
+        let Probes { mean, chance, .. } = probes(&filter, &strangers)?;
+        let expected = rate::expected_probes(fill, filter.layout().hashes())?;
+        table.add([
+            made_for.to_string(),
+            n.to_string(),
+            format!("{fill:.6}"),
+            format!("{mean:.6}"),
+            format!("{expected:.6}"),
+        ]);
+        let claim = format!("probes for a stranger in a filter made for {made_for} keys that has {n}");
+        findings.criteria.push(Criterion::near(claim, mean, expected, chance));
+        found.push((made_for, n, mean));
+    }
+    let at = |wanted| {
+        found.iter().find(|(made_for, n, _)| (*made_for, *n) == wanted).map_or(f64::NAN, |found| found.2)
+    };
+    for (what, n, least, most) in
+        [("a tenth of its keys", made / 10, 0.0, 0.7), ("three times its keys", made * 3, 1.5, 9.0)]
+    {
+        let claim = format!("probes in a filter with {what}, over those in a full one: n does matter");
+        let ratio = at((made, n)) / at((made, made));
+        let (middle, half) = ((least + most) / 2.0, (most - least) / 2.0);
+        findings.criteria.push(Criterion::near(claim, ratio, middle, half).shows("e30"));
+    }
+    findings.tables.push(table);
+    Ok(())
+}
