@@ -2,22 +2,29 @@
 
 mod bloomier;
 mod cardinality;
+mod choice_of_k;
 mod counting;
+mod cuckoo;
 mod deletability;
 mod exact_rate;
 mod exact_structures;
+mod floom;
+mod floom_time;
 mod groups;
 mod hash_families;
 mod hashes;
 mod load;
 mod payload;
+mod query_rules;
 mod rate_table;
+mod removal;
 mod scalable;
 mod space_code;
 mod summary;
 mod time_by_k;
 mod time_by_size;
 mod variable_increment;
+mod words;
 mod worked_examples;
 
 use crate::Experiment;
@@ -34,17 +41,24 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(variable_increment::VariableIncrements),
         Box::new(deletability::Deletability),
         Box::new(scalable::Growing),
+        Box::new(floom::Patterns),
+        Box::new(floom_time::PatternTimes),
         Box::new(payload::RandomStrings),
         Box::new(payload::SplicedStrings),
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),
+        Box::new(cuckoo::Alternatives),
+        Box::new(words::WordList),
+        Box::new(choice_of_k::ChoiceOfK),
         Box::new(time_by_k::TimeByHashes),
         Box::new(time_by_size::TimeBySize),
+        Box::new(removal::Removal),
         Box::new(load::Load),
         Box::new(hash_families::HashFamilies),
         Box::new(exact_structures::ExactStructures),
         Box::new(summary::Summary),
+        Box::new(query_rules::QueryRules),
     ]
 }
 

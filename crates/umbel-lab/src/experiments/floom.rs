@@ -1,0 +1,457 @@
+//! E7: the Floom filter, which keeps the patterns of regions that its keys have hit, and does not pay.
+
+use crate::measure::Rate;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
+};
+use umbel::floom::Options;
+use umbel::literature::{Family, Literature, Scheme};
+use umbel::sizing::{KPolicy, Params, floom, rate};
+use umbel::{Floom, Insert, Result, Standard};
+
+pub struct Patterns;
+
+/// n, p, b, and the rates of one run each that were published: standard, Floom, and the standard filter of equal memory.
+const PUBLISHED: [(u64, f64, u32, [f64; 3]); 10] = [
+    (1000, 0.01, 16, [0.009706, 0.000452, 0.0]),
+    (10_000, 0.01, 16, [0.009763, 0.003593, 0.000423]),
+    (50_000, 0.01, 16, [0.010043, 0.008637, 0.005283]),
+    (100_000, 0.01, 16, [0.010096, 0.009663, 0.007228]),
+    (200_000, 0.01, 16, [0.009979, 0.009928, 0.008551]),
+    (300_000, 0.01, 16, [0.010133, 0.010106, 0.009103]),
+    (500, 0.05, 8, [0.05134, 0.04773, 0.04159]),
+    (1000, 0.05, 8, [0.05140, 0.05102, 0.04333]),
+    (10_000, 0.03, 20, [0.02988, 0.01169, 0.0]),
+    (50_000, 0.03, 20, [0.03008, 0.02684, 0.0]),
+];
+
+/// The combinations for which figures were published: each n with each p and each b.
+const GRID_N: [u64; 10] = [500, 1000, 10_000, 20_000, 30_000, 50_000, 100_000, 200_000, 300_000, 500_000];
+const GRID_P: [f64; 5] = [0.005, 0.01, 0.02, 0.03, 0.05];
+const GRID_B: [u32; 6] = [8, 10, 12, 14, 16, 20];
+
+/// How many numbers each run of the grid has, inserted and asked for together.
+const NUMBERS: u64 = 1_000_000;
+
+const NAMES: [&str; 3] = ["standard", "Floom", "standard of equal memory"];
+
+const KEYS: Parameter = Parameter::count("n", "keys in a filter", [50_000; 2], [500, 1_000_000]);
+const RATE: Parameter =
+    Parameter::real("p", "the rate the standard filter is made for", [0.01; 2], [0.001, 0.3]);
+const REGIONS: Parameter = Parameter::count("b", "regions of the filter", [16; 2], [2, 24]);
+const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [10; 2], [5, 1000]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 10_000_000]);
+
+impl Experiment for Patterns {
+    fn about(&self) -> About {
+        About {
+            id: "E7",
+            title: "The Floom filter lowers the rate, and the same memory spent on bits lowers it more",
+            source: "the third seminar paper",
+            claim: "A table of 2^b bits beside a standard filter, for the patterns of regions that keys have hit, lowers the \
+                    rate; but not below that of a standard filter of the same total memory. Only the first bit of the table \
+                    is said to be wasted.",
+            set_up: "M = 8 ceil(m/8) bits for n keys at the rate p, 2^b bits for the patterns of b regions, and beside it a \
+                     standard filter of M + 2^b bits with a k of its own. Decimal numbers are hashed as the published program \
+                     does it, with MurmurHash3 and the seeds 0, 1, 2, ...; each measured rate has to be within 2 % and chance \
+                     of theory. The published figures, one run each, stand beside. Theory is asked for the 300 combinations of \
+                     n, p and b for which figures were published, and for a grid of ranked tables, which waste nothing; the \
+                     full run also measures the 300, once each, with 1 000 000 numbers of which n are inserted.",
+            seconds: [6, 70],
+            timed: false,
+            parameters: &[KEYS, RATE, REGIONS, BUILDS, QUERIES],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        rows(lab, &mut findings)?;
+        grid(lab, &mut findings)?;
+        never(lab, &mut findings)?;
+        waste(lab, &mut findings)?;
+        findings.verdict = "The table does lower the rate of the filter that it is added to, as long as keys are few. The same \
+                            bits in the filter itself lower it more: by theory in each of the combinations, however small the \
+                            table is made. Most of the table can never be addressed, as a key hits at most k regions."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// The shape of the three filters.
+#[derive(Clone, Copy)]
+struct Shape {
+    n: u64,
+    regions: u32,
+    bits: u64,
+    hashes: u32,
+    /// Bits and hash functions of the standard filter of equal memory.
+    equal: (u64, u32),
+}
+
+impl Shape {
+    /// As published: M is rounded up to bytes, k comes from the bits before that.
+    fn new(n: u64, p: f64, regions: u32) -> Result<Shape> {
+        let params = Params::for_capacity(n, p, KPolicy::Round)?;
+        let bits = params.bits.next_multiple_of(8);
+        let equal = bits + (1 << regions);
+        // The family has no more functions. Where more would be best, the rate is nothing either way.
+        let hashes = KPolicy::Round.hashes(equal, n)?.min(Family::Murmur3.max_hashes());
+        Ok(Shape { n, regions, bits, hashes: params.hashes, equal: (equal, hashes) })
+    }
+
+    /// What theory says of the three.
+    fn theory(&self) -> Result<[f64; 3]> {
+        let standard = rate::classic(self.bits, self.n, self.hashes)?;
+        let floom = floom::rate(self.bits, self.n, self.hashes, self.regions)?;
+        Ok([standard, floom, rate::classic(self.equal.0, self.n, self.equal.1)?])
+    }
+
+    /// The relative error of a rate of theory if it is measured with one filter: chance in counting, and in how many bits
+    /// are set.
+    fn error(bits: u64, n: u64, hashes: u32, rate: f64, queries: u64) -> f64 {
+        let load = f64::from(hashes) * n as f64 / bits as f64;
+        let zeros = (-load).exp();
+        let of_fill = (zeros * (1.0 - (1.0 + load) * zeros) / bits as f64).sqrt() / (1.0 - zeros);
+        (1.0 / (rate * queries as f64)).sqrt().hypot(f64::from(hashes) * of_fill)
+    }
+}
+
+/// The three filters with the hash of the published program.
+struct Three {
+    regions: u64,
+    standard: Literature,
+    seen: Vec<bool>,
+    equal: Literature,
+}
+
+impl Three {
+    fn new(shape: &Shape) -> Result<Three> {
+        let filter = |hashes, bits| Literature::new(Scheme::new(Family::Murmur3, hashes, bits)?);
+        Ok(Three {
+            regions: shape.regions.into(),
+            standard: filter(shape.hashes, shape.bits)?,
+            seen: vec![false; 1 << shape.regions],
+            equal: filter(shape.equal.1, shape.equal.0)?,
+        })
+    }
+
+    /// The regions of a key, a bit for each. A position on a boundary belongs to the lower region, as in the program.
+    fn pattern(&self, key: &str) -> usize {
+        let scheme = self.standard.scheme();
+        let region = |position: u64| (position * self.regions).saturating_sub(1) / scheme.m();
+        scheme.positions(key.as_bytes()).fold(0, |pattern, position| pattern | 1 << region(position))
+    }
+
+    fn insert(&mut self, key: &str) -> Result<()> {
+        self.standard.insert(key)?;
+        self.equal.insert(key)?;
+        let pattern = self.pattern(key);
+        self.seen[pattern] = true;
+        Ok(())
+    }
+
+    /// The share of these keys that each of the three says yes to.
+    fn rates(&self, keys: &[String]) -> [f64; 3] {
+        let mut yes = [0u64; 3];
+        for key in keys {
+            let standard = self.standard.contains(key.as_str());
+            yes[0] += u64::from(standard);
+            yes[1] += u64::from(standard && self.seen[self.pattern(key)]);
+            yes[2] += u64::from(self.equal.contains(key.as_str()));
+        }
+        yes.map(|yes| yes as f64 / keys.len() as f64)
+    }
+}
+
+fn decimal(keys: Vec<u64>) -> Vec<String> {
+    keys.iter().map(u64::to_string).collect()
+}
+
+/// This hash has no seed of its own, so that builds differ by their numbers.
+fn numbers(lab: &Lab, build: u64) -> Keys {
+    Keys::of_build(lab.seed.wrapping_mul(1000).wrapping_add(build))
+}
+
+fn measured(lab: &Lab, shape: &Shape, builds: u64, queries: u64) -> Result<[Rate; 3]> {
+    let mut rates = [const { Vec::new() }; 3];
+    for build in 0..builds {
+        let mut three = Three::new(shape)?;
+        for key in decimal(numbers(lab, build).members(shape.n)) {
+            three.insert(&key)?;
+        }
+        let found = three.rates(&decimal(numbers(lab, build).strangers(queries)));
+        rates.iter_mut().zip(found).for_each(|(rates, rate)| rates.push(rate));
+    }
+    Ok(rates.map(|rates| Rate::of(&rates, queries)))
+}
+
+/// The table of rates, and the chart of them by n.
+fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, p, b) = (lab.count(&KEYS), lab.number(&RATE), lab.count(&REGIONS) as u32);
+    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
+    let of_figure = [1000, 10_000, 50_000, 100_000, 200_000, 300_000];
+    let mut shapes: Vec<(u64, f64, u32)> = of_figure.into_iter().chain([n]).map(|n| (n, p, b)).collect();
+    shapes.sort_by_key(|shape| shape.0);
+    shapes.dedup();
+    let further = PUBLISHED[6..].iter().map(|(n, p, b, _)| (*n, *p, *b));
+    let charted = shapes.len();
+    shapes.extend(further);
+    let mut table = Table::new("rates", &["n", "p", "b", "filter", "published", "theory", "measured"]);
+    let mut library = Table::new("library", &["n", "p", "b", "theory", "measured"]);
+    let mut dots = [const { Vec::new() }; 3];
+    for (row, (n, p, b)) in shapes.into_iter().enumerate() {
+        let shape = Shape::new(n, p, b)?;
+        let (theory, found) = (shape.theory()?, measured(lab, &shape, builds, queries)?);
+        let csv = PUBLISHED.iter().find(|published| (published.0, published.1, published.2) == (n, p, b));
+        for (i, (theory, found)) in theory.into_iter().zip(found).enumerate() {
+            findings.criteria.push(Criterion::near(
+                format!("{}, n = {n}, p = {p}, b = {b}", NAMES[i]),
+                found.mean,
+                theory,
+                0.02 * theory + found.chance(theory),
+            ));
+            table.add([
+                n.to_string(),
+                p.to_string(),
+                b.to_string(),
+                NAMES[i].into(),
+                csv.map_or(String::new(), |csv| csv.3[i].to_string()),
+                format!("{theory:.3e}"),
+                format!("{:.6}", found.mean),
+            ]);
+            if row < charted {
+                dots[i].push((n as f64, found.mean));
+            }
+        }
+        // The filter of the library, with its own hash.
+        let options = Options { regions: Some(b), compat: true, ranked: false };
+        let build = |hasher| Floom::with_layout(Standard::new(shape.bits, shape.hashes)?, &options, hasher);
+        let found = measure::rate(lab, builds, n, queries, build)?;
+        let claim = format!("the library's Floom filter, n = {n}, p = {p}, b = {b}");
+        let tolerance = 0.02 * theory[1] + found.chance(theory[1]);
+        findings.criteria.push(Criterion::near(claim, found.mean, theory[1], tolerance));
+        library.add([
+            n.to_string(),
+            p.to_string(),
+            b.to_string(),
+            format!("{:.6}", theory[1]),
+            format!("{:.6}", found.mean),
+        ]);
+    }
+    findings.tables.extend([table, library]);
+    let most = n.max(300_000) as f64;
+    let mut lines = [const { Vec::new() }; 3];
+    for step in 0..=60 {
+        let n = (1000.0 * (most / 1000.0).powf(f64::from(step) / 60.0)).round() as u64;
+        for (line, theory) in lines.iter_mut().zip(Shape::new(n, p, b)?.theory()?) {
+            line.push((n as f64, theory));
+        }
+    }
+    let mut series = Vec::new();
+    for (i, (line, dots)) in lines.into_iter().zip(dots).enumerate() {
+        // What is smaller would squeeze everything else into the upper edge.
+        let drawn =
+            |points: Vec<(f64, f64)>| points.into_iter().filter(|point| point.1 >= 1e-4 * p).collect();
+        series.push(Series::new(format!("{}, theory", NAMES[i]), Mark::Line, i, drawn(line)));
+        series.push(Series::new(format!("{}, measured", NAMES[i]), Mark::Dots, i, drawn(dots)));
+    }
+    findings.charts.push(Chart {
+        name: "rates".into(),
+        title: format!("False-positive rate by number of keys, p = {p}, b = {b}"),
+        x: Axis::log("keys n"),
+        y: Axis::log("false-positive rate"),
+        series,
+    });
+    Ok(())
+}
+
+/// Floom against equal memory, in all combinations that were published.
+fn grid(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let full = lab.either(false, true);
+    let mut table = Table::new(
+        "combinations",
+        &["n", "p", "b", "theory_floom", "theory_equal", "ratio", "measured_floom", "measured_equal"],
+    );
+    let texts = if full { decimal(numbers(lab, lab.count(&BUILDS)).members(NUMBERS)) } else { Vec::new() };
+    let (mut closest, mut wins, mut largest_win) = (f64::INFINITY, 0, 0.0f64);
+    let mut lowered = true;
+    for b in GRID_B {
+        for (p, n) in GRID_P.into_iter().flat_map(|p| GRID_N.map(|n| (p, n))) {
+            let shape = Shape::new(n, p, b)?;
+            let [standard, floom, equal] = shape.theory()?;
+            closest = closest.min(floom / equal);
+            lowered &= floom <= standard;
+            let mut cells = [String::new(), String::new()];
+            if full {
+                let (members, strangers) = texts.split_at(n as usize);
+                let mut three = Three::new(&shape)?;
+                members.iter().try_for_each(|key| three.insert(key))?;
+                let [_, found, other] = three.rates(strangers);
+                if found < other {
+                    wins += 1;
+                    let queries = strangers.len() as u64;
+                    let noise = (floom * Shape::error(shape.bits, n, shape.hashes, floom, queries))
+                        .hypot(equal * Shape::error(shape.equal.0, n, shape.equal.1, equal, queries));
+                    largest_win = largest_win.max((other - found) / noise);
+                }
+                cells = [found, other].map(|rate| format!("{rate:.6}"));
+            }
+            let [found, other] = cells;
+            table.add([
+                n.to_string(),
+                p.to_string(),
+                b.to_string(),
+                format!("{floom:.4e}"),
+                format!("{equal:.4e}"),
+                format!("{:.5}", floom / equal),
+                found,
+                other,
+            ]);
+        }
+    }
+    findings
+        .criteria
+        .push(Criterion::that("it lowers the rate of the filter it is added to, in all 300", lowered));
+    findings.criteria.push(Criterion::at_least(
+        "least ratio of the rate to that of equal memory, in theory, in 300 combinations",
+        closest,
+        1.0002,
+    ));
+    if full {
+        findings.criteria.push(Criterion::at_most(
+            format!("largest of {wins} measured advantages over equal memory, in standard errors of chance"),
+            largest_win,
+            4.0,
+        ));
+    }
+    findings.criteria.push(Criterion::near(
+        "share of strangers whose pattern was seen, n = 200 000, k = 7, b = 16",
+        floom::seen(16, 7, 200_000)?,
+        0.994,
+        5e-4,
+    ));
+    findings.tables.push(table);
+    let mut series = Vec::new();
+    for (i, b) in GRID_B.into_iter().enumerate() {
+        let mut curve = Vec::new();
+        for step in 0..=100 {
+            let n = (500.0 * 1000f64.powf(f64::from(step) / 100.0)).round() as u64;
+            let [_, floom, equal] = Shape::new(n, 0.01, b)?.theory()?;
+            // Further up there is nothing to see.
+            if floom / equal < 30.0 {
+                curve.push((n as f64, floom / equal));
+            }
+        }
+        series.push(Series::new(format!("b = {b}"), Mark::Line, i, curve));
+    }
+    findings.charts.push(Chart {
+        name: "ratio".into(),
+        title: "Rate of the Floom filter / rate of a standard one of equal memory, p = 0.01".into(),
+        x: Axis::log("keys n"),
+        y: Axis::log("ratio; below 1 it would pay"),
+        series,
+    });
+    Ok(())
+}
+
+/// Tables of the patterns that a key can have, and none besides: no combination is better than equal memory.
+fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let step = lab.either(2, 1);
+    let rates = [0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3];
+    let keys = [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
+    let regions = [2u32, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
+    let mut table = Table::new("ranked", &["p", "combinations", "better_than_equal_memory", "least_ratio"]);
+    let (mut all, mut wins, mut closest) = (0, 0, f64::INFINITY);
+    for p in rates.into_iter().step_by(step) {
+        let (mut tried, mut won, mut least) = (0, 0, f64::INFINITY);
+        for n in keys {
+            let bits = rate::optimal_bits(n, p)?;
+            for (k, b) in (1..=9).flat_map(|k| regions.map(|b| (k, b))) {
+                let patterns = reachable(b, k);
+                // A table of many times the filter is no contest.
+                if patterns > 100.0 * bits as f64 {
+                    continue;
+                }
+                let equal = Params::for_bits(bits + patterns as u64, n, KPolicy::Best)?.rate;
+                let floom = floom::rate(bits, n, k, b)?;
+                tried += 1;
+                won += u32::from(floom < equal);
+                // Where both are nothing, rounding decides.
+                if equal > 1e-300 {
+                    least = least.min(floom / equal);
+                }
+            }
+        }
+        table.add([p.to_string(), tried.to_string(), won.to_string(), format!("{least:.6}")]);
+        all += tried;
+        wins += won;
+        closest = closest.min(least);
+    }
+    findings.criteria.push(Criterion::at_most(
+        format!("combinations of {all} in which a ranked table is better than equal memory"),
+        wins.into(),
+        0.0,
+    ));
+    findings.criteria.push(Criterion::at_least("least ratio of the rates with ranked tables", closest, 1.0));
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// Patterns of 1 to k of b regions: the library counts them for as many regions as it builds, this for any number.
+fn reachable(regions: u32, k: u32) -> f64 {
+    let mut choices = 1.0;
+    let next = |j: u32| {
+        choices *= f64::from(regions - j + 1) / f64::from(j);
+        choices.round()
+    };
+    (1..=k.min(regions)).map(next).sum()
+}
+
+/// How much of the table can never be addressed.
+fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let mut table = Table::new("waste", &["b", "k", "patterns", "reachable", "seen_with_many_keys"]);
+    for (b, k, printed, digit) in [(16, 7, 0.40, 0.005), (20, 5, 0.021, 0.0005)] {
+        let (all, reachable) = (1u64 << b, floom::reachable_patterns(b, k)?);
+        let options = Options { regions: Some(b), ..Options::default() };
+        let hasher = lab.hasher(0);
+        let mut filter = Floom::with_layout(Standard::new(1 << 22, k)?, &options, hasher.clone())?;
+        let keys = Keys::of_build(lab.seed).members(lab.either(200_000, 1_000_000));
+        filter.insert_batch(&umbel::Hashed(&lab.digests(&hasher, &keys)))?;
+        let seen = filter.seen_patterns();
+        let share = reachable as f64 / all as f64;
+        findings.criteria.push(
+            Criterion::near(
+                format!("share of the table that a key can address, b = {b}, k = {k}"),
+                share,
+                printed,
+                digit,
+            )
+            .shows("e28"),
+        );
+        findings.criteria.push(
+            Criterion::at_most(
+                format!("patterns that {} keys have had, b = {b}, k = {k}", keys.len()),
+                seen as f64,
+                reachable as f64,
+            )
+            .shows("e28"),
+        );
+        table.add([b.to_string(), k.to_string(), all.to_string(), reachable.to_string(), seen.to_string()]);
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_of_few_regions_are_counted_as_in_the_library() {
+        for (regions, k) in [(8, 4), (16, 7), (20, 5), (24, 9), (2, 9)] {
+            let counted = floom::reachable_patterns(regions, k).unwrap();
+            assert_eq!(reachable(regions, k), counted as f64, "{regions} {k}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! E7b: the time that a Floom filter takes beside standard ones.
+
+use crate::measure::Time;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use std::hint::black_box;
+use std::time::Instant;
+use umbel::floom::Options;
+use umbel::sizing::{KPolicy, Params};
+use umbel::{Bloom, Digest, Floom, Insert, Result, Standard};
+
+pub struct PatternTimes;
+
+const NAMES: [&str; 3] = ["standard", "Floom", "standard of equal memory"];
+
+const RATE: Parameter =
+    Parameter::real("p", "the rate the standard filter is made for", [0.05; 2], [0.001, 0.3]);
+const REGIONS: Parameter = Parameter::count("b", "regions of the filter", [8; 2], [2, 24]);
+const ROUNDS: Parameter =
+    Parameter::count("rounds", "rounds of which the median is taken", [9, 25], [3, 1000]);
+
+impl Experiment for PatternTimes {
+    fn about(&self) -> About {
+        About {
+            id: "E7b",
+            title: "The Floom filter takes longer, too",
+            source: "the third seminar paper",
+            claim: "To insert into a Floom filter takes longer than into a standard one, whose time does not depend on whether it has \
+                    the memory of the table besides.",
+            set_up: "The time of n keys inserted into an empty filter one by one, of members asked for and of strangers, for a \
+                     standard filter, the Floom filter of the same bits and 2^b patterns, and the standard filter of equal memory. \
+                     Keys are hashed before. In each round the three take turns; the median of all rounds is taken.",
+            seconds: [1, 6],
+            timed: true,
+            parameters: &[RATE, REGIONS, ROUNDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let (p, b, rounds) = (lab.number(&RATE), lab.count(&REGIONS) as u32, lab.count(&ROUNDS));
+        let counts: &[u64] = lab.either(
+            &[1000, 10_000, 50_000, 200_000],
+            &[1000, 3000, 10_000, 30_000, 100_000, 300_000, 500_000],
+        );
+        let mut findings = Findings::default();
+        let mut shapes = Table::new("shapes", &["n", "bits", "hashes", "pattern_bits", "equal_hashes"]);
+        let mut table = Table::new(
+            "times",
+            &["n", "filter", "insert_ns_per_key", "member_ns_per_key", "stranger_ns_per_key"],
+        );
+        let mut curves: [[Vec<(f64, Time)>; 3]; 3] = Default::default();
+        for n in counts {
+            let params = Params::for_capacity(*n, p, KPolicy::Round)?;
+            let bits = params.bits.next_multiple_of(8);
+            let equal = Params::for_bits(bits + (1 << b), *n, KPolicy::Round)?;
+            shapes.add([
+                n.to_string(),
+                bits.to_string(),
+                params.hashes.to_string(),
+                (1u64 << b).to_string(),
+                equal.hashes.to_string(),
+            ]);
+            let hasher = lab.hasher(0);
+            let keys = Keys::of_build(lab.seed);
+            let members = lab.digests(&hasher, &keys.members(*n));
+            let strangers = lab.digests(&hasher, &keys.strangers(*n));
+            let options = Options { regions: Some(b), ..Options::default() };
+            let standard = || Bloom::with_layout(Standard::new(bits, params.hashes)?, hasher.clone());
+            let floom = || Floom::with_layout(Standard::new(bits, params.hashes)?, &options, hasher.clone());
+            let large = || Bloom::with_layout(Standard::new(equal.bits, equal.hashes)?, hasher.clone());
+            // What was measured: by filter, and by what was done.
+            let mut all: [[Vec<f64>; 3]; 3] = Default::default();
+            for _ in 0..rounds {
+                let of = [
+                    round(standard()?, &members, &strangers)?,
+                    round(floom()?, &members, &strangers)?,
+                    round(large()?, &members, &strangers)?,
+                ];
+                for (all, times) in all.iter_mut().zip(of) {
+                    all.iter_mut().zip(times).for_each(|(all, time)| all.push(time));
+                }
+            }
+            for (i, times) in all.into_iter().enumerate() {
+                let times = times.map(Time::of);
+                let [insert, member, stranger] = times.map(|time| format!("{:.2}", time.median));
+                table.add([n.to_string(), NAMES[i].into(), insert, member, stranger]);
+                curves[i].iter_mut().zip(times).for_each(|(curve, time)| curve.push((*n as f64, time)));
+            }
+        }
+        let median = |filter: usize, what: usize| {
+            let ratios =
+                (0..counts.len()).map(|i| curves[filter][what][i].1.median / curves[0][what][i].1.median);
+            Time::of(ratios.collect()).median
+        };
+        for (what, done) in ["inserting", "asking for members"].into_iter().enumerate() {
+            let claim = format!("{done}: time of the Floom / standard filter, median over n");
+            findings.criteria.push(Criterion::at_least(claim, median(1, what), 1.1).timed());
+        }
+        let claim = "inserting: time of the larger standard / standard filter, median over n";
+        findings.criteria.push(Criterion::near(claim, median(2, 0), 1.0, 0.5).timed());
+        findings.tables.extend([shapes, table]);
+        for (what, (name, title)) in [
+            ("insert_time", "insert a key"),
+            ("member_time", "ask for a member"),
+            ("stranger_time", "ask for a stranger"),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let series = NAMES.iter().zip(&curves).enumerate().map(|(i, (label, curves))| {
+                let points = curves[what].iter().map(|(n, time)| (*n, time.median)).collect();
+                let spread = curves[what].iter().map(|(_, time)| time.spread()).collect();
+                Series::new(*label, Mark::Path, i, points).with_spread(spread)
+            });
+            findings.charts.push(Chart {
+                name: name.into(),
+                title: format!("Time to {title}, p = {p}, b = {b}"),
+                x: Axis::log("keys n"),
+                y: Axis::linear("nanoseconds"),
+                series: series.collect(),
+            });
+        }
+        findings.verdict = "The regions of a key have to be worked out for every insertion, and for whatever has passed the filter. \
+                            That takes longer. The larger standard filter is as fast as the smaller one."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Nanoseconds for each key: inserted, asked for as a member, and as a stranger.
+fn round<F: Insert>(mut filter: F, members: &[Digest], strangers: &[Digest]) -> Result<[f64; 3]> {
+    let per_key = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / members.len() as f64;
+    let start = Instant::now();
+    for digest in members {
+        filter.insert_digest(*digest)?;
+    }
+    let insert = per_key(start);
+    let asked = |digests: &[Digest]| {
+        let start = Instant::now();
+        black_box(digests.iter().filter(|digest| filter.contains_digest(**digest)).count());
+        per_key(start)
+    };
+    Ok([insert, asked(members), asked(strangers)])
+}

@@ -1,0 +1,474 @@
+//! E22: sentences of the sources that a small run puts right.
+
+use crate::measure::Rate;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
+};
+use umbel::hash::reduce;
+use umbel::sizing::{KPolicy, rate, space_code};
+use umbel::{Bloom, Digest, Filter, Hashed, Hasher, Insert, Layout, Result, Standard};
+
+pub struct QueryRules;
+
+const KEYS: Parameter = Parameter::count("n", "keys in a filter", [1000; 2], [100, 100_000]);
+const BITS: Parameter = Parameter::count("m", "bits of a filter", [9586; 2], [1000, 10_000_000]);
+const HASHES: Parameter = Parameter::count("k", "hash functions", [7; 2], [1, 30]);
+const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 100], [5, 10_000]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [50_000, 200_000], [1000, 1_000_000]);
+
+impl Experiment for QueryRules {
+    fn about(&self) -> About {
+        About {
+            id: "E22",
+            title: "Rules of the sources that do not survive a small run",
+            source: "all five sources",
+            claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
+                    need no secret; each element takes the same number of bits; rounding is downwards; l ln l recordings cover \
+                    all l groups; a filter in the header of a packet tells its path.",
+            set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, asked by the right and by the wrong rule; the \
+                     example of ten bits; an attacker who knows the hash, against filters with a public and with a secret one; \
+                     headers that an attacker has filled with ones, as a standard and as a generalised Bloom filter; and \
+                     recordings until each of 32 groups has one.",
+            seconds: [1, 6],
+            timed: false,
+            parameters: &[KEYS, BITS, HASHES, BUILDS, QUERIES],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        rules(lab, &mut findings)?;
+        toy(&mut findings);
+        sizes(lab, &mut findings)?;
+        dictionary(lab, &mut findings)?;
+        chosen_keys(lab, &mut findings)?;
+        headers(lab, &mut findings);
+        coverage(lab, &mut findings)?;
+        findings.verdict = "One zero bit proves that a key is absent; a filter that waits for all to be zero says yes to nearly \
+                            everything. No member is ever denied, but some strangers are admitted. Bits per key follow from the \
+                            rate. Whoever knows the hash can test words and spoil the filter, and needs a secret one to be kept \
+                            from it."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// A filter of some keys of a build.
+fn filled(lab: &Lab, layout: Standard, hasher: Hasher, members: &[u64]) -> Result<Bloom<Standard>> {
+    let digests = lab.digests(&hasher, members);
+    let mut filter = Bloom::with_layout(layout, hasher)?;
+    filter.insert_batch(&Hashed(&digests))?;
+    Ok(filter)
+}
+
+/// How many of the bits of a digest are set.
+fn set_bits(filter: &Bloom<Standard>, digest: Digest) -> u32 {
+    let words = filter.words().words();
+    let mut set = 0;
+    filter.layout().visit(digest, &mut |position| {
+        set += (words[(position / 64) as usize] >> (position % 64) & 1) as u32;
+    });
+    set
+}
+
+/// The rate by the rule that is right, and by the one that asks for all bits to be zero; members that are not found by the
+/// right one.
+fn by_rule(lab: &Lab, layout: Standard, n: u64, builds: u64, queries: u64) -> Result<(Rate, Rate, u64)> {
+    let (mut right, mut wrong, mut lost) = (Vec::new(), Vec::new(), 0);
+    for build in 0..builds {
+        let keys = Keys::of_build(build);
+        let filter = filled(lab, layout, lab.hasher(build), &keys.members(n))?;
+        lost += n - measure::positives(lab, &filter, &keys.members(n));
+        let strangers = lab.digests(filter.hasher(), &keys.strangers(queries));
+        let share = |holds: &dyn Fn(u32) -> bool| {
+            strangers.iter().filter(|digest| holds(set_bits(&filter, **digest))).count() as f64
+                / queries as f64
+        };
+        right.push(share(&|set| set == layout.hashes()));
+        wrong.push(share(&|set| set > 0));
+    }
+    Ok((Rate::of(&right, queries), Rate::of(&wrong, queries), lost))
+}
+
+/// The rate of the rule that says no only if all bits are zero.
+fn wrong_rate(m: u64, n: u64, k: u32) -> Result<f64> {
+    Ok(1.0 - (1.0 - rate::expected_fill(m, n, k)?).powi(k as i32))
+}
+
+fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, m, k) = (lab.count(&KEYS), lab.count(&BITS), lab.count(&HASHES) as u32);
+    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
+    let layout = Standard::new(m, k)?;
+    let mut table =
+        Table::new("rules", &["n", "right_theory", "right_measured", "wrong_theory", "wrong_measured"]);
+    let (mut right_dots, mut wrong_dots) = (Vec::new(), Vec::new());
+    let mut loads: Vec<u64> = [n / 4, n / 2, n, 2 * n, 4 * n].into_iter().filter(|n| *n > 0).collect();
+    loads.dedup();
+    for load in loads {
+        // What is asked for is asked for at n; the others are for the chart.
+        let share = if load == n { 1 } else { 10 };
+        let (right, wrong, lost) = by_rule(lab, layout, load, builds, (queries / share).max(1))?;
+        let (theory, wrong_theory) = (rate::classic(m, load, k)?, wrong_rate(m, load, k)?);
+        right_dots.push((load as f64, right.mean));
+        wrong_dots.push((load as f64, wrong.mean));
+        table.add([
+            load.to_string(),
+            format!("{theory:.6}"),
+            format!("{:.6}", right.mean),
+            format!("{wrong_theory:.6}"),
+            format!("{:.6}", wrong.mean),
+        ]);
+        if load != n {
+            continue;
+        }
+        let claim = format!("m = {m}, k = {k}, n = {n}: strangers admitted if");
+        let tolerance = 0.02 * wrong_theory + wrong.chance(wrong_theory);
+        findings.criteria.push(
+            Criterion::near(format!("{claim} one set bit is enough"), wrong.mean, wrong_theory, tolerance)
+                .shows("e40"),
+        );
+        let tolerance = 0.02 * theory + right.chance(theory);
+        findings.criteria.push(
+            Criterion::near(format!("{claim} all bits must be set"), right.mean, theory, tolerance)
+                .shows("e40"),
+        );
+        let claim = format!("of {} members, so many are not found", n * builds);
+        findings.criteria.push(Criterion::at_most(claim, lost as f64, 0.0).shows("e10"));
+        let claim = "the share of strangers that are not recognised as such is the rate, not zero";
+        findings.criteria.push(Criterion::near(claim, right.mean, theory, tolerance).shows("e10"));
+        if (n, m, k) == (1000, 9586, 7) {
+            let claim = "the two rates of theory are 0.994 and 0.010";
+            let holds = (wrong_theory - 0.994).abs() < 5e-4 && (theory - 0.010).abs() < 5e-4;
+            findings.criteria.push(Criterion::that(claim, holds).shows("e40"));
+        }
+    }
+    findings.tables.push(table);
+    let curve = |of: &dyn Fn(u64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+        let loads = (0..=50).map(|step| (n as f64 / 4.0 * 16f64.powf(f64::from(step) / 50.0)).round() as u64);
+        loads.map(|load| Ok((load as f64, of(load)?))).collect()
+    };
+    findings.charts.push(Chart {
+        name: "rules".into(),
+        title: format!("Strangers admitted by two rules, m = {m}, k = {k}"),
+        x: Axis::log("keys n"),
+        y: Axis::log("false-positive rate"),
+        series: vec![
+            Series::new("one set bit is enough, theory", Mark::Dashes, 1, curve(&|n| wrong_rate(m, n, k))?),
+            Series::new("one set bit is enough, measured", Mark::Dots, 1, wrong_dots),
+            Series::new("all bits must be set, theory", Mark::Line, 0, curve(&|n| rate::classic(m, n, k))?),
+            Series::new("all bits must be set, measured", Mark::Dots, 0, drawn(right_dots)),
+        ],
+    });
+    Ok(())
+}
+
+/// What can be drawn on a logarithmic axis.
+fn drawn(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
+    points.into_iter().filter(|point| point.1 > 0.0).collect()
+}
+
+/// The wrong rule in the example of ten bits.
+fn toy(findings: &mut Findings) {
+    let positions = |x: usize| [x % 10, (2 * x + 3) % 10, (3 * x + 7) % 10];
+    let mut bits = [false; 10];
+    [2, 4, 9].into_iter().flat_map(positions).for_each(|position| bits[position] = true);
+    let refused: Vec<usize> =
+        (0..10).filter(|x| positions(*x).iter().all(|position| !bits[*position])).collect();
+    let claim = "in the example of ten bits the wrong rule refuses the last digit 6 alone";
+    findings.criteria.push(Criterion::that(claim, refused == [6]).shows("e40"));
+}
+
+/// Bits per key by rate, and how a number of hash functions becomes whole.
+fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let mut table = Table::new("bits_per_key", &["p", "n", "bits_per_key"]);
+    let (mut least, mut most) = (f64::INFINITY, 0.0f64);
+    for p in [0.1, 0.01, 0.001] {
+        for n in [1000, 100_000, 10_000_000, 1_000_000_000] {
+            let bits = rate::optimal_bits(n, p)? as f64 / n as f64;
+            table.add([p.to_string(), n.to_string(), format!("{bits:.4}")]);
+            if p == 0.01 {
+                (least, most) = (least.min(bits), most.max(bits));
+            }
+        }
+    }
+    let bits = |p| rate::bits_per_key(p);
+    findings.criteria.push(
+        Criterion::at_most(
+            "at p = 0.01, bits per key differ by, from 1000 to 10^9 keys",
+            most - least,
+            0.001,
+        )
+        .shows("e08"),
+    );
+    findings.criteria.push(
+        Criterion::near(
+            "a tenth of the rate takes so many more bits per key",
+            bits(0.001)? - bits(0.01)?,
+            4.7925,
+            1e-4,
+        )
+        .shows("e08"),
+    );
+    let curve = (0..=40).map(|step| 10f64.powf(-6.0 + 5.7 * f64::from(step) / 40.0));
+    let curve: Vec<f64> = curve.collect();
+    let points = |of: &dyn Fn(f64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+        curve.iter().map(|p| Ok((*p, of(*p)?))).collect()
+    };
+    findings.charts.push(Chart {
+        name: "bits_per_key".into(),
+        title: "Bits per key follow from the rate".into(),
+        x: Axis::log("false-positive rate p"),
+        y: Axis::linear("bits per key"),
+        series: vec![
+            Series::new("Bloom filter", Mark::Line, 0, points(&|p| rate::bits_per_key(p))?),
+            Series::new(
+                "least that any filter needs",
+                Mark::Dashes,
+                6,
+                points(&|p| rate::information_minimum(p))?,
+            ),
+        ],
+    });
+    findings.tables.push(table);
+
+    let (n, m) = (1000, rate::optimal_bits(1000, 0.01)?);
+    let ideal = rate::optimal_hashes(m as f64 / n as f64)?;
+    let claim = format!("(m/n) ln 2 = {ideal:.4} hash functions are rounded to");
+    let rounded = KPolicy::Round.hashes(m, n)?;
+    findings.criteria.push(Criterion::near(claim, rounded.into(), 7.0, 0.0).shows("e21"));
+    // Rounding down, as is claimed, would have been worse.
+    let build = |k| move |hasher| Bloom::with_layout(Standard::new(m, k)?, hasher);
+    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
+    let mut table = Table::new("rounding", &["k", "theory", "measured"]);
+    for k in [6, 7] {
+        let (theory, found) = (rate::classic(m, n, k)?, measure::rate(lab, builds, n, queries, build(k))?);
+        let tolerance = 0.02 * theory + found.chance(theory);
+        let claim = format!("rate for n = {n}, m = {m} with k = {k}");
+        findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance).shows("e21"));
+        table.add([k.to_string(), format!("{theory:.6}"), format!("{:.6}", found.mean)]);
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// A list of words of which the filter holds some: what somebody learns who has the filter and the list.
+fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (members, others, rounds) = (1000, lab.either(20_000, 100_000), 10);
+    let layout = Standard::new(9586, 7)?;
+    let mut table = Table::new("dictionary", &["hash", "guessed_words_that_are_in", "words_guessed_wrongly"]);
+    for keyed in [false, true] {
+        let (mut found, mut wrong) = (0, 0);
+        for round in 0..rounds {
+            let keys = Keys::of_build(round);
+            let (owner, attacker) = hashers(lab, round, keyed);
+            let filter = filled(lab, layout, owner, &keys.members(members))?;
+            let guessed =
+                |words: &[u64]| filter.contains_batch(&Hashed(&lab.digests(&attacker, words))).count();
+            found += guessed(&keys.members(members));
+            wrong += guessed(&keys.strangers(others));
+        }
+        let found = found as f64 / (members * rounds) as f64;
+        let wrong = wrong as f64 / (others * rounds) as f64;
+        let name = if keyed { "secret" } else { "public" };
+        let claim = format!("words of the filter that the holder of a list can name, {name} hash");
+        // Without the key a word is tested with bits of no meaning: it passes as often as a stranger.
+        let criterion = if keyed {
+            Criterion::at_most(claim, found, 0.02)
+        } else {
+            Criterion::at_least(claim, found, 1.0)
+        };
+        findings.criteria.push(criterion.shows("e33"));
+        table.add([name.into(), format!("{found:.4}"), format!("{wrong:.4}")]);
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// The hash of the owner, and what somebody else takes it for: the same if there is no key.
+fn hashers(lab: &Lab, number: u64, keyed: bool) -> (Hasher, Hasher) {
+    let key = |who: u64| {
+        let secret = u128::from(lab.seed) << 64 | u128::from(2 * number + who);
+        Hasher::keyed(secret.to_le_bytes())
+    };
+    if keyed { (key(0), key(1)) } else { (Hasher::default(), Hasher::default()) }
+}
+
+/// Keys that were chosen to set as many bits as they can.
+fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, rounds, queries) = (1000, lab.either(4, 10), lab.either(50_000, 200_000));
+    let layout = Standard::new(9586, 7)?;
+    let mut table = Table::new("chosen_keys", &["hash", "theory_for_other_keys", "rate"]);
+    let theory = rate::classic(layout.bits(), n, layout.hashes())?;
+    for keyed in [false, true] {
+        let mut rates = Vec::new();
+        for round in 0..rounds {
+            let keys = Keys::of_build(lab.seed.wrapping_mul(100).wrapping_add(round));
+            let (owner, attacker) = hashers(lab, round, keyed);
+            let chosen = polluting(lab, layout, &attacker, n, keys);
+            let filter = filled(lab, layout, owner, &chosen)?;
+            rates.push(measure::positives(lab, &filter, &keys.strangers(queries)) as f64 / queries as f64);
+        }
+        let found = Rate::of(&rates, queries);
+        let name = if keyed { "secret" } else { "public" };
+        let claim = format!("rate after {n} keys that an attacker has chosen, {name} hash");
+        findings.criteria.push(
+            match keyed {
+                true => Criterion::near(claim, found.mean, theory, 0.02 * theory + found.chance(theory)),
+                // If no two keys shared a bit, 7000 of 9586 would be set.
+                false => {
+                    let all = (7.0 * n as f64 / layout.bits() as f64).powi(7);
+                    Criterion::near(claim, found.mean, all, 0.02 * all + found.chance(all))
+                }
+            }
+            .shows("e03"),
+        );
+        table.add([name.into(), format!("{theory:.6}"), format!("{:.6}", found.mean)]);
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// Keys whose bits are all different, as this hash has them.
+fn polluting(lab: &Lab, layout: Standard, hasher: &Hasher, n: u64, keys: Keys) -> Vec<u64> {
+    let mut taken = vec![false; layout.bits() as usize];
+    let mut chosen = Vec::new();
+    let mut tried = 0;
+    // Towards the end one key in ten thousand has seven bits that are free.
+    let candidates = keys.members(1 << 21);
+    while chosen.len() < n as usize {
+        let Some(tile) = candidates.get(tried..tried + 4096) else { break };
+        tried += tile.len();
+        for (key, digest) in tile.iter().zip(lab.digests(hasher, tile)) {
+            let mut own = Vec::new();
+            layout.visit(digest, &mut |position| own.push(position as usize));
+            own.sort_unstable();
+            own.dedup();
+            if own.len() == layout.hashes() as usize && own.iter().all(|position| !taken[*position]) {
+                own.iter().for_each(|position| taken[*position] = true);
+                chosen.push(*key);
+            }
+        }
+    }
+    chosen.truncate(n as usize);
+    chosen
+}
+
+/// A filter that packets carry: routers on the way put themselves in, and whoever looks for the way asks for each of them.
+struct Header {
+    bits: [bool; HEADER_BITS],
+    /// How many bits a router clears before it is done, beside the four that it sets; 0 in a standard filter.
+    clears: usize,
+}
+
+const HEADER_BITS: usize = 256;
+const HEADER_SETS: usize = 4;
+const ON_THE_WAY: u64 = 16;
+
+impl Header {
+    /// The bits that a router clears, and those that it sets.
+    fn own(&self, router: Digest) -> (Vec<usize>, Vec<usize>) {
+        let mut all = router.stream().map(|x| reduce(x, HEADER_BITS as u64) as usize);
+        (all.by_ref().take(self.clears).collect(), all.take(HEADER_SETS).collect())
+    }
+
+    /// Where both are asked for, clearing wins.
+    fn pass(&mut self, router: Digest) {
+        let (clear, set) = self.own(router);
+        set.into_iter().for_each(|position| self.bits[position] = true);
+        clear.into_iter().for_each(|position| self.bits[position] = false);
+    }
+
+    fn has(&self, router: Digest) -> bool {
+        let (clear, set) = self.own(router);
+        clear.iter().all(|position| !self.bits[*position])
+            && set.iter().all(|position| self.bits[*position] || clear.contains(position))
+    }
+}
+
+/// The rate of a generalised filter that was all ones before (Laufer et al. 2011).
+fn generalised_rate(m: f64, n: f64, clears: f64, sets: f64) -> f64 {
+    let spared = |times: f64| (1.0 - 1.0 / m).powf(times);
+    let (cleared, set) = (1.0 - spared(clears), (1.0 - spared(sets)) * spared(clears));
+    let touched = 1.0 - (1.0 - cleared - set).powf(n);
+    let zero = cleared / (cleared + set) * touched;
+    zero.powf(m * cleared) * (1.0 - zero).powf(m * set)
+}
+
+fn headers(lab: &Lab, findings: &mut Findings) {
+    let (packets, strangers) = (lab.either(2000, 10_000), 500);
+    let hasher = lab.hasher(0);
+    let mut table = Table::new("headers", &["filter", "at_the_start", "routers_off_the_way_that_match"]);
+    for (name, clears) in [("standard", 0), ("generalised", 4)] {
+        for ones in [false, true] {
+            let mut rates = Vec::new();
+            for packet in 0..packets {
+                let keys = Keys::of_build(packet);
+                let mut header = Header { bits: [ones; HEADER_BITS], clears };
+                lab.digests(&hasher, &keys.members(ON_THE_WAY))
+                    .into_iter()
+                    .for_each(|router| header.pass(router));
+                let others = lab.digests(&hasher, &keys.strangers(strangers));
+                let matching = others.into_iter().filter(|router| header.has(*router)).count();
+                rates.push(matching as f64 / strangers as f64);
+            }
+            let found = Rate::of(&rates, strangers);
+            let start = if ones { "all ones" } else { "all zeros" };
+            table.add([name.into(), start.into(), format!("{:.6}", found.mean)]);
+            if !ones {
+                continue;
+            }
+            let claim = format!("routers off the way that match a header preset to ones, {name} filter");
+            let criterion = match clears {
+                0 => Criterion::at_least(claim, found.mean, 1.0),
+                _ => {
+                    let theory = generalised_rate(
+                        HEADER_BITS as f64,
+                        ON_THE_WAY as f64,
+                        clears as f64,
+                        HEADER_SETS as f64,
+                    );
+                    Criterion::near(claim, found.mean, theory, 0.15 * theory + found.chance(theory))
+                }
+            };
+            findings.criteria.push(criterion.shows("e34"));
+        }
+    }
+    findings.tables.push(table);
+}
+
+/// How many recordings it takes until each of 32 groups has one.
+fn coverage(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (groups, times) = (32, lab.either(5000, 50_000));
+    let theory = space_code::coverage(groups, groups)?;
+    let hasher = lab.hasher(1);
+    let draws = lab.digests(&hasher, &Keys::of_build(lab.seed).members(140 * times));
+    let (mut hit, mut since, mut lengths) = (0u64, 0, Vec::new());
+    for draw in draws {
+        hit |= 1 << reduce(draw.get(), groups.into());
+        since += 1;
+        if hit.count_ones() == groups {
+            lengths.push(f64::from(since));
+            (hit, since) = (0, 0);
+        }
+    }
+    let found = Rate::of(&lengths, 1);
+    let chance = 4.0 * found.deviation / (found.builds as f64).sqrt();
+    let leading = f64::from(groups) * f64::from(groups).ln();
+    findings.criteria.push(
+        Criterion::near("recordings until 32 groups have one", found.mean, theory, chance).shows("e53"),
+    );
+    findings.criteria.push(Criterion::near("l H_l for l = 32", theory, 129.87, 0.005).shows("e53"));
+    findings
+        .criteria
+        .push(Criterion::near("l ln l, which is said to be enough", leading, 110.9, 0.05).shows("e53"));
+    let mut table = Table::new("coverage", &["groups", "l_ln_l", "l_h_l", "measured"]);
+    table.add([
+        groups.to_string(),
+        format!("{leading:.2}"),
+        format!("{theory:.2}"),
+        format!("{:.2}", found.mean),
+    ]);
+    findings.tables.push(table);
+    Ok(())
+}

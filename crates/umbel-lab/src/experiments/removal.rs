@@ -1,0 +1,283 @@
+//! E17: kinds from which keys can be removed: what that costs in memory, and how many keys it holds for.
+
+use crate::measure::{Rate, positives};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::cuckoo::Form;
+use umbel::sizing::deletable;
+use umbel::{
+    AnyFilter, Deletable, Digest, Filter, Hashed, Hasher, Insert, Kind, Layout, Remove, Removed, Result, Set,
+    Spec, Tuning, plan,
+};
+
+pub struct Removal;
+
+const KEYS: Parameter = Parameter::count("n", "keys in a filter", [20_000, 100_000], [1000, 1_000_000]);
+const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [5, 10], [5, 1000]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "strangers for each filter", [100_000, 500_000], [1000, 10_000_000]);
+
+/// A kind, with what it is told, and what it is called.
+struct Contestant {
+    name: &'static str,
+    kind: Kind,
+    tuning: Tuning,
+}
+
+fn contestants() -> Vec<Contestant> {
+    let with = |name, kind| Contestant { name, kind, tuning: Tuning::default() };
+    let mut semi_sorted = with("cuckoo, semi-sorted", Kind::Cuckoo);
+    semi_sorted.tuning.cuckoo.form = Form::SemiSorted;
+    vec![
+        with("standard", Kind::Standard),
+        with("deletable", Kind::Deletable),
+        with("counting", Kind::Counting),
+        with("variable-increment", Kind::VariableIncrement),
+        with("quotient", Kind::Quotient),
+        with("cuckoo, plain", Kind::Cuckoo),
+        semi_sorted,
+    ]
+}
+
+impl Experiment for Removal {
+    fn about(&self) -> About {
+        About {
+            id: "E17",
+            title: "What it costs that keys can be removed",
+            source: "Fan et al. 2000; Rottenstreich et al. 2014; Rothenberg et al. 2010; Fan et al. 2014; Bender et al. 2012",
+            claim: "Keys can be removed from counting, variable-increment, cuckoo and quotient filters, and most of them from a \
+                    deletable filter; from a standard filter none.",
+            set_up: "Each kind for the same number of keys at 1 % and 0.1 %, as the library plans it. All keys are inserted; half of \
+                     them are removed in random order, and the others have to be there still; then the rest is removed. The \
+                     deletable filter is also given regions of other sizes.",
+            seconds: [1, 12],
+            timed: false,
+            parameters: &[KEYS, BUILDS, QUERIES],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut table = Table::new(
+            "removal",
+            &[
+                "p",
+                "filter",
+                "bits_per_key",
+                "rate",
+                "rate_after_half",
+                "removed",
+                "lost",
+                "strangers_after_all",
+            ],
+        );
+        let mut named = Vec::new();
+        for p in [0.01, 0.001] {
+            let mut sizes = Vec::new();
+            for contestant in contestants() {
+                let found = measured(lab, p, &contestant)?;
+                judge(lab, p, &contestant, &found, &mut findings)?;
+                table.add([
+                    p.to_string(),
+                    contestant.name.into(),
+                    format!("{:.3}", found.bits_per_key),
+                    format!("{:.6}", found.rate.mean),
+                    format!("{:.6}", found.after_half),
+                    format!("{:.4}", found.removed),
+                    found.lost.to_string(),
+                    found.after_all.to_string(),
+                ]);
+                sizes.push((contestant.name, found.bits_per_key));
+                if p == 0.01 {
+                    named.push((contestant.name, found.bits_per_key, found.removed));
+                }
+            }
+            compare(p, &sizes, &mut findings);
+        }
+        findings.tables.push(table);
+        regions(lab, &named, &mut findings)?;
+        by_rate(lab, &mut findings)?;
+        findings.verdict = "A counting filter takes four times the memory of the standard one to let every key go, a variable-increment \
+                            filter a quarter less than that. Cuckoo and quotient filters let every key go for about a third of the \
+                            memory of a counting filter, or less. The deletable filter takes a quarter more than the standard one, and for that lets most \
+                            keys go, not all. No removal of a key has made a filter forget another."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// What became of the keys of one kind.
+struct Found {
+    bits_per_key: f64,
+    rate: Rate,
+    /// The rate when half of the keys were to be removed.
+    after_half: f64,
+    /// The share of keys that were removed.
+    removed: f64,
+    /// Keys that were not removed, and are not there.
+    lost: u64,
+    /// Strangers that are found when all keys were to be removed.
+    after_all: u64,
+}
+
+/// Removes these keys, and tells which would not go. Kinds that cannot remove keep all.
+fn remove(filter: &mut AnyFilter, digests: &[Digest]) -> Result<Vec<Digest>> {
+    if !filter.kind().can().remove {
+        return Ok(digests.to_vec());
+    }
+    let mut kept = Vec::new();
+    for digest in digests {
+        if filter.remove_digest(*digest)? != Removed::Removed {
+            kept.push(*digest);
+        }
+    }
+    Ok(kept)
+}
+
+fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
+    let (n, builds, queries) = (lab.count(&KEYS), lab.count(&BUILDS), lab.count(&QUERIES));
+    let (mut rates, mut after_half, mut kept, mut lost, mut after_all) = (Vec::new(), 0, 0, 0, 0);
+    let mut bits = 0;
+    for build in 0..builds {
+        let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
+        let spec = spec(n, p, &contestant.tuning, hasher.clone())?;
+        let mut filter = AnyFilter::build(contestant.kind, &spec)?;
+        bits = filter.stats().bits;
+        let mut members = lab.digests(&hasher, &keys.members(n));
+        filter.insert_batch(&Hashed(&members))?;
+        let strangers = keys.strangers(queries);
+        rates.push(positives(lab, &filter, &strangers) as f64 / queries as f64);
+        members.sort_by_key(|digest| digest.salted(lab.seed).get());
+        let (first, second) = members.split_at(members.len() / 2);
+        let stay = remove(&mut filter, first)?;
+        after_half += positives(lab, &filter, &strangers);
+        for left in [&stay[..], second] {
+            lost += left.len() as u64 - filter.contains_batch(&Hashed(left)).count();
+        }
+        kept += stay.len() + remove(&mut filter, second)?.len();
+        after_all += positives(lab, &filter, &strangers);
+    }
+    let all = (n * builds) as f64;
+    Ok(Found {
+        bits_per_key: bits as f64 / n as f64,
+        rate: Rate::of(&rates, queries),
+        after_half: after_half as f64 / (queries * builds) as f64,
+        removed: 1.0 - kept as f64 / all,
+        lost,
+        after_all,
+    })
+}
+
+fn spec(n: u64, p: f64, tuning: &Tuning, hasher: Hasher) -> Result<Spec> {
+    Ok(Spec::new(n, p)?.with_tuning(tuning.clone()).with_hasher(hasher))
+}
+
+fn judge(lab: &Lab, p: f64, contestant: &Contestant, found: &Found, findings: &mut Findings) -> Result<()> {
+    let claim = |text: &str| format!("{}, p = {p}: {text}", contestant.name);
+    let mut push = |criterion| findings.criteria.push(criterion);
+    push(Criterion::at_most(claim("rate"), found.rate.mean, 1.02 * p + found.rate.chance(p)));
+    push(Criterion::at_most(claim("keys lost by removing others"), found.lost as f64, 0.0));
+    let share = claim("share of keys that were removed");
+    match contestant.kind {
+        Kind::Standard => push(Criterion::at_most(share, found.removed, 0.0)),
+        Kind::Deletable => {
+            let predicted = predicted(lab, p, &contestant.tuning)?;
+            push(Criterion::near(share, found.removed, predicted, deviation(lab)));
+        }
+        _ => {
+            push(Criterion::at_least(share, found.removed, 1.0));
+            push(Criterion::at_most(claim("strangers found when all are out"), found.after_all as f64, 0.0));
+        }
+    }
+    Ok(())
+}
+
+/// The share of keys of a full deletable filter that theory expects to be removable.
+fn predicted(lab: &Lab, p: f64, tuning: &Tuning) -> Result<f64> {
+    let n = lab.count(&KEYS);
+    let filter = Deletable::build(&spec(n, p, tuning, lab.hasher(0))?)?;
+    deletable::deletability(filter.layout().bits(), filter.regions(), n, filter.layout().hashes())
+}
+
+/// Theory takes the fates of the k bits of a key for independent, which is a little off; and chance.
+fn deviation(lab: &Lab) -> f64 {
+    0.02 + 4.0 * 0.5 / ((lab.count(&KEYS) * lab.count(&BUILDS)) as f64).sqrt()
+}
+
+fn compare(p: f64, sizes: &[(&str, f64)], findings: &mut Findings) {
+    let of = |name: &str| sizes.iter().find(|size| size.0 == name).map_or(f64::NAN, |size| size.1);
+    let mut ratio = |name: &str, other: &str, expected: f64, tolerance: f64| {
+        let claim = format!("p = {p}: bits of the {name} / {other} filter");
+        findings.criteria.push(Criterion::near(claim, of(name) / of(other), expected, tolerance));
+    };
+    ratio("counting", "standard", 4.0, 0.05);
+    ratio("deletable", "standard", 1.25, 0.02);
+    ratio("variable-increment", "counting", 0.725, 0.1);
+    for name in ["quotient", "cuckoo, plain", "cuckoo, semi-sorted"] {
+        let claim = format!("p = {p}: bits of the {name} / counting filter");
+        findings.criteria.push(Criterion::at_most(claim, of(name) / of("counting"), 0.5));
+    }
+}
+
+/// The deletable filter with regions of other sizes, and the others beside.
+fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Result<()> {
+    let p = 0.01;
+    let mut table = Table::new("regions", &["bits_of_a_region", "bits_per_key", "theory", "measured"]);
+    let (mut line, mut dots) = (Vec::new(), Vec::new());
+    for region_bits in [1, 2, 3, 4, 6, 8, 12, 16, 32, 64] {
+        let mut contestant =
+            Contestant { name: "deletable", kind: Kind::Deletable, tuning: Tuning::default() };
+        contestant.tuning.deletable.region_bits = region_bits;
+        let (found, theory) = (measured(lab, p, &contestant)?, predicted(lab, p, &contestant.tuning)?);
+        let claim = format!("share removed from a deletable filter with regions of {region_bits} bits");
+        findings.criteria.push(Criterion::near(claim, found.removed, theory, deviation(lab)));
+        line.push((found.bits_per_key, theory));
+        dots.push((found.bits_per_key, found.removed));
+        table.add([
+            region_bits.to_string(),
+            format!("{:.3}", found.bits_per_key),
+            format!("{theory:.4}"),
+            format!("{:.4}", found.removed),
+        ]);
+    }
+    findings.tables.push(table);
+    let mut series = vec![
+        Series::new("deletable, regions of 64 to 1 bits, theory", Mark::Line, 1, line),
+        Series::new("deletable, measured", Mark::Dots, 1, dots),
+    ];
+    let others = named.iter().filter(|named| named.0 != "deletable");
+    for (colour, (name, bits, share)) in [6, 0, 2, 3, 4, 5].into_iter().zip(others) {
+        series.push(Series::new(*name, Mark::Dots, colour, vec![(*bits, *share)]));
+    }
+    findings.charts.push(Chart {
+        name: "removed".into(),
+        title: "Share of keys that can be removed, by bits per key, p = 0.01".into(),
+        x: Axis::log("bits per key"),
+        y: Axis::linear("share of keys removed"),
+        series,
+    });
+    Ok(())
+}
+
+/// Memory by rate.
+fn by_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let n = lab.count(&KEYS);
+    let mut series = Vec::new();
+    for (colour, contestant) in contestants().into_iter().enumerate() {
+        let mut points = Vec::new();
+        for step in 0..=120 {
+            let p = 0.1 * 0.001f64.powf(f64::from(step) / 120.0);
+            let plan = plan(contestant.kind, &spec(n, p, &contestant.tuning, lab.hasher(0))?)?;
+            points.push((p, plan.bits as f64 / n as f64));
+        }
+        let mark = if contestant.kind == Kind::Standard { Mark::Dashes } else { Mark::Line };
+        series.push(Series::new(contestant.name, mark, if colour == 0 { 6 } else { colour - 1 }, points));
+    }
+    findings.charts.push(Chart {
+        name: "bits_per_key".into(),
+        title: "Bits per key by rate, for filters from which keys can be removed".into(),
+        x: Axis::log("false-positive rate"),
+        y: Axis::linear("bits per key"),
+        series,
+    });
+    Ok(())
+}

@@ -1,0 +1,158 @@
+//! E13: a list of words, random words that are certainly not in it, and how k is rounded.
+
+use crate::measure::Rate;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table, WordsReport,
+    measure, words,
+};
+use umbel::sizing::{KPolicy, Params, rate};
+use umbel::{Bloom, Result, Standard};
+
+pub struct WordList;
+
+/// n, p, m, k, the rate by the formula, and how far one list may be from it: chance in a filter and in 100 000 words.
+const PRINTED: [(u64, f64, u64, u32, f64, f64); 2] =
+    [(58_110, 0.04, 389_318, 5, 0.040_221_218_1, 0.0025), (1000, 0.01, 9586, 7, 0.010_037_019_8, 0.0013)];
+
+/// Where rounding up does harm: n, p, and the rates by the formula with k rounded and rounded up.
+const ROUNDED: [(u64, f64, [f64; 2]); 2] =
+    [(500, 0.05, [0.050_274_642_7, 0.051_034_676_5]), (100_000, 0.03, [0.030_004_351_1, 0.031_002_974_4])];
+
+const KEYS: Parameter = Parameter::count("n", "words of the first list", [58_110; 2], [1000, 1_000_000]);
+const RATE: Parameter = Parameter::real("p", "the rate of the first list", [0.04; 2], [0.0001, 0.5]);
+const QUERIES: Parameter =
+    Parameter::count("queries", "random words for each list", [100_000; 2], [1000, 10_000_000]);
+const BUILDS: Parameter = Parameter::count("builds", "lists", [5, 40], [5, 1000]);
+
+impl Experiment for WordList {
+    fn about(&self) -> About {
+        About {
+            id: "E13",
+            title: "A list of words, and random words that are not in it",
+            source: "the second seminar paper",
+            claim: "With m and k rounded up, 58 110 words at p = 0.04 take 389 318 bits and 5 hash functions, and 4.02 % of random \
+                    words are taken for words of the list; 1000 words at p = 0.01 have a computed rate of 0.01. Any p up to and \
+                    including 1 is accepted.",
+            set_up: "Lists of generated words, and for each 100 000 random words of which none is in the list. Four of five \
+                     lists have to be within 0.0025 or 0.0013 of the formula, and their mean within 2 % and chance. Then k rounded up and to the nearest \
+                     number, where the two differ: 500 keys at 5 % and 100 000 keys at 3 %, by the formula and measured.",
+            seconds: [1, 10],
+            timed: false,
+            parameters: &[KEYS, RATE, QUERIES, BUILDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        lists(lab, &mut findings)?;
+        rounding(lab, &mut findings)?;
+        let refused = [0.0, 1.0].iter().all(|p| Params::for_capacity(1000, *p, KPolicy::Ceil).is_err());
+        findings.criteria.push(Criterion::that("p = 0 and p = 1 are refused", refused).shows("e13"));
+        let bits = 1000.0 * 1f64.ln() / std::f64::consts::LN_2.powi(2);
+        findings.criteria.push(Criterion::near("bits by the formula for p = 1", bits, 0.0, 0.0).shows("e13"));
+        findings.verdict = "The formula says what random words find. It gives 0.010037, not 0.01, for a thousand words at 1 %. To \
+                            round k up costs time, and where the fraction is small it makes the rate worse as well. A rate of 1 \
+                            would need no bits: there is no such filter."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Words that are no random words: those are of small letters.
+fn list(seed: u64, n: u64) -> Vec<String> {
+    (0..n).map(|number| format!("Word {seed} {number}")).collect()
+}
+
+/// The two lists of the paper.
+fn lists(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
+    let mut table = Table::new("lists", &["n", "p", "m", "k", "list", "computed", "measured"]);
+    let asked = (lab.count(&KEYS), lab.number(&RATE));
+    for (n, p) in [asked, (1000, 0.01)] {
+        let seed = |build| lab.seed.wrapping_mul(1000).wrapping_add(build);
+        let reports: Vec<WordsReport> = (0..builds)
+            .map(|build| words(&list(seed(build), n), p, queries, seed(build)))
+            .collect::<Result<_>>()?;
+        let Some(WordsReport { m, k, computed, .. }) = reports.first().cloned() else { continue };
+        let claim = |text: &str| format!("n = {n}, p = {p}: {text}");
+        let rates: Vec<f64> = reports.iter().map(WordsReport::measured).collect();
+        let found = Rate::of(&rates, queries);
+        let tolerance = 0.02 * computed + found.chance(computed);
+        let mean = Criterion::near(claim("mean of all lists"), found.mean, computed, tolerance);
+        findings.criteria.push(mean);
+        for (number, rate) in rates.iter().enumerate() {
+            let rate = format!("{rate:.6}");
+            let [n, p, m, k] = [n.to_string(), p.to_string(), m.to_string(), k.to_string()];
+            table.add([n, p, m, k, number.to_string(), format!("{computed:.8}"), rate]);
+        }
+        let Some(printed) = PRINTED.iter().find(|printed| (printed.0, printed.1) == (n, p)) else { continue };
+        let sizes = claim(&format!("{} bits and {} hash functions", printed.2, printed.3));
+        findings.criteria.push(Criterion::that(sizes, (m, k) == (printed.2, printed.3)));
+        let by_formula = Criterion::near(claim("by the formula"), computed, printed.4, 6e-11);
+        findings.criteria.push(if n == 1000 { by_formula.shows("e15") } else { by_formula });
+        if n == 58_110 {
+            let written = rate::classic_as_written(m, n, k)?;
+            let text = claim("the formula as it is written gives 0.04022121808446685 to the last bit");
+            findings.criteria.push(Criterion::that(text, written == 0.040_221_218_084_466_85));
+        }
+        if queries >= 100_000 {
+            let near = rates.iter().filter(|rate| (*rate - computed).abs() <= printed.5).count();
+            let text = claim(&format!("share of lists within {} of the formula", printed.5));
+            // That is about 2.6 standard deviations of the smaller list.
+            findings.criteria.push(Criterion::at_least(text, near as f64 / rates.len() as f64, 0.8));
+        }
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// k rounded up, and to the nearest number.
+fn rounding(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let mut table = Table::new("rounding", &["n", "p", "m", "k", "policy", "computed", "measured"]);
+    let mut series = Vec::new();
+    for (colour, (n, p, printed)) in ROUNDED.into_iter().enumerate() {
+        let mut dots = Vec::new();
+        for (policy, printed) in [KPolicy::Round, KPolicy::Ceil].into_iter().zip(printed) {
+            let Params { bits: m, hashes: k, rate: computed, .. } = Params::for_capacity(n, p, policy)?;
+            let build = |hasher| Bloom::with_layout(Standard::new(m, k)?, hasher);
+            // Small filters differ more from each other: of those there are many.
+            let (builds, queries) = if n < 1000 { (800, 20_000) } else { (10, 400_000) };
+            let found = measure::rate(lab, builds * lab.either(1, 4), n, queries, build)?;
+            let claim = format!("n = {n}, p = {p}, k = {k}");
+            findings
+                .criteria
+                .push(Criterion::near(format!("{claim}, computed"), computed, printed, 6e-11).shows("e14"));
+            let tolerance = 0.02 * computed + found.chance(computed);
+            findings.criteria.push(
+                Criterion::near(format!("{claim}, measured"), found.mean, computed, tolerance).shows("e14"),
+            );
+            table.add([
+                n.to_string(),
+                p.to_string(),
+                m.to_string(),
+                k.to_string(),
+                policy.name().into(),
+                format!("{computed:.8}"),
+                format!("{:.6}", found.mean),
+            ]);
+            dots.push((f64::from(k), found.mean));
+        }
+        let claim = format!("n = {n}, p = {p}: measured rate with k rounded up / with k rounded");
+        findings.criteria.push(Criterion::at_least(claim, dots[1].1 / dots[0].1, 1.0).shows("e14"));
+        let ratio = rate::optimal_bits(n, p)? as f64 / n as f64;
+        let curve = (20..=90).map(|k| f64::from(k) / 10.0);
+        let curve = curve.map(|k| (k, (1.0 - (-k / ratio).exp()).powf(k))).collect();
+        let best = rate::optimal_hashes(ratio)?;
+        series.push(Series::new(format!("p = {p}, best k = {best:.2}"), Mark::Line, colour, curve));
+        series.push(Series::new(format!("p = {p}, k rounded and rounded up"), Mark::Dots, colour, dots));
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "rounding".into(),
+        title: "What rounding k up costs".into(),
+        x: Axis::linear("hash functions k"),
+        y: Axis::linear("false-positive rate"),
+        series,
+    });
+    Ok(())
+}
