@@ -26,6 +26,11 @@ impl Rate {
         Rate { mean, deviation: variance.sqrt(), builds: rates.len() as u64, queries }
     }
 
+    /// Whether there were enough false positives for a dot in a chart to be more than chance.
+    pub fn seen(&self) -> bool {
+        self.mean * (self.builds * self.queries) as f64 >= 5.0
+    }
+
     /// Four standard errors of the mean, if the true rate is this one: what chance may do. The error of counting is known from
     /// the rate; what filters differ by among themselves is estimated from them.
     pub fn chance(&self, rate: f64) -> f64 {

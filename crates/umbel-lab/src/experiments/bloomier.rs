@@ -17,7 +17,7 @@ impl Experiment for Values {
         About {
             id: "E10",
             title: "Values for keys: room, and what masks are for",
-            source: "Chazelle et al. 2004; lecture slides",
+            source: "Chazelle et al. 2004; the lecture slides",
             claim: "A table of 1.23 cells for each key can be solved with three cells of a key, of 1.32 with four; keys that are not \
                     in the map find a value with the probability |R| / 2^q, if there are masks.",
             set_up: "The worked example by hand; sets of 20 000 keys against tables of growing size; and maps of 5000 keys with four \

@@ -298,7 +298,8 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Criterion::at_least(
             "lost when it is checked on the way, for each lost when checked first",
             hasty / careful,
-            1.1,
+            // The fewer strangers are taken for members, the more it matters.
+            if p <= 0.01 { 2.0 } else { 1.1 },
         )
         .shows("e35"),
     );

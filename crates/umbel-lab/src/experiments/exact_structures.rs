@@ -26,7 +26,7 @@ impl Experiment for ExactStructures {
         About {
             id: "E20",
             title: "Against exact structures: a filter rejects fast and does not hold the keys",
-            source: "The first and third seminar papers; the short article; Bloom 1970",
+            source: "Bloom 1970; the first and the third seminar paper, and the short article",
             claim: "Lists, sorted lists, trees and hash tables make no errors, but they hold the keys; a Bloom filter needs the same \
                     few bits however long keys are, rejects most absent keys at once, and in front of an exact structure \
                     makes no error at all.",

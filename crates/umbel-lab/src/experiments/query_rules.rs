@@ -1,11 +1,12 @@
 //! E22: sentences of the sources that a small run puts right.
 
 use crate::measure::Rate;
+use crate::trace::positions;
 use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
 };
 use umbel::hash::reduce;
-use umbel::sizing::{KPolicy, rate, space_code};
+use umbel::sizing::{KPolicy, rate};
 use umbel::{Bloom, Digest, Filter, Hashed, Hasher, Insert, Layout, Result, Standard};
 
 pub struct QueryRules;
@@ -24,12 +25,11 @@ impl Experiment for QueryRules {
             title: "Rules of the sources that do not survive a small run",
             source: "all five sources",
             claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
-                    need no secret; each element takes the same number of bits; rounding is downwards; l ln l recordings cover \
-                    all l groups; a filter in the header of a packet tells its path.",
+                    need no secret; each element takes the same number of bits; rounding is downwards; a filter \
+                    in the header of a packet tells its path.",
             set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, asked by the right and by the wrong rule; the \
                      example of ten bits; an attacker who knows the hash, against filters with a public and with a secret one; \
-                     headers that an attacker has filled with ones, as a standard and as a generalised Bloom filter; and \
-                     recordings until each of 32 groups has one.",
+                     headers that an attacker has filled with ones, as a standard and as a generalised Bloom filter.",
             seconds: [1, 6],
             timed: false,
             parameters: &[KEYS, BITS, HASHES, BUILDS, QUERIES],
@@ -44,7 +44,6 @@ impl Experiment for QueryRules {
         dictionary(lab, &mut findings)?;
         chosen_keys(lab, &mut findings)?;
         headers(lab, &mut findings);
-        coverage(lab, &mut findings)?;
         findings.verdict = "One zero bit proves that a key is absent; a filter that waits for all to be zero says yes to nearly \
                             everything. No member is ever denied, but some strangers are admitted. Bits per key follow from the \
                             rate. Whoever knows the hash can test words and spoil the filter, and needs a secret one to be kept \
@@ -110,7 +109,7 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let share = if load == n { 1 } else { 10 };
         let (right, wrong, lost) = by_rule(lab, layout, load, builds, (queries / share).max(1))?;
         let (theory, wrong_theory) = (rate::classic(m, load, k)?, wrong_rate(m, load, k)?);
-        right_dots.push((load as f64, right.mean));
+        right_dots.extend(right.seen().then_some((load as f64, right.mean)));
         wrong_dots.push((load as f64, wrong.mean));
         table.add([
             load.to_string(),
@@ -157,23 +156,17 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
             Series::new("one set bit is enough, theory", Mark::Dashes, 1, curve(&|n| wrong_rate(m, n, k))?),
             Series::new("one set bit is enough, measured", Mark::Dots, 1, wrong_dots),
             Series::new("all bits must be set, theory", Mark::Line, 0, curve(&|n| rate::classic(m, n, k))?),
-            Series::new("all bits must be set, measured", Mark::Dots, 0, drawn(right_dots)),
+            Series::new("all bits must be set, measured", Mark::Dots, 0, right_dots),
         ],
     });
     Ok(())
 }
 
-/// What can be drawn on a logarithmic axis.
-fn drawn(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
-    points.into_iter().filter(|point| point.1 > 0.0).collect()
-}
-
 /// The wrong rule in the example of ten bits.
 fn toy(findings: &mut Findings) {
-    let positions = |x: usize| [x % 10, (2 * x + 3) % 10, (3 * x + 7) % 10];
     let mut bits = [false; 10];
     [2, 4, 9].into_iter().flat_map(positions).for_each(|position| bits[position] = true);
-    let refused: Vec<usize> =
+    let refused: Vec<u64> =
         (0..10).filter(|x| positions(*x).iter().all(|position| !bits[*position])).collect();
     let claim = "in the example of ten bits the wrong rule refuses the last digit 6 alone";
     findings.criteria.push(Criterion::that(claim, refused == [6]).shows("e40"));
@@ -435,40 +428,4 @@ fn headers(lab: &Lab, findings: &mut Findings) {
         }
     }
     findings.tables.push(table);
-}
-
-/// How many recordings it takes until each of 32 groups has one.
-fn coverage(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let (groups, times) = (32, lab.either(5000, 50_000));
-    let theory = space_code::coverage(groups, groups)?;
-    let hasher = lab.hasher(1);
-    let draws = lab.digests(&hasher, &Keys::of_build(lab.seed).members(140 * times));
-    let (mut hit, mut since, mut lengths) = (0u64, 0, Vec::new());
-    for draw in draws {
-        hit |= 1 << reduce(draw.get(), groups.into());
-        since += 1;
-        if hit.count_ones() == groups {
-            lengths.push(f64::from(since));
-            (hit, since) = (0, 0);
-        }
-    }
-    let found = Rate::of(&lengths, 1);
-    let chance = 4.0 * found.deviation / (found.builds as f64).sqrt();
-    let leading = f64::from(groups) * f64::from(groups).ln();
-    findings.criteria.push(
-        Criterion::near("recordings until 32 groups have one", found.mean, theory, chance).shows("e53"),
-    );
-    findings.criteria.push(Criterion::near("l H_l for l = 32", theory, 129.87, 0.005).shows("e53"));
-    findings
-        .criteria
-        .push(Criterion::near("l ln l, which is said to be enough", leading, 110.9, 0.05).shows("e53"));
-    let mut table = Table::new("coverage", &["groups", "l_ln_l", "l_h_l", "measured"]);
-    table.add([
-        groups.to_string(),
-        format!("{leading:.2}"),
-        format!("{theory:.2}"),
-        format!("{:.2}", found.mean),
-    ]);
-    findings.tables.push(table);
-    Ok(())
 }

@@ -1,12 +1,16 @@
 //! E9: how well a multi-resolution space-code filter tells the sizes of flows, and why its rule is guarded.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Series, Table};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use umbel::hash::reduce;
 use umbel::sizing::space_code::Rule;
 use umbel::space_code::Estimator;
 use umbel::{Count, Digest, Key, MultiResolution, Result, Spec, Tuning};
 
 pub struct FlowSizes;
+
+const PACKETS: Parameter =
+    Parameter::count("packets", "packets in all", [1_000_000, 10_000_000], [10_000, 100_000_000]);
+const FLOWS: Parameter = Parameter::count("flows", "flows", [10_000, 100_000], [1000, 1_000_000]);
 
 /// Of decades with fewer flows nothing is claimed.
 const ENOUGH: usize = 30;
@@ -16,7 +20,7 @@ impl Experiment for FlowSizes {
         About {
             id: "E9",
             title: "Sizes of flows from a few bits per packet",
-            source: "Kumar et al. 2004; lecture slides",
+            source: "Kumar et al. 2004; the lecture slides",
             claim: "A multi-resolution space-code filter tells how many packets a flow has, whether one or a million, with a \
                     small bias and a spread of about a quarter.",
             set_up: "Flows whose sizes fall as 1, 1/2, 1/3, ..., their packets in random order, recorded and asked for once. By \
@@ -24,12 +28,12 @@ impl Experiment for FlowSizes {
                      are also read by the rule that takes the level with the smallest error, unguarded.",
             seconds: [1, 10],
             timed: false,
-            parameters: &[],
+            parameters: &[PACKETS, FLOWS],
         }
     }
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
-        let (packets, flows) = lab.either((1_000_000u64, 10_000u64), (10_000_000, 100_000));
+        let (packets, flows) = (lab.count(&PACKETS), lab.count(&FLOWS));
         let harmonic: f64 = (1..=flows).map(|rank| 1.0 / rank as f64).sum();
         let size = |rank: u64| ((packets as f64 / harmonic / rank as f64).round() as u64).max(1);
         let sizes: Vec<u64> = (1..=flows).map(size).collect();
@@ -52,7 +56,6 @@ impl Experiment for FlowSizes {
         let mut findings = Findings::default();
         let mut table =
             Table::new("decades", &["from", "flows", "bias", "spread", "within_half", "in_interval"]);
-        let mut spreads = Vec::new();
         let mut least = 1;
         while least <= sizes[0] {
             let of: Vec<usize> =
@@ -77,7 +80,6 @@ impl Experiment for FlowSizes {
                     format!("{half:.4}"),
                     format!("{inside:.4}"),
                 ]);
-                spreads.push((least as f64 * 10f64.sqrt(), spread));
                 // What chance does to a mean of so many.
                 let chance = 4.0 * spread / (of.len() as f64).sqrt();
                 findings.criteria.push(Criterion::at_most(
@@ -108,14 +110,6 @@ impl Experiment for FlowSizes {
                 Series::new("flows", Mark::Dots, 0, points),
             ],
         });
-        findings.charts.push(Chart {
-            name: "spread".into(),
-            title: "Relative spread of the estimates, by decade".into(),
-            x: Axis::log("packets"),
-            y: Axis::linear("standard deviation of estimate / truth"),
-            series: vec![Series::new("measured", Mark::Dots, 0, spreads)],
-        });
-
         let [guarded, unguarded] = single_packets(lab)?;
         findings.criteria.push(Criterion::near(
             "mean estimate of a single packet, guarded",

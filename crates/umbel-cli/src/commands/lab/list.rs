@@ -1,6 +1,6 @@
 //! `umbel lab list`: what there is to be reproduced.
 
-use crate::facts::Columns;
+use crate::facts::{Columns, Rows};
 use crate::output;
 use anyhow::Result;
 use std::process::ExitCode;
@@ -15,18 +15,23 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    output::text(if args.parameters { parameters() } else { experiments() })?;
+    if args.parameters {
+        output::text(parameters())?;
+    } else {
+        output::text(experiments())?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
-fn experiments() -> Columns {
-    let mut table = Columns::new(&["id", "experiment", "source", "seconds"]);
+fn experiments() -> Rows {
+    let mut rows = Rows::default();
     for experiment in umbel_lab::all() {
         let about = experiment.about();
         let [quick, full] = about.seconds;
-        table.add(vec![about.id.into(), about.title.into(), about.source.into(), format!("{quick}, {full}")]);
+        rows.add(about.id, about.title);
+        rows.add("", format!("{}; {quick} s, in full {full} s", about.source));
     }
-    table
+    rows
 }
 
 fn parameters() -> Columns {
