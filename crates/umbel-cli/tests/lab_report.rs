@@ -90,6 +90,17 @@ fn every_experiment_holds_and_a_browser_sees_every_chart_of_the_report() {
     }
     assert!(pictures >= 15, "{pictures} pictures");
 
+    let shown = fs::read_to_string(folder.join("E21/space_1e-2.svg")).expect("the chart of all kinds");
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/lab.svg");
+    let readme = fs::read_to_string(readme).expect("the picture of the README");
+    assert!(shown == readme, "docs/lab.svg is not E21/space_1e-2.svg of a quick run any more: copy it");
+
+    let textbooks = fs::read_to_string(folder.join("textbooks.html")).expect("the page of slips");
+    let slips: Vec<&str> = textbooks.split("<dt id=\"").skip(1).collect();
+    let unshown: Vec<&str> =
+        slips.iter().filter(|slip| !slip.contains("index.html#")).map(|slip| &slip[..3]).collect();
+    assert_eq!(unshown, ["e05", "e06", "e32", "e51"], "these are matters of wording; all others are shown");
+
     let Some(browser) = browser() else {
         eprintln!("no browser, so nobody has looked at the report: `apt-get install chromium`");
         return;

@@ -80,6 +80,10 @@ fn the_report_needs_nothing_from_elsewhere_and_has_every_chart() {
         assert!(findings.charts.iter().all(|chart| own.join(&chart.name).with_extension("svg").is_file()));
         assert!(page.contains(&format!("id=\"{}\"", outcome.about.id)));
     }
+    let numbers = found().flat_map(|found| &found.criteria).filter_map(|criterion| criterion.shows);
+    for number in numbers {
+        assert!(ERRATA.iter().any(|erratum| erratum.number == number), "{number}");
+    }
     let textbooks = std::fs::read_to_string(folder.path().join("textbooks.html")).expect("a page");
     assert!(ERRATA.iter().all(|erratum| textbooks.contains(&format!("id=\"{}\"", erratum.number))));
     assert!(textbooks.contains("index.html#E1c"), "what an experiment shows is linked");
