@@ -1,5 +1,6 @@
 //! E9b: what the groups of a space-code filter tell: how many have been hit after so many packets, and back again.
 
+use crate::measure::Rate;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use umbel::sizing::space_code::{Rule, coverage, inaccuracy, mle, mve};
 use umbel::space_code::Estimator;
@@ -152,7 +153,7 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         needed.push(packets);
     }
-    let (mean, deviation) = moments(&needed);
+    let Rate { mean, deviation, .. } = Rate::of(&needed, 1);
     let tolerance = 4.0 * deviation / (keys as f64).sqrt();
     let claim = "packets until all 32 groups are found, measured";
     findings.criteria.push(Criterion::near(claim, mean, coverage(GROUPS, GROUPS)?, tolerance).shows("e53"));
@@ -187,7 +188,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let within = |limit: f64| {
             errors.iter().filter(|error| error.abs() <= limit).count() as f64 / errors.len() as f64
         };
-        let (bias, spread) = moments(&errors);
+        let Rate { mean: bias, deviation: spread, .. } = Rate::of(&errors, 1);
         let measured = [bias, spread, within(0.25), within(0.5)];
         for ((name, measured), printed) in
             ["bias", "spread", "within a quarter", "within a half"].into_iter().zip(measured).zip(printed)
@@ -220,11 +221,4 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         ],
     });
     Ok(())
-}
-
-/// Mean and standard deviation.
-fn moments(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    (mean, (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt())
 }
