@@ -19,6 +19,9 @@ pub struct Criterion {
     /// Whether a time was measured, which is another one in each run.
     #[serde(skip)]
     pub timed: bool,
+    /// How many digits after the point mean something.
+    #[serde(skip)]
+    digits: usize,
 }
 
 impl Criterion {
@@ -31,7 +34,11 @@ impl Criterion {
     /// ```
     pub fn near(claim: impl Into<String>, measured: f64, expected: f64, tolerance: f64) -> Criterion {
         let holds = (measured - expected).abs() <= tolerance;
-        Criterion::new(claim, measured, format!("{} ± {}", short(expected), short(tolerance)), holds)
+        let digits = digits(expected, tolerance);
+        Criterion {
+            digits,
+            ..Criterion::new(claim, measured, format!("{expected:.digits$} ± {}", short(tolerance)), holds)
+        }
     }
 
     /// The measured value is not above this one.
@@ -50,7 +57,8 @@ impl Criterion {
     }
 
     fn new(claim: impl Into<String>, measured: f64, expected: String, holds: bool) -> Criterion {
-        Criterion { claim: claim.into(), measured, expected, holds, shows: None, timed: false }
+        let digits = digits(measured, 0.0);
+        Criterion { claim: claim.into(), measured, expected, holds, shows: None, timed: false, digits }
     }
 
     /// The same criterion, which shows an error of the sources: the number of an [`Erratum`](crate::Erratum).
@@ -67,9 +75,18 @@ impl Criterion {
     pub fn told(&self) -> String {
         match self.expected.as_str() {
             "true" => if self.holds { "yes" } else { "no" }.into(),
-            _ => short(self.measured),
+            _ if self.measured.abs() < 1e-5 => short(self.measured),
+            _ => format!("{:.*}", self.digits, self.measured),
         }
     }
+}
+
+/// Digits after the point: six that count, and as many as the tolerance has.
+fn digits(value: f64, tolerance: f64) -> usize {
+    let places = |value: f64, count: f64| {
+        if value == 0.0 || !value.is_finite() { 0.0 } else { count - value.abs().log10().floor() }
+    };
+    places(value, 5.0).max(places(tolerance, 1.0)).clamp(0.0, 17.0) as usize
 }
 
 /// Six digits that mean something.

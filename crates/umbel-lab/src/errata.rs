@@ -54,7 +54,7 @@ pub const ERRATA: &[Erratum] = &[
         number: "e05",
         source: FIRST,
         says: "Of the proxies, the filters that promise a hit are consulted.",
-        truth: "All filters are consulted, which costs nothing; only the proxies whose filters say yes are \
+        truth: "All filters are consulted, which costs no message; only the proxies whose filters say yes are \
                 asked.",
     },
     Erratum {
@@ -164,7 +164,8 @@ pub const ERRATA: &[Erratum] = &[
         number: "e27",
         source: THIRD,
         says: "A filter with variable increments needs even more memory than a counting filter.",
-        truth: "A cell is larger, but fewer are needed: at the same rate it needs 22 to 34 % less memory.",
+        truth: "A cell is larger, but fewer are needed: at the same rate it needs a quarter to a third less \
+                memory.",
     },
     Erratum {
         number: "e28",
@@ -190,7 +191,8 @@ pub const ERRATA: &[Erratum] = &[
         number: "e31",
         source: THIRD,
         says: "Cuckoo filters are smaller than Bloom filters for rates below 3 %.",
-        truth: "With semi-sorted buckets they are, below 2.5 %. Plain ones are from 0.41 % downwards.",
+        truth: "By the formulas, with semi-sorted buckets below 2.5 % and plain below 0.41 %; and since \
+                fingerprints have whole bits, real ones only a little below that.",
     },
     Erratum {
         number: "e32",
@@ -209,7 +211,8 @@ pub const ERRATA: &[Erratum] = &[
         source: THIRD,
         says: "The filter in a packet's header tells the way that it took.",
         truth: "If its sender fills it with ones, every router seems to be on the way. A generalised filter, \
-                which also resets bits, withstands that.",
+                which also resets bits, withstands that, at the price of forgetting routers: half of them, with \
+                256 bits and 16 routers.",
     },
     Erratum {
         number: "e35",
@@ -229,8 +232,8 @@ pub const ERRATA: &[Erratum] = &[
         number: "e40",
         source: SHORT,
         says: "If all bits of a key are 0 it is not in the set; otherwise it may be.",
-        truth: "One 0 is enough for a no. By the rule as printed, 99.4 % of all strangers would be found \
-                instead of 1 %.",
+        truth: "One 0 is enough for a no. By the rule as printed, a filter of 9586 bits with 1000 keys and k = \
+                7 would find 99.4 % of all strangers instead of 1 %.",
     },
     Erratum {
         number: "e41",
@@ -286,9 +289,10 @@ pub const ERRATA: &[Erratum] = &[
     Erratum {
         number: "e55",
         source: SLIDES,
-        says: "The table of attributions has the rates of the best k, and falls from row to row.",
-        truth: "Its rates are those of k = 1 and 2; the row of two blocks rises once; an entry of three blocks \
-                is probably ten times too large.",
+        says: "The table of attributions has the rates of the best k, and its values fall when the rate falls.",
+        truth: "Its rates are those of k = 1 and 2; along the row of two blocks one value rises, since real \
+                blocks recur; and in the table beside it an entry of three blocks is probably ten times too \
+                large.",
     },
     Erratum {
         number: "e56",

@@ -1,9 +1,11 @@
 //! What an experiment is, what it is given, and what it finds.
 
 use crate::criterion::short;
+use crate::keys::mix;
 use crate::trace::Trace;
-use crate::{Chart, Criterion, Table};
+use crate::{Chart, Criterion, Keys, Table};
 use std::collections::BTreeMap;
+use umbel::hash::reduce;
 use umbel::{Digest, Hasher, Result};
 
 /// How much is done.
@@ -162,9 +164,19 @@ impl Lab {
         self.number(parameter) as u64
     }
 
+    /// The keys of a build, which depend on the seed as well.
+    pub fn keys(&self, build: u64) -> Keys {
+        Keys::of_build(mix(self.seed).wrapping_add(build))
+    }
+
+    /// A number below `range`, drawn from nothing that a filter hashes with.
+    pub fn draw(&self, stream: u64, number: u64, range: u64) -> u64 {
+        reduce(mix(mix(mix(self.seed) ^ stream) ^ number), range)
+    }
+
     /// The hash of a build: each has its own.
     pub fn hasher(&self, build: u64) -> Hasher {
-        Hasher::fast(self.seed.wrapping_mul(1 << 32).wrapping_add(build))
+        Hasher::fast(mix(self.seed ^ 0x5eed).wrapping_add(build))
     }
 
     /// The digests of keys, as filters will see them.

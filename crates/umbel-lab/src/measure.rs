@@ -32,12 +32,27 @@ impl Rate {
     }
 
     /// Four standard errors of the mean, if the true rate is this one: what chance may do. The error of counting is known from
-    /// the rate; what filters differ by among themselves is estimated from them.
+    /// the rate. What filters of one shape differ by beyond that is estimated from them, but to no more than a tenth of the rate:
+    /// filters that differ by more are broken, and must not excuse themselves.
     pub fn chance(&self, rate: f64) -> f64 {
-        let counting = rate * (1.0 - rate) / (self.builds * self.queries) as f64;
-        let between = self.deviation.powi(2) / self.builds as f64;
-        4.0 * counting.max(between).sqrt()
+        let counting = rate * (1.0 - rate) / self.queries as f64;
+        let between = (self.deviation.powi(2) - counting).clamp(0.0, (0.1 * rate).powi(2));
+        4.0 * ((counting + between) / self.builds as f64).sqrt()
     }
+
+    /// Four standard errors of the mean of values that are no rates.
+    pub fn error(&self) -> f64 {
+        4.0 * self.deviation / (self.builds as f64).sqrt()
+    }
+
+    /// Mean, standard deviation from filter to filter, filters and queries, for [`Rate::COLUMNS`] of a table.
+    pub fn cells(&self) -> [String; 4] {
+        let [mean, deviation] = [self.mean, self.deviation].map(|value| format!("{value:.3e}"));
+        [mean, deviation, self.builds.to_string(), self.queries.to_string()]
+    }
+
+    /// The names of [`Rate::cells`].
+    pub const COLUMNS: [&'static str; 4] = ["measured", "standard_deviation", "builds", "queries_each"];
 }
 
 /// Measures the rate of filters with `keys` keys. Each has its own hash, its own keys and its own strangers.
@@ -186,5 +201,14 @@ mod tests {
         assert_eq!([turns.take(), turns.take(), turns.take()], [&[1, 2], &[3, 4], &[1, 2]]);
         assert_eq!(Turns::of(&[1], 2).take(), [1]);
         assert!(Turns::<u64>::of(&[], 2).take().is_empty());
+    }
+
+    #[test]
+    fn broken_filters_do_not_excuse_themselves() {
+        let good = Rate::of(&[0.0099, 0.0101, 0.0100, 0.0102], 1_000_000);
+        assert!((good.mean - 0.01).abs() < good.chance(0.01) && good.chance(0.01) < 0.0003);
+        // One filter of ten says yes to everything.
+        let broken = Rate::of(&[0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 1.0], 100_000);
+        assert!((broken.mean - 0.01).abs() > 10.0 * broken.chance(0.01));
     }
 }

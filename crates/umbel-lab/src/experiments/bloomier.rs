@@ -18,8 +18,8 @@ impl Experiment for Values {
             id: "E10",
             title: "Values for keys: room, and what masks are for",
             source: "Chazelle et al. 2004; the lecture slides",
-            claim: "A table of 1.23 cells for each key can be solved with three cells of a key, of 1.32 with four; keys that are not \
-                    in the map find a value with the probability |R| / 2^q, if there are masks.",
+            claim: "A table of little more than 1.22 cells for each key can be solved with three cells of a key, of 1.30 with four \
+                    (thresholds of random hypergraphs; Chazelle et al. ask for more); keys that are not in the map find a value with the probability |R| / 2^q, if there are masks.",
             set_up: "The worked example by hand; sets of 20 000 keys against tables of growing size; and maps of 5000 keys with four \
                      values in cells of eight bits, asked for strangers.",
             seconds: [3, 20],
@@ -33,7 +33,7 @@ impl Experiment for Values {
         example(&mut findings);
         thresholds(lab, &mut findings);
         strangers(lab, &mut findings)?;
-        findings.verdict = "The example comes out word for word, tables are solved from where theory says, and the rate is that of \
+        findings.verdict = "The example comes out word for word, tables are always solved from 1.25 cells per key with three cells of a key, and from 1.32 with four, and the rate is that of \
                             the formula; without masks it depends on what the table holds."
             .into();
         Ok(findings)
@@ -150,11 +150,16 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
         .criteria
         .push(near("strangers that get a value, in spite of masks", masked, 4.0 / 256.0).shows("e58"));
     findings.criteria.push(near("strangers that get none", 1.0 - masked, 1.0 - 4.0 / 256.0).shows("e50"));
+    // Three cells that nobody has filled give 0, which is a value; other sums are as good as random.
+    let empty = 1.0 - 1.0 / 1.23;
+    let expected = 4.0 / 256.0 + 252.0 / 256.0 * f64::powi(empty, 3);
+    let chance = 4.0 * (expected / (20_000 * builds) as f64).sqrt();
     findings.criteria.push(Criterion::near(
-        "the same if they are asked for without masks",
+        "strangers that get a value from the same table if masks are left out",
         plain,
-        0.0205,
-        0.0025,
+        expected,
+        // Tables have a few cells more than 1.23 for each key.
+        chance + 0.03 * expected,
     ));
     let mut table = Table::new("strangers", &["masks", "rate"]);
     table.add(["with".into(), format!("{masked:.6}")]);

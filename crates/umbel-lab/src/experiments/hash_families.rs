@@ -11,7 +11,7 @@ pub struct HashFamilies;
 
 const KEYS: Parameter = Parameter::count("n", "keys in a filter", [10_000; 2], [1000, 1_000_000]);
 const BITS: Parameter = Parameter::real("bits", "bits per key", [9.586; 2], [2.0, 100.0]);
-const BUILDS: Parameter = Parameter::count("builds", "filters for each rate", [5, 20], [2, 100]);
+const BUILDS: Parameter = Parameter::count("builds", "filters for each rate", [10, 20], [2, 100]);
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [50_000, 200_000], [1000, 1_000_000]);
 const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement", [31, 101], [3, 1000]);

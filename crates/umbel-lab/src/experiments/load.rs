@@ -48,8 +48,8 @@ impl Experiment for Load {
         rates(lab, &histories, &mut findings)?;
         times(lab, &histories, &mut findings);
         findings.verdict = "Standard and blocked filters say yes more and more often, as the formula says; the scalable filter keeps \
-                            to the rate asked for, and cuckoo and quotient filters take a few keys more than they are for and \
-                            refuse the next, without losing any. A lookup in a standard filter ends at the first zero bit, so \
+                            to the rate asked for, and cuckoo filters take 1 to 2 % and quotient filters 19 % more keys than \
+                            they are for and refuse the next, without losing any. A lookup in a standard filter ends at the first zero bit, so \
                             that strangers take longer in a full one than in one that is nearly empty."
             .into();
         Ok(findings)

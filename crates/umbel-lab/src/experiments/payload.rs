@@ -1,10 +1,9 @@
 //! E8a and E8b: block-based against hierarchical filters of payloads, for strings that never were there.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
-use umbel::hash::reduce;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
 use umbel::sizing::rate;
-use umbel::{Bloom, Digest, Hasher, Key, Result, Standard};
+use umbel::{Bloom, Result, Standard};
 use umbel_net::payload::{Method, PayloadFilter, noise, records_of};
 
 pub struct RandomStrings;
@@ -40,7 +39,7 @@ fn record(
     k: u32,
     method: Method,
 ) -> Result<Recorded> {
-    let numbers = Keys::of_build(lab.seed * BUILDS + build).members(payloads * blocks);
+    let numbers = lab.keys(build).members(payloads * blocks);
     let payloads: Vec<Vec<u64>> = numbers.chunks_exact(blocks as usize).map(<[u64]>::to_vec).collect();
     let filter = Bloom::with_layout(Standard::new(m, k)?, lab.hasher(build))?;
     let mut filter = PayloadFilter::new(filter, SIZE, method)?;
@@ -114,7 +113,7 @@ impl Experiment for RandomStrings {
         for length in 1..=4u64 {
             let random = |_: &Recorded, build: u64, number: u64| {
                 let start = number * length;
-                let strangers = Keys::of_build(lab.seed * BUILDS + build);
+                let strangers = lab.keys(build);
                 (start..start + length).map(|at| strangers.stranger(at)).collect()
             };
             let results = found(lab, length, &random)?;
@@ -123,8 +122,11 @@ impl Experiment for RandomStrings {
                 let name = METHODS[i].1;
                 // The formula for a record is a little low, and a string has up to seven of them.
                 let tolerance = 0.03 * theory + measured.chance(theory);
-                let claim = format!("{name}, {length} blocks");
-                findings.criteria.push(Criterion::near(claim, measured.mean, theory, tolerance));
+                let claim = format!("{name}, blocks: {length}");
+                // Of what should happen fewer than ten times, a few times more or less tell nothing.
+                if theory * (BUILDS * lab.count(&QUERIES)) as f64 >= 10.0 {
+                    findings.criteria.push(Criterion::near(claim, measured.mean, theory, tolerance));
+                }
                 table.add([
                     length.to_string(),
                     name.into(),
@@ -201,7 +203,7 @@ fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let (mut share, mut theory) = (0.0, 0.0);
         for build in 0..BUILDS {
             let recorded = record(lab, build, [payloads, places], m, k, Method::BlockBased)?;
-            let strangers = Keys::of_build(lab.seed * BUILDS + build).strangers(queries);
+            let strangers = lab.keys(build).strangers(queries);
             let is_found = |block: &&u64| !recorded.filter.find_aligned(&block.to_le_bytes(), 0).is_empty();
             let found = strangers.iter().filter(is_found).count();
             share += found as f64 / (queries * BUILDS) as f64;
@@ -255,7 +257,7 @@ impl Experiment for SplicedStrings {
         let mut structure = Vec::new();
         for length in 2..=5u64 {
             let splice = |recorded: &Recorded, build: u64, number: u64| {
-                spliced(&recorded.payloads, length, lab.seed * BUILDS + build, number)
+                spliced(lab, &recorded.payloads, length, build, number)
             };
             let results = found(lab, length, &splice)?;
             let exact = without_noise(lab, length)?;
@@ -309,11 +311,8 @@ impl Experiment for SplicedStrings {
 }
 
 /// Blocks of different payloads, each at the place where it was.
-fn spliced(payloads: &[Vec<u64>], length: u64, build: u64, number: u64) -> Vec<u64> {
-    let random = |salt: u64, range: u64| {
-        let digest: Digest = number.digest(&Hasher::fast(build));
-        reduce(digest.salted(salt).get(), range)
-    };
+fn spliced(lab: &Lab, payloads: &[Vec<u64>], length: u64, build: u64, number: u64) -> Vec<u64> {
+    let random = |which: u64, range: u64| lab.draw(2 * build + which, number, range);
     let places = payloads[0].len() as u64 + 1 - length;
     let (first, payload) = (random(0, places), random(1, payloads.len() as u64));
     let block = |at: u64| payloads[((payload + at) % payloads.len() as u64) as usize][(first + at) as usize];
@@ -326,7 +325,7 @@ fn without_noise(lab: &Lab, length: u64) -> Result<Rate> {
     let records = payloads * records_of(blocks, Method::Hierarchical);
     let recorded = record(lab, 0, [payloads, blocks], 60 * records, 20, Method::Hierarchical)?;
     let is_found = |number: &u64| {
-        let string = bytes(&spliced(&recorded.payloads, length, lab.seed, *number));
+        let string = bytes(&spliced(lab, &recorded.payloads, length, 0, *number));
         !recorded.filter.find_aligned(&string, 0).is_empty()
     };
     let found = (0..queries).filter(is_found).count();

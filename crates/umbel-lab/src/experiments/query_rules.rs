@@ -23,7 +23,7 @@ impl Experiment for QueryRules {
         About {
             id: "E22",
             title: "Rules of the sources that do not survive a small run",
-            source: "all five sources",
+            source: "the three seminar papers and the short article",
             claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
                     need no secret; each element takes the same number of bits; rounding is downwards; a filter \
                     in the header of a packet tells its path.",
@@ -40,14 +40,15 @@ impl Experiment for QueryRules {
         let mut findings = Findings::default();
         rules(lab, &mut findings)?;
         toy(&mut findings);
-        sizes(lab, &mut findings)?;
+        sizes(&mut findings)?;
         dictionary(lab, &mut findings)?;
         chosen_keys(lab, &mut findings)?;
         headers(lab, &mut findings);
         findings.verdict = "One zero bit proves that a key is absent; a filter that waits for all to be zero says yes to nearly \
                             everything. No member is ever denied, but some strangers are admitted. Bits per key follow from the \
-                            rate. Whoever knows the hash can test words and spoil the filter, and needs a secret one to be kept \
-                            from it."
+                            rate. Whoever knows the hash can test words and spoil the filter; a secret hash prevents both. k is \
+                            rounded to the nearest. A header of ones matches every router; a generalised filter does not, but \
+                            loses half of the routers that the packet did pass."
             .into();
         Ok(findings)
     }
@@ -134,8 +135,8 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
         );
         let claim = format!("of {} members, so many are not found", n * builds);
         findings.criteria.push(Criterion::at_most(claim, lost as f64, 0.0).shows("e10"));
-        let claim = "the share of strangers that are not recognised as such is the rate, not zero";
-        findings.criteria.push(Criterion::near(claim, right.mean, theory, tolerance).shows("e10"));
+        let claim = "strangers that are not recognised as such, whatever is said";
+        findings.criteria.push(Criterion::at_least(claim, right.mean, theory / 2.0).shows("e10"));
         if (n, m, k) == (1000, 9586, 7) {
             let claim = "the two rates of theory are 0.994 and 0.010";
             let holds = (wrong_theory - 0.994).abs() < 5e-4 && (theory - 0.010).abs() < 5e-4;
@@ -173,7 +174,7 @@ fn toy(findings: &mut Findings) {
 }
 
 /// Bits per key by rate, and how a number of hash functions becomes whole.
-fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
+fn sizes(findings: &mut Findings) -> Result<()> {
     let mut table = Table::new("bits_per_key", &["p", "n", "bits_per_key"]);
     let (mut least, mut most) = (f64::INFINITY, 0.0f64);
     for p in [0.1, 0.01, 0.001] {
@@ -230,18 +231,10 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let claim = format!("(m/n) ln 2 = {ideal:.4} hash functions are rounded to");
     let rounded = KPolicy::Round.hashes(m, n)?;
     findings.criteria.push(Criterion::near(claim, rounded.into(), 7.0, 0.0).shows("e21"));
-    // Rounding down, as is claimed, would have been worse.
-    let build = |k| move |hasher| Bloom::with_layout(Standard::new(m, k)?, hasher);
-    let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
-    let mut table = Table::new("rounding", &["k", "theory", "measured"]);
-    for k in [6, 7] {
-        let (theory, found) = (rate::classic(m, n, k)?, measure::rate(lab, builds, n, queries, build(k))?);
-        let tolerance = 0.02 * theory + found.chance(theory);
-        let claim = format!("rate for n = {n}, m = {m} with k = {k}");
-        findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance).shows("e21"));
-        table.add([k.to_string(), format!("{theory:.6}"), format!("{:.6}", found.mean)]);
-    }
-    findings.tables.push(table);
+    // Rounding down, as is claimed, would have been worse, by one per cent: that is theory, and too little to be measured here.
+    let [down, nearest] = [rate::classic(m, n, 6)?, rate::classic(m, n, 7)?];
+    let claim = format!("rate of theory with k = 6 over that with k = 7, n = {n}, m = {m}");
+    findings.criteria.push(Criterion::at_least(claim, down / nearest, 1.005).shows("e21"));
     Ok(())
 }
 
@@ -391,23 +384,26 @@ fn generalised_rate(m: f64, n: f64, clears: f64, sets: f64) -> f64 {
 fn headers(lab: &Lab, findings: &mut Findings) {
     let (packets, strangers) = (lab.either(2000, 10_000), 500);
     let hasher = lab.hasher(0);
-    let mut table = Table::new("headers", &["filter", "at_the_start", "routers_off_the_way_that_match"]);
+    let columns =
+        ["filter", "at_the_start", "routers_off_the_way_that_match", "routers_on_the_way_that_do_not"];
+    let mut table = Table::new("headers", &columns);
     for (name, clears) in [("standard", 0), ("generalised", 4)] {
         for ones in [false, true] {
-            let mut rates = Vec::new();
+            let (mut rates, mut lost) = (Vec::new(), 0);
             for packet in 0..packets {
                 let keys = Keys::of_build(packet);
                 let mut header = Header { bits: [ones; HEADER_BITS], clears };
-                lab.digests(&hasher, &keys.members(ON_THE_WAY))
-                    .into_iter()
-                    .for_each(|router| header.pass(router));
+                let passed = lab.digests(&hasher, &keys.members(ON_THE_WAY));
+                passed.iter().for_each(|router| header.pass(*router));
+                lost += passed.iter().filter(|router| !header.has(**router)).count();
                 let others = lab.digests(&hasher, &keys.strangers(strangers));
                 let matching = others.into_iter().filter(|router| header.has(*router)).count();
                 rates.push(matching as f64 / strangers as f64);
             }
             let found = Rate::of(&rates, strangers);
             let start = if ones { "all ones" } else { "all zeros" };
-            table.add([name.into(), start.into(), format!("{:.6}", found.mean)]);
+            let lost = lost as f64 / (packets * ON_THE_WAY) as f64;
+            table.add([name.into(), start.into(), format!("{:.6}", found.mean), format!("{lost:.4}")]);
             if !ones {
                 continue;
             }
@@ -425,6 +421,11 @@ fn headers(lab: &Lab, findings: &mut Findings) {
                 }
             };
             findings.criteria.push(criterion.shows("e34"));
+            let claim = format!("routers on the way that the same header does not match, {name} filter");
+            findings.criteria.push(match clears {
+                0 => Criterion::at_most(claim, lost, 0.0),
+                _ => Criterion::near(claim, lost, 0.516, 0.02).shows("e34"),
+            });
         }
     }
     findings.tables.push(table);

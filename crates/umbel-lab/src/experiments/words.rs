@@ -22,7 +22,7 @@ const KEYS: Parameter = Parameter::count("n", "words of the first list", [58_110
 const RATE: Parameter = Parameter::real("p", "the rate of the first list", [0.04; 2], [0.0001, 0.5]);
 const QUERIES: Parameter =
     Parameter::count("queries", "random words for each list", [100_000; 2], [1000, 10_000_000]);
-const BUILDS: Parameter = Parameter::count("builds", "lists", [5, 40], [5, 1000]);
+const BUILDS: Parameter = Parameter::count("builds", "lists", [10, 40], [5, 1000]);
 
 impl Experiment for WordList {
     fn about(&self) -> About {
@@ -48,8 +48,6 @@ impl Experiment for WordList {
         rounding(lab, &mut findings)?;
         let refused = [0.0, 1.0].iter().all(|p| Params::for_capacity(1000, *p, KPolicy::Ceil).is_err());
         findings.criteria.push(Criterion::that("p = 0 and p = 1 are refused", refused).shows("e13"));
-        let bits = 1000.0 * 1f64.ln() / std::f64::consts::LN_2.powi(2);
-        findings.criteria.push(Criterion::near("bits by the formula for p = 1", bits, 0.0, 0.0).shows("e13"));
         findings.verdict = "The formula says what random words find. It gives 0.010037, not 0.01, for a thousand words at 1 %. To \
                             round k up costs time, and where the fraction is small it makes the rate worse as well. A rate of 1 \
                             would need no bits: there is no such filter."
@@ -98,8 +96,9 @@ fn lists(lab: &Lab, findings: &mut Findings) -> Result<()> {
         if queries >= 100_000 {
             let near = rates.iter().filter(|rate| (*rate - computed).abs() <= printed.5).count();
             let text = claim(&format!("share of lists within {} of the formula", printed.5));
-            // That is about 2.6 standard deviations of the smaller list.
-            findings.criteria.push(Criterion::at_least(text, near as f64 / rates.len() as f64, 0.8));
+            // Four standard deviations of the larger list; about 2.6 of the smaller, of which one in a hundred is outside.
+            let least = if n == 1000 { 0.8 } else { 1.0 };
+            findings.criteria.push(Criterion::at_least(text, near as f64 / rates.len() as f64, least));
         }
     }
     findings.tables.push(table);

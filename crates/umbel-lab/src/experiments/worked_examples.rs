@@ -94,8 +94,7 @@ const SAID: [(&str, usize, &str); 8] = [
 ];
 
 /// The steps of the table that show a slip of a source.
-const SHOWN: [(&str, usize, &str); 4] =
-    [("search", 3, "e01"), ("search", 6, "e04"), ("overflow", 7, "e54"), ("bloomier", 8, "e52")];
+const SHOWN: [(&str, usize, &str); 3] = [("search", 3, "e01"), ("search", 6, "e04"), ("overflow", 7, "e54")];
 
 /// The examples that are drawn in the report; `umbel lab trace` draws all of them.
 const DRAWN: [&str; 6] = ["search", "deletion", "counters", "variable-increment", "blocks", "bloomier"];

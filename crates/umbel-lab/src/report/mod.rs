@@ -4,6 +4,7 @@
 mod page;
 mod textbooks;
 
+use crate::criterion::short;
 use crate::{About, Criterion, Findings, Lab, Outcome, Scale, Table};
 use page::{escaped, page, prose, row};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ pub fn report(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> 
     for outcome in outcomes {
         let own = folder.join(outcome.about.id);
         fs::create_dir_all(&own)?;
-        content.push_str(&story(outcome, &own)?);
+        content.push_str(&story(outcome, lab, &own)?);
         verdicts(outcome, lab, &own)?;
     }
     fs::write(folder.join("textbooks.html"), textbooks::textbooks(outcomes))?;
@@ -32,7 +33,7 @@ fn contents(lab: &Lab, outcomes: &[Outcome]) -> String {
     let mut content = format!(
         "<h1>umbel lab</h1><p>The tables, curves and claims of the literature on Bloom filters, reproduced. {held} of {} experiments \
          hold. <span class=\"faint\">A {} run with the seed {}{}.</span></p><p><a href=\"textbooks.html\">What the textbooks get \
-         wrong</a></p><ol>",
+         wrong</a></p>{WORDS}<ol>",
         outcomes.len(),
         scale(lab),
         lab.seed,
@@ -50,6 +51,12 @@ fn contents(lab: &Lab, outcomes: &[Outcome]) -> String {
     content + "</ol>"
 }
 
+/// What the words of the page mean.
+const WORDS: &str = "<details><summary>Words</summary><p>A <b>member</b> is a key that was inserted, a <b>stranger</b> one that was \
+    not. The <b>rate</b> is the share of strangers that a filter says yes to. A <b>build</b> is one filter with its own hash, its own \
+    members and its own strangers; figures are means of several. The <b>tolerance</b> of a criterion is what is stated for it, or four \
+    standard errors: what <b>chance</b> does once in sixteen thousand times. <b>Printed</b> is what stands in a source.</p></details>";
+
 fn scale(lab: &Lab) -> &'static str {
     if lab.scale == Scale::Full { "full" } else { "quick" }
 }
@@ -59,7 +66,7 @@ fn verdict(holds: bool) -> (&'static str, &'static str, &'static str) {
 }
 
 /// One experiment: its tables and pictures, and its part of the page.
-fn story(outcome: &Outcome, folder: &Path) -> io::Result<String> {
+fn story(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String> {
     let About { id, title, source, claim, set_up, .. } = outcome.about;
     let (class, mark, word) = verdict(outcome.holds());
     let mut story = format!(
@@ -70,6 +77,7 @@ fn story(outcome: &Outcome, folder: &Path) -> io::Result<String> {
         prose(source),
         prose(set_up)
     );
+    story.push_str(&parameters(outcome, lab));
     match &outcome.findings {
         Err(error) => {
             let error = escaped(&error.to_string());
@@ -84,7 +92,10 @@ fn story(outcome: &Outcome, folder: &Path) -> io::Result<String> {
                 let svg = trace.to_svg().map_err(|error| io::Error::other(error.to_string()))?;
                 story.push_str(&picture(folder, trace.name, trace.title, &svg)?);
             }
-            let _ = write!(story, "<p><b>Verdict.</b> {}</p>", prose(&findings.verdict));
+            // What it would mean if everything held is not what it means now.
+            let failed = "Not everything holds that should: see the criteria below.";
+            let verdict = if outcome.holds() { &findings.verdict } else { failed };
+            let _ = write!(story, "<p><b>Verdict.</b> {}</p>", prose(verdict));
             story.push_str(&criteria(findings));
             for table in &findings.tables {
                 let csv = table.to_csv().map_err(io::Error::other)?;
@@ -94,6 +105,18 @@ fn story(outcome: &Outcome, folder: &Path) -> io::Result<String> {
         }
     }
     Ok(story + "</section>")
+}
+
+/// The parameters of this run, if it has some.
+fn parameters(outcome: &Outcome, lab: &Lab) -> String {
+    let told = outcome.about.parameters.iter().map(|parameter| {
+        format!("{} {} = {}", parameter.meaning, parameter.name, short(lab.number(parameter)))
+    });
+    let told: Vec<String> = told.collect();
+    if told.is_empty() {
+        return String::new();
+    }
+    format!("<p class=\"faint\">In this run: {}.</p>", prose(&told.join("; ")))
 }
 
 /// What had to hold; open to be seen at once if something does not.

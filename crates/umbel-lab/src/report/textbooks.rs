@@ -4,6 +4,17 @@ use super::page::{page, prose};
 use crate::{Criterion, ERRATA, Erratum, Outcome};
 use std::fmt::Write as _;
 
+/// What one source says and another denies.
+const CONTRADICTIONS: [&str; 6] = [
+    "k is rounded up in the second seminar paper and to the nearest in the third: the nearest is right (e14).",
+    "Strong hashes are needless for the first and the third seminar paper; for the slides it depends on what is in the filter, and \
+     that is so (e03).",
+    "Counting filters are the remedy for the short article; the slides show their limits (e43, e54).",
+    "One zero bit is enough for a no everywhere but in the short article, which wants all of them (e40).",
+    "The number of keys cannot be told, says the second seminar paper; the formulas for the set bits that others print tell it (e12).",
+    "There are no false negatives, says the first seminar paper; after a deletion there can be, say the slides, and both are right.",
+];
+
 /// The page.
 pub fn textbooks(outcomes: &[Outcome]) -> String {
     let mut content = String::from(
@@ -38,7 +49,11 @@ pub fn textbooks(outcomes: &[Outcome]) -> String {
         }
         content.push_str("</dd>");
     }
-    content.push_str("</dl>");
+    content.push_str("</dl><h2>Where they contradict each other</h2><ul>");
+    for contradiction in CONTRADICTIONS {
+        let _ = write!(content, "<li>{}</li>", prose(contradiction));
+    }
+    content.push_str("</ul>");
     page("What the textbooks get wrong", &content)
 }
 

@@ -5,6 +5,7 @@ use crate::number;
 use crate::output;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -98,8 +99,8 @@ fn told(outcome: &Outcome) -> String {
     let mut text =
         format!("{id:<5} {verdict}, {held} of {} criteria: {}", findings.criteria.len(), outcome.about.title);
     for criterion in findings.criteria.iter().filter(|criterion| !criterion.holds) {
-        let (claim, measured, expected) = (&criterion.claim, criterion.measured, &criterion.expected);
-        text += &format!("\n      {claim}: {measured:.6} instead of {expected}");
+        let (claim, measured, expected) = (&criterion.claim, criterion.told(), &criterion.expected);
+        text += &format!("\n      {claim}: {measured} instead of {expected}");
     }
     text
 }
@@ -116,6 +117,9 @@ impl Args {
                 None => bail!("there is no experiment {id}: `umbel lab list` names them"),
             }
         }
+        // Asked for twice, it is run once.
+        let mut known = HashSet::new();
+        experiments.retain(|experiment| known.insert(experiment.about().id));
         Ok(experiments)
     }
 }
