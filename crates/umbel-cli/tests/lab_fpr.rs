@@ -126,3 +126,17 @@ fn too_few_lines_are_named_and_what_cannot_be_measured_is_refused() {
     shell.run("count build -o counts members").ok();
     shell.run("lab fpr counts --absent absent").refused(&["counts holds a multiset"]);
 }
+
+/// At both ends of the scale there is nothing that could be worse or better.
+#[test]
+fn empty_and_full_filters_are_as_promised() {
+    let shell = Shell::new();
+    let lines = |range: std::ops::Range<u32>| range.map(|number| format!("{number}\n")).collect::<String>();
+    shell.write("absent", lines(1_000_000..1_001_000));
+    for (name, keys) in [("empty.umbel", 0..0), ("full.umbel", 0..100_000)] {
+        // It says that it is too full.
+        let built = shell.pipe(&format!("build --kind standard -n 1000 -o {name}"), lines(keys));
+        assert_eq!(built.code, Some(0), "{}", built.stderr);
+        assert_eq!(shell.run(&format!("lab fpr {name} --absent absent")).code, Some(0), "{name}");
+    }
+}

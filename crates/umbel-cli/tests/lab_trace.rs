@@ -73,3 +73,14 @@ fn what_there_is_not_is_refused_and_the_nearest_is_named() {
     shell.write("file", "");
     shell.run("lab trace all --svg file").refused(&["cannot create the folder file"]);
 }
+
+#[test]
+fn only_files_are_replaced_by_pictures() {
+    let shell = Shell::new();
+    std::fs::create_dir(shell.path("folder")).expect("a folder");
+    shell.run("lab trace search --svg folder -f").refused(&["not a regular file"]);
+    shell.write("old.svg", "old");
+    std::os::unix::fs::symlink("old.svg", shell.path("link.svg")).expect("a link");
+    shell.run("lab trace search --svg link.svg -f").ok();
+    assert!(shell.path("link.svg").is_symlink() && shell.read("old.svg").starts_with(b"<svg"));
+}

@@ -122,8 +122,9 @@ impl Lab {
     pub fn set(&mut self, experiments: &[Box<dyn Experiment>], name: &str, value: f64) -> Result<(), String> {
         let mut takers = experiments
             .iter()
-            .flat_map(|experiment| experiment.about().parameters)
-            .filter(|parameter| parameter.name == name)
+            .map(|experiment| experiment.about())
+            .flat_map(|about| about.parameters.iter().map(move |parameter| (about.id, parameter)))
+            .filter(|(_, parameter)| parameter.name == name)
             .peekable();
         if takers.peek().is_none() {
             let mut known: Vec<&str> = experiments
@@ -136,12 +137,12 @@ impl Lab {
             let known = if known.is_empty() { "none".into() } else { known.join(", ") };
             return Err(format!("no such parameter: these experiments have {known}"));
         }
-        for parameter in takers {
+        for (id, parameter) in takers {
             let [least, most] = parameter.range;
             if !(least..=most).contains(&value) || parameter.whole && value.fract() != 0.0 {
                 let what = if parameter.whole { "a whole number" } else { "a number" };
-                let meaning = parameter.meaning;
-                return Err(format!("{meaning}: {what} from {} to {} is needed", short(least), short(most)));
+                let (meaning, least, most) = (parameter.meaning, short(least), short(most));
+                return Err(format!("{meaning}, in {id}: {what} from {least} to {most} is needed"));
             }
             self.set.insert(parameter.name, value);
         }

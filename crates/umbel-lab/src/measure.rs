@@ -37,7 +37,8 @@ impl Rate {
     pub fn chance(&self, rate: f64) -> f64 {
         let counting = rate * (1.0 - rate) / self.queries as f64;
         let between = (self.deviation.powi(2) - counting).clamp(0.0, (0.1 * rate).powi(2));
-        4.0 * ((counting + between) / self.builds as f64).sqrt()
+        // Where hardly anything happens, a few times more are chance as well.
+        4.0 * ((counting + between) / self.builds as f64).sqrt() + 4.0 / (self.builds * self.queries) as f64
     }
 
     /// Four standard errors of the mean of values that are no rates.

@@ -202,7 +202,8 @@ fn separator(text: &str) -> Result<Separator, String> {
     if bytes.is_empty() { Err("it cannot be empty".to_string()) } else { Ok(Separator(bytes)) }
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+/// How many threads: a number that makes sense.
+pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(threads @ 1..=1024) => Ok(threads),
         _ => Err("from 1 to 1024".to_string()),

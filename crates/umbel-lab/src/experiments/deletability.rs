@@ -33,7 +33,7 @@ const TRIALS: Parameter = Parameter::count(
     "trials",
     "small filters for each share; of large ones a tenth",
     [40_000, 200_000],
-    [100, 1_000_000],
+    [20_000, 1_000_000],
 );
 
 impl Experiment for Deletability {

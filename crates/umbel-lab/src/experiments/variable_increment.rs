@@ -9,10 +9,10 @@ use umbel::{Counting, Hasher, Kind, Result, Spec, Tuning, VariableIncrement, cou
 
 pub struct VariableIncrements;
 
-const KEYS: Parameter = Parameter::count("n", "keys", [1024; 2], [100, 100_000]);
-const BUILDS: Parameter = Parameter::count("builds", "filters of each kind", [40, 50], [2, 200]);
+const KEYS: Parameter = Parameter::count("n", "keys", [1024; 2], [500, 100_000]);
+const BUILDS: Parameter = Parameter::count("builds", "filters of each kind", [40, 50], [10, 200]);
 const QUERIES: Parameter =
-    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 2_000_000]);
+    Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [50_000, 2_000_000]);
 
 /// The increments of the general scheme.
 const SET: [u32; 4] = [8, 12, 14, 15];

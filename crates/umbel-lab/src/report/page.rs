@@ -24,7 +24,7 @@ pub fn escaped(text: &str) -> String {
 /// Prose, with powers raised and no line that begins with a per cent sign.
 pub fn prose(text: &str) -> String {
     let mut told = String::new();
-    let text = escaped(text).replace(" %", "&nbsp;%");
+    let text = code(&escaped(text).replace(" %", "&nbsp;%"));
     let mut rest = text.as_str();
     while let Some((before, after)) = rest.split_once('^') {
         let (power, after) = after.split_at(power(after));
@@ -33,6 +33,18 @@ pub fn prose(text: &str) -> String {
         rest = after;
     }
     told + rest
+}
+
+/// What stands between backticks, as code.
+fn code(text: &str) -> String {
+    let parts: Vec<&str> = text.split('`').collect();
+    let whole = parts.len() % 2 == 1;
+    let part = |(number, part): (usize, &&str)| match number % 2 {
+        1 if whole => format!("<code>{part}</code>"),
+        1 => format!("`{part}"),
+        _ => (*part).to_string(),
+    };
+    parts.iter().enumerate().map(part).collect()
 }
 
 /// How much of the text is the power: something in parentheses, or a number or name with its sign.
@@ -61,6 +73,8 @@ const STYLE: &str = "\
     .holds{color:#00734f}.fails{color:#b34000;font-weight:bold}cite,.faint{color:#5a5a5a;font-style:normal}\
     summary{cursor:pointer;color:#00588a}details{margin:.5rem 0}a{color:#00588a}\
     ol{list-style:none;padding:0}dt{margin-top:1.2rem;font-style:italic}dd{margin:0 0 0 1.2rem}\
+    sup{white-space:nowrap}\
+    @media(max-width:36rem){figure::before{content:\"swipe sideways \\21c4\";font-size:.8rem;color:#5a5a5a}}\
     @media print{body{font-size:11pt;max-width:none}figure,h2,tr{break-inside:avoid}h2{break-after:avoid}\
     figure svg{min-width:0}a{color:inherit;text-decoration:none}}";
 
@@ -75,5 +89,9 @@ mod tests {
         assert_eq!(prose("(1 - (1 - 1/m)^(k(n)))^k"), "(1 - (1 - 1/m)<sup>k(n)</sup>)<sup>k</sup>");
         assert_eq!(prose("x^(open <b>"), "x<sup>(open &lt;b&gt;</sup>");
         assert_eq!(prose("x^"), "x<sup></sup>");
+        assert_eq!(
+            prose("`umbel lab` and one ` more"),
+            "`umbel lab` and one ` more".replace("`umbel lab`", "<code>umbel lab</code>")
+        );
     }
 }

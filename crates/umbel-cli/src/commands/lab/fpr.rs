@@ -57,7 +57,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("there are no lines in {}", args.input.name(0));
     }
     let stats = filter.stats();
-    let (promised, measured) = (stats.rate_now, positives as f64 / queries as f64);
+    // Of an empty filter it may be -0.
+    let (promised, measured) = (stats.rate_now + 0.0, positives as f64 / queries as f64);
     let [shown, judged] = [Z_95, Z_999].map(|z| wilson(positives, queries, z));
     let verdict = Verdict::of(promised, judged);
     let expected = promised * queries as f64;
@@ -135,7 +136,10 @@ fn wilson(positives: u64, queries: u64, z: f64) -> (f64, f64) {
     let middle = share + z * z / (2.0 * n);
     let half = z * (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
     let scale = 1.0 + z * z / n;
-    (((middle - half) / scale).max(0.0), ((middle + half) / scale).min(1.0))
+    // At the ends of the scale the formula misses them by its rounding.
+    let low = if positives == 0 { 0.0 } else { ((middle - half) / scale).max(0.0) };
+    let high = if positives == queries { 1.0 } else { ((middle + half) / scale).min(1.0) };
+    (low, high)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +189,9 @@ mod tests {
         assert!((low - 0.4902).abs() < 5e-5 && (high - 0.9433).abs() < 5e-5, "{low} {high}");
         let (low, high) = wilson(0, 100, Z_999);
         assert!(low == 0.0 && (high - Z_999 * Z_999 / (100.0 + Z_999 * Z_999)).abs() < 1e-12, "{high}");
-        assert_eq!(wilson(100, 100, Z_95).1, 1.0);
+        for queries in 1..1000 {
+            assert_eq!((wilson(0, queries, Z_999).0, wilson(queries, queries, Z_999).1), (0.0, 1.0));
+        }
     }
 
     #[test]

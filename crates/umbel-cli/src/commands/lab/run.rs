@@ -1,11 +1,13 @@
 //! `umbel lab run`: experiments, and their report.
 
 use crate::commands::NONE;
+use crate::input;
 use crate::number;
 use crate::output;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
 use std::collections::HashSet;
+use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -48,14 +50,17 @@ pub struct Args {
     parameters: Vec<(String, f64)>,
 
     /// How many experiments run at once; those that measure times run alone [default: as many as there are processors]
-    #[arg(short = 'j', long, value_name = "N")]
+    #[arg(short = 'j', long, value_name = "N", value_parser = input::threads)]
     threads: Option<usize>,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let experiments = args.experiments()?;
     let mut lab = Lab::new(if args.full { Scale::Full } else { Scale::Quick }, args.seed);
-    for (name, value) in &args.parameters {
+    for (number, (name, value)) in args.parameters.iter().enumerate() {
+        if args.parameters[..number].iter().any(|(known, _)| known == name) {
+            bail!("--set {name} is given twice");
+        }
         if let Err(why) = lab.set(&experiments, name, *value) {
             bail!("--set {name}={value}: {why}");
         }
@@ -66,25 +71,28 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let count = |_: &Outcome| {
         done.fetch_add(1, Relaxed);
     };
+    let failed = || format!("cannot write the report to {}", args.out.display());
+    // What cannot be written is better known before the work than after it.
+    fs::create_dir_all(&args.out).with_context(failed)?;
+    tempfile::tempfile_in(&args.out).with_context(failed)?;
     let outcomes = umbel_lab::run(&experiments, &lab, threads, &count);
     progress.finish();
-    umbel_lab::report(&args.out, &lab, &outcomes)
-        .with_context(|| format!("cannot write the report to {}", args.out.display()))?;
     for outcome in &outcomes {
         output::text(format_args!("{}\n", told(outcome)))?;
     }
+    umbel_lab::report(&args.out, &lab, &outcomes).with_context(failed)?;
     output::text(format_args!("the report is {}\n", args.out.join("index.html").display()))?;
     Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
 }
 
 /// `n=1e6`: a name, and a number as people write it.
 fn assignment(text: &str) -> Result<(String, f64), String> {
-    let (name, value) = text.split_once('=').ok_or("write it as n=1000 or p=1%")?;
-    let value = match number::count(value) {
-        Ok(count) => count as f64,
-        Err(_) => number::rate(value).or_else(|why| value.parse().map_err(|_| why))?,
-    };
-    Ok((name.trim().to_string(), value))
+    let wrong = || "write it as n=1000, n=1e6, n=10M, p=0.01 or p=1%";
+    let (name, value) =
+        text.split_once('=').map(|(name, value)| (name.trim(), value.trim())).ok_or_else(wrong)?;
+    let plain = || value.parse().ok().filter(|value: &f64| value.is_finite());
+    let value = number::count(value).map(|count| count as f64).or_else(|_| number::rate(value)).ok();
+    Ok((name.to_string(), value.or_else(plain).ok_or_else(wrong)?))
 }
 
 /// An outcome in a line, and in further ones what does not hold.
@@ -107,14 +115,12 @@ fn told(outcome: &Outcome) -> String {
 
 impl Args {
     fn experiments(&self) -> Result<Vec<Box<dyn Experiment>>> {
-        if self.ids.iter().any(|id| id == "all") {
-            return Ok(umbel_lab::all());
-        }
         let mut experiments = Vec::new();
         for id in &self.ids {
             match umbel_lab::find(id) {
+                None if id.eq_ignore_ascii_case("all") => experiments.extend(umbel_lab::all()),
                 Some(experiment) => experiments.push(experiment),
-                None => bail!("there is no experiment {id}: `umbel lab list` names them"),
+                None => bail!("there is no experiment {id:?}: `umbel lab list` names them"),
             }
         }
         // Asked for twice, it is run once.

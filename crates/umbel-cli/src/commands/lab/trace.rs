@@ -91,6 +91,12 @@ fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
 /// The whole file or none, and over no other unless that is wanted.
 fn write(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     let failed = || format!("cannot write {}", path.display());
+    // What a link points to is replaced, not the link.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let path = target.as_path();
+    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        bail!("{} cannot be replaced: it is not a regular file", path.display());
+    }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Readable by whom the caller wants, as any new file.
     let mut file = tempfile::Builder::new()
