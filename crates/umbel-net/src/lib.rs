@@ -15,4 +15,5 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
+pub mod capture;
 pub mod payload;
