@@ -240,6 +240,11 @@ impl<'r> Reader<'r> {
         self.end == Some(End::Whole)
     }
 
+    /// How many bytes of memory the buffer takes.
+    pub fn memory(&self) -> usize {
+        self.source.memory()
+    }
+
     fn skip(&mut self, reason: Skip) {
         self.counts.frames += 1;
         self.counts.skipped.0[reason as usize] += 1;
@@ -300,9 +305,11 @@ impl Format {
         }
         const MAGIC: [u32; 5] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xd4c3_b2a1, 0x4d3c_b2a1];
         if start.len() < 4 || !MAGIC.contains(&u32_at(start, 0, false)) {
-            let found = match start {
-                [] => "it is empty".to_owned(),
-                start => format!("it begins with the bytes {start:02x?}"),
+            let found = match (start, source.ended()) {
+                (_, Some(Ended::Early)) => return Ok(Format::None),
+                (_, Some(Ended::Corrupt)) => "what it holds cannot be decompressed".to_owned(),
+                ([], _) => "it is empty".to_owned(),
+                (start, _) => format!("it begins with the bytes {start:02x?}"),
             };
             return Err(io::Error::other(format!("neither pcap nor pcapng, {found}")));
         }

@@ -88,6 +88,11 @@ impl<'r> Source<'r> {
         }
     }
 
+    /// How large the buffer is.
+    pub fn memory(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// How many bytes were taken so far, of what they are when decompressed.
     pub fn taken(&self) -> u64 {
         self.taken
@@ -112,6 +117,8 @@ impl<'r> Source<'r> {
         // Twice what has come is the most that is taken on trust.
         let size = wanted.min(ready * 2).max(CHUNK);
         if self.buffer.len() < size {
+            // Exactly, where a vector would double itself.
+            self.buffer.reserve_exact(size - self.buffer.len());
             self.buffer.resize(size, 0);
         }
         let got = loop {
