@@ -508,11 +508,11 @@ fn what_is_no_capture_is_refused_by_name() {
         (b"hi", "68, 69"),
         (b"\xd4\xc3\xb2", "d4, c3, b2"),
     ] {
-        let error = Reader::named(bytes, "that.file").err().expect("no capture").to_string();
+        let error = Reader::named(bytes, "that.file").expect_err("no capture").to_string();
         assert!(error.contains("that.file") && error.contains("neither pcap nor pcapng"), "{error}");
         assert!(error.contains(what), "{error}");
     }
-    assert!(Reader::open("/nowhere/at.all").err().expect("no file").to_string().contains("/nowhere/at.all"));
+    assert!(Reader::open("/nowhere/at.all").expect_err("no file").to_string().contains("/nowhere/at.all"));
 }
 
 #[test]

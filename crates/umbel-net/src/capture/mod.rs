@@ -38,6 +38,7 @@
 mod decode;
 mod reader;
 mod source;
+pub mod streams;
 mod writer;
 
 pub use decode::{Link, Skip};
@@ -78,6 +79,25 @@ impl<'a> Packet<'a> {
     pub fn from_frame(link: Link, frame: &'a [u8], time: Time, length: u32) -> Result<Packet<'a>, Skip> {
         Ok(decode::decode(link, frame)?.packet(frame, time, length))
     }
+
+    /// From where to where it goes.
+    pub fn flow(&self) -> Flow {
+        let Packet { source, destination, protocol, ports, .. } = *self;
+        Flow { source, destination, protocol, ports: ports.unwrap_or_default() }
+    }
+}
+
+/// What the packets of one direction of a connection have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Flow {
+    /// From where.
+    pub source: IpAddr,
+    /// To where.
+    pub destination: IpAddr,
+    /// The protocol that IP carries.
+    pub protocol: u8,
+    /// The ports of source and destination; 0 where there are none.
+    pub ports: (u16, u16),
 }
 
 /// What a TCP header says.

@@ -1,0 +1,449 @@
+//! TCP streams put together again, so that what was split into small packets is found all the same.
+//!
+//! ```
+//! use umbel_net::capture::streams::{Event, Streams};
+//! use umbel_net::capture::{Link, Packet, Time};
+//!
+//! // Segments of a connection from port 5 to port 80, by sequence number.
+//! let segment = |seq: u8, flags: u8, payload: &[u8]| {
+//!     let length = 40 + payload.len() as u8;
+//!     let ip = [0x45, 0, 0, length, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+//!     let tcp = [0, 5, 0, 80, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 1, 1, 0, 0, 0, 0];
+//!     [&ip[..], &tcp[..], payload].concat()
+//! };
+//! let mut streams = Streams::default();
+//! let mut text = Vec::new();
+//! // SYN, then the second half before the first, which also comes twice.
+//! for frame in [segment(9, 2, b""), segment(14, 0, b"plans"), segment(10, 0, b"the "), segment(10, 0, b"the ")] {
+//!     let packet = Packet::from_frame(Link::RAW, &frame, Time::from_secs(1), 0)?;
+//!     streams.push(&packet, |piece| {
+//!         if let Event::Bytes(bytes) = piece.event {
+//!             assert_eq!(piece.offset, text.len() as u64);
+//!             text.extend_from_slice(bytes);
+//!         }
+//!     });
+//! }
+//! assert_eq!(text, b"the plans");
+//! # Ok::<(), umbel_net::capture::Skip>(())
+//! ```
+//!
+//! Each direction is a stream of its own. Bytes come in order and once; where segments overlap, those that came first count.
+//! A segment that is ahead waits for what is missing, until [`Limits::waiting`] is exceeded or the stream ends; then the gap is
+//! told, and passed over. A stream that was running when the capture began starts with its first segment that has bytes.
+//!
+//! Bytes are not lost by what a sender claims: after a reset they are a new stream, beyond the end that he told they are delivered, and a
+//! stream that had to make room for others starts anew. What is missing is told, and counted.
+
+use super::{Flow, Packet, TcpInfo, Time};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// How much is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Streams at a time; beyond, the one that was silent the longest is ended.
+    pub streams: usize,
+    /// Bytes that wait in one stream for others before them.
+    pub waiting: usize,
+    /// Bytes that wait in all streams together.
+    pub waiting_together: usize,
+    /// Nanoseconds of silence after which a stream is ended.
+    pub idle: u64,
+}
+
+impl Default for Limits {
+    /// 65 536 streams, 256 KiB and 64 MiB waiting, five minutes.
+    fn default() -> Limits {
+        Limits { streams: 1 << 16, waiting: 1 << 18, waiting_together: 1 << 26, idle: 300 * super::SECOND }
+    }
+}
+
+/// Something of a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece<'a> {
+    /// From where to where.
+    pub flow: Flow,
+    /// The stream's number, from 0 in the order in which they began; a flow may have several streams, one after the other.
+    pub stream: u64,
+    /// How many bytes of the stream came before, with those that are missing.
+    pub offset: u64,
+    /// When the packet came that brought it.
+    pub time: Time,
+    /// What it is.
+    pub event: Event<'a>,
+}
+
+/// What happens to a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
+    /// The next bytes; never none.
+    Bytes(&'a [u8]),
+    /// So many bytes are missing.
+    Gap(u64),
+    /// It is over. If its sender goes on beyond the end that he told himself, those bytes are delivered all the same.
+    End(Ending),
+}
+
+/// Why a stream ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Ending {
+    /// Its sender was finished, and all before was delivered.
+    Finished,
+    /// It was broken off, or its ports were used for another connection.
+    Reset,
+    /// Nothing came for longer than [`Limits::idle`].
+    Idle,
+    /// It had to make room for others.
+    Evicted,
+    /// The capture ended.
+    Capture,
+}
+
+/// What was met.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamCounts {
+    /// Streams that began.
+    pub streams: u64,
+    /// Streams that had to make room.
+    pub evicted: u64,
+    /// Bytes that were delivered.
+    pub delivered: u64,
+    /// Bytes that came again.
+    pub repeated: u64,
+    /// Times that something was missing.
+    pub gaps: u64,
+    /// Bytes that were missing.
+    pub missing: u64,
+    /// Bytes beyond the end that the sender had told.
+    pub beyond_end: u64,
+}
+
+/// TCP streams that are being put together.
+#[derive(Debug, Default)]
+pub struct Streams {
+    limits: Limits,
+    streams: HashMap<Flow, Stream>,
+    /// Every stream once, in the order of what was their last packet when they were put here. One that was heard since
+    /// goes to the back when its turn comes, so that packets need not move anything.
+    silent: VecDeque<Turn>,
+    packets: u64,
+    waiting: usize,
+    counts: StreamCounts,
+}
+
+/// A stream's place among those that may have to go.
+#[derive(Clone, Copy, Debug)]
+struct Turn {
+    flow: Flow,
+    stream: u64,
+    /// Its last packet when it was put there.
+    packet: u64,
+}
+
+/// One direction of a connection.
+#[derive(Debug)]
+struct Stream {
+    flow: Flow,
+    id: u64,
+    /// The sequence number of the first byte.
+    first: u32,
+    /// How many bytes were delivered or passed over.
+    next: u64,
+    /// Segments that wait, by offset; they do not overlap.
+    ahead: BTreeMap<u64, Vec<u8>>,
+    /// What they take.
+    waiting: usize,
+    /// Where it ends, once that is known.
+    end: Option<u64>,
+    /// Whether its end was told. It is kept for a while, since what comes again should not become a new stream.
+    ended: bool,
+    /// When its last packet came, by number and by time.
+    last: (u64, Time),
+}
+
+/// Whom to tell, and at which time.
+struct Teller<'d, F> {
+    deliver: &'d mut F,
+    time: Time,
+}
+
+impl<F: FnMut(Piece<'_>)> Teller<'_, F> {
+    fn tell(&mut self, stream: &Stream, event: Event<'_>) {
+        let Stream { flow, id, next, .. } = *stream;
+        (self.deliver)(Piece { flow, stream: id, offset: next, time: self.time, event });
+    }
+}
+
+/// What a waiting segment takes beside its bytes, so that many small ones are bounded too.
+const OVERHEAD: usize = 64;
+
+impl Streams {
+    /// With limits of one's own.
+    pub fn new(limits: Limits) -> Streams {
+        Streams { limits, ..Streams::default() }
+    }
+
+    /// Takes a packet, and delivers what can be said after it. What is not TCP is left alone.
+    pub fn push(&mut self, packet: &Packet<'_>, mut deliver: impl FnMut(Piece<'_>)) {
+        let Some(tcp) = packet.tcp else { return };
+        let flow = packet.flow();
+        self.packets += 1;
+        let mut out = Teller { deliver: &mut deliver, time: packet.time };
+        self.end_silent(packet.time, &mut out);
+        let is_first = tcp.has(TcpInfo::SYN);
+        // SYN has a number too.
+        let seq = tcp.seq.wrapping_add(is_first.into());
+        if is_first && self.streams.get(&flow).is_some_and(|stream| stream.first != seq) {
+            self.end(&flow, Ending::Reset, &mut out);
+        }
+        let stream = match self.streams.entry(flow) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            // Acknowledgements alone make no stream.
+            Entry::Vacant(_) if packet.payload.is_empty() && !is_first => return,
+            Entry::Vacant(entry) => {
+                let id = self.counts.streams;
+                self.counts.streams += 1;
+                self.silent.push_back(Turn { flow, stream: id, packet: self.packets });
+                entry.insert(Stream::new(flow, id, seq))
+            }
+        };
+        stream.last = (self.packets, packet.time);
+        let before = stream.waiting;
+        stream.segment(seq, packet.payload, tcp, &mut self.counts, &mut out);
+        self.waiting = self.waiting + stream.waiting - before;
+        let is_too_much = self.waiting > self.limits.waiting_together;
+        let most = if is_too_much { 0 } else { self.limits.waiting };
+        let before = stream.waiting;
+        while stream.waiting > most {
+            stream.pass_gap(&mut self.counts, &mut out);
+        }
+        stream.check_end(&mut out);
+        self.waiting = self.waiting + stream.waiting - before;
+        if tcp.has(TcpInfo::RST) {
+            self.end(&flow, Ending::Reset, &mut out);
+        }
+        while self.streams.len() > self.limits.streams.max(1) && self.evict(&mut out) {}
+    }
+
+    /// Ends all streams, at the end of the capture.
+    pub fn finish(&mut self, mut deliver: impl FnMut(Piece<'_>)) {
+        let mut flows: Vec<(u64, Flow)> =
+            self.streams.iter().map(|(flow, stream)| (stream.id, *flow)).collect();
+        flows.sort_unstable_by_key(|(id, _)| *id);
+        for (_, flow) in flows {
+            let time = self.streams.get(&flow).map_or(Time::default(), |stream| stream.last.1);
+            self.end(&flow, Ending::Capture, &mut Teller { deliver: &mut deliver, time });
+        }
+        self.silent.clear();
+    }
+
+    /// What was met so far.
+    pub fn counts(&self) -> &StreamCounts {
+        &self.counts
+    }
+
+    /// How many streams are kept.
+    pub fn len(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// How many bytes wait for others before them, with what it takes to keep them.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Delivers what waits in a stream, tells its end, and forgets it.
+    fn end(&mut self, flow: &Flow, why: Ending, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+        let Some(mut stream) = self.streams.remove(flow) else { return };
+        self.waiting -= stream.waiting;
+        while stream.waiting > 0 {
+            stream.pass_gap(&mut self.counts, out);
+        }
+        stream.check_end(out);
+        if !stream.ended {
+            out.tell(&stream, Event::End(why));
+        }
+    }
+
+    /// Ends streams from which nothing came for long: two at most, so that no packet pays for many.
+    fn end_silent(&mut self, now: Time, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+        for _ in 0..2 {
+            let Some(turn) = self.silent.front().copied() else { return };
+            match self.last_of(turn) {
+                Some((last, time)) if last == turn.packet && now.since(time) <= self.limits.idle => return,
+                last => self.take_turn(turn, last, Ending::Idle, out),
+            };
+        }
+        // Streams that ended otherwise have left their turns behind.
+        if self.silent.len() > 2 * self.streams.len() + 64 {
+            let mut turns = std::mem::take(&mut self.silent);
+            turns.retain(|turn| self.last_of(*turn).is_some());
+            self.silent = turns;
+        }
+    }
+
+    /// Ends the stream that was silent the longest; whether there was one.
+    fn evict(&mut self, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) -> bool {
+        while let Some(turn) = self.silent.front().copied() {
+            if self.take_turn(turn, self.last_of(turn), Ending::Evicted, out) {
+                self.counts.evicted += 1;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes the first turn: the stream goes to the back if it was heard since, or ends; whether it did.
+    fn take_turn(
+        &mut self,
+        turn: Turn,
+        last: Option<(u64, Time)>,
+        why: Ending,
+        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+    ) -> bool {
+        self.silent.pop_front();
+        match last {
+            Some((packet, _)) if packet != turn.packet => self.silent.push_back(Turn { packet, ..turn }),
+            Some(_) => {
+                self.end(&turn.flow, why, out);
+                return true;
+            }
+            None => {}
+        }
+        false
+    }
+
+    /// The last packet of a stream, if that is still here.
+    fn last_of(&self, turn: Turn) -> Option<(u64, Time)> {
+        self.streams.get(&turn.flow).filter(|stream| stream.id == turn.stream).map(|stream| stream.last)
+    }
+}
+
+impl Stream {
+    fn new(flow: Flow, id: u64, first: u32) -> Stream {
+        Stream {
+            flow,
+            id,
+            first,
+            next: 0,
+            ahead: BTreeMap::new(),
+            waiting: 0,
+            end: None,
+            ended: false,
+            last: (0, Time::default()),
+        }
+    }
+
+    /// Takes a segment: what follows is delivered, what is ahead waits, what was there is dropped.
+    fn segment(
+        &mut self,
+        seq: u32,
+        bytes: &[u8],
+        tcp: TcpInfo,
+        counts: &mut StreamCounts,
+        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+    ) {
+        // Sequence numbers wrap around; which round is meant is told by what is nearest.
+        let expected = self.first.wrapping_add(self.next as u32);
+        let distance = i64::from(seq.wrapping_sub(expected) as i32);
+        let Some(start) = self.next.checked_add_signed(distance) else {
+            // Before the first byte of a stream that was running already.
+            counts.repeated += bytes.len() as u64;
+            return;
+        };
+        let end = start + bytes.len() as u64;
+        if tcp.has(TcpInfo::FIN) && self.end.is_none() && end >= self.next {
+            self.end = Some(end);
+        }
+        counts.beyond_end += self.end.map_or(0, |last| end.saturating_sub(last.max(start)));
+        self.take(start, bytes, counts, out);
+        self.check_end(out);
+    }
+
+    /// Takes bytes from an offset on, those of them that are new.
+    fn take(
+        &mut self,
+        mut start: u64,
+        mut bytes: &[u8],
+        counts: &mut StreamCounts,
+        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+    ) {
+        while !bytes.is_empty() {
+            // The first that was here and ends after the start: what was delivered, or waits.
+            let (from, to) = match start < self.next {
+                true => (0, self.next),
+                false => self.neighbour(start),
+            };
+            if start < from {
+                let new = usize::try_from(from - start).unwrap_or(usize::MAX).min(bytes.len());
+                let (now, rest) = bytes.split_at(new);
+                if start == self.next {
+                    self.deliver(now, counts, out);
+                    self.drain(counts, out);
+                } else {
+                    self.ahead.insert(start, now.to_vec());
+                    self.waiting += now.len() + OVERHEAD;
+                }
+                start += new as u64;
+                bytes = rest;
+            } else {
+                let old = usize::try_from(to - start).unwrap_or(usize::MAX).min(bytes.len());
+                counts.repeated += old as u64;
+                start += old as u64;
+                bytes = &bytes[old..];
+            }
+        }
+    }
+
+    /// From where to where the first waiting segment is that ends after an offset; far away if there is none.
+    fn neighbour(&self, offset: u64) -> (u64, u64) {
+        let range = |(start, bytes): (&u64, &Vec<u8>)| (*start, start + bytes.len() as u64);
+        let before = self.ahead.range(..=offset).next_back().map(range).filter(|(_, end)| *end > offset);
+        before.or_else(|| self.ahead.range(offset..).next().map(range)).unwrap_or((u64::MAX, u64::MAX))
+    }
+
+    fn deliver(
+        &mut self,
+        bytes: &[u8],
+        counts: &mut StreamCounts,
+        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+    ) {
+        out.tell(self, Event::Bytes(bytes));
+        counts.delivered += bytes.len() as u64;
+        self.next += bytes.len() as u64;
+    }
+
+    /// Delivers what waited for what is there now.
+    fn drain(&mut self, counts: &mut StreamCounts, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+        while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() == self.next) {
+            let bytes = entry.remove();
+            self.waiting -= bytes.len() + OVERHEAD;
+            self.deliver(&bytes, counts, out);
+        }
+    }
+
+    /// Gives up what is missing before the first segment that waits.
+    fn pass_gap(&mut self, counts: &mut StreamCounts, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+        let Some((start, _)) = self.ahead.first_key_value() else { return };
+        let missing = start - self.next;
+        out.tell(self, Event::Gap(missing));
+        counts.gaps += 1;
+        counts.missing += missing;
+        self.next += missing;
+        self.drain(counts, out);
+    }
+
+    fn check_end(&mut self, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+        if !self.ended && self.end.is_some_and(|end| end <= self.next) {
+            self.ended = true;
+            out.tell(self, Event::End(Ending::Finished));
+        }
+    }
+}
