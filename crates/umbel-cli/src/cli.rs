@@ -2,7 +2,7 @@
 
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, fold, info, key, lab, man, map, meta,
-    plan, remove, uniq, why,
+    net, plan, remove, uniq, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -42,6 +42,7 @@ pub enum Command {
     Fold(fold::Args),
     Meta(meta::Args),
     Key(key::Args),
+    Net(net::Args),
     Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),

@@ -7,6 +7,7 @@ use umbel::counting::Overflow;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel::{Holds, Kind, Strength};
+use umbel_net::flows::By;
 
 /// Kinds of everything.
 pub fn kind() -> impl TypedValueParser<Value = Kind> {
@@ -26,6 +27,11 @@ pub fn map_kind() -> impl TypedValueParser<Value = Kind> {
 /// Kinds of multisets.
 pub fn count_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Holds::Multiset)
+}
+
+/// What the packets of a flow have in common.
+pub fn flow_key() -> impl TypedValueParser<Value = By> {
+    one_of(&By::ALL)
 }
 
 /// The kinds that hold something.

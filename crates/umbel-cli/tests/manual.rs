@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 21] = [
     "build",
     "add",
     "check",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 20] = [
     "fold",
     "meta",
     "key",
+    "net",
     "lab",
     "completions",
     "man",
@@ -58,6 +59,7 @@ fn every_command_explains_itself() {
         "count build",
         "count add",
         "count get",
+        "net flows",
         "lab list",
         "lab run",
         "lab trace",

@@ -16,4 +16,5 @@
 //! ```
 
 pub mod capture;
+pub mod flows;
 pub mod payload;

@@ -18,6 +18,7 @@ pub mod lab;
 pub mod man;
 pub mod map;
 pub mod meta;
+pub mod net;
 pub mod plan;
 pub mod remove;
 mod selecting;
@@ -52,6 +53,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
         Command::Lab(args) => lab::run(&args),
+        Command::Net(args) => net::run(&args),
         Command::Count(args) => count::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),

@@ -1,0 +1,37 @@
+//! Captures in: every packet, and on standard error what could not be read.
+
+use crate::input::is_stdin;
+use crate::output::warn;
+use anyhow::Result;
+use std::path::Path;
+use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
+
+/// Gives every packet of a capture to `take`, and warns of what is missing.
+pub fn each_packet(path: &Path, mut take: impl FnMut(&Packet<'_>) -> Result<()>) -> Result<Counts> {
+    let mut reader = Reader::open(path)?;
+    while let Some(packet) = reader.next()? {
+        take(&packet)?;
+    }
+    warn_of(path, &reader);
+    Ok(*reader.counts())
+}
+
+/// Says how a capture ended if that was not at its end, and which frames were skipped although they should have been packets.
+pub fn warn_of(path: &Path, reader: &Reader<'_>) {
+    let name = if is_stdin(path) { "standard input".into() } else { path.display().to_string() };
+    if let Some(end) = reader.end().filter(|end| *end != End::Whole) {
+        warn(format_args!("{name} is {end}; the packets before it were read"));
+    }
+    let Counts { frames, headless, skipped, .. } = reader.counts();
+    let strange = |(skip, _): &(Skip, u64)| *skip != Skip::NotIp;
+    let reasons: Vec<String> =
+        skipped.iter().filter(strange).map(|(skip, count)| format!("{count} {skip}")).collect();
+    if !reasons.is_empty() {
+        warn(format_args!("{name}: of {frames} frames, these were skipped: {}", reasons.join(", ")));
+    }
+    if *headless > 0 {
+        warn(format_args!(
+            "{name}: {headless} packets have no whole transport header, and count without ports or payload"
+        ));
+    }
+}

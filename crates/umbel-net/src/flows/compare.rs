@@ -1,0 +1,181 @@
+//! The estimates beside exact counts, a sample, and a table of counters of the same size.
+
+use crate::capture::Flow;
+use std::collections::HashMap;
+use umbel::{Digest, Hasher, Key, Multiplicity};
+
+/// What an exact counter takes at the very least: a digest to know the flow by, and a number.
+const COUNTER_BYTES: u64 = 16;
+
+/// One packet in so many is in the sample.
+const SAMPLE: u64 = 100;
+
+/// How well flows are counted, by the number of packets they have.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// How many flows there are.
+    pub flows: u64,
+    /// What the filter takes.
+    pub filter_bytes: u64,
+    /// What the exact counts take, in a hash table with the flows as keys.
+    pub exact_bytes: u64,
+    /// How many flows the sample has, and what they take at 16 bytes each.
+    pub sampled: (u64, u64),
+    /// How many exact counters fit in the filter's memory, at 16 bytes each: a digest and a number.
+    pub counters: u64,
+    /// By size: 1 to 9 packets, 10 to 99, and so on, as far as there are flows.
+    pub decades: Vec<Decade>,
+}
+
+/// Flows of 10^i to 10^(i+1) - 1 packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Decade {
+    /// The least number of packets.
+    pub from: u64,
+    /// How many flows have so many.
+    pub flows: u64,
+    /// How far off the filter's estimates are.
+    pub filter: Errors,
+    /// The share of flows whose number is within the filter's interval of 95 %.
+    pub inside: f64,
+    /// How far off a sample of 1 % of all packets is, times 100.
+    pub sample: Errors,
+    /// How far off a table of exact counters is that has the filter's memory: flows that came when it was full are not
+    /// counted.
+    pub table: Errors,
+    /// The share of flows that have a counter there.
+    pub counted: f64,
+}
+
+/// Errors relative to the true number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Errors {
+    /// Their mean.
+    pub bias: f64,
+    /// Their standard deviation.
+    pub spread: f64,
+}
+
+/// Other ways to count.
+#[derive(Debug)]
+pub struct Rivals {
+    exact: HashMap<Flow, u64>,
+    sample: HashMap<Digest, u64>,
+    /// First come, first served.
+    table: HashMap<Digest, u64>,
+    counters: u64,
+    seed: u64,
+}
+
+impl Rivals {
+    /// With a table that takes so many bytes.
+    pub fn new(bytes: u64, seed: u64) -> Rivals {
+        let counters = bytes / COUNTER_BYTES;
+        Rivals { exact: HashMap::new(), sample: HashMap::new(), table: HashMap::new(), counters, seed }
+    }
+
+    /// Counts the packet with a number.
+    pub fn record(&mut self, flow: Flow, digest: Digest, number: u64) {
+        *self.exact.entry(flow).or_insert(0) += 1;
+        // Not every hundredth: flows with a rhythm of their own would be in it always or never.
+        if Digest::from_hash(number).salted(self.seed).get() < u64::MAX / SAMPLE {
+            *self.sample.entry(digest).or_insert(0) += 1;
+        }
+        if let Some(count) = self.table.get_mut(&digest) {
+            *count += 1;
+        } else if (self.table.len() as u64) < self.counters {
+            self.table.insert(digest, 1);
+        }
+    }
+
+    /// All flows and how many packets they have.
+    pub fn exact(&self) -> impl Iterator<Item = (&Flow, u64)> {
+        self.exact.iter().map(|(flow, count)| (flow, *count))
+    }
+
+    /// Sets the estimates of all flows beside the rest.
+    pub fn compare(
+        &self,
+        estimate: impl Fn(Digest) -> Multiplicity,
+        hasher: &Hasher,
+        filter_bytes: u64,
+    ) -> Comparison {
+        let mut decades: Vec<Tally> = Vec::new();
+        for (flow, exact) in self.exact() {
+            let digest = flow.digest(hasher);
+            let decade = exact.max(1).ilog10() as usize;
+            if decades.len() <= decade {
+                decades.resize_with(decade + 1, Tally::default);
+            }
+            let sampled = self.sample.get(&digest).map_or(0, |count| count * SAMPLE);
+            decades[decade].add(exact, estimate(digest), sampled, self.table.get(&digest).copied());
+        }
+        // The buckets of std's table are a power of two, filled to 7/8, with a byte each beside the entry.
+        let buckets = (self.exact.capacity() as u64 * 8 / 7).next_power_of_two();
+        let sampled = self.sample.len() as u64;
+        Comparison {
+            flows: self.exact.len() as u64,
+            filter_bytes,
+            exact_bytes: buckets * (size_of::<(Flow, u64)>() as u64 + 1),
+            sampled: (sampled, sampled * COUNTER_BYTES),
+            counters: self.counters,
+            decades: (0..).zip(&decades).map(|(decade, tally)| tally.decade(10u64.pow(decade))).collect(),
+        }
+    }
+}
+
+/// The sums of a decade.
+#[derive(Default)]
+struct Tally {
+    flows: u64,
+    filter: Sums,
+    inside: u64,
+    sample: Sums,
+    table: Sums,
+    counted: u64,
+}
+
+/// The sum of numbers, and of their squares.
+#[derive(Default)]
+struct Sums(f64, f64);
+
+impl Tally {
+    fn add(&mut self, exact: u64, estimate: Multiplicity, sampled: u64, counted: Option<u64>) {
+        let x = exact as f64;
+        self.flows += 1;
+        self.filter.add(estimate.value / x - 1.0);
+        self.inside += u64::from(estimate.low <= x && x <= estimate.high);
+        self.sample.add(sampled as f64 / x - 1.0);
+        self.table.add(counted.unwrap_or(0) as f64 / x - 1.0);
+        self.counted += u64::from(counted.is_some());
+    }
+
+    fn decade(&self, from: u64) -> Decade {
+        let share = |count: u64| count as f64 / self.flows.max(1) as f64;
+        let errors = |sums: &Sums| sums.errors(self.flows);
+        Decade {
+            from,
+            flows: self.flows,
+            filter: errors(&self.filter),
+            inside: share(self.inside),
+            sample: errors(&self.sample),
+            table: errors(&self.table),
+            counted: share(self.counted),
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, x: f64) {
+        self.0 += x;
+        self.1 += x * x;
+    }
+
+    fn errors(&self, count: u64) -> Errors {
+        let n = count.max(1) as f64;
+        let bias = self.0 / n;
+        Errors { bias, spread: (self.1 / n - bias * bias).max(0.0).sqrt() }
+    }
+}
