@@ -138,8 +138,8 @@ pub struct Streams {
 struct Turn {
     flow: Flow,
     stream: u64,
-    /// Its last packet when it was put there.
-    packet: u64,
+    /// Its last packet when it was put there, by number and by time.
+    last: (u64, Time),
 }
 
 /// One direction of a connection.
@@ -205,7 +205,7 @@ impl Streams {
             Entry::Vacant(entry) => {
                 let id = self.counts.streams;
                 self.counts.streams += 1;
-                self.silent.push_back(Turn { flow, stream: id, packet: self.packets });
+                self.silent.push_back(Turn { flow, stream: id, last: (self.packets, packet.time) });
                 entry.insert(Stream::new(flow, id, seq))
             }
         };
@@ -275,11 +275,10 @@ impl Streams {
     /// Ends streams from which nothing came for long: two at most, so that no packet pays for many.
     fn end_silent(&mut self, now: Time, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
         for _ in 0..2 {
-            let Some(turn) = self.silent.front().copied() else { return };
-            match self.last_of(turn) {
-                Some((last, time)) if last == turn.packet && now.since(time) <= self.limits.idle => return,
-                last => self.take_turn(turn, last, Ending::Idle, out),
-            };
+            // Who was not silent for so long then is not now; that is told without looking for the stream.
+            let is_silent = |turn: &&Turn| now.since(turn.last.1) > self.limits.idle;
+            let Some(turn) = self.silent.front().filter(is_silent).copied() else { break };
+            self.take_turn(turn, Ending::Idle, out);
         }
         // Streams that ended otherwise have left their turns behind.
         if self.silent.len() > 2 * self.streams.len() + 64 {
@@ -292,7 +291,7 @@ impl Streams {
     /// Ends the stream that was silent the longest; whether there was one.
     fn evict(&mut self, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) -> bool {
         while let Some(turn) = self.silent.front().copied() {
-            if self.take_turn(turn, self.last_of(turn), Ending::Evicted, out) {
+            if self.take_turn(turn, Ending::Evicted, out) {
                 self.counts.evicted += 1;
                 return true;
             }
@@ -301,16 +300,10 @@ impl Streams {
     }
 
     /// Takes the first turn: the stream goes to the back if it was heard since, or ends; whether it did.
-    fn take_turn(
-        &mut self,
-        turn: Turn,
-        last: Option<(u64, Time)>,
-        why: Ending,
-        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
-    ) -> bool {
+    fn take_turn(&mut self, turn: Turn, why: Ending, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) -> bool {
         self.silent.pop_front();
-        match last {
-            Some((packet, _)) if packet != turn.packet => self.silent.push_back(Turn { packet, ..turn }),
+        match self.last_of(turn) {
+            Some(last) if last != turn.last => self.silent.push_back(Turn { last, ..turn }),
             Some(_) => {
                 self.end(&turn.flow, why, out);
                 return true;
