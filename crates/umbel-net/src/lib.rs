@@ -1,5 +1,6 @@
 //! Bloom filters for packets.
 //!
+//! [`capture`] reads packets from captures, and puts their streams together. [`flows`] counts the packets of flows in a few bits each.
 //! [`payload`] keeps digests of payloads in a few bits per block, and tells later whether an excerpt may have been part of one
 //! of them, and where.
 //!
