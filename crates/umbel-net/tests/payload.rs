@@ -80,17 +80,23 @@ proptest! {
         payloads in prop::collection::vec(prop::collection::vec(0u8..3, 0..200), 1..8),
         size in 1usize..12,
         tail: bool,
+        window in prop::option::of(1u32..6),
     ) {
         for method in METHODS {
             let tail = if tail { Tail::Recorded } else { Tail::Dropped };
             let filter = Bloom::<Standard>::with_capacity(500, 0.01).unwrap();
             let mut seen = PayloadFilter::new(filter, size, method).unwrap().with_tail(tail);
+            let period = window.map(|window| (size as u64) << window);
+            if let Some(window) = window {
+                seen = seen.with_window(1 << window).unwrap();
+            }
             payloads.iter().for_each(|payload| seen.record(payload).unwrap());
             for payload in &payloads {
                 for start in 0..payload.len().saturating_sub(2 * size - 1) {
                     for end in [start + 2 * size - 1, (start + 5 * size).min(payload.len()), payload.len()] {
                         let hits = seen.find(&payload[start..end]).unwrap();
-                        let found = hits.iter().any(|hit| hit.position == start as u64);
+                        let same = |position| period.map_or(position, |period| position % period);
+                        let found = hits.iter().any(|hit| same(hit.position) == same(start as u64));
                         prop_assert!(found, "{method:?}, {start}..{end} of {}, blocks of {size}", payload.len());
                     }
                 }

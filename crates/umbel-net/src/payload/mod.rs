@@ -17,7 +17,7 @@ mod chance;
 mod records;
 
 pub use chance::{checks, noise, records_of};
-use records::each_record;
+use records::{Scheme, each_record};
 use std::ops::ControlFlow;
 use umbel::{Digest, Error, Filter, Insert, Key, Result, TILE};
 
@@ -75,7 +75,7 @@ pub struct Hit {
 pub struct PayloadFilter<F> {
     filter: F,
     size: usize,
-    method: Method,
+    scheme: Scheme,
     tail: Tail,
     longest: u64,
     scratch: Vec<Digest>,
@@ -87,7 +87,18 @@ impl<F: Insert> PayloadFilter<F> {
         if size == 0 {
             return Err(Error::parameter("block", size, "blocks of at least one byte"));
         }
-        Ok(PayloadFilter { filter, size, method, tail: Tail::Dropped, longest: 0, scratch: Vec::new() })
+        let scheme = Scheme { method, window: 0 };
+        Ok(PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest: 0, scratch: Vec::new() })
+    }
+
+    /// The same, with numbers of blocks that begin again after so many: what is endless, as a stream, then needs not be searched
+    /// endlessly. It has to be a power of two, and positions are then known up to a multiple of it.
+    pub fn with_window(mut self, blocks: u64) -> Result<PayloadFilter<F>> {
+        if !blocks.is_power_of_two() || blocks < 2 {
+            return Err(Error::parameter("window", blocks, "a power of two from 2"));
+        }
+        self.scheme.window = blocks;
+        Ok(self)
     }
 
     /// The same, with what becomes of the bytes after the last whole block.
@@ -97,7 +108,7 @@ impl<F: Insert> PayloadFilter<F> {
 
     /// Records a payload. What is shorter than a block leaves nothing behind.
     pub fn record(&mut self, payload: &[u8]) -> Result<()> {
-        let PayloadFilter { filter, size, method, tail, longest, scratch } = self;
+        let PayloadFilter { filter, size, scheme, tail, longest, scratch } = self;
         let blocks = payload.chunks_exact(*size);
         let rest = blocks.remainder();
         scratch.clear();
@@ -116,12 +127,12 @@ impl<F: Insert> PayloadFilter<F> {
             }
             ControlFlow::Continue(())
         };
-        if let ControlFlow::Break(refused) = each_record(scratch, 0, *method, &mut put) {
+        if let ControlFlow::Break(refused) = each_record(scratch, 0, *scheme, &mut put) {
             return refused;
         }
         filter.insert_tile(&tile[..filled])?;
         if *tail == Tail::Recorded && !rest.is_empty() {
-            filter.insert_digest(records::end(rest.digest(filter.hasher()), count))?;
+            filter.insert_digest(scheme.end(rest.digest(filter.hasher()), count))?;
         }
         *longest = count.max(*longest);
         Ok(())
@@ -141,7 +152,7 @@ impl<F: Filter> PayloadFilter<F> {
 
     /// What is recorded.
     pub fn method(&self) -> Method {
-        self.method
+        self.scheme.method
     }
 
     /// How many blocks the longest payload had.
@@ -173,11 +184,9 @@ impl<F: Filter> PayloadFilter<F> {
         let rest = compared.remainder();
         let blocks: Vec<Digest> = compared.map(|block| block.digest(self.filter.hasher())).collect();
         let count = blocks.len() as u64;
-        let Some((first, last)) = blocks.first().zip(self.longest.checked_sub(count)) else {
+        let Some((first, (start, last))) = blocks.first().zip(self.places(prefix, count)) else {
             return Vec::new();
         };
-        // What comes before the first block of a payload is not in the payload.
-        let start = u64::from(prefix > 0);
         let mut hits = Vec::new();
         let mut scratch = Vec::new();
         let mut at = start;
@@ -187,7 +196,7 @@ impl<F: Filter> PayloadFilter<F> {
             let mut tile = [Digest::default(); TILE];
             let places = &mut tile[..many as usize];
             for (place, number) in places.iter_mut().zip(at..) {
-                *place = records::record(*first, number, 0);
+                *place = self.scheme.record(*first, number, 0);
             }
             let mut found = self.filter.contains_tile(places);
             while found != 0 {
@@ -197,9 +206,9 @@ impl<F: Filter> PayloadFilter<F> {
                 if !self.holds(&mut scratch, block) {
                     continue;
                 }
-                let end = || records::end(rest.digest(self.filter.hasher()), block + count);
+                let end = || self.scheme.end(rest.digest(self.filter.hasher()), block + count);
                 hits.push(Hit {
-                    position: block * self.size as u64 - prefix as u64,
+                    position: self.position(block, prefix),
                     block,
                     blocks: count,
                     prefix,
@@ -214,6 +223,22 @@ impl<F: Filter> PayloadFilter<F> {
         hits
     }
 
+    /// Where an excerpt begins whose first whole block has this number; in a window, it may begin before it.
+    fn position(&self, block: u64, prefix: usize) -> u64 {
+        let (size, prefix) = (self.size as u64, prefix as u64);
+        (block * size).checked_sub(prefix).unwrap_or_else(|| self.scheme.window * size - prefix)
+    }
+
+    /// From where to where the first of so many blocks can be, if they can be anywhere.
+    fn places(&self, prefix: usize, count: u64) -> Option<(u64, u64)> {
+        let window = self.scheme.window;
+        if window != 0 && self.longest > window {
+            return (self.longest >= count).then_some((0, window - 1));
+        }
+        // What comes before the first block of a payload is not in the payload.
+        Some((u64::from(prefix > 0), self.longest.checked_sub(count)?))
+    }
+
     /// Whether all records of these blocks, the first of which has this number, may have been made.
     fn holds(&self, blocks: &mut Vec<Digest>, first: u64) -> bool {
         let check = |record| {
@@ -223,6 +248,6 @@ impl<F: Filter> PayloadFilter<F> {
                 ControlFlow::Break(())
             }
         };
-        each_record(blocks, first, self.method, &mut { check }).is_continue()
+        each_record(blocks, first, self.scheme, &mut { check }).is_continue()
     }
 }
