@@ -2,7 +2,7 @@
 //!
 //! [`capture`] reads packets from captures, and puts their streams together. [`flows`] counts the packets of flows in a few bits each.
 //! [`payload`] keeps digests of payloads in a few bits per block, and tells later whether an excerpt may have been part of one
-//! of them, and where.
+//! of them, and where. [`signatures`] finds many byte strings in data at once, with filters in front of an exact table.
 //!
 //! ```
 //! use umbel::{Bloom, Standard};
@@ -19,3 +19,4 @@
 pub mod capture;
 pub mod flows;
 pub mod payload;
+pub mod signatures;

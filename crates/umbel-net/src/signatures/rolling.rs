@@ -1,0 +1,123 @@
+//! The rolling hash: the hash of any window of the data, whatever its length, in a constant number of steps.
+//!
+//! A window is a number in base P modulo 2^64 whose digits are its bytes. With the sums S(i) = S(i-1) P + byte(i) from some
+//! start on, the window of L bytes after place i is S(i+L) - S(i) P^L (Karp and Rabin 1987). So one sum per byte serves every
+//! length. Sums are computed only as far as somebody asks. Windows that differ in one byte never share a number, but its low
+//! bits are poor: it goes through a mixer before a filter sees it.
+
+use umbel::Digest;
+
+/// The base P, and what it takes to turn windows into digests.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Base(u64);
+
+impl Base {
+    /// A base that depends on the seed. The last bits make it odd, and of the greatest order that there is.
+    pub fn new(seed: u64) -> Base {
+        Base(Digest::from_hash(seed).salted(0x5ca7).get() & !7 | 5)
+    }
+
+    /// P^length.
+    pub fn power(self, length: usize) -> u64 {
+        // Lengths are 16-bit numbers, and any other would only change the power.
+        self.0.wrapping_pow(length as u32)
+    }
+
+    /// The number of a whole string.
+    pub fn hash(self, bytes: &[u8]) -> u64 {
+        bytes.iter().fold(0, |sum, byte| self.step(sum, *byte))
+    }
+
+    #[inline(always)]
+    fn step(self, sum: u64, byte: u8) -> u64 {
+        sum.wrapping_mul(self.0).wrapping_add(u64::from(byte))
+    }
+}
+
+/// Windows of one length.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Window {
+    pub length: usize,
+    power: u64,
+    salt: u64,
+}
+
+impl Window {
+    /// Windows whose digests are their own for each length and purpose.
+    pub fn new(base: Base, length: usize, purpose: u64) -> Window {
+        Window { length, power: base.power(length), salt: purpose << 32 | length as u64 }
+    }
+
+    /// The digest of a window with this number.
+    #[inline(always)]
+    pub fn digest(&self, hash: u64) -> Digest {
+        Digest::from_hash(hash).salted(self.salt)
+    }
+}
+
+/// The sums over a part of the data.
+#[derive(Clone, Debug)]
+pub(super) struct Rolling {
+    base: Base,
+    start: usize,
+    sums: Vec<u64>,
+}
+
+impl Rolling {
+    pub fn new(base: Base) -> Rolling {
+        Rolling { base, start: 0, sums: vec![0] }
+    }
+
+    /// Forgets all sums, and begins at another place.
+    pub fn restart(&mut self, start: usize) {
+        self.start = start;
+        self.sums.truncate(1);
+    }
+
+    /// The digest of the window at a place not before the start. The data must have it.
+    #[inline]
+    pub fn digest(&mut self, data: &[u8], at: usize, window: &Window) -> Digest {
+        let from = at - self.start;
+        let to = from + window.length;
+        if self.sums.len() <= to {
+            self.extend(data, to);
+        }
+        window.digest(self.sums[to].wrapping_sub(self.sums[from].wrapping_mul(window.power)))
+    }
+
+    fn extend(&mut self, data: &[u8], to: usize) {
+        let done = self.sums.len() - 1;
+        let mut sum = self.sums[done];
+        let base = self.base;
+        self.sums.extend(data[self.start + done..self.start + to].iter().map(|byte| {
+            sum = base.step(sum, *byte);
+            sum
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_the_digest_of_its_bytes_wherever_the_sums_begin() {
+        let data: Vec<u8> = (0..2000u32).map(|i| (i * i / 8) as u8).collect();
+        let base = Base::new(7);
+        let mut rolling = Rolling::new(base);
+        for start in [0, 1, 700] {
+            rolling.restart(start);
+            for length in [1, 2, 3, 8, 64, 300] {
+                let window = Window::new(base, length, 0);
+                for at in (start..data.len() - length).rev().step_by(13) {
+                    let bytes = &data[at..at + length];
+                    assert_eq!(
+                        rolling.digest(&data, at, &window),
+                        window.digest(base.hash(bytes)),
+                        "{at} {length}"
+                    );
+                }
+            }
+        }
+    }
+}
