@@ -26,7 +26,7 @@
 //! such a gate of four bytes. Those of 2 and 3 bytes, and of one, have a bit for every possible start, which is exact. What is shorter does not
 //! loosen the gate of what is longer.
 //!
-//! *A rolling hash* gives the hash of any window in a few instructions, whatever its length, and is computed only from the first place
+//! *A rolling hash* gives the hash of any window in a few instructions, whatever its length, and is computed only from places
 //! that passed a gate.
 //!
 //! # Where it wins and where not

@@ -74,6 +74,14 @@ impl Rolling {
         self.sums.truncate(1);
     }
 
+    /// Goes on to a place that is not before the start; sums on the way are left out if nobody has asked for them.
+    #[inline]
+    pub fn go_to(&mut self, at: usize) {
+        if at - self.start >= self.sums.len() {
+            self.restart(at);
+        }
+    }
+
     /// The digest of the window at a place not before the start. The data must have it.
     #[inline]
     pub fn digest(&mut self, data: &[u8], at: usize, window: &Window) -> Digest {
@@ -107,6 +115,7 @@ mod tests {
         let mut rolling = Rolling::new(base);
         for start in [0, 1, 700] {
             rolling.restart(start);
+            rolling.go_to(start);
             for length in [1, 2, 3, 8, 64, 300] {
                 let window = Window::new(base, length, 0);
                 for at in (start..data.len() - length).rev().step_by(13) {
@@ -118,6 +127,12 @@ mod tests {
                     );
                 }
             }
+        }
+        let window = Window::new(base, 5, 0);
+        for at in [0, 5, 7, 11, 17, 100, 105, 1995] {
+            rolling.restart(at / 100 * 100);
+            rolling.go_to(at);
+            assert_eq!(rolling.digest(&data, at, &window), window.digest(base.hash(&data[at..at + 5])), "{at}");
         }
     }
 }

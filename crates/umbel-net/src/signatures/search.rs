@@ -135,16 +135,14 @@ impl<'s> Search<'s> {
                 class.front.pass(data, start, &mut self.scratch, &mut mask[..words]);
                 mask[words - 1] &= last;
             }
-            let mut restarted = false;
+            self.rolling.restart(start);
             for word in 0..words {
                 let mut any = self.masks.iter().fold(0, |any, mask| any | mask[word]);
                 while any != 0 {
                     let bit = any.trailing_zeros();
                     any &= any - 1;
                     let at = start + word * 64 + bit as usize;
-                    if !mem::replace(&mut restarted, true) {
-                        self.rolling.restart(at);
-                    }
+                    self.rolling.go_to(at);
                     for (number, class) in scanner.classes.iter().enumerate() {
                         if self.masks[number][word] >> bit & 1 == 1 {
                             self.look(class, data, at, before, found)?;
