@@ -12,7 +12,7 @@ use clap::{Parser, Subcommand};
 ///
 /// A filter answers "certainly not" or "probably yes" about membership, in a few bits per key. `umbel build` makes one
 /// from the lines of a file or a pipe, `umbel check` prints the lines that may be in it, and other commands plan, describe
-/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came. Lines are bytes; a
+/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came, `umbel net` works on packets. Lines are bytes; a
 /// carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]

@@ -60,6 +60,7 @@ fn every_command_explains_itself() {
         "count add",
         "count get",
         "net flows",
+        "net scan",
         "lab list",
         "lab run",
         "lab trace",

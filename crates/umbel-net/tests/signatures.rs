@@ -1,5 +1,7 @@
 //! What the scanner promises: the findings of an exact search, always, and the costs that theory says.
 
+mod common;
+
 use aho_corasick::{AhoCorasick, MatchKind};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -7,6 +9,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use umbel::{Blocked, Bloom, Digest, Structure};
+use umbel_net::capture::Reader;
 use umbel_net::signatures::{
     Circuit, Finding, MAX_LENGTH, Scanner, Settings, chance_of_any, lengths, vain_probes,
 };
@@ -260,4 +263,52 @@ fn the_numbers_of_the_paper_without_its_slips() {
     // One engine that need not ask anything takes a byte in each tick.
     let one = Circuit { engines: 1, lengths: 1, matches: 0.0, ..paper };
     assert_eq!(one.throughput(0.0), 8.0 * 100e6);
+}
+
+/// Signatures of 1 to 300 bytes: a third cut out of these captures, the others random.
+fn rules_for(payloads: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let cut = |number: u64| {
+        let random = Digest::from_hash(number).salted(1).get();
+        let payload = &payloads[random as usize % payloads.len()];
+        let start = (random >> 20) as usize % payload.len();
+        let length = 1 + (random >> 40) as usize % 300;
+        payload[start..payload.len().min(start + length)].to_vec()
+    };
+    (0..3000)
+        .map(
+            |number| {
+                if number % 3 == 0 { cut(number) } else { letters(number, 256, 4 + number as usize % 297) }
+            },
+        )
+        .collect()
+}
+
+#[test]
+fn in_all_real_captures_the_findings_are_those_of_an_exact_search() {
+    let mut payloads = Vec::new();
+    for path in common::real_captures() {
+        let mut reader = Reader::open(&path).unwrap();
+        while let Some(packet) = reader.next().unwrap() {
+            if !packet.payload.is_empty() {
+                payloads.push(packet.payload.to_vec());
+            }
+        }
+    }
+    let signatures = rules_for(&payloads);
+    let distinct = distinct(&signatures);
+    let scanner = Scanner::new(&signatures).unwrap();
+    let automaton = AhoCorasick::builder().match_kind(MatchKind::Standard).build(&distinct).unwrap();
+    let mut total = 0;
+    for payload in &payloads {
+        let mut expected: Vec<_> = automaton
+            .find_overlapping_iter(payload)
+            .map(|hit| Finding { offset: hit.start() as u64, signature: hit.pattern().as_usize() })
+            .collect();
+        let mut found = scanner.find(payload);
+        expected.sort();
+        found.sort();
+        total += found.len();
+        assert_eq!(found, expected);
+    }
+    assert!(payloads.len() > 10_000 && total > 100_000, "{} payloads, {total} findings", payloads.len());
 }

@@ -52,6 +52,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Count(args) => count::run(&args),

@@ -17,7 +17,9 @@ mod source;
 pub use blocks::{Block, Blocks};
 pub use lot::{Lines, Lot, Scratch, Skipped};
 pub use pairs::PairArgs;
-pub use source::{check_filter_first, check_not_output, is_stdin};
+pub use source::{
+    check_filter_first, check_not_output, check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve,
+};
 
 use anyhow::{Result, bail};
 use clap::Args;

@@ -56,11 +56,7 @@ impl Source {
     pub fn open(path: &Path, count: Arc<AtomicU64>, stop: Arc<AtomicBool>) -> Result<Source> {
         let name = name(path);
         let failed = || format!("cannot open {name}");
-        let file = if is_stdin(path) {
-            File::from(io::stdin().as_fd().try_clone_to_owned().with_context(failed)?)
-        } else {
-            File::open(path).with_context(failed)?
-        };
+        let file = open_file(path).with_context(failed)?;
         let metadata = file.metadata().with_context(|| format!("cannot examine {name}"))?;
         check_readable(&name, &metadata)?;
         let slow = match metadata.is_file() {
@@ -71,7 +67,7 @@ impl Source {
         let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
         let format = format(&start);
         let whole = Cursor::new(start).chain(file);
-        let reader: Box<dyn Read + Send> = match format {
+        match format {
             Some(Format::Filter) => {
                 bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters")
             }
@@ -80,12 +76,9 @@ impl Source {
                     "{name} is compressed with {program}: decompress it first, as in `{program} -dc {name} | umbel ...`"
                 )
             }
-            Some(Format::Gzip) => {
-                Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
-            }
-            Some(Format::Zstd) => Box::new(zstd::Decoder::new(whole).with_context(failed)?),
-            None => Box::new(whole),
-        };
+            Some(Format::Gzip | Format::Zstd) | None => {}
+        }
+        let reader = decoded(format, whole).with_context(failed)?;
         let name = match format {
             Some(Format::Gzip) => format!("{name} (as gzip)"),
             Some(Format::Zstd) => format!("{name} (as zstd)"),
@@ -119,6 +112,32 @@ impl Source {
     pub fn would_wait(&self) -> bool {
         self.slow.as_ref().is_some_and(|slow| !ready(slow, &Timespec::default()))
     }
+}
+
+/// Opens a file that need not be text, or standard input for `-`. What is compressed with gzip or zstd is decompressed.
+pub fn open_bytes(path: &Path) -> Result<impl Read + Send + use<>> {
+    let name = name(path);
+    let failed = || format!("cannot open {name}");
+    let mut file = open_file(path).with_context(failed)?;
+    check_readable(&name, &file.metadata().with_context(failed)?)?;
+    let magic = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
+    let format = format(&magic);
+    decoded(format, Cursor::new(magic).chain(file)).with_context(failed)
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    if is_stdin(path) { Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)) } else { File::open(path) }
+}
+
+/// What comes out when it is decompressed, if it is compressed in a way that is understood here.
+fn decoded(format: Option<Format>, whole: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
+    Ok(match format {
+        Some(Format::Gzip) => {
+            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
+        }
+        Some(Format::Zstd) => Box::new(zstd::Decoder::new(whole)?),
+        Some(Format::Filter | Format::Foreign(_)) | None => Box::new(whole),
+    })
 }
 
 /// Whether there is something to read; also when that cannot be told.

@@ -42,7 +42,7 @@ pub mod streams;
 mod writer;
 
 pub use decode::{Link, Skip};
-pub use reader::{Counts, End, MAX_RECORD, Reader, Skipped};
+pub use reader::{Counts, End, MAX_RECORD, Reader, Skipped, is_capture};
 pub use writer::Writer;
 
 use std::fmt;

@@ -20,6 +20,12 @@ use umbel::{Error, Result};
 /// The longest record that is read: 16 MiB, where the largest packet has 64 KiB and capturing programs stop at 256 KiB.
 pub const MAX_RECORD: usize = 1 << 24;
 
+/// Whether something is a capture, as far as its first four bytes tell. One that is compressed has to be decompressed first.
+pub fn is_capture(start: &[u8]) -> bool {
+    const MAGIC: [u32; 6] = [block::SECTION, 0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xd4c3_b2a1, 0x4d3c_b2a1];
+    start.len() >= 4 && MAGIC.contains(&u32_at(start, 0, false))
+}
+
 /// Reads packets from a capture.
 pub struct Reader<'r> {
     source: Source<'r>,
@@ -303,8 +309,7 @@ impl Format {
         if start == block::SECTION.to_le_bytes() {
             return Ok(Format::PcapNg(Section::default()));
         }
-        const MAGIC: [u32; 5] = [0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xd4c3_b2a1, 0x4d3c_b2a1];
-        if start.len() < 4 || !MAGIC.contains(&u32_at(start, 0, false)) {
+        if !is_capture(start) {
             let found = match (start, source.ended()) {
                 (_, Some(Ended::Early)) => return Ok(Format::None),
                 (_, Some(Ended::Corrupt)) => "what it holds cannot be decompressed".to_owned(),

@@ -115,7 +115,6 @@ mod tests {
         let mut rolling = Rolling::new(base);
         for start in [0, 1, 700] {
             rolling.restart(start);
-            rolling.go_to(start);
             for length in [1, 2, 3, 8, 64, 300] {
                 let window = Window::new(base, length, 0);
                 for at in (start..data.len() - length).rev().step_by(13) {
@@ -129,10 +128,14 @@ mod tests {
             }
         }
         let window = Window::new(base, 5, 0);
+        rolling.restart(0);
         for at in [0, 5, 7, 11, 17, 100, 105, 1995] {
-            rolling.restart(at / 100 * 100);
             rolling.go_to(at);
-            assert_eq!(rolling.digest(&data, at, &window), window.digest(base.hash(&data[at..at + 5])), "{at}");
+            assert_eq!(
+                rolling.digest(&data, at, &window),
+                window.digest(base.hash(&data[at..at + 5])),
+                "{at}"
+            );
         }
     }
 }

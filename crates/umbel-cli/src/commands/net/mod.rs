@@ -2,11 +2,13 @@
 
 mod capture;
 mod flows;
+mod scan;
+mod signatures;
 
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Ask filters about packets, addresses and flows.
+/// Ask about packets: captures in pcap and pcapng, from files or pipes.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -16,10 +18,12 @@ pub struct Args {
 #[derive(clap::Subcommand)]
 enum Command {
     Flows(flows::Args),
+    Scan(scan::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
         Command::Flows(args) => flows::run(args),
+        Command::Scan(args) => scan::run(args),
     }
 }
