@@ -64,8 +64,8 @@ fn signatures_that_are_no_text_are_told_in_hexadecimal() {
     shell.write("hex", "DEADbeef\r\n00\n");
     shell.write("data", b"\xde\xad\xbe\xef\x00z");
     assert_eq!(shell.run("net scan --rules hex --rules-hex data").ok().text(), "deadbeef\t0\n00\t4\n");
-    shell.write("bytes", b"\xde\xad\nz\n\xef\x00\n");
-    assert_eq!(shell.run("net scan --rules bytes data").ok().text(), "hex:dead\t0\nhex:ef00\t3\nz\t5\n");
+    shell.write("bytes", b"\xad\xbe\nz\n\xef\x00\n");
+    assert_eq!(shell.run("net scan --rules bytes data").ok().text(), "hex:adbe\t1\nhex:ef00\t3\nz\t5\n");
 }
 
 #[test]
@@ -79,17 +79,17 @@ fn packets_are_searched_each_by_itself() {
     let whole = capture(&frames);
     shell.write("rules", "evil\n");
     shell.write("c.pcap", &whole);
-    let answer = shell.run("net scan --rules rules c.pcap").ok();
+    let answer = shell.run("net scan --rules rules c.pcap").code(0);
     let lines = ["evil\t1\t3\t10.0.0.1:53\t10.0.0.9:99", "evil\t5\t7\t10.0.0.4:53\t10.0.0.9:99"];
     let last = "evil\t5\t12\t10.0.0.4:53\t10.0.0.9:99";
     assert_eq!(split(&answer.stdout), [lines[0].as_bytes(), lines[1].as_bytes(), last.as_bytes()]);
-    assert!(answer.stderr.contains("1 frames have no packet"), "{answer:?}");
-    assert_eq!(shell.pipe("net scan --rules rules -", &whole).ok().stdout, answer.stdout);
+    assert!(answer.stderr.contains("frames without a packet") && answer.stderr.contains(": 1"), "{answer:?}");
+    assert_eq!(shell.pipe("net scan --rules rules -", &whole).code(0).stdout, answer.stdout);
     shell.write("c.pcap.gz", gzip(&whole));
-    assert_eq!(shell.run("net scan --rules rules c.pcap.gz").ok().stdout, answer.stdout);
+    assert_eq!(shell.run("net scan --rules rules c.pcap.gz").code(0).stdout, answer.stdout);
 
     shell.write("cut.pcap", &whole[..whole.len() - 3]);
-    let cut = shell.run("net scan --rules rules cut.pcap").ok();
+    let cut = shell.run("net scan --rules rules cut.pcap").code(0);
     assert_eq!(split(&cut.stdout), [lines[0].as_bytes()]);
     assert!(cut.stderr.contains("truncated"), "{cut:?}");
 }
@@ -146,12 +146,12 @@ proptest! {
     /// The naive search is the judge; files are longer than what is read at once.
     #[test]
     fn files_of_any_size_are_searched_wholly(
-        seed in 0u64..1 << 30,
+        seed in 0u64..1 << 24,
         size in 0usize..700_000,
         lengths in prop::collection::vec(3usize..400, 1..20),
     ) {
-        let mut data = number(size, seed);
-        let rules: Vec<_> = lengths.iter().zip(1u64..).map(|(length, i)| number(*length, seed + (i << 31))).collect();
+        let mut data = number(size, seed << 5);
+        let rules: Vec<_> = lengths.iter().zip(1u64..).map(|(length, i)| number(*length, seed << 5 | i)).collect();
         // Some across the places where one reading ends and another begins.
         for (rule, i) in rules.iter().zip(0..) {
             let start = ((1 + i % 2) << 18) - rule.len() / 2 + i * 500;
@@ -159,10 +159,8 @@ proptest! {
                 data[start..start + rule.len()].copy_from_slice(rule);
             }
         }
-        let expected: Vec<_> = (0..data.len())
-            .flat_map(|at| rules.iter().filter(move |rule| rule.len() > 2).map(move |rule| (at, rule)))
-            .filter(|(at, rule)| data[*at] == rule[0] && data[*at..].starts_with(rule))
-            .count();
+        let places = |rule: &Vec<u8>| data.windows(rule.len()).filter(|window| window == rule).count();
+        let expected: usize = rules.iter().map(places).sum();
         let shell = Shell::new();
         let lines: Vec<_> = rules.iter().map(|rule| rule.iter().map(|byte| format!("{byte:02x}")).collect::<String>()).collect();
         shell.write("rules", lines.join("\n"));

@@ -20,11 +20,11 @@
 //!
 //! With B lengths there would be B questions for each byte. Two things spare most of them.
 //!
-//! *Gates.* Before the filters of the lengths comes one filter of the first eight bytes of all signatures, which all places of the
-//! data are asked in one go. Only where it says yes are the lengths from 8 to 15 asked one by one, then a gate of the
-//! first 16 bytes or so of all longer signatures, behind it the lengths from 16 to 31, and so on. Signatures of 4 to 7 bytes have
-//! such a gate of four bytes. Those of 2 and 3 bytes, and of one, have a bit for every possible start, which is exact. What is shorter does not
-//! loosen the gate of what is longer.
+//! *Gates.* All places of the data are first asked, in one go, of a filter of the first eight bytes of all signatures that have as
+//! many. Only where it says yes are the lengths from 8 to 15 asked one by one. Then comes a gate of as many bytes of all longer
+//! signatures as the shortest of them has, behind it the lengths from 16 to 31, and so on. Signatures of 4 to 7 bytes have a gate of
+//! four bytes of their own, so that they do not loosen the one of the longer ones. Those of two and three bytes, and of one, have a bit for
+//! every possible start, which is exact.
 //!
 //! *A rolling hash* gives the hash of any window in a few instructions, whatever its length, and is computed only from places
 //! that passed a gate.

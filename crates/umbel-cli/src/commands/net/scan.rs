@@ -7,7 +7,9 @@ use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resol
 use crate::output::{self, Out};
 use crate::progress::size;
 use anyhow::{Context, Result, bail};
-use std::io::{Cursor, Read, Write};
+use std::fmt;
+use std::io::{Cursor, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -70,7 +72,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut scan = Scan { args, scanner: &scanner, out: Out::new(eager)?, lines: Vec::new() };
     let mut search = scanner.search();
     for input in &inputs {
-        if let ControlFlow::Break(()) = scan.input(&mut search, input)? {
+        if let Flow::Break(result) = scan.input(&mut search, input)? {
+            result?;
             break;
         }
     }
@@ -84,8 +87,19 @@ struct Scan<'a> {
     lines: Vec<u8>,
 }
 
+/// A packet, for those who are told what was found in it.
+struct Sender {
+    number: u64,
+    source: IpAddr,
+    destination: IpAddr,
+    ports: Option<(u16, u16)>,
+}
+
+/// A search ends early because one finding is enough, or because it cannot be printed.
+type Flow = ControlFlow<Result<()>>;
+
 impl Scan<'_> {
-    fn input(&mut self, search: &mut Search, path: &Path) -> Result<ControlFlow<()>> {
+    fn input(&mut self, search: &mut Search, path: &Path) -> Result<Flow> {
         let mut rest = open_bytes(path)?;
         let mut start = Vec::new();
         rest.by_ref().take(4).read_to_end(&mut start).with_context(|| cannot_read(path))?;
@@ -94,11 +108,11 @@ impl Scan<'_> {
         if capture { self.capture(search, path, bytes) } else { self.file(search, path, bytes) }
     }
 
-    fn file(&mut self, search: &mut Search, path: &Path, mut bytes: impl Read) -> Result<ControlFlow<()>> {
+    fn file(&mut self, search: &mut Search, path: &Path, mut bytes: impl Read) -> Result<Flow> {
         let mut piece = vec![0; PIECE];
         loop {
             let read = match bytes.read(&mut piece) {
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 read => read.with_context(|| cannot_read(path))?,
             };
             let mut found = |finding| self.found(path, None, finding);
@@ -113,28 +127,16 @@ impl Scan<'_> {
         }
     }
 
-    fn capture(
-        &mut self,
-        search: &mut Search,
-        path: &Path,
-        bytes: impl Read + Send,
-    ) -> Result<ControlFlow<()>> {
+    fn capture(&mut self, search: &mut Search, path: &Path, bytes: impl Read + Send) -> Result<Flow> {
         let mut reader = Reader::named(bytes, name(path))?;
-        let mut findings = Vec::new();
+        let mut payload = Vec::new();
         while let Some(packet) = reader.next()? {
-            findings.clear();
-            let flow = search.whole(packet.payload, |finding| {
-                findings.push(finding);
-                if self.args.quiet { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            if findings.is_empty() {
-                continue;
-            }
-            let ends = ends(&packet);
-            let number = reader.counts().frames;
-            for finding in &findings {
-                let _ = self.found(path, Some((number, &ends)), *finding);
-            }
+            // A copy, since the reader tells the packet's number only when the packet is given back.
+            payload.clear();
+            payload.extend_from_slice(packet.payload);
+            let Packet { source, destination, ports, .. } = packet;
+            let sender = Sender { number: reader.counts().frames, source, destination, ports };
+            let flow = search.whole(&payload, |finding| self.found(path, Some(&sender), finding));
             self.show()?;
             if flow.is_break() {
                 return Ok(flow);
@@ -147,31 +149,36 @@ impl Scan<'_> {
             output::warn(format_args!("{file} is {end}"));
         }
         for (reason, frames) in reader.counts().skipped.iter().filter(|(_, frames)| *frames > 0) {
-            output::warn(format_args!("{file}: {frames} frames have no packet to search: {reason}"));
+            output::warn(format_args!("{file}: frames without a packet to search, {reason}: {frames}"));
         }
-        Ok(ControlFlow::Continue(()))
+        Ok(Flow::Continue(()))
     }
 
-    /// Notes a line for something that was found, in a packet or in the whole input.
-    fn found(&mut self, path: &Path, packet: Option<(u64, &str)>, finding: Finding) -> ControlFlow<()> {
+    /// Notes a line for something that was found, in a packet or in a whole file.
+    fn found(&mut self, path: &Path, sender: Option<&Sender>, finding: Finding) -> Flow {
         if self.args.quiet {
-            return ControlFlow::Break(());
+            return Flow::Break(Ok(()));
         }
         if self.args.count {
-            return ControlFlow::Continue(());
+            return Flow::Continue(());
         }
+        let lines = &mut self.lines;
         if self.args.inputs.len() > 1 {
-            self.lines.extend_from_slice(name(path).as_bytes());
-            self.lines.push(b'\t');
+            lines.extend_from_slice(name(path).as_bytes());
+            lines.push(b'\t');
         }
         let signature = self.scanner.signature(finding.signature).unwrap_or_default();
-        signatures::print(signature, self.args.rules_hex, &mut self.lines);
+        signatures::print(signature, self.args.rules_hex, lines);
         // Memory can be written to.
-        let _ = match packet {
-            Some((number, ends)) => writeln!(self.lines, "\t{number}\t{}\t{ends}", finding.offset),
-            None => writeln!(self.lines, "\t{}", finding.offset),
+        let _ = match sender {
+            Some(sender) => writeln!(lines, "\t{}\t{}\t{sender}", sender.number, finding.offset),
+            None => writeln!(lines, "\t{}", finding.offset),
         };
-        ControlFlow::Continue(())
+        // In little data there may be much to find.
+        match self.lines.len() > PIECE {
+            true => self.show().map_or_else(|error| Flow::Break(Err(error)), Flow::Continue),
+            false => Flow::Continue(()),
+        }
     }
 
     /// Prints the lines that were noted.
@@ -212,14 +219,14 @@ fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", name(path))
 }
 
-/// Source and destination, with their ports if there are any.
-fn ends(packet: &Packet) -> String {
-    match packet.ports {
-        Some((from, to)) => {
-            let [source, destination] =
-                [(packet.source, from), (packet.destination, to)].map(std::net::SocketAddr::from);
-            format!("{source}\t{destination}")
+impl fmt::Display for Sender {
+    /// Source and destination, with their ports if there are any.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ports {
+            Some((from, to)) => {
+                write!(f, "{}\t{}", SocketAddr::new(self.source, from), SocketAddr::new(self.destination, to))
+            }
+            None => write!(f, "{}\t{}", self.source, self.destination),
         }
-        None => format!("{}\t{}", packet.source, packet.destination),
     }
 }
