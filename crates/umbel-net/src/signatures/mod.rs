@@ -32,9 +32,18 @@
 //! # Where it wins and where not
 //!
 //! An automaton such as that of Aho and Corasick 1975 looks at each byte once, however many lengths there are, but holds all signatures
-//! as states in memory: with a million signatures almost every byte is a cache miss. Here what most bytes touch is
-//! two bytes of memory for each signature. The price is paid where the data is full of starts of signatures: then all lengths are asked.
-//! `cargo run --release -p umbel-net --example scan_speed` compares both.
+//! as states in memory, and with many of them waits for it at almost every byte. Here most bytes touch only the first gate,
+//! which takes two bytes for each signature. The price is paid where the data is full of starts of signatures: then many lengths are asked. Times as
+//! fast as the automaton, on one machine, for signatures of 8 to 64 bytes:
+//!
+//! | signatures | random data | a signature in every kilobyte | nothing but starts of signatures |
+//! | ---: | ---: | ---: | ---: |
+//! | 1 000 | 2.6 | 2.7 | 0.3 |
+//! | 100 000 | 50 | 38 | 3.4 |
+//! | 1 000 000 | 64 | 43 | 2.2 |
+//!
+//! `cargo run --release -p umbel-net --example scan_speed` measures it again. Without the gates, as the method was published for
+//! circuits that ask all filters at the same time, a processor manages 1 to 3 MB/s.
 
 mod rolling;
 mod search;
