@@ -4,6 +4,8 @@
 //! [`payload`] keeps digests of payloads in a few bits per block, and tells later whether an excerpt may have been part of one
 //! of them, and where. [`signatures`] finds many byte strings in data at once, with filters in front of an exact table.
 //!
+//! [`blocklist`] blocks addresses and prefixes for a time.
+//!
 //! ```
 //! use umbel::{Bloom, Standard};
 //! use umbel_net::payload::{Method, PayloadFilter};
@@ -18,5 +20,6 @@
 
 pub mod capture;
 pub mod flows;
+pub mod blocklist;
 pub mod payload;
 pub mod signatures;

@@ -1,0 +1,99 @@
+//! The exact engine: a counting filter in front of a list of what is blocked until when.
+
+use super::Options;
+use super::prefix::{Lengths, Prefix};
+use std::collections::{BTreeSet, HashMap};
+use umbel::aging::Timestamp;
+use umbel::counting::{self, Overflow};
+use umbel::{Counting, Error, Filter, Insert, Kind, Remove, Result, Set, Spec, Tuning};
+
+/// A counting filter, and the list that tells what may be removed from it and when.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    pub filter: Counting,
+    until: HashMap<Prefix, Timestamp>,
+    /// The same, the first to expire first. Every key is there once, however often it was blocked and unblocked.
+    order: BTreeSet<(Timestamp, Prefix)>,
+    pub lengths: Lengths<u64>,
+}
+
+impl Ledger {
+    /// Counters stick: one that was decremented after an overflow would let an attacker through.
+    pub fn new(options: &Options) -> Result<Ledger> {
+        let mut tuning = Tuning::default();
+        tuning.counting = counting::Options { overflow: Overflow::Sticky, ..counting::Options::default() };
+        let spec = Spec::new(options.capacity, options.rate)?;
+        let filter = Counting::build(&spec.with_hasher(options.hasher.clone()).with_tuning(tuning))?;
+        Ok(Ledger::empty(filter))
+    }
+
+    fn empty(filter: Counting) -> Ledger {
+        Ledger { filter, until: HashMap::new(), order: BTreeSet::new(), lengths: Lengths::default() }
+    }
+
+    /// What came out of a file: `None` if filter and list do not belong together.
+    pub fn restored(filter: Counting, blocked: impl Iterator<Item = (Prefix, Timestamp)>) -> Option<Ledger> {
+        let mut ledger = Ledger::empty(filter);
+        let sticks = ledger.filter.rule().overflow() == Overflow::Sticky;
+        for (prefix, until) in blocked {
+            let known = ledger.filter.contains_digest(prefix.digest(ledger.filter.hasher()));
+            if !known || ledger.until.contains_key(&prefix) {
+                return None;
+            }
+            ledger.enter(prefix, until);
+        }
+        sticks.then_some(ledger)
+    }
+
+    fn enter(&mut self, prefix: Prefix, until: Timestamp) {
+        self.until.insert(prefix, until);
+        self.order.insert((until, prefix));
+        self.lengths.add(prefix);
+    }
+
+    /// What is blocked until when, the first to expire first.
+    pub fn blocked(&self) -> impl ExactSizeIterator<Item = (Prefix, Timestamp)> {
+        self.order.iter().map(|(until, prefix)| (*prefix, *until))
+    }
+
+    pub fn until(&self, prefix: &Prefix) -> Option<Timestamp> {
+        self.until.get(prefix).copied()
+    }
+
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        while let Some((_, prefix)) = self.order.first().copied().filter(|(until, _)| *until <= now) {
+            self.unblock(prefix)?;
+        }
+        Ok(())
+    }
+
+    /// Blocks until then, or for longer if it is already.
+    pub fn block(&mut self, prefix: Prefix, until: Timestamp, capacity: u64) -> Result<Timestamp> {
+        if let Some(before) = self.until.get_mut(&prefix) {
+            if *before < until {
+                self.order.remove(&(*before, prefix));
+                self.order.insert((until, prefix));
+                *before = until;
+            }
+            return Ok(*before);
+        }
+        if self.until.len() as u64 >= capacity {
+            let why = format!(
+                "{capacity} are blocked, as many as it was planned for: plan for more, or block prefixes"
+            );
+            return Err(Error::Full { kind: Kind::Counting, why });
+        }
+        self.filter.insert_digest(prefix.digest(self.filter.hasher()))?;
+        self.enter(prefix, until);
+        Ok(until)
+    }
+
+    /// Removes from the filter only what the list knows to be in it.
+    pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
+        let Some(until) = self.until.remove(&prefix) else { return Ok(false) };
+        self.order.remove(&(until, prefix));
+        self.lengths.take(prefix);
+        self.filter.remove_digest(prefix.digest(self.filter.hasher()))?;
+        Ok(true)
+    }
+}

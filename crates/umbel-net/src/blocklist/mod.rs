@@ -1,0 +1,513 @@
+//! Who is not let in, until when: a blocklist of addresses and prefixes that expires by itself.
+//!
+//! ```
+//! use std::net::IpAddr;
+//! use std::time::Duration;
+//! use umbel::aging::Timestamp;
+//! use umbel_net::blocklist::{Blocklist, Options, Verdict};
+//!
+//! let start = Timestamp::from_millis(1_800_000_000_000);
+//! let mut list = Blocklist::new(&Options { lifetime: Duration::from_secs(60), ..Options::default() }, start)?;
+//! list.block("192.0.2.7".parse()?, None)?;
+//! list.block("2001:db8::/32".parse()?, None)?;
+//! list.allow("2001:db8::53".parse()?);
+//!
+//! let address = |text: &str| text.parse::<IpAddr>().unwrap();
+//! assert!(list.check(address("192.0.2.7")).is_blocked());
+//! assert!(list.check(address("2001:db8::1")).is_blocked());
+//! assert!(!list.check(address("2001:db8::53")).is_blocked(), "who is allowed is never blocked");
+//! assert_eq!(list.check(address("192.0.2.8")), Verdict::Free);
+//!
+//! list.advance(Timestamp::from_millis(start.millis() + 60_000))?;
+//! assert_eq!(list.check(address("192.0.2.7")), Verdict::Free);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! A key is a prefix: its family, its length and its bits, hashed once. An address is looked for as itself and under every
+//! length of prefix that is there, the longest first; a length that nobody has blocked costs nothing.
+//!
+//! There are two engines.
+//!
+//! | [`Engine`] | keeps | lifetime | unblocks | innocents |
+//! | --- | --- | --- | --- | --- |
+//! | `Aging` | filters in a ring, nothing else | more than T - T/g and at most T | no: use the allow-list | the rate of the filter, for each length |
+//! | `Exact` | a counting filter and the list itself | exactly as asked for | at once | none |
+//!
+//! The exact engine asks its list only when the filter says yes, which is rare where most are innocent, and so its answer is
+//! exact. The aging engine has no list. An address that nobody blocked is taken for a blocked one with the rate of the filter,
+//! once for every length of prefix that is there. [`Blocklist::new`] refuses a rate that would block more of the clients than
+//! the budget allows, and [`Blocklist::figures`] tells what is to be expected now. Attacks come in bursts: each
+//! generation has room for as many addresses as may be blocked at once, and beyond that a block is refused rather than
+//! innocents shut out.
+//!
+//! Whoever can choose whom the list blocks, by sending packets in the name of others, could choose them so that a
+//! certain innocent is blocked too. So use a [keyed](umbel::Hasher::keyed) hash with a secret; [`Options`] has
+//! none because it cannot make one up.
+//!
+//! Time is told from outside with [`Blocklist::advance`]. [`protocol`] is a conversation in lines, for firewalls; [`state`]
+//! keeps the list over restarts.
+
+mod ledger;
+mod prefix;
+pub mod protocol;
+mod ring;
+pub mod state;
+
+pub use prefix::Prefix;
+
+use ledger::Ledger;
+use prefix::Lengths;
+use ring::Ring;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+use umbel::aging::Timestamp;
+use umbel::{Digest, Error, Filter, Hasher, Kind, Result, Strength, TILE};
+
+/// What a blocklist is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Options {
+    /// How it forgets.
+    pub engine: Engine,
+    /// How many addresses and prefixes may be blocked at once.
+    pub capacity: u64,
+    /// The share of innocent keys that the filter takes for blocked ones.
+    pub rate: f64,
+    /// For how long something is blocked unless something else is said.
+    pub lifetime: Duration,
+    /// How keys are hashed; with a secret where others choose what is blocked.
+    pub hasher: Hasher,
+    /// Whether the secret of a keyed hash goes into the file with the state, which is then for its owner alone.
+    pub embed_key: bool,
+    /// How many innocents there are; 0 if nobody knows.
+    pub clients: u64,
+    /// How many of them may be blocked.
+    pub budget: f64,
+}
+
+impl Default for Options {
+    /// A hundred thousand addresses for an hour, exactly.
+    fn default() -> Options {
+        Options {
+            engine: Engine::Exact,
+            capacity: 100_000,
+            rate: 1e-4,
+            lifetime: Duration::from_secs(3600),
+            hasher: Hasher::default(),
+            embed_key: false,
+            clients: 0,
+            budget: 1.0,
+        }
+    }
+}
+
+/// How a blocklist forgets; see the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Engine {
+    /// In generations.
+    Aging {
+        /// In how many parts the lifetime is forgotten (g).
+        generations: u32,
+    },
+    /// Each at its time.
+    Exact,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Engine::Aging { .. } => "aging",
+            Engine::Exact => "exact",
+        })
+    }
+}
+
+impl FromStr for Engine {
+    type Err = Error;
+
+    /// `exact`, or `aging` with eight generations.
+    fn from_str(text: &str) -> Result<Engine> {
+        match text {
+            "aging" => Ok(Engine::Aging { generations: umbel::aging::Options::default().generations }),
+            "exact" => Ok(Engine::Exact),
+            _ => Err(Error::parameter("engine", prefix::shown(text), "aging or exact")),
+        }
+    }
+}
+
+/// What is said of an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Verdict {
+    /// Nobody blocked it.
+    Free,
+    /// It is on the allow-list, whatever else may be.
+    Allowed {
+        /// As what.
+        by: Prefix,
+    },
+    /// It is not to be let in.
+    Blocked {
+        /// As what: the longest prefix.
+        by: Prefix,
+        /// Until when, if the engine knows.
+        until: Option<Timestamp>,
+    },
+}
+
+impl Verdict {
+    /// Whether it is not to be let in.
+    pub fn is_blocked(&self) -> bool {
+        matches!(self, Verdict::Blocked { .. })
+    }
+}
+
+/// Addresses and prefixes that are blocked for a time, and others that never are.
+#[derive(Debug)]
+pub struct Blocklist {
+    options: Options,
+    now: Timestamp,
+    kept: Kept,
+    allowed: BTreeSet<Prefix>,
+    allowed_lengths: Lengths<u64>,
+}
+
+/// What an engine keeps.
+#[derive(Debug)]
+enum Kept {
+    Ring(Ring),
+    Ledger(Ledger),
+}
+
+impl Blocklist {
+    /// An empty list, at a time.
+    ///
+    /// With the aging engine a rate is refused with which more of the clients would be blocked than the budget allows.
+    pub fn new(options: &Options, now: Timestamp) -> Result<Blocklist> {
+        if options.lifetime.as_millis() == 0 {
+            return Err(Error::parameter(
+                "lifetime",
+                format!("{:?}", options.lifetime),
+                "a millisecond or more",
+            ));
+        }
+        if !(options.budget.is_finite() && options.budget > 0.0) {
+            return Err(Error::parameter("budget", options.budget, "a number of clients above 0"));
+        }
+        if options.embed_key && options.hasher.id().strength != Strength::Keyed {
+            return Err(Error::parameter(
+                "embed_key",
+                options.hasher.id(),
+                "a keyed hash: no other secret is written",
+            ));
+        }
+        let now = followed(now);
+        let kept = match options.engine {
+            Engine::Aging { generations } => {
+                let innocents = options.rate * options.clients as f64;
+                if innocents > options.budget {
+                    let fits = options.budget / options.clients as f64;
+                    let needs = format!(
+                        "at most {fits:.1e} for {} clients of whom {} may be blocked: {innocents:.1} would be",
+                        options.clients, options.budget
+                    );
+                    return Err(Error::parameter("p", options.rate, needs));
+                }
+                Kept::Ring(Ring::new(options, generations, now)?)
+            }
+            Engine::Exact => Kept::Ledger(Ledger::new(options)?),
+        };
+        let (allowed, allowed_lengths) = Default::default();
+        Ok(Blocklist { options: options.clone(), now, kept, allowed, allowed_lengths })
+    }
+
+    /// What it was made for.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// The last time that was told.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Tells the time: whatever has expired by then is forgotten. A time before the last one is refused.
+    pub fn advance(&mut self, now: Timestamp) -> Result<()> {
+        let now = followed(now);
+        if now < self.now {
+            return Err(Error::Clock { last: self.now, got: now });
+        }
+        match &mut self.kept {
+            Kept::Ring(ring) => ring.advance(self.now, now)?,
+            Kept::Ledger(ledger) => ledger.advance(now)?,
+        }
+        self.now = now;
+        Ok(())
+    }
+
+    /// Blocks, and tells until when; what is blocked already is refreshed, and never shortened. A time of its own is for
+    /// the exact engine.
+    pub fn block(&mut self, prefix: Prefix, lifetime: Option<Duration>) -> Result<Timestamp> {
+        let (now, capacity) = (self.now, self.options.capacity);
+        let lifetime = match lifetime {
+            Some(time) if time.as_millis() == 0 => {
+                return Err(Error::parameter("lifetime", format!("{time:?}"), "a millisecond or more"));
+            }
+            Some(time) => time,
+            None => self.options.lifetime,
+        };
+        match &mut self.kept {
+            Kept::Ring(_) if lifetime != self.options.lifetime => Err(Error::Cannot {
+                kind: Kind::Aging,
+                what: "block for a time of its own",
+                why: "all it holds has the same lifetime; leave the seconds out, or use the exact engine",
+            }),
+            Kept::Ring(ring) => ring.block(prefix, now, capacity),
+            Kept::Ledger(ledger) => {
+                let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
+                let until = Timestamp::from_millis(now.millis().saturating_add(millis));
+                ledger.block(prefix, until, capacity)
+            }
+        }
+    }
+
+    /// Unblocks at once what was blocked as this very prefix; `false` if it was not. Only the exact engine can.
+    pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
+        match &mut self.kept {
+            Kept::Ring(_) => Err(Error::Cannot {
+                kind: Kind::Aging,
+                what: "unblock",
+                why: "it does not know what it holds; allow the address, or use the exact engine",
+            }),
+            Kept::Ledger(ledger) => ledger.unblock(prefix),
+        }
+    }
+
+    /// Never blocks these addresses from now on, until they are disallowed; `false` if they were allowed already.
+    pub fn allow(&mut self, prefix: Prefix) -> bool {
+        let new = self.allowed.insert(prefix);
+        if new {
+            self.allowed_lengths.add(prefix);
+        }
+        new
+    }
+
+    /// Takes a prefix from the allow-list; `false` if it was not there.
+    pub fn disallow(&mut self, prefix: Prefix) -> bool {
+        let known = self.allowed.remove(&prefix);
+        if known {
+            self.allowed_lengths.take(prefix);
+        }
+        known
+    }
+
+    /// The allow-list.
+    pub fn allowed(&self) -> impl ExactSizeIterator<Item = Prefix> {
+        self.allowed.iter().copied()
+    }
+
+    /// What is to be done with packets from an address.
+    pub fn check(&self, address: IpAddr) -> Verdict {
+        let mut verdict = [Verdict::Free];
+        self.check_tile(&[address], &mut verdict);
+        verdict[0]
+    }
+
+    /// The same for many addresses, which is faster.
+    pub fn check_all(&self, addresses: &[IpAddr]) -> Vec<Verdict> {
+        let mut verdicts = vec![Verdict::Free; addresses.len()];
+        for (addresses, verdicts) in addresses.chunks(TILE).zip(verdicts.chunks_mut(TILE)) {
+            self.check_tile(addresses, verdicts);
+        }
+        verdicts
+    }
+
+    fn check_tile(&self, addresses: &[IpAddr], verdicts: &mut [Verdict]) {
+        self.find(addresses, true, |i, by| {
+            let until = match &self.kept {
+                Kept::Ring(_) => None,
+                Kept::Ledger(ledger) => ledger.until(&by),
+            };
+            verdicts[i] = Verdict::Blocked { by, until };
+        });
+        if self.allowed.is_empty() {
+            return;
+        }
+        for (address, verdict) in addresses.iter().zip(verdicts) {
+            if let Some(by) = self.allowed_by(*address) {
+                *verdict = Verdict::Allowed { by };
+            }
+        }
+    }
+
+    fn allowed_by(&self, address: IpAddr) -> Option<Prefix> {
+        let address = address.to_canonical();
+        let lengths = self.allowed_lengths.family(address.is_ipv4()).keys().rev();
+        let mut prefixes = lengths.map(|length| Prefix::masked(address, *length));
+        prefixes.find(|prefix| self.allowed.contains(prefix))
+    }
+
+    /// Finds the longest prefix under which each of at most 64 addresses is blocked; if nothing is confirmed, as the
+    /// filter alone sees it.
+    fn find(&self, addresses: &[IpAddr], confirm: bool, mut found: impl FnMut(usize, Prefix)) {
+        let hasher = self.filter().hasher();
+        for v4 in [true, false] {
+            let lengths = self.lengths(v4);
+            if lengths.is_empty() {
+                continue;
+            }
+            // Those of the family that were not found yet, with their places.
+            let mut open: Vec<(usize, IpAddr)> =
+                addresses.iter().map(IpAddr::to_canonical).enumerate().collect();
+            open.retain(|(_, address)| address.is_ipv4() == v4);
+            for length in lengths {
+                let mut tile = [Digest::default(); TILE];
+                for (digest, (_, address)) in tile.iter_mut().zip(&open) {
+                    *digest = Prefix::masked(*address, length).digest(hasher);
+                }
+                let mut hits = self.filter().contains_tile(&tile[..open.len()]);
+                open.retain(|(i, address)| {
+                    let prefix = Prefix::masked(*address, length);
+                    let hit = hits & 1 == 1 && (!confirm || self.confirms(&prefix));
+                    hits >>= 1;
+                    if hit {
+                        found(*i, prefix);
+                    }
+                    !hit
+                });
+            }
+        }
+    }
+
+    fn filter(&self) -> &dyn Filter {
+        match &self.kept {
+            Kept::Ring(ring) => &ring.filter,
+            Kept::Ledger(ledger) => &ledger.filter,
+        }
+    }
+
+    /// Whether what the filter takes for blocked is.
+    fn confirms(&self, prefix: &Prefix) -> bool {
+        match &self.kept {
+            Kept::Ring(_) => true,
+            Kept::Ledger(ledger) => ledger.until(prefix).is_some(),
+        }
+    }
+
+    /// The lengths of blocked prefixes, the longest first.
+    fn lengths(&self, v4: bool) -> Vec<u8> {
+        fn longest_first<T>(lengths: &BTreeMap<u8, T>) -> Vec<u8> {
+            lengths.keys().rev().copied().collect()
+        }
+        match &self.kept {
+            Kept::Ring(ring) => longest_first(ring.lengths.family(v4)),
+            Kept::Ledger(ledger) => longest_first(ledger.lengths.family(v4)),
+        }
+    }
+
+    /// What is to be said of the list now.
+    pub fn figures(&self) -> Figures {
+        let stats = self.filter().stats();
+        let (blocked, confirmed) = match &self.kept {
+            Kept::Ring(ring) => (ring.filter.held(), false),
+            Kept::Ledger(ledger) => (ledger.blocked().len() as u64, true),
+        };
+        let lengths = [self.lengths(true), self.lengths(false)];
+        let most = lengths.iter().map(Vec::len).max().unwrap_or(0);
+        let innocents = if confirmed { 0.0 } else { any(stats.rate_now, most) * self.options.clients as f64 };
+        let [lengths_v4, lengths_v6] = lengths;
+        Figures {
+            engine: self.options.engine,
+            now: self.now,
+            blocked,
+            allowed: self.allowed.len() as u64,
+            lengths_v4,
+            lengths_v6,
+            rate: stats.rate_now,
+            bytes: stats.bytes,
+            innocents,
+            over_budget: innocents > self.options.budget,
+        }
+    }
+
+    /// Asks for addresses that are known to be innocent.
+    pub fn innocents(&self, addresses: &[IpAddr]) -> Innocents {
+        let blocked = self.check_all(addresses).iter().filter(|verdict| verdict.is_blocked()).count();
+        let mut by_filter = 0;
+        for tile in addresses.chunks(TILE) {
+            self.find(tile, false, |_, _| by_filter += 1);
+        }
+        let v4 = addresses.iter().filter(|address| address.to_canonical().is_ipv4()).count();
+        let rate = self.filter().stats().rate_now;
+        let of = |v4, many: usize| any(rate, self.lengths(v4).len()) * many as f64;
+        let expected = of(true, v4) + of(false, addresses.len() - v4);
+        Innocents { asked: addresses.len() as u64, blocked: blocked as u64, by_filter, expected }
+    }
+
+    /// Asks the filter for so many keys that are nobody's; how many it takes for blocked ones. What comes of it depends on
+    /// the seed alone.
+    pub fn sample(&self, keys: u64, seed: u64) -> u64 {
+        let seed = Digest::from_hash(seed);
+        let (mut hits, mut asked) = (0, 0);
+        while asked < keys {
+            let tile: [Digest; TILE] = std::array::from_fn(|i| seed.salted(asked + i as u64));
+            let many = (keys - asked).min(TILE as u64);
+            hits += u64::from(self.filter().contains_tile(&tile[..many as usize]).count_ones());
+            asked += many;
+        }
+        hits
+    }
+}
+
+/// A time that every engine can follow: there is a last one.
+fn followed(now: Timestamp) -> Timestamp {
+    now.min(Timestamp::from_millis(u64::MAX - 1))
+}
+
+/// The chance that at least one of so many questions is wrongly answered with yes.
+fn any(rate: f64, questions: usize) -> f64 {
+    1.0 - (1.0 - rate).powi(i32::try_from(questions).unwrap_or(i32::MAX))
+}
+
+/// What can be said of a blocklist as it is now.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Figures {
+    /// How it forgets.
+    pub engine: Engine,
+    /// The time.
+    pub now: Timestamp,
+    /// How many keys are blocked; with the aging engine one that was refreshed counts in every generation that has it.
+    pub blocked: u64,
+    /// How many are on the allow-list.
+    pub allowed: u64,
+    /// The lengths of IPv4 prefixes that are looked for, the longest first.
+    pub lengths_v4: Vec<u8>,
+    /// Those of IPv6 prefixes.
+    pub lengths_v6: Vec<u8>,
+    /// The share of keys of nobody that the filter takes for blocked ones, from its cells.
+    pub rate: f64,
+    /// The memory of the filter.
+    pub bytes: u64,
+    /// How many of the clients are expected to be blocked: the rate counts once for each length. The exact engine blocks
+    /// none.
+    pub innocents: f64,
+    /// Whether that is more than the budget.
+    pub over_budget: bool,
+}
+
+/// What was said of addresses that are innocent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Innocents {
+    /// How many there are.
+    pub asked: u64,
+    /// How many are blocked.
+    pub blocked: u64,
+    /// How many the filter takes for blocked, without a list that confirms it and without the allow-list.
+    pub by_filter: u64,
+    /// How many of them the filter is expected to take for blocked by chance.
+    pub expected: f64,
+}

@@ -1,0 +1,199 @@
+//! What can be blocked: an address, or all addresses that begin with the same bits.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+use umbel::{Digest, Error, Hasher, Result};
+
+/// The first bits of addresses, all of them for a single one: `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/32`.
+///
+/// Bits behind the prefix are cleared, as firewalls do it. An IPv4 address that is written as an IPv6 one
+/// (`::ffff:192.0.2.7`, as sockets for both families report it) is the IPv4 address, since it is the same host.
+///
+/// ```
+/// use umbel_net::blocklist::Prefix;
+/// let net: Prefix = "192.0.2.77/24".parse()?;
+/// assert_eq!(net.to_string(), "192.0.2.0/24");
+/// assert!(net.covers("192.0.2.200".parse().unwrap()));
+/// assert_eq!("::ffff:192.0.2.7".parse::<Prefix>()?.to_string(), "192.0.2.7");
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Prefix {
+    address: IpAddr,
+    length: u8,
+}
+
+impl Prefix {
+    /// The first `length` bits of an address.
+    pub fn new(address: IpAddr, length: u8) -> Result<Prefix> {
+        let bits = bits(address);
+        if length > bits {
+            return Err(Error::parameter("prefix", length, format!("a length of 0 to {bits} bits")));
+        }
+        let (address, length) = match (address.to_canonical(), length) {
+            (IpAddr::V4(v4), 96..) if bits == 128 => (IpAddr::V4(v4), length - 96),
+            // A prefix that is wider than the IPv4 part is one of IPv6 addresses.
+            (IpAddr::V4(_), _) if bits == 128 => (address, length),
+            (address, _) => (address, length),
+        };
+        Ok(Prefix::masked(address, length))
+    }
+
+    /// A single address.
+    pub fn host(address: IpAddr) -> Prefix {
+        let address = address.to_canonical();
+        Prefix { address, length: bits(address) }
+    }
+
+    /// Reads a prefix; `true` if bits behind it had to be cleared.
+    pub fn parse(text: &str) -> Result<(Prefix, bool)> {
+        let (address, length) = text.split_once('/').map_or((text, None), |(text, rest)| (text, Some(rest)));
+        let wrong = || {
+            let needs = "an address such as 192.0.2.7 or 2001:db8::7, or a prefix such as 192.0.2.0/24";
+            Error::parameter("address", shown(text), needs)
+        };
+        let address: IpAddr = address.parse().map_err(|_| wrong())?;
+        let Some(length) = length else { return Ok((Prefix::host(address), false)) };
+        // A plus sign is no part of a length, though Rust reads it.
+        let digits = length.bytes().all(|byte| byte.is_ascii_digit());
+        let length = length.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
+        let prefix = Prefix::new(address, length)?;
+        let cleared = prefix.address.to_canonical() != address.to_canonical();
+        Ok((prefix, cleared))
+    }
+
+    /// The address whose bits behind the prefix are zero.
+    pub fn address(&self) -> IpAddr {
+        self.address
+    }
+
+    /// How many bits.
+    pub fn length(&self) -> u8 {
+        self.length
+    }
+
+    /// The address, if it is a single one.
+    pub fn as_host(&self) -> Option<IpAddr> {
+        (self.length == bits(self.address)).then_some(self.address)
+    }
+
+    /// Whether an address begins with these bits.
+    pub fn covers(&self, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        address.is_ipv4() == self.address.is_ipv4() && Prefix::masked(address, self.length) == *self
+    }
+
+    /// The first bits of an address in its canonical form, which has at least so many.
+    pub(super) fn masked(address: IpAddr, length: u8) -> Prefix {
+        let address = match address {
+            IpAddr::V4(v4) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & mask))
+            }
+            IpAddr::V6(v6) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+                IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & mask))
+            }
+        };
+        Prefix { address, length }
+    }
+
+    /// The key: 4 or 6, the length, and the bytes of the address.
+    pub(super) fn digest(&self, hasher: &Hasher) -> Digest {
+        match self.address {
+            IpAddr::V4(v4) => {
+                let [a, b, c, d] = v4.octets();
+                hasher.digest_bytes(&[4, self.length, a, b, c, d])
+            }
+            IpAddr::V6(v6) => {
+                let mut key = [6; 18];
+                key[1] = self.length;
+                key[2..].copy_from_slice(&v6.octets());
+                hasher.digest_bytes(&key)
+            }
+        }
+    }
+}
+
+/// How many bits the addresses of a family have.
+pub(super) fn bits(address: IpAddr) -> u8 {
+    if address.is_ipv4() { 32 } else { 128 }
+}
+
+/// What a stranger wrote, fit to be printed in a line.
+pub(super) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let start: String = text.chars().take(MOST).collect();
+    let more = if text.chars().nth(MOST).is_some() { "..." } else { "" };
+    format!("\"{}{more}\"", start.escape_debug())
+}
+
+impl FromStr for Prefix {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Prefix> {
+        Prefix::parse(text).map(|(prefix, _)| prefix)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.as_host() {
+            Some(address) => write!(f, "{address}"),
+            None => write!(f, "{}/{}", self.address, self.length),
+        }
+    }
+}
+
+/// Something for each length of prefix that is there: an address is looked for under these lengths and no others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Lengths<T> {
+    v4: BTreeMap<u8, T>,
+    v6: BTreeMap<u8, T>,
+}
+
+// Derived, it would ask for a default of T.
+impl<T> Default for Lengths<T> {
+    fn default() -> Lengths<T> {
+        Lengths { v4: BTreeMap::new(), v6: BTreeMap::new() }
+    }
+}
+
+impl<T> Lengths<T> {
+    pub fn family(&self, v4: bool) -> &BTreeMap<u8, T> {
+        if v4 { &self.v4 } else { &self.v6 }
+    }
+
+    fn family_mut(&mut self, v4: bool) -> &mut BTreeMap<u8, T> {
+        if v4 { &mut self.v4 } else { &mut self.v6 }
+    }
+
+    pub fn insert(&mut self, prefix: Prefix, value: T) {
+        self.family_mut(prefix.address.is_ipv4()).insert(prefix.length, value);
+    }
+
+    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
+        self.v4.retain(|_, value| keep(value));
+        self.v6.retain(|_, value| keep(value));
+    }
+}
+
+impl Lengths<u64> {
+    /// Counts one more prefix.
+    pub fn add(&mut self, prefix: Prefix) {
+        *self.family_mut(prefix.address.is_ipv4()).entry(prefix.length).or_insert(0) += 1;
+    }
+
+    /// Counts one less; with the last one its length is gone.
+    pub fn take(&mut self, prefix: Prefix) {
+        let family = self.family_mut(prefix.address.is_ipv4());
+        if let Some(count) = family.get_mut(&prefix.length) {
+            *count -= 1;
+            if *count == 0 {
+                family.remove(&prefix.length);
+            }
+        }
+    }
+}

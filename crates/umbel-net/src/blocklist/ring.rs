@@ -1,0 +1,77 @@
+//! The aging engine: generations that are forgotten one after the other.
+
+use super::Options;
+use super::prefix::{Lengths, Prefix};
+use std::time::Duration;
+use umbel::aging::{self, Timestamp, Window};
+use umbel::{Aging, Error, Filter, Insert, Kind, Result, Set, Spec, Tuning};
+
+/// A ring of filters, and what is known about what they hold.
+#[derive(Debug)]
+pub(super) struct Ring {
+    pub filter: Aging,
+    /// Until when a prefix of each length can be there.
+    pub lengths: Lengths<Timestamp>,
+    /// How many keys the generation at hand has taken.
+    pub taken: u64,
+}
+
+impl Ring {
+    /// Attackers come all at once, so that every generation has room for as many keys as there may be in all.
+    pub fn new(options: &Options, generations: u32, now: Timestamp) -> Result<Ring> {
+        let too_many = || Error::parameter("capacity", options.capacity, "fewer addresses");
+        let room = options.capacity.checked_mul(generations.max(1).into()).ok_or_else(too_many)?;
+        let mut tuning = Tuning::default();
+        tuning.aging = aging::Options { window: Some(Window::Time(options.lifetime)), generations };
+        let spec = Spec::new(room, options.rate)?.with_hasher(options.hasher.clone()).with_tuning(tuning);
+        let mut filter = Aging::build(&spec)?;
+        filter.advance(now)?;
+        Ok(Ring { filter, lengths: Lengths::default(), taken: 0 })
+    }
+
+    /// The time after which what is blocked now is forgotten: the end of a generation's last period, which is at most a
+    /// lifetime from now, and more than a lifetime less a generation.
+    pub fn until(&self, now: Timestamp) -> Timestamp {
+        let generations = self.filter.generations() as u128;
+        let window = self.lifetime().as_millis().max(1);
+        let ends = (self.period(now) + generations) * window;
+        Timestamp::from_millis(u64::try_from(ends.div_ceil(generations)).unwrap_or(u64::MAX))
+    }
+
+    pub fn lifetime(&self) -> Duration {
+        match self.filter.window() {
+            Window::Time(time) => time,
+            _ => Duration::MAX,
+        }
+    }
+
+    fn period(&self, now: Timestamp) -> u128 {
+        u128::from(now.millis()) * self.filter.generations() as u128 / self.lifetime().as_millis().max(1)
+    }
+
+    pub fn advance(&mut self, last: Timestamp, now: Timestamp) -> Result<()> {
+        self.filter.advance(now)?;
+        if self.period(now) != self.period(last) {
+            self.taken = 0;
+        }
+        self.lengths.retain(|until| *until > now);
+        Ok(())
+    }
+
+    pub fn block(&mut self, prefix: Prefix, now: Timestamp, capacity: u64) -> Result<Timestamp> {
+        if self.taken >= capacity {
+            let why = format!(
+                "{capacity} addresses were blocked in this generation, as many as it was planned for, and more would \
+                 block innocents: plan for more, or block prefixes"
+            );
+            return Err(Error::Full { kind: Kind::Aging, why });
+        }
+        let held = self.filter.held();
+        self.filter.insert_digest(prefix.digest(self.filter.hasher()))?;
+        // What the generation has already takes no room.
+        self.taken += u64::from(self.filter.held() > held);
+        let until = self.until(now);
+        self.lengths.insert(prefix, until);
+        Ok(until)
+    }
+}

@@ -1,0 +1,286 @@
+//! A blocklist in a file, so that a restart forgets nothing.
+//!
+//! ```
+//! use umbel::KeyRing;
+//! use umbel::aging::Timestamp;
+//! use umbel_net::blocklist::{Blocklist, Options, state};
+//!
+//! let mut list = Blocklist::new(&Options::default(), Timestamp::from_millis(0))?;
+//! list.block("192.0.2.0/24".parse()?, None)?;
+//! let bytes = state::to_bytes(&list)?;
+//! let list = state::from_bytes(&bytes, &KeyRing::new())?;
+//! assert!(list.check([192, 0, 2, 7].into()).is_blocked());
+//! assert!(state::from_bytes(&bytes[..bytes.len() / 2], &KeyRing::new()).is_err());
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! The file, with all numbers in little-endian order:
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `UMBELBLK` |
+//! | 4, 4 | the version, 1, and the engine: 0 aging, 1 exact |
+//! | 8 | the length of the file |
+//! | 8 each | the time, the capacity, the rate (f64), the lifetime, the clients, the budget (f64), the keys that the generation at hand has taken; times in milliseconds |
+//! | 8 each | how many blocked, lengths and allowed follow, and how many bytes of filter |
+//! | 26 each | blocked: a prefix (the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first) and until when |
+//! | 26 each | lengths: a prefix, of which only family and length count, and until when one of that length can be there |
+//! | 18 each | allowed: a prefix |
+//! | | the filter, as a filter file |
+//! | 8 | XXH3-64 of everything before |
+//!
+//! The aging engine has lengths and nothing under blocked, the exact one has no lengths.
+
+use super::ledger::Ledger;
+use super::prefix::Lengths;
+use super::ring::Ring;
+use super::{Blocklist, Engine, Kept, Options, Prefix};
+use std::io::{self, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::Path;
+use std::time::Duration;
+use umbel::aging::{Timestamp, Window};
+use umbel::file::{self, FormatError};
+use umbel::{AnyFilter, Error, Filter, Hasher, KeyRing, Result, Stored};
+
+const MAGIC: &[u8; 8] = b"UMBELBLK";
+const VERSION: u32 = 1;
+/// Magic, version, engine, length, seven numbers and four counts.
+const HEAD: usize = 8 + 4 + 4 + 8 + 7 * 8 + 4 * 8;
+const PREFIX: usize = 18;
+const TIMED: usize = PREFIX + 8;
+const SUM: usize = 8;
+
+/// The bytes of the file.
+pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
+    let options = &list.options;
+    let stored = file::Options { embed_key: options.embed_key, ..file::Options::default() };
+    let (engine, filter, taken, timed) = match &list.kept {
+        Kept::Ring(ring) => {
+            let of = |v4: bool| {
+                let none: IpAddr =
+                    if v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+                let lengths = ring.lengths.family(v4).iter();
+                lengths.map(move |(length, until)| (Prefix::masked(none, *length), *until))
+            };
+            let timed: Vec<_> = of(true).chain(of(false)).collect();
+            (0, file::to_bytes(&ring.filter, &stored)?, ring.taken, timed)
+        }
+        Kept::Ledger(ledger) => (1, file::to_bytes(&ledger.filter, &stored)?, 0, ledger.blocked().collect()),
+    };
+    let (blocked, lengths) = if engine == 0 { (0, timed.len()) } else { (timed.len(), 0) };
+    let allowed = list.allowed().len();
+    let length = HEAD + TIMED * timed.len() + PREFIX * allowed + filter.len() + SUM;
+    let mut bytes = Vec::with_capacity(length);
+    bytes.extend(MAGIC);
+    bytes.extend([VERSION, engine].map(u32::to_le_bytes).as_flattened());
+    let millis = u64::try_from(options.lifetime.as_millis()).unwrap_or(u64::MAX);
+    let numbers = [
+        length as u64,
+        list.now.millis(),
+        options.capacity,
+        options.rate.to_bits(),
+        millis,
+        options.clients,
+        options.budget.to_bits(),
+        taken,
+        blocked as u64,
+        lengths as u64,
+        allowed as u64,
+        filter.len() as u64,
+    ];
+    bytes.extend(numbers.map(u64::to_le_bytes).as_flattened());
+    for (prefix, until) in timed {
+        put(&mut bytes, prefix);
+        bytes.extend(until.millis().to_le_bytes());
+    }
+    list.allowed().for_each(|prefix| put(&mut bytes, prefix));
+    bytes.extend(filter);
+    bytes.extend(sum(&bytes).to_le_bytes());
+    Ok(bytes)
+}
+
+fn put(bytes: &mut Vec<u8>, prefix: Prefix) {
+    match prefix.address() {
+        IpAddr::V4(v4) => {
+            bytes.extend([4, prefix.length()]);
+            bytes.extend(v4.octets());
+            bytes.extend([0; 12]);
+        }
+        IpAddr::V6(v6) => {
+            bytes.extend([6, prefix.length()]);
+            bytes.extend(v6.octets());
+        }
+    }
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    Hasher::fast(0).digest_bytes(bytes).get()
+}
+
+/// Reads and verifies the bytes of a file. The secret of a keyed hash comes from the file itself or from the ring.
+pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
+    let mut fields = Fields(bytes);
+    let found = bytes.len() as u64;
+    let short = || FormatError::Length { expected: (HEAD + SUM) as u64, found };
+    match fields.array() {
+        Some(magic) if &magic == MAGIC => {}
+        // A file may be cut anywhere.
+        None if MAGIC.starts_with(bytes) => return Err(short().into()),
+        _ => return Err(FormatError::Invalid { what: "it is not the state of a blocklist".into() }.into()),
+    }
+    let version = fields.u32().ok_or_else(short)?;
+    if version != VERSION {
+        let what = format!("version {version} of the state of a blocklist");
+        return Err(FormatError::Unknown { what }.into());
+    }
+    let engine = fields.u32().ok_or_else(short)?;
+    let expected = fields.u64().ok_or_else(short)?;
+    if expected != found {
+        return Err(FormatError::Length { expected, found }.into());
+    }
+    let whole = bytes.split_last_chunk::<SUM>().filter(|(before, _)| before.len() >= HEAD);
+    let (before, end) = whole.ok_or_else(short)?;
+    if sum(before) != u64::from_le_bytes(*end) {
+        return Err(FormatError::Damaged { part: "the whole".into() }.into());
+    }
+    fields.list(engine, ring)
+}
+
+/// What is left to be read.
+struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        self.array().map(u64::from_le_bytes)
+    }
+
+    /// So many records of a size; no more than there are bytes for.
+    fn records(&mut self, count: u64, size: usize) -> Option<std::slice::ChunksExact<'a, u8>> {
+        let length = usize::try_from(count).ok()?.checked_mul(size)?;
+        let (first, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(first.chunks_exact(size.max(1)))
+    }
+
+    /// What comes after the length, which is known to be right.
+    fn list(mut self, engine: u32, ring: &KeyRing) -> Result<Blocklist> {
+        let invalid = |what: &str| Error::from(FormatError::Invalid { what: what.into() });
+        let short = || invalid("it claims more than it has");
+        let mut number = || self.u64().ok_or_else(short);
+        let now = Timestamp::from_millis(number()?);
+        let (capacity, rate) = (number()?, f64::from_bits(number()?));
+        let lifetime = Duration::from_millis(number()?);
+        let (clients, budget) = (number()?, f64::from_bits(number()?));
+        let taken = number()?;
+        let (blocked, lengths, allowed, filter) = (number()?, number()?, number()?, number()?);
+        let blocked = self.records(blocked, TIMED).ok_or_else(short)?;
+        let lengths = self.records(lengths, TIMED).ok_or_else(short)?;
+        let allowed = self.records(allowed, PREFIX).ok_or_else(short)?;
+        let sane = capacity > 0 && rate > 0.0 && rate < 1.0 && !lifetime.is_zero() && budget > 0.0;
+        if !sane || self.0.len() as u64 != filter.saturating_add(SUM as u64) {
+            return Err(invalid("its numbers cannot be"));
+        }
+        let file::Loaded { filter, embedded_key: embed_key, .. } =
+            file::from_bytes(&self.0[..self.0.len() - SUM], ring)?;
+        let wrong = || invalid("a prefix that is none");
+        let entry = |record: &[u8]| {
+            let (prefix, until) = record.split_last_chunk().ok_or_else(wrong)?;
+            Ok((read(prefix).ok_or_else(wrong)?, Timestamp::from_millis(u64::from_le_bytes(*until))))
+        };
+        let blocked = blocked.map(entry).collect::<Result<Vec<_>>>()?;
+        let (engine, hasher, kept) = match (engine, filter) {
+            (0, Stored::Set(AnyFilter::Aging(filter))) => {
+                if filter.window() != Window::Time(lifetime)
+                    || filter.now() != Some(now)
+                    || !blocked.is_empty()
+                {
+                    return Err(invalid("its filter is not the one of this list"));
+                }
+                let engine = Engine::Aging { generations: filter.generations() as u32 };
+                let hasher = filter.hasher().clone();
+                let mut held = Lengths::default();
+                for record in lengths {
+                    let (prefix, until) = entry(record)?;
+                    held.insert(prefix, until);
+                }
+                (engine, hasher, Kept::Ring(Ring { filter, lengths: held, taken }))
+            }
+            (1, Stored::Set(AnyFilter::Counting(filter))) => {
+                let hasher = filter.hasher().clone();
+                let ledger = Ledger::restored(filter, blocked.into_iter());
+                let ledger = ledger.ok_or_else(|| invalid("its filter is not the one of this list"))?;
+                (Engine::Exact, hasher, Kept::Ledger(ledger))
+            }
+            _ => return Err(invalid("its filter is none of a blocklist")),
+        };
+        let options = Options { engine, capacity, rate, lifetime, hasher, embed_key, clients, budget };
+        let (set, counts) = Default::default();
+        let mut list = Blocklist { options, now, kept, allowed: set, allowed_lengths: counts };
+        for record in allowed {
+            list.allow(read(record).ok_or_else(wrong)?);
+        }
+        Ok(list)
+    }
+}
+
+fn read(record: &[u8]) -> Option<Prefix> {
+    let (&[family, length], address) = record.split_first_chunk()?;
+    let octets: [u8; 16] = address.try_into().ok()?;
+    let address: IpAddr = match family {
+        4 => Ipv4Addr::from(*octets.first_chunk()?).into(),
+        6 => Ipv6Addr::from(octets).into(),
+        _ => return None,
+    };
+    let prefix = Prefix::new(address, length).ok()?;
+    // Anything else would never be found under its name.
+    (prefix.address() == address && prefix.length() == length).then_some(prefix)
+}
+
+/// Writes the list to a file, which is replaced only once everything is safely on the disk. A new file is for its owner
+/// alone.
+pub fn save(path: impl AsRef<Path>, list: &Blocklist) -> Result<()> {
+    let path = path.as_ref();
+    let failed = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+    let bytes = to_bytes(list)?;
+    // A link stays, and what it points to is replaced.
+    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut part = tempfile::NamedTempFile::new_in(folder).map_err(failed("create a file beside"))?;
+    part.write_all(&bytes).map_err(failed("write to"))?;
+    if let Ok(before) = target.metadata() {
+        if !before.is_file() {
+            return Err(failed("replace")(io::Error::other("it is not a regular file")));
+        }
+        part.as_file().set_permissions(before.permissions()).map_err(failed("give its permissions to"))?;
+    }
+    part.as_file().sync_all().map_err(failed("flush"))?;
+    part.persist(&target).map_err(|error| failed("replace")(error.error))?;
+    // The name has to survive a power failure, too; where a folder cannot be flushed, the file is still whole.
+    if let Ok(folder) = std::fs::File::open(folder) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// Reads and verifies a file.
+pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Blocklist> {
+    let path = path.as_ref();
+    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
+    let bytes = std::fs::read(path).map_err(failed)?;
+    from_bytes(&bytes, ring).map_err(|error| match error {
+        Error::Format { problem, .. } => Error::Format { path: path.to_owned(), problem },
+        Error::MissingKey { id, .. } => Error::MissingKey { path: path.to_owned(), id },
+        other => other,
+    })
+}
