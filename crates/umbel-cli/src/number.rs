@@ -64,6 +64,15 @@ pub fn window(text: &str) -> Result<Window, String> {
     }
 }
 
+/// A time: `500ms`, `30s`, `10m`, `2h`, `7d`; without a unit, seconds.
+pub fn time(text: &str) -> Result<Duration, String> {
+    match window(text) {
+        Ok(Window::Time(time)) => Ok(time),
+        Ok(Window::Keys(seconds)) => Ok(Duration::from_secs(seconds)),
+        _ => Err("not a time above 0: write it as 500ms, 30s, 10m, 2h or 7d".to_string()),
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     None,

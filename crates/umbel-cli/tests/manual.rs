@@ -61,6 +61,7 @@ fn every_command_explains_itself() {
         "count get",
         "net flows",
         "net scan",
+        "net block",
         "lab list",
         "lab run",
         "lab trace",

@@ -76,6 +76,22 @@ pub struct InputArgs {
     threads: Option<usize>,
 }
 
+/// Whole lines of files, whatever is in them.
+pub fn whole_lines(files: &[PathBuf]) -> Result<Blocks> {
+    let shape = Shape {
+        line_end: b'\n',
+        separator: Vec::new(),
+        field: None,
+        header: false,
+        print_field: false,
+        csv: false,
+        trim: false,
+        lower: false,
+        hex: false,
+    };
+    Blocks::open(files, shape)
+}
+
 /// The bytes between two fields. (A type of its own, since clap takes a vector for an option that is repeated.)
 #[derive(Clone, Debug)]
 struct Separator(Vec<u8>);

@@ -1,5 +1,7 @@
 //! `umbel net`: filters for packets.
 
+mod addresses;
+mod block;
 mod capture;
 mod flows;
 mod scan;
@@ -8,7 +10,7 @@ mod signatures;
 use anyhow::Result;
 use std::process::ExitCode;
 
-/// Ask about packets: captures in pcap and pcapng, from files or pipes.
+/// Ask about packets: captures in pcap and pcapng, from files or pipes, and addresses.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -17,12 +19,14 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Block(Box<block::Args>),
     Flows(flows::Args),
     Scan(scan::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
+        Command::Block(args) => block::run(args),
         Command::Flows(args) => flows::run(args),
         Command::Scan(args) => scan::run(args),
     }

@@ -1,0 +1,126 @@
+//! Files with an address in each line.
+
+use crate::engine;
+use crate::input::{Lot, whole_lines};
+use crate::output::{Out, warn};
+use anyhow::Result;
+use std::net::IpAddr;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use umbel_net::blocklist::protocol::{Entry, entry};
+use umbel_net::blocklist::{Blocklist, Prefix};
+
+/// Lines that were not understood.
+#[derive(Default)]
+struct Unread {
+    lines: u64,
+    first: Option<String>,
+}
+
+impl Unread {
+    fn add(&mut self, other: Unread) {
+        self.lines += other.lines;
+        self.first = self.first.take().or(other.first);
+    }
+
+    /// Nothing is lost silently.
+    fn tell(self) {
+        if let Some(first) = self.first {
+            warn(format_args!("lines that were skipped: {}; of the first, {first}", self.lines));
+        }
+    }
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// What the lines of a lot say.
+fn read<'a, T>(lot: &'a Lot, of: impl Fn(&'a [u8]) -> Result<Option<T>, umbel::Error>) -> (Vec<T>, Unread) {
+    let (mut all, mut unread) = (Vec::new(), Unread::default());
+    for line in (0..lot.len()).map(|i| lot.record(i).1) {
+        match of(line) {
+            Ok(found) => all.extend(found),
+            Err(error) => unread.add(Unread { lines: 1, first: Some(error.to_string()) }),
+        }
+    }
+    (all, unread)
+}
+
+/// What the lines of files say, in their order.
+fn read_all<T: Send>(
+    files: &[PathBuf],
+    of: impl Fn(&[u8]) -> Result<Option<T>, umbel::Error> + Sync,
+) -> Result<Vec<T>> {
+    let (mut all, mut unread) = (Vec::new(), Unread::default());
+    // No file at all would be standard input.
+    if !files.is_empty() {
+        engine::run(
+            whole_lines(files)?,
+            threads(),
+            |_, lot| Ok(read(lot, &of)),
+            |(more, lost), _| {
+                all.extend(more);
+                unread.add(lost);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+    }
+    unread.tell();
+    Ok(all)
+}
+
+/// The entries of lists.
+pub fn read_lists(files: &[PathBuf]) -> Result<Vec<Entry>> {
+    let entries = read_all(files, entry)?;
+    let cleared = entries.iter().filter(|entry| entry.cleared).count();
+    if cleared > 0 {
+        warn(format_args!("prefixes with bits behind their length, which were cleared: {cleared}"));
+    }
+    Ok(entries)
+}
+
+/// The addresses in files.
+pub fn read_addresses(files: &[PathBuf]) -> Result<Vec<IpAddr>> {
+    read_all(files, address)
+}
+
+/// The address at the start of a line, which may be one of a log.
+fn address(line: &[u8]) -> Result<Option<IpAddr>, umbel::Error> {
+    let word = line.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
+    if word.is_empty() {
+        return Ok(None);
+    }
+    let text = String::from_utf8_lossy(word);
+    let prefix: Prefix = text.parse()?;
+    let wrong = || umbel::Error::parameter("address", &text, "a single address");
+    prefix.as_host().map(Some).ok_or_else(wrong)
+}
+
+/// Prints the lines whose addresses are blocked; how many there are.
+pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
+    let mut out = Out::new(false)?;
+    let (mut count, mut unread) = (0, Unread::default());
+    engine::run(
+        whole_lines(files)?.printing()?,
+        threads(),
+        |_, lot| {
+            let (found, unread) = read(lot, |line| Ok(address(line)?.map(|address| (address, line))));
+            let (addresses, lines): (Vec<IpAddr>, Vec<&[u8]>) = found.into_iter().unzip();
+            let verdicts = list.check_all(&addresses);
+            let blocked = lines.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_blocked());
+            let lines: Vec<&[u8]> = blocked.map(|(line, _)| *line).collect();
+            let text: Vec<u8> = lines.iter().flat_map(|line| [line, &b"\n"[..]]).flatten().copied().collect();
+            Ok((text, lines.len() as u64, unread))
+        },
+        |(text, blocked, lost), turn| {
+            count += blocked;
+            unread.add(lost);
+            out.write(&text, turn.caught_up)?;
+            Ok(ControlFlow::Continue(()))
+        },
+    )?;
+    out.finish()?;
+    unread.tell();
+    Ok(count)
+}

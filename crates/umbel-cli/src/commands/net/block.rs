@@ -1,0 +1,290 @@
+//! `umbel net block`: who is not let in, until when.
+
+use super::addresses::{print_blocked, read_addresses, read_lists};
+use crate::commands::found;
+use crate::facts::{Rows, percent};
+use crate::filters::Secrets;
+use crate::{clock, number, output};
+use anyhow::{Context, Result, bail};
+use serde_json::json;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use umbel::Hasher;
+use umbel::aging::Timestamp;
+use umbel_net::blocklist::protocol::{Entry, Session};
+use umbel_net::blocklist::{Blocklist, Engine, Options, state};
+
+/// Block addresses and prefixes for a time, and answer a firewall line by line.
+///
+/// Lines come from standard input, and each gets one line of answer at once; see below. With --check, the lines of a file
+/// whose first word is a blocked address are printed instead. IPv4 and IPv6 addresses and prefixes can be blocked; bits
+/// behind the length of a prefix are cleared, and an IPv4 address written as ::ffff:192.0.2.7 is the IPv4 address.
+///
+/// The exact engine keeps the list behind a counting filter: everything ends at its time, can be unblocked at once, and
+/// nobody else is blocked. The aging engine keeps only a ring of filters, in memory that does not grow: what is blocked ends
+/// within the last of G parts of its lifetime, nothing can be unblocked (allow it instead), and innocents are blocked with
+/// the rate of the filter, once for every length of prefix in use. --clients and --budget see to it that they are few.
+///
+/// Unless --seed or --key-file says otherwise, keys are hashed with a new secret, so that nobody can choose addresses that
+/// block a certain other one. The secret is part of the state, which only its owner can read.
+#[derive(clap::Args)]
+#[command(
+    after_help = "Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong."
+)]
+#[command(after_long_help = PROTOCOL)]
+pub struct Args {
+    /// How it forgets: exact or aging [default: exact]
+    #[arg(long, value_name = "ENGINE", value_parser = ["exact", "aging"], hide_possible_values = true)]
+    engine: Option<String>,
+
+    /// How many may be blocked at once; more are refused [default: 100000, or as many as are in the lists]
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    capacity: Option<u64>,
+
+    /// The share of strangers that the filter takes for blocked [default: 0.01%, or less if there are many clients]
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
+    fpr: Option<f64>,
+
+    /// For how long something is blocked: 500ms, 30s, 10m, 2h, 7d [default: 1h]
+    #[arg(long, value_name = "TIME", value_parser = number::time)]
+    lifetime: Option<Duration>,
+
+    /// aging: forget in so many parts [default: 8]
+    #[arg(long, value_name = "G")]
+    generations: Option<u32>,
+
+    /// How many innocent clients there are
+    #[arg(long, value_name = "N", value_parser = number::count)]
+    clients: Option<u64>,
+
+    /// How many of them may be blocked by mistake; a rate that blocks more is refused [default: 1]
+    #[arg(long, value_name = "N", requires = "clients")]
+    budget: Option<f64>,
+
+    /// Keep the list in this file: it is read at the start if it is there, and written by `save` and at the end
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+
+    /// Block what is in this file: in each line an address or prefix, and the seconds if it likes; after # or ; comments
+    /// (repeatable)
+    #[arg(long, value_name = "FILE")]
+    list: Vec<PathBuf>,
+
+    /// Never block what is in this file (repeatable)
+    #[arg(long, value_name = "FILE")]
+    allow: Vec<PathBuf>,
+
+    /// Print the lines of this file whose first word is a blocked address; `-` is standard input (repeatable)
+    #[arg(long, value_name = "FILE")]
+    check: Vec<PathBuf>,
+
+    /// Tell how many addresses of this file, all of them innocent, are blocked (repeatable)
+    #[arg(long, value_name = "FILE", conflicts_with = "check")]
+    innocent: Vec<PathBuf>,
+
+    /// Print what --innocent tells as JSON
+    #[arg(long, requires = "innocent")]
+    json: bool,
+
+    /// The time, instead of the system's, in seconds since the start of 1970
+    #[arg(long, value_name = "SECONDS", value_parser = number::count)]
+    at: Option<u64>,
+
+    /// Hash without a secret, with this seed
+    #[arg(long, value_name = "N", conflicts_with = "key_file")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    secrets: Secrets,
+}
+
+const PROTOCOL: &str = "Lines, and their answers:
+  block ADDRESS|PREFIX [SECONDS]   blocked PREFIX until TIME; what is blocked is refreshed, never shortened
+  unblock ADDRESS|PREFIX           unblocked PREFIX, or free PREFIX if it was not blocked
+  allow ADDRESS|PREFIX             allowed PREFIX
+  disallow ADDRESS|PREFIX          disallowed PREFIX, or unknown PREFIX
+  check ADDRESS                    blocked ADDRESS by PREFIX until TIME, allowed ADDRESS by PREFIX, or free ADDRESS
+  stats                            stats and figures, name=value
+  innocent [KEYS]                  how many keys of nobody the filter takes for blocked ones
+  tick [@TIME]                     time TIME
+  save                             saved FILE
+Whatever is wrong with a line gets `error` and a sentence, and the next line is read. Times are seconds since the start of
+1970. The clock is the system's until a line tells the time, as `tick @TIME` or before any other: `@TIME block ADDRESS`.
+
+Examples:
+  umbel net block --state blocked.state --lifetime 10m
+  umbel net block --list drop.txt --check access.log
+  umbel net block --engine aging --clients 1e6 --list drop.txt --innocent clients.txt
+
+Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong.";
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let entries = read_lists(&args.list)?;
+    let allowed = read_lists(&args.allow)?;
+    let mut list = args.open(entries.len() as u64)?;
+    let now = args.now();
+    if list.now() > now {
+        let ahead = (list.now().millis() - now.millis()) as f64 / 1000.0;
+        output::warn(format_args!(
+            "the state is {ahead} s ahead of the clock: time stands still until the clock has caught up"
+        ));
+    }
+    list.advance(now.max(list.now()))?;
+    for Entry { prefix, lifetime, .. } in &entries {
+        list.block(*prefix, *lifetime).with_context(|| format!("cannot block {prefix}"))?;
+    }
+    for entry in &allowed {
+        list.allow(entry.prefix);
+    }
+    let batch = !(args.check.is_empty() && args.innocent.is_empty());
+    if !batch {
+        return args.talk(list, !(entries.is_empty() && allowed.is_empty()));
+    }
+    if let Some(path) = args.state.as_ref().filter(|_| !(entries.is_empty() && allowed.is_empty())) {
+        state::save(path, &list)?;
+    }
+    if args.innocent.is_empty() {
+        return print_blocked(&list, &args.check).map(|blocked| found(blocked > 0));
+    }
+    args.tell_innocents(&list)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn now(&self) -> Timestamp {
+        let given = self.at.map(|seconds| Timestamp::from_millis(seconds.saturating_mul(1000)));
+        given.unwrap_or_else(clock::now)
+    }
+
+    /// The list in the file, or a new one.
+    fn open(&self, listed: u64) -> Result<Blocklist> {
+        match &self.state {
+            Some(path) if path.try_exists().with_context(|| format!("cannot find {}", path.display()))? => {
+                let list = state::load(path, self.secrets.ring()?)?;
+                self.check_agrees(path, list.options())?;
+                Ok(list)
+            }
+            _ => Ok(Blocklist::new(&self.options(listed)?, self.now())?),
+        }
+    }
+
+    fn options(&self, listed: u64) -> Result<Options> {
+        let plain = Options::default();
+        let engine = self.engine()?.unwrap_or(plain.engine);
+        let (clients, budget) = (self.clients.unwrap_or(0), self.budget.unwrap_or(plain.budget));
+        let fitting = match engine {
+            Engine::Aging { .. } if clients > 0 => plain.rate.min(budget / clients as f64),
+            _ => plain.rate,
+        };
+        let mut secret = [0; 16];
+        let (hasher, embed_key) = match (self.seed, self.secrets.single()?) {
+            (Some(seed), _) => (Hasher::fast(seed), false),
+            (None, Some(secret)) => (secret, false),
+            (None, None) => {
+                getrandom::fill(&mut secret).context("the system has no random numbers")?;
+                (Hasher::keyed(secret), true)
+            }
+        };
+        Ok(Options {
+            engine,
+            capacity: self.capacity.unwrap_or(plain.capacity.max(listed)),
+            rate: self.fpr.unwrap_or(fitting),
+            lifetime: self.lifetime.unwrap_or(plain.lifetime),
+            hasher,
+            embed_key,
+            clients,
+            budget,
+        })
+    }
+
+    fn engine(&self) -> Result<Option<Engine>> {
+        let engine = self.engine.as_deref().map(str::parse).transpose()?;
+        match (engine, self.generations) {
+            (Some(Engine::Aging { .. }), Some(generations)) => Ok(Some(Engine::Aging { generations })),
+            (_, Some(_)) => bail!("--generations is for the aging engine: add --engine aging"),
+            (engine, None) => Ok(engine),
+        }
+    }
+
+    /// Options are for a new list: one from a file is what it is.
+    fn check_agrees(&self, path: &Path, kept: &Options) -> Result<()> {
+        let engine = self.engine()?.is_some_and(|engine| match (engine, kept.engine) {
+            (Engine::Aging { .. }, Engine::Aging { .. }) if self.generations.is_none() => false,
+            (given, kept) => given != kept,
+        });
+        let differs = [
+            ("--engine", engine),
+            ("--capacity", self.capacity.is_some_and(|given| given != kept.capacity)),
+            ("--fpr", self.fpr.is_some_and(|given| given != kept.rate)),
+            ("--lifetime", self.lifetime.is_some_and(|given| given != kept.lifetime)),
+            ("--clients", self.clients.is_some_and(|given| given != kept.clients)),
+            ("--budget", self.budget.is_some_and(|given| given != kept.budget)),
+            ("--seed", self.seed.is_some_and(|given| Hasher::fast(given) != kept.hasher)),
+        ];
+        match differs.iter().find(|(_, differs)| *differs) {
+            Some((option, _)) => {
+                bail!("{} was made with another {option}: leave it out, or name a new file", path.display())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Answers lines until there are no more; what has changed is saved however that ends.
+    fn talk(&self, list: Blocklist, changed: bool) -> Result<ExitCode> {
+        let mut session = Session::new(list, self.state.clone());
+        let end = session.serve(io::stdin().lock(), io::stdout().lock(), || self.now());
+        if self.state.is_some() && (changed || session.changed()) {
+            session.save()?;
+        }
+        end.context("the conversation has ended")?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn tell_innocents(&self, list: &Blocklist) -> Result<()> {
+        let addresses = read_addresses(&self.innocent)?;
+        let asked = list.innocents(&addresses);
+        let figures = list.figures();
+        if self.json {
+            output::json(&json!({
+                "engine": figures.engine.to_string(),
+                "innocents": asked.asked,
+                "blocked": asked.blocked,
+                "blocked_by_filter": asked.by_filter,
+                "expected_by_filter": asked.expected,
+                "rate": figures.rate,
+                "lengths_v4": figures.lengths_v4,
+                "lengths_v6": figures.lengths_v6,
+                "clients": list.options().clients,
+                "expected_clients": figures.innocents,
+                "over_budget": figures.over_budget,
+            }))?;
+        } else {
+            let mut rows = Rows::default();
+            rows.add("innocent addresses", asked.asked);
+            rows.add("blocked", asked.blocked);
+            rows.add("by the filter alone", format!("{}, {:.2} expected", asked.by_filter, asked.expected));
+            rows.add("rate of the filter", percent(figures.rate));
+            rows.add(
+                "lengths of prefixes",
+                format!("{} IPv4, {} IPv6", figures.lengths_v4.len(), figures.lengths_v6.len()),
+            );
+            if list.options().clients > 0 {
+                rows.add(
+                    "clients",
+                    format!("{}, {:.2} of them expected", list.options().clients, figures.innocents),
+                );
+            }
+            output::text(rows)?;
+        }
+        if figures.over_budget {
+            output::warn(format_args!(
+                "{:.1} clients are expected to be blocked, and {} may be: use fewer lengths of prefixes, or a lower rate",
+                figures.innocents,
+                list.options().budget
+            ));
+        }
+        Ok(())
+    }
+}
