@@ -13,20 +13,20 @@ fn a_firewall_is_answered_line_by_line() {
     let shell = Shell::new();
     let mut firewall = shell.start("net block");
     for (line, answer) in [
-        ("@1800000000 block 192.0.2.7 60", "blocked 192.0.2.7 until 1800000060.000"),
-        ("block 198.51.100.9/24 60", "blocked 198.51.100.0/24 until 1800000060.000 (host bits cleared)"),
-        ("block 2001:db8::/32", "blocked 2001:db8::/32 until 1800003600.000"),
-        ("check 192.0.2.7", "blocked 192.0.2.7 by 192.0.2.7 until 1800000060.000"),
-        ("check ::ffff:198.51.100.3", "blocked 198.51.100.3 by 198.51.100.0/24 until 1800000060.000"),
+        ("@4000000000 block 192.0.2.7 60", "blocked 192.0.2.7 until 4000000060.000"),
+        ("block 198.51.100.9/24 60", "blocked 198.51.100.0/24 until 4000000060.000 (host bits cleared)"),
+        ("block 2001:db8::/32", "blocked 2001:db8::/32 until 4000003600.000"),
+        ("check 192.0.2.7", "blocked 192.0.2.7 by 192.0.2.7 until 4000000060.000"),
+        ("check ::ffff:198.51.100.3", "blocked 198.51.100.3 by 198.51.100.0/24 until 4000000060.000"),
         ("check 192.0.2.8", "free 192.0.2.8"),
         ("allow 2001:db8:0:53::/64", "allowed 2001:db8:0:53::/64"),
         ("check 2001:db8:0:53::1", "allowed 2001:db8:0:53::1 by 2001:db8:0:53::/64"),
-        ("check 2001:db8::1", "blocked 2001:db8::1 by 2001:db8::/32 until 1800003600.000"),
+        ("check 2001:db8::1", "blocked 2001:db8::1 by 2001:db8::/32 until 4000003600.000"),
         ("unblock 192.0.2.7", "unblocked 192.0.2.7"),
         ("check 192.0.2.7", "free 192.0.2.7"),
-        ("tick @1800000059.999", "time 1800000059.999"),
-        ("check 198.51.100.3", "blocked 198.51.100.3 by 198.51.100.0/24 until 1800000060.000"),
-        ("tick @1800000060", "time 1800000060.000"),
+        ("tick @4000000059.999", "time 4000000059.999"),
+        ("check 198.51.100.3", "blocked 198.51.100.3 by 198.51.100.0/24 until 4000000060.000"),
+        ("tick @4000000060", "time 4000000060.000"),
         ("check 198.51.100.3", "free 198.51.100.3"),
     ] {
         // The answer is there before the next line is.
@@ -76,20 +76,22 @@ fn a_restart_keeps_blocks_and_their_ends() {
         let shell = Shell::new();
         let args = format!("net block --state kept --engine {engine} --lifetime 80s");
         let said =
-            shell.pipe(&args, "@1800000000 block 192.0.2.0/24\nblock 2001:db8::7\nallow 192.0.2.1\n").ok();
+            shell.pipe(&args, "@4000000000 block 192.0.2.0/24\nblock 2001:db8::7\nallow 192.0.2.1\n").ok();
         assert_eq!(said.text().lines().count(), 3);
         let lines =
-            "@1800000079 check 192.0.2.7\ncheck 2001:db8::7\ncheck 192.0.2.1\n@1800000080 check 192.0.2.7\n";
-        let said = shell.pipe("net block --state kept", lines).ok();
+            "@4000000079 check 192.0.2.7\ncheck 2001:db8::7\ncheck 192.0.2.1\n@4000000080 check 192.0.2.7\n";
+        let said = shell.pipe("net block --state kept --at 4000000001", lines).ok();
         let firsts: Vec<&str> = said.text().lines().map(|line| line.split(' ').next().unwrap()).collect();
         assert_eq!(firsts, ["blocked", "blocked", "allowed", "free"], "{engine}");
         // Nothing was changed, so that the file is as it was; `save` writes it, and so does the end after a change.
         let before = shell.read("kept");
-        let said = shell.pipe("net block --state kept", "@1800000070 block 203.0.113.9\nsave\n").ok();
+        let said = shell
+            .pipe("net block --state kept --at 4000000001", "@4000000070 block 203.0.113.9\nsave\n")
+            .ok();
         assert!(said.text().ends_with("saved kept\n"));
         let after = shell.read("kept");
         assert!(after != before);
-        shell.pipe("net block --state kept --at 1800000071", "check 203.0.113.9\n").ok();
+        shell.pipe("net block --state kept --at 4000000071", "check 203.0.113.9\n").ok();
         assert_eq!(shell.read("kept"), after);
         assert_eq!(shell.names("."), ["kept"]);
 
@@ -109,10 +111,10 @@ fn a_restart_keeps_blocks_and_their_ends() {
 #[test]
 fn a_clock_behind_the_state_lets_nobody_through() {
     let shell = Shell::new();
-    shell.pipe("net block --state kept", "@1800000000 block 192.0.2.7 60\n").ok();
-    let said = shell.pipe("net block --state kept --at 1700000000", "check 192.0.2.7\n").code(0);
+    shell.pipe("net block --state kept", "@4000000000 block 192.0.2.7 60\n").ok();
+    let said = shell.pipe("net block --state kept --at 3900000000", "check 192.0.2.7\n").code(0);
     assert!(said.stderr.contains("100000000 s ahead of the clock"), "{}", said.stderr);
-    assert_eq!(said.text(), "blocked 192.0.2.7 by 192.0.2.7 until 1800000060.000\n");
+    assert_eq!(said.text(), "blocked 192.0.2.7 by 192.0.2.7 until 4000000060.000\n");
 }
 
 #[test]
@@ -185,8 +187,10 @@ fn innocents_are_counted_and_budgeted() {
 fn a_secret_of_ones_own_opens_the_state() {
     let shell = Shell::new();
     shell.run("key new secret").code(0);
-    shell.pipe("net block --state kept --key-file secret", "@1800000000 block 192.0.2.7\n").ok();
+    shell.pipe("net block --state kept --key-file secret", "@4000000000 block 192.0.2.7\n").ok();
     shell.pipe("net block --state kept", "stats\n").refused(&["kept", "secret"]);
-    let said = shell.pipe("net block --state kept --key-file secret", "@1800000001 check 192.0.2.7\n").ok();
+    let said = shell
+        .pipe("net block --state kept --key-file secret --at 4000000001", "@4000000001 check 192.0.2.7\n")
+        .ok();
     assert!(said.text().starts_with("blocked "));
 }

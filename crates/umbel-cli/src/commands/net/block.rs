@@ -131,18 +131,22 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "the state is {ahead} s ahead of the clock: time stands still until the clock has caught up"
         ));
     }
-    list.advance(now.max(list.now()))?;
+    let batch = !(args.check.is_empty() && args.innocent.is_empty());
+    let changed = !(entries.is_empty() && allowed.is_empty());
+    // In a conversation without lists the lines may tell another time than the system.
+    if batch || changed {
+        list.advance(now.max(list.now()))?;
+    }
     for Entry { prefix, lifetime, .. } in &entries {
         list.block(*prefix, *lifetime).with_context(|| format!("cannot block {prefix}"))?;
     }
     for entry in &allowed {
         list.allow(entry.prefix);
     }
-    let batch = !(args.check.is_empty() && args.innocent.is_empty());
     if !batch {
-        return args.talk(list, !(entries.is_empty() && allowed.is_empty()));
+        return args.talk(list, changed);
     }
-    if let Some(path) = args.state.as_ref().filter(|_| !(entries.is_empty() && allowed.is_empty())) {
+    if let Some(path) = args.state.as_ref().filter(|_| changed) {
         state::save(path, &list)?;
     }
     if args.innocent.is_empty() {
@@ -166,7 +170,7 @@ impl Args {
                 self.check_agrees(path, list.options())?;
                 Ok(list)
             }
-            _ => Ok(Blocklist::new(&self.options(listed)?, self.now())?),
+            _ => Ok(Blocklist::new(&self.options(listed)?, Timestamp::from_millis(0))?),
         }
     }
 
