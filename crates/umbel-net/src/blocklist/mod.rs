@@ -367,7 +367,11 @@ impl Blocklist {
                 for (digest, (_, address)) in tile.iter_mut().zip(&open) {
                     *digest = Prefix::masked(*address, length).digest(hasher);
                 }
-                let mut hits = self.filter().contains_tile(&tile[..open.len()]);
+                let mut hits = match &tile[..open.len()] {
+                    // A tile costs some kinds the same however little is in it.
+                    [alone] => self.filter().contains_digest(*alone).into(),
+                    tile => self.filter().contains_tile(tile),
+                };
                 open.retain(|(i, address)| {
                     let prefix = Prefix::masked(*address, length);
                     let hit = hits & 1 == 1 && (!confirm || self.confirms(&prefix));

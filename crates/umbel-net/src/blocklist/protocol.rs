@@ -41,7 +41,7 @@
 
 use super::prefix::shown;
 use super::{Blocklist, Figures, Prefix, Verdict, state};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 use umbel::aging::Timestamp;
@@ -186,10 +186,10 @@ impl Session {
     pub fn serve(
         &mut self,
         input: impl Read,
-        mut output: impl Write,
+        output: impl Write,
         mut clock: impl FnMut() -> Timestamp,
     ) -> io::Result<()> {
-        let mut input = BufReader::new(input);
+        let (mut input, mut output) = (BufReader::new(input), BufWriter::new(output));
         let mut line = Vec::new();
         while let Some(whole) = next_line(&mut input, &mut line)? {
             let answer = if whole {
