@@ -21,5 +21,7 @@
 pub mod capture;
 pub mod flows;
 pub mod blocklist;
+pub mod loops;
+pub mod mask;
 pub mod payload;
 pub mod signatures;

@@ -1,0 +1,118 @@
+//! Bits that fit into the header of a packet: fixed size, no allocation, and an interface's share of them computed once.
+//!
+//! A [`Mask`] of `W` words has 32 `W` bits: the filter that a packet carries, or the few of its bits that belong to an
+//! address. Those are drawn from the address and a seed, so that every router knows its own without being told.
+//!
+//! ```
+//! use umbel_net::mask::Mask;
+//! let mask = Mask::<8>::of_address(&[192, 0, 2, 1], 7, 5);
+//! assert_eq!((Mask::<8>::BITS, mask.count_ones()), (256, 5));
+//! let mut filter = Mask::EMPTY;
+//! assert!(!filter.covers(&mask));
+//! filter |= mask;
+//! assert!(filter.covers(&mask));
+//! ```
+
+use std::ops::{BitAndAssign, BitOrAssign, Not};
+use umbel::hash::reduce;
+use umbel::{Digest, Hasher, Key};
+
+/// 32 `W` bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mask<const W: usize>([u32; W]);
+
+impl<const W: usize> Mask<W> {
+    /// How many bits there are.
+    pub const BITS: u32 = 32 * W as u32;
+
+    /// No bit is set.
+    pub const EMPTY: Mask<W> = Mask([0; W]);
+
+    /// Every bit is set.
+    pub const FULL: Mask<W> = Mask([u32::MAX; W]);
+
+    /// The bits of an address (of a network card, or of the Internet), `weight` different ones: any such set is as likely as any other.
+    pub fn of_address(address: &[u8], seed: u64, weight: u32) -> Mask<W> {
+        Mask::of_digest(address.digest(&Hasher::fast(seed)), weight)
+    }
+
+    /// The bits of something that is hashed already, `weight` different ones.
+    pub fn of_digest(digest: Digest, weight: u32) -> Mask<W> {
+        let mut mask = Mask::EMPTY;
+        // Floyd's way to draw a set: each number once, and never twice the same bit.
+        for last in Self::BITS - weight.min(Self::BITS)..Self::BITS {
+            let drawn = reduce(digest.salted(u64::from(last)).get(), u64::from(last) + 1) as u32;
+            mask.set(if mask.has(drawn) { last } else { drawn });
+        }
+        mask
+    }
+
+    /// The bits at these positions, of which those beyond the end are left out.
+    pub fn at(positions: impl IntoIterator<Item = u32>) -> Mask<W> {
+        let mut mask = Mask::EMPTY;
+        positions.into_iter().for_each(|position| mask.set(position));
+        mask
+    }
+
+    /// From its words, as [`Mask::words`] gives them.
+    pub fn from_words(words: [u32; W]) -> Mask<W> {
+        Mask(words)
+    }
+
+    /// The words, the first bit lowest in the first.
+    pub fn words(&self) -> &[u32; W] {
+        &self.0
+    }
+
+    /// Sets a bit, if there is such a one.
+    pub fn set(&mut self, position: u32) {
+        if let Some(word) = self.0.get_mut(position as usize / 32) {
+            *word |= 1 << (position % 32);
+        }
+    }
+
+    /// Whether a bit is set.
+    pub fn has(&self, position: u32) -> bool {
+        self.0.get(position as usize / 32).is_some_and(|word| word >> (position % 32) & 1 == 1)
+    }
+
+    /// Whether all bits of the other are set here.
+    #[inline]
+    pub fn covers(&self, other: &Mask<W>) -> bool {
+        self.0.iter().zip(&other.0).all(|(own, other)| own & other == *other)
+    }
+
+    /// Whether none of the other's bits is set here.
+    #[inline]
+    pub fn misses(&self, other: &Mask<W>) -> bool {
+        self.0.iter().zip(&other.0).all(|(own, other)| own & other == 0)
+    }
+
+    /// How many bits are set.
+    pub fn count_ones(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+}
+
+impl<const W: usize> BitOrAssign for Mask<W> {
+    #[inline]
+    fn bitor_assign(&mut self, other: Mask<W>) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own |= other);
+    }
+}
+
+impl<const W: usize> BitAndAssign for Mask<W> {
+    #[inline]
+    fn bitand_assign(&mut self, other: Mask<W>) {
+        self.0.iter_mut().zip(other.0).for_each(|(own, other)| *own &= other);
+    }
+}
+
+impl<const W: usize> Not for Mask<W> {
+    type Output = Mask<W>;
+
+    #[inline]
+    fn not(self) -> Mask<W> {
+        Mask(self.0.map(|word| !word))
+    }
+}
