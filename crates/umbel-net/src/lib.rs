@@ -25,3 +25,6 @@ pub mod loops;
 pub mod mask;
 pub mod payload;
 pub mod signatures;
+mod random;
+pub mod topology;
+pub mod traceback;

@@ -1,0 +1,33 @@
+//! Numbers that look random and depend on a seed alone.
+
+use umbel::Digest;
+use umbel::hash::reduce;
+
+/// A sequence of them.
+#[derive(Clone, Debug)]
+pub(crate) struct Random {
+    start: Digest,
+    drawn: u64,
+}
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Random {
+        Random { start: Digest::from_hash(seed).salted(0x7061_7468), drawn: 0 }
+    }
+
+    /// 64 bits.
+    pub(crate) fn next(&mut self) -> u64 {
+        self.drawn += 1;
+        self.start.salted(self.drawn).get()
+    }
+
+    /// A number below this one; 0, if there is none.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        reduce(self.next(), end as u64) as usize
+    }
+
+    /// A number from 0 up to, but without, 1.
+    pub(crate) fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+}

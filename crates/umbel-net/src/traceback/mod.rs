@@ -1,0 +1,134 @@
+//! Where a packet came from, when its sender's address is a lie.
+//!
+//! Three ways to know. [`spie`]: routers remember the digests of the packets that they forward, in pages of Bloom filters, and are
+//! asked one after the other. [`header`]: packets carry a small filter in which every router sets its bits; nothing is stored, but
+//! a sender who fills the filter with ones defeats it. [`generalized`]: routers also reset bits, so that it does not
+//! matter what the sender wrote.
+//!
+//! In all three the victim starts at its own router and goes upstream, from neighbour to neighbour, as long as one says "perhaps
+//! it came through me". [`walk`] and [`walk_paths`] are that.
+//!
+//! ```
+//! use umbel_net::topology::Graph;
+//! use umbel_net::traceback::{header, walk};
+//!
+//! let graph = Graph::abilene();
+//! let [attacker, victim] = [1, 10];
+//! let routers: Vec<_> =
+//!     (0..graph.len()).map(|node| header::Router::<8>::new(&graph.address_bytes(node), 1, 5)).collect();
+//! let mut filter = header::Filter::EMPTY;
+//! graph.path(attacker, victim).iter().for_each(|node| routers[*node].mark(&mut filter));
+//!
+//! let found = walk(&graph, victim, (), |node, ()| routers[node].may_have_marked(&filter).then_some(()));
+//! assert_eq!(found.origins, [attacker]);
+//! println!("block {}", graph.address(found.origins[0]));
+//! ```
+
+pub mod generalized;
+pub mod header;
+pub mod spie;
+
+use crate::topology::Graph;
+
+/// What a [`walk`] upstream has found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// The routers through which the packet perhaps came, in order of their number.
+    pub routers: Vec<usize>,
+    /// Those of them where a branch ends: the packet perhaps entered the network there.
+    pub origins: Vec<usize>,
+    /// Whether all branches were followed to their end.
+    pub complete: bool,
+}
+
+/// Goes upstream from a router as long as neighbours answer with something, and asks each no question twice.
+///
+/// `ask` is told a router and what the one downstream of it answered (the victim's is told `start`). It answers with what those
+/// further upstream have to know, or with nothing if the packet did not come through it.
+pub fn walk<S: Clone + PartialEq>(
+    graph: &Graph,
+    victim: usize,
+    start: S,
+    mut ask: impl FnMut(usize, &S) -> Option<S>,
+) -> Found {
+    let mut marks = Marks::of(graph);
+    let mut asked: Vec<Vec<S>> = vec![Vec::new(); graph.len()];
+    let mut ask_once = |node: usize, question: &S| {
+        let known = asked.get_mut(node).filter(|known| !known.contains(question))?;
+        known.push(question.clone());
+        ask(node, question)
+    };
+    let first = ask_once(victim, &start);
+    // A router, the one downstream of it, and what it answered.
+    let mut waiting: Vec<_> = first.map(|answer| (victim, victim, answer)).into_iter().collect();
+    while let Some((node, downstream, answer)) = waiting.pop() {
+        marks.seen[node] = true;
+        let before = waiting.len();
+        let others = graph.neighbours(node).iter().map(|link| link.to).filter(|to| *to != downstream);
+        waiting.extend(others.filter_map(|to| Some((to, node, ask_once(to, &answer)?))));
+        marks.ends[node] |= waiting.len() == before;
+    }
+    marks.found(true)
+}
+
+/// Goes upstream like [`walk`], but follows every path that visits no router twice: where paths meet, what is known differs.
+///
+/// There may be very many paths, so no more than `most` questions are asked.
+pub fn walk_paths<S>(
+    graph: &Graph,
+    victim: usize,
+    start: S,
+    most: usize,
+    mut ask: impl FnMut(usize, &S) -> Option<S>,
+) -> Found {
+    let mut marks = Marks::of(graph);
+    let Some(answer) = ask(victim, &start).filter(|_| victim < graph.len()) else {
+        return marks.found(true);
+    };
+    marks.seen[victim] = true;
+    let mut on_path = marks.seen.clone();
+    // The path that is followed: each of its routers, what it answered, which of its links comes next, and whether one led on.
+    let mut path = vec![(victim, answer, 0, false)];
+    let mut questions = 0;
+    while let Some((node, answer, next, led_on)) = path.last_mut() {
+        let node = *node;
+        let Some(link) = graph.neighbours(node).get(*next) else {
+            marks.ends[node] |= !*led_on;
+            on_path[node] = false;
+            path.pop();
+            continue;
+        };
+        *next += 1;
+        if on_path[link.to] {
+            continue;
+        }
+        if questions == most {
+            return marks.found(false);
+        }
+        questions += 1;
+        if let Some(answer) = ask(link.to, answer) {
+            *led_on = true;
+            marks.seen[link.to] = true;
+            on_path[link.to] = true;
+            path.push((link.to, answer, 0, false));
+        }
+    }
+    marks.found(true)
+}
+
+/// Which routers were found, and where branches end.
+struct Marks {
+    seen: Vec<bool>,
+    ends: Vec<bool>,
+}
+
+impl Marks {
+    fn of(graph: &Graph) -> Marks {
+        Marks { seen: vec![false; graph.len()], ends: vec![false; graph.len()] }
+    }
+
+    fn found(self, complete: bool) -> Found {
+        let numbers = |marks: &[bool]| (0..marks.len()).filter(|node| marks[*node]).collect();
+        Found { routers: numbers(&self.seen), origins: numbers(&self.ends), complete }
+    }
+}

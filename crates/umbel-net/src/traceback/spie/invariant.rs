@@ -1,0 +1,81 @@
+//! What of a packet does not change on its way.
+
+use umbel::{Digest, Error, Hasher, Result};
+
+/// Of the payload so many bytes count.
+const PAYLOAD: usize = 8;
+/// The header of version 6, and those bytes.
+const MOST: usize = 40 + PAYLOAD;
+
+/// Those fields of a packet's header that no router changes, and the first eight bytes of its payload. What routers do change is left out: type of
+/// service, time to live, checksum and options; in version 6 traffic class, flow label, hop limit and hop-by-hop options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invariant {
+    bytes: [u8; MOST],
+    length: usize,
+}
+
+impl Invariant {
+    /// Of a packet, from the first byte of its Internet header on. Fewer bytes than the header says are enough, as long as the header
+    /// itself is there: captures are often cut.
+    pub fn of(packet: &[u8]) -> Result<Invariant> {
+        let (header, payload) = match packet.first().map(|first| first >> 4) {
+            Some(4) => version_4(packet),
+            Some(6) => version_6(packet),
+            _ => None,
+        }
+        .ok_or_else(|| {
+            Error::parameter("packet", format!("{} bytes", packet.len()), "a whole header of IPv4 or IPv6")
+        })?;
+        let mut bytes = [0; MOST];
+        let payload = &payload[..payload.len().min(PAYLOAD)];
+        let length = header.len() + payload.len();
+        let parts = header.iter().chain(payload);
+        bytes.iter_mut().zip(parts).for_each(|(own, byte)| *own = *byte);
+        for changes in if header.len() == 20 { &[1, 8, 10, 11][..] } else { &[1, 2, 3, 7][..] } {
+            bytes[*changes] = 0;
+        }
+        if header.len() == 40 {
+            bytes[0] &= 0xf0;
+        }
+        Ok(Invariant { bytes, length })
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length).unwrap_or(&self.bytes)
+    }
+
+    /// Its digest, from which routers derive theirs.
+    pub fn digest(&self) -> Digest {
+        Hasher::default().digest_bytes(self.bytes())
+    }
+}
+
+/// The fixed part of the header, and the payload.
+fn version_4(packet: &[u8]) -> Option<(&[u8], &[u8])> {
+    let header = packet.get(..20)?;
+    let length = usize::from(header[0] & 0x0f) * 4;
+    let total = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    // No length is that of what was handed over in one piece for the network card to cut.
+    let total = if total == 0 { packet.len() } else { total };
+    (length >= 20).then(|| (header, between(packet, length, total)))
+}
+
+fn version_6(packet: &[u8]) -> Option<(&[u8], &[u8])> {
+    const NO_NEXT_HEADER: u8 = 59;
+    let header = packet.get(..40)?;
+    let length = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    let total = if length == 0 && header[6] != NO_NEXT_HEADER { packet.len() } else { 40 + length };
+    // Hop-by-hop options, which come first if there are any, are what the options of version 4 are.
+    let options = match (header[6], packet.get(41)) {
+        (0, Some(units)) => 8 * (usize::from(*units) + 1),
+        _ => 0,
+    };
+    Some((header, between(packet, 40 + options, total)))
+}
+
+/// What follows the headers, without the padding that short frames have.
+fn between(packet: &[u8], start: usize, total: usize) -> &[u8] {
+    packet.get(start..total.min(packet.len())).unwrap_or_default()
+}

@@ -1,0 +1,188 @@
+//! Routers that remember which packets they forwarded (Snoeren et al. 2001, "SPIE").
+//!
+//! What does not change on a packet's way, most of its header and the first eight bytes of what it carries, is hashed once
+//! ([`Invariant`]). Each router puts the digest into its current page, a Bloom filter with a seed of its own ([`Agent`]). A page is
+//! closed when it is full or its time is over, and the oldest is used again. Where a packet is changed on purpose, by address
+//! translation, a tunnel or fragmentation, the router notes which digest became which. Later somebody who has the packet and knows
+//! about when it came asks router after router ([`trace`]).
+//!
+//! ```
+//! use umbel_net::traceback::spie::{Agent, Invariant, Span};
+//!
+//! let packet = b"\x45\0\0\x22\x12\x34\0\0\x40\x11\0\0\x0a\0\0\x01\x0a\0\0\x02\x04\xd2\0\x35\0\x0e\0\0secret";
+//! let digest = Invariant::of(packet)?.digest();
+//! let mut agent = Agent::new(7, 1000, 0.001, Span { length: 60, pages: 4 })?;
+//! agent.forward(digest, 100)?;
+//! assert_eq!(agent.ask(digest, 90..=110), Some(digest));
+//! assert_eq!(agent.ask(digest, 200..=300), None, "not at that time");
+//!
+//! // One hop later its time to live is less and its checksum another, but it is the same packet.
+//! let mut later = *packet;
+//! later[8] -= 1;
+//! later[10] ^= 0x55;
+//! assert_eq!(Invariant::of(&later)?.digest(), digest);
+//! # Ok::<(), umbel::Error>(())
+//! ```
+
+mod invariant;
+mod transforms;
+
+pub use invariant::Invariant;
+pub use transforms::Transform;
+
+use super::{Found, walk};
+use crate::topology::Graph;
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+use transforms::Transforms;
+use umbel::{Bloom, Digest, Error, Filter, Insert, Result, Set, Standard, Structure};
+
+/// How long a router remembers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// For how long a page is written at most, in the caller's unit of time.
+    pub length: u64,
+    /// How many pages are kept, with the one that is written.
+    pub pages: usize,
+}
+
+/// A page: the digests of a time.
+#[derive(Debug)]
+struct Page {
+    filter: Bloom<Standard>,
+    /// With which digests are salted before they come into this page.
+    salt: u64,
+    from: u64,
+    to: u64,
+}
+
+/// What a router remembers of the packets that it has forwarded.
+#[derive(Debug)]
+pub struct Agent {
+    seed: Digest,
+    capacity: u64,
+    rate: f64,
+    span: Span,
+    /// The newest is the last.
+    pages: VecDeque<Page>,
+    opened: u64,
+    transforms: Transforms,
+}
+
+impl Agent {
+    /// One whose pages hold `capacity` packets, and say yes to a share of `rate` of all others when they are full. The seed should be secret
+    /// and another one for each router: then nobody can make packets that collide, and what looks like a packet to one router
+    /// does not to the next.
+    pub fn new(seed: u64, capacity: u64, rate: f64, span: Span) -> Result<Agent> {
+        if span.length == 0 {
+            return Err(Error::parameter("length", 0, "at least 1"));
+        }
+        if !(1..=1 << 16).contains(&span.pages) {
+            return Err(Error::parameter("pages", span.pages, "a number from 1 to 65536"));
+        }
+        let seed = Digest::from_hash(seed).salted(0x5350_4945);
+        let mut agent = Agent {
+            seed,
+            capacity,
+            rate,
+            span,
+            pages: VecDeque::new(),
+            opened: 0,
+            transforms: Transforms::default(),
+        };
+        agent.open(0)?;
+        Ok(agent)
+    }
+
+    /// Opens a page, in the memory of the oldest if there are enough.
+    fn open(&mut self, now: u64) -> Result<()> {
+        let mut filter = match self.pages.pop_front() {
+            Some(page) if self.pages.len() + 1 >= self.span.pages => page.filter,
+            Some(page) => {
+                self.pages.push_front(page);
+                Bloom::with_capacity(self.capacity, self.rate)?
+            }
+            None => Bloom::with_capacity(self.capacity, self.rate)?,
+        };
+        filter.clear()?;
+        let salt = self.seed.salted(self.opened).get();
+        self.opened += 1;
+        self.pages.push_back(Page { filter, salt, from: now, to: now });
+        Ok(())
+    }
+
+    /// A packet is forwarded as it is.
+    pub fn forward(&mut self, packet: Digest, now: u64) -> Result<()> {
+        let over = |page: &Page| {
+            page.filter.inserted().is_none_or(|inserted| inserted >= self.capacity)
+                || now.saturating_sub(page.from) >= self.span.length
+        };
+        if self.pages.back().is_none_or(over) {
+            self.open(now)?;
+            self.transforms.forget_before(self.pages.front().map_or(0, |page| page.from));
+        }
+        let Some(page) = self.pages.back_mut() else { return Ok(()) };
+        // An empty page begins with its first packet. If the clock goes back, the page's time covers both.
+        let first = page.filter.inserted() == Some(0);
+        page.from = if first { now } else { page.from.min(now) };
+        page.to = if first { now } else { page.to.max(now) };
+        page.filter.insert_digest(packet.salted(page.salt))?;
+        Ok(())
+    }
+
+    /// A packet is forwarded as another one; each fragment is told by itself. What is noted is forgotten with the page of that time, or when a million
+    /// others came.
+    pub fn transform(&mut self, before: Digest, after: Digest, how: Transform, now: u64) -> Result<()> {
+        self.forward(before, now)?;
+        self.transforms.note(before, after, how, now);
+        Ok(())
+    }
+
+    /// Whether a packet that arrived downstream was perhaps forwarded here at some time of these. If so, what it was when it came in: itself, or what
+    /// it was before it was changed here.
+    pub fn ask(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<Digest> {
+        let before = self.transforms.before(packet, &times).map_or(packet, |(before, _)| before);
+        let overlaps = |page: &&Page| page.from <= *times.end() && *times.start() <= page.to;
+        let holds = |page: &Page| page.filter.contains_digest(before.salted(page.salt));
+        self.pages.iter().filter(overlaps).any(holds).then_some(before)
+    }
+
+    /// What was done to a packet here, if it was changed.
+    pub fn transformed(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<(Digest, Transform)> {
+        self.transforms.before(packet, &times)
+    }
+
+    /// How many pages there are.
+    pub fn pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// How much memory the pages take, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.pages.iter().map(|page| page.filter.stats().bytes).sum()
+    }
+}
+
+/// Follows a packet upstream from a victim's router, through routers that have an agent.
+pub fn trace(
+    graph: &Graph,
+    agents: &[Agent],
+    victim: usize,
+    packet: Digest,
+    times: RangeInclusive<u64>,
+) -> Found {
+    walk(graph, victim, packet, |node, packet| agents.get(node)?.ask(*packet, times.clone()))
+}
+
+/// How many routers are asked in vain for each one of the path, on average: each leads to `degree` further ones, of which each says yes
+/// by chance with the rate `p`. From p = 1/`degree` on there is no end.
+///
+/// ```
+/// use umbel_net::traceback::spie::false_branches;
+/// assert_eq!(false_branches(4, 0.05), Some(0.25));
+/// assert_eq!(false_branches(4, 0.25), None);
+/// ```
+pub fn false_branches(degree: u32, p: f64) -> Option<f64> {
+    let yes = f64::from(degree) * p;
+    (yes < 1.0).then(|| yes / (1.0 - yes))
+}
