@@ -17,6 +17,17 @@
 //! assert!(seen.find(b"public/plans")?.is_empty());
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! What packets carry themselves, and what routers remember of them:
+//!
+//! | room | answers | by |
+//! | --- | --- | --- |
+//! | [`loops`] | does this packet run in a circle? | a filter in its header |
+//! | [`traceback`] | where did this packet come from? | pages of digests in routers, or a filter in its header |
+//! | [`routing`] | which neighbour is nearest to this document? | a filter for each link and distance |
+//! | [`privacy`] | how often was this seen, without saying what | a cover that shares its cell |
+//!
+//! [`mask`] is the filter of a few words that headers carry, and [`topology`] has networks to try all of this on.
 
 pub mod capture;
 pub mod flows;
@@ -25,6 +36,8 @@ pub mod loops;
 pub mod mask;
 pub mod payload;
 pub mod signatures;
+pub mod privacy;
 mod random;
+pub mod routing;
 pub mod topology;
 pub mod traceback;

@@ -1,0 +1,156 @@
+//! The filter of a link: a level for each distance.
+
+use umbel::hash::reduce;
+use umbel::{Digest, Error, Result};
+
+/// The most positions of a document.
+pub const MAX_HASHES: u32 = 16;
+
+/// The most levels.
+pub const MAX_DEPTH: u32 = 16;
+
+/// What all filters of a network have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The bits of a level (w).
+    pub bits: u32,
+    /// The bits of a document (k).
+    pub hashes: u32,
+    /// The levels (d).
+    pub depth: u32,
+}
+
+impl Shape {
+    /// Whether it is of use.
+    pub(super) fn check(self) -> Result<()> {
+        if !(1..=1 << 24).contains(&self.bits) {
+            return Err(Error::parameter("bits", self.bits, "a number from 1 to 2^24"));
+        }
+        if !(1..=MAX_HASHES).contains(&self.hashes) {
+            return Err(Error::parameter("hashes", self.hashes, format!("a number from 1 to {MAX_HASHES}")));
+        }
+        if !(1..=MAX_DEPTH).contains(&self.depth) {
+            return Err(Error::parameter("depth", self.depth, format!("a number from 1 to {MAX_DEPTH}")));
+        }
+        Ok(())
+    }
+}
+
+/// A document, by its positions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Document {
+    positions: [u32; MAX_HASHES as usize],
+    count: usize,
+}
+
+impl Document {
+    /// From its digest.
+    pub fn of(digest: Digest, shape: Shape) -> Document {
+        let position = |x| reduce(x, u64::from(shape.bits)) as u32;
+        let positions = digest.stream().map(position).take(shape.hashes as usize);
+        Document::from_iter(positions)
+    }
+
+    /// From its positions, of which the first [`MAX_HASHES`] count.
+    pub fn at(positions: &[u32]) -> Document {
+        Document::from_iter(positions.iter().copied())
+    }
+
+    fn from_iter(from: impl Iterator<Item = u32>) -> Document {
+        let mut document = Document { positions: [0; MAX_HASHES as usize], count: 0 };
+        for (own, position) in document.positions.iter_mut().zip(from) {
+            *own = position;
+            document.count += 1;
+        }
+        document
+    }
+
+    /// Its positions.
+    pub fn positions(&self) -> &[u32] {
+        self.positions.get(..self.count).unwrap_or(&self.positions)
+    }
+}
+
+/// A bit of a level that is another one now. The first level is 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Flip {
+    /// On which level.
+    pub level: u32,
+    /// Which bit.
+    pub position: u32,
+    /// What it is now.
+    pub set: bool,
+}
+
+/// What is known of the documents behind a link, by their distance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attenuated {
+    shape: Shape,
+    words: Vec<u64>,
+}
+
+impl Attenuated {
+    /// One that knows of nothing.
+    pub fn new(shape: Shape) -> Result<Attenuated> {
+        shape.check()?;
+        let words = shape.bits.div_ceil(64) as usize * shape.depth as usize;
+        Ok(Attenuated { shape, words: vec![0; words] })
+    }
+
+    /// What it has in common with the others of its network.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Where a bit is; nowhere, if there is no such one.
+    fn place(&self, level: u32, position: u32) -> Option<(usize, u32)> {
+        let there = (1..=self.shape.depth).contains(&level) && position < self.shape.bits;
+        let row = self.shape.bits.div_ceil(64) as usize;
+        there.then(|| ((level as usize - 1) * row + position as usize / 64, position % 64))
+    }
+
+    /// Whether a bit of a level is set.
+    pub fn has(&self, level: u32, position: u32) -> bool {
+        self.place(level, position).is_some_and(|(word, bit)| self.words[word] >> bit & 1 == 1)
+    }
+
+    /// Takes over a bit that has flipped; one that does not exist is left out. Whether that changes anything.
+    pub fn apply(&mut self, flip: Flip) -> bool {
+        let Some((word, bit)) = self.place(flip.level, flip.position) else { return false };
+        let before = self.words[word];
+        self.words[word] = before & !(1 << bit) | u64::from(flip.set) << bit;
+        self.words[word] != before
+    }
+
+    /// Sets the bits of a document.
+    pub fn insert(&mut self, level: u32, document: &Document) {
+        for position in document.positions() {
+            self.apply(Flip { level, position: *position, set: true });
+        }
+    }
+
+    /// Whether a document is perhaps at this distance.
+    #[inline]
+    pub fn matches(&self, level: u32, document: &Document) -> bool {
+        document.positions().iter().all(|position| self.has(level, *position))
+    }
+
+    /// The smallest distance at which a document perhaps is.
+    #[inline]
+    pub fn nearest(&self, document: &Document) -> Option<u32> {
+        (1..=self.shape.depth).find(|level| self.matches(*level, document))
+    }
+
+    /// How promising the link is: the sum of 2^-level over all levels on which the document perhaps is.
+    pub fn potential(&self, document: &Document) -> f64 {
+        let levels = (1..=self.shape.depth).filter(|level| self.matches(*level, document));
+        levels.map(|level| 0.5f64.powi(level as i32)).sum()
+    }
+
+    /// The share of bits that are set on a level.
+    pub fn fill(&self, level: u32) -> f64 {
+        let row = self.shape.bits.div_ceil(64) as usize;
+        let words = self.words.chunks(row).nth((level as usize).wrapping_sub(1)).unwrap_or_default();
+        f64::from(words.iter().map(|word| word.count_ones()).sum::<u32>()) / f64::from(self.shape.bits)
+    }
+}

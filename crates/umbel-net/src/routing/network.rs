@@ -1,0 +1,149 @@
+//! Nodes that tell each other what they have, and pass questions on.
+
+use super::{Attenuated, Document, Flip, Shape};
+use crate::topology::Graph;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use umbel::Result;
+
+/// What has become of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Search {
+    /// The nodes that were asked, from the one where the question was put.
+    pub path: Vec<usize>,
+    /// Whether the last of them has the document. If not, the slower lookup has to find it.
+    pub found: bool,
+}
+
+/// A node: its documents, how many of them set each bit, and the filters of its links.
+#[derive(Clone, Debug)]
+struct Node {
+    documents: BTreeSet<Document>,
+    /// How many documents set a bit, so that removing one is exact.
+    counts: BTreeMap<u32, u32>,
+    links: Vec<Attenuated>,
+}
+
+/// A network in which documents are looked for. It is a simulation: all nodes are in one place, but each knows only what it was told.
+#[derive(Clone, Debug)]
+pub struct Network {
+    graph: Graph,
+    shape: Shape,
+    nodes: Vec<Node>,
+    /// How many flipped bits were told over a link.
+    told: u64,
+}
+
+impl Network {
+    /// One without documents.
+    pub fn new(graph: Graph, shape: Shape) -> Result<Network> {
+        let empty = Attenuated::new(shape)?;
+        let node = |node| Node {
+            documents: BTreeSet::new(),
+            counts: BTreeMap::new(),
+            links: vec![empty.clone(); graph.neighbours(node).len()],
+        };
+        let nodes = (0..graph.len()).map(node).collect();
+        Ok(Network { graph, shape, nodes, told: 0 })
+    }
+
+    /// Its nodes and links.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// What its filters have in common.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// The filter that a node keeps for its link with this number.
+    pub fn filter(&self, node: usize, link: usize) -> Option<&Attenuated> {
+        self.nodes.get(node)?.links.get(link)
+    }
+
+    /// How many flipped bits were told over links so far.
+    pub fn told(&self) -> u64 {
+        self.told
+    }
+
+    /// Puts a document on a node and tells the neighbours. Whether it is new there.
+    pub fn add(&mut self, node: usize, document: Document) -> bool {
+        self.change(node, document, true)
+    }
+
+    /// Takes a document from a node and tells the neighbours. Whether it was there.
+    pub fn remove(&mut self, node: usize, document: Document) -> bool {
+        self.change(node, document, false)
+    }
+
+    fn change(&mut self, node: usize, document: Document, add: bool) -> bool {
+        let Some(own) = self.nodes.get_mut(node) else { return false };
+        if !(if add { own.documents.insert(document) } else { own.documents.remove(&document) }) {
+            return false;
+        }
+        let mut flips = Vec::new();
+        for position in document.positions() {
+            let count = own.counts.entry(*position).or_default();
+            *count = if add { *count + 1 } else { count.saturating_sub(1) };
+            if *count == u32::from(add) {
+                flips.push(Flip { level: 1, position: *position, set: add });
+            }
+        }
+        self.tell(node, flips);
+        true
+    }
+
+    /// Sends flipped bits from a node to all its neighbours, and on from there, until nothing changes or the last level is reached.
+    fn tell(&mut self, node: usize, flips: Vec<Flip>) {
+        let mut messages: VecDeque<(usize, usize, Flip)> = VecDeque::new();
+        for flip in flips {
+            messages.extend(self.graph.neighbours(node).iter().map(|link| (node, link.to, flip)));
+        }
+        while let Some((from, to, flip)) = messages.pop_front() {
+            self.told += 1;
+            let links = self.graph.neighbours(to);
+            let Some(back) = links.iter().position(|link| link.to == from) else { continue };
+            if !self.nodes[to].links[back].apply(flip) || flip.level == self.shape.depth {
+                continue;
+            }
+            // What a neighbour is told of level i + 1 is the union of level i over all other links: it flips unless another link sets it.
+            for (out, link) in links.iter().enumerate().filter(|(out, _)| *out != back) {
+                let others = self.nodes[to].links.iter().enumerate();
+                let held = others
+                    .filter(|(other, _)| *other != out && *other != back)
+                    .any(|(_, filter)| filter.has(flip.level, flip.position));
+                if !held {
+                    messages.push_back((to, link.to, Flip { level: flip.level + 1, ..flip }));
+                }
+            }
+        }
+    }
+
+    /// The neighbour to which a node passes a question on: the one behind whose link the document seems nearest, and of several the one with
+    /// the shortest link; none that was visited.
+    pub fn next(&self, node: usize, document: &Document, visited: &[usize]) -> Option<usize> {
+        let links = self.graph.neighbours(node).iter().zip(&self.nodes.get(node)?.links);
+        let open = links.filter(|(link, _)| !visited.contains(&link.to));
+        let matching =
+            open.filter_map(|(link, filter)| Some((filter.nearest(document)?, link.length, link.to)));
+        matching.min().map(|(_, _, to)| to)
+    }
+
+    /// Looks for a document, without going back, for as many hops as there are levels.
+    pub fn search(&self, from: usize, document: Document) -> Search {
+        let mut path = vec![from];
+        loop {
+            let node = path.last().copied().unwrap_or(from);
+            let found = self.nodes.get(node).is_some_and(|node| node.documents.contains(&document));
+            let next = if found || path.len() > self.shape.depth as usize {
+                None
+            } else {
+                self.next(node, &document, &path)
+            };
+            match next {
+                Some(next) => path.push(next),
+                None => return Search { path, found },
+            }
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! What routing by attenuated filters promises: the worked example comes out, what is told is what is so, and near documents are found.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use umbel::{Hasher, Key};
+use umbel_net::routing::{Attenuated, Document, Flip, MAX_HASHES, Network, Shape};
+use umbel_net::topology::Graph;
+
+const SMALL: Shape = Shape { bits: 9, hashes: 3, depth: 3 };
+const LARGE: Shape = Shape { bits: 1 << 16, hashes: 4, depth: 3 };
+
+fn document(number: u64, shape: Shape) -> Document {
+    Document::of(number.digest(&Hasher::default()), shape)
+}
+
+#[test]
+fn the_worked_example_has_a_potential_of_three_eighths() {
+    let [a, b, c, d] = [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::at(&positions));
+    let mut filter = Attenuated::new(SMALL).unwrap();
+    filter.insert(1, &b);
+    filter.insert(2, &a);
+    filter.insert(2, &c);
+    filter.insert(3, &a);
+    filter.insert(3, &d);
+    let level_2: Vec<u32> = (0..9).filter(|position| filter.has(2, *position)).collect();
+    assert_eq!(level_2, [0, 2, 3, 5, 7]);
+    assert_eq!((filter.potential(&a), filter.nearest(&a)), (3.0 / 8.0, Some(2)));
+    // On level 3 the bits of b are set by others.
+    assert_eq!((filter.potential(&b), filter.nearest(&b)), (1.0 / 2.0 + 1.0 / 8.0, Some(1)));
+    assert_eq!(filter.fill(2), 5.0 / 9.0);
+}
+
+#[test]
+fn the_nearest_copy_is_asked_and_of_equals_the_one_with_the_shortest_link() {
+    // 0 is linked with 1 (long), 2 (short) and 3; 3 with 4.
+    let graph = Graph::new(5, &[(0, 1, 9), (0, 2, 2), (0, 3, 1), (3, 4, 1)]).unwrap();
+    let mut network = Network::new(graph, LARGE).unwrap();
+    let wanted = document(1, LARGE);
+    network.add(4, wanted);
+    assert_eq!(network.search(0, wanted).path, [0, 3, 4]);
+    network.add(1, wanted);
+    assert_eq!(network.search(0, wanted).path, [0, 1], "one hop, though over a longer link");
+    network.add(2, wanted);
+    assert_eq!(network.search(0, wanted).path, [0, 2]);
+    assert_eq!(network.next(0, &wanted, &[2]), Some(1));
+    network.remove(1, wanted);
+    network.remove(2, wanted);
+    assert_eq!(network.search(0, wanted).path, [0, 3, 4]);
+    assert!(!network.remove(2, wanted) && !network.add(4, wanted) && !network.add(99, wanted));
+}
+
+#[test]
+fn a_false_positive_costs_hops_and_never_an_answer() {
+    // All bits of the filter of node 1 are set, though it has nothing.
+    let graph = Graph::new(4, &[(0, 1, 1), (0, 2, 5), (2, 3, 1)]).unwrap();
+    let mut network = Network::new(graph, SMALL).unwrap();
+    (0..9).for_each(|position| assert!(network.add(1, Document::at(&[position]))));
+    let wanted = Document::at(&[0, 3, 7]);
+    network.add(3, wanted);
+    let search = network.search(0, wanted);
+    assert_eq!((search.path, search.found), (vec![0, 1], false), "no way back: the slower lookup takes over");
+}
+
+#[test]
+fn only_bits_that_flip_are_told() {
+    let mut network = Network::new(Graph::new(3, &[(0, 1, 1), (1, 2, 1)]).unwrap(), SMALL).unwrap();
+    network.add(0, Document::at(&[0, 3, 7]));
+    // Three bits over two links each.
+    assert_eq!(network.told(), 6);
+    network.add(0, Document::at(&[0, 3, 8]));
+    assert_eq!(network.told(), 8, "one new bit");
+    network.remove(0, Document::at(&[0, 3, 7]));
+    assert_eq!(network.told(), 10, "one bit that no other document sets");
+}
+
+#[test]
+fn what_is_no_shape_is_refused_and_bits_that_do_not_exist_are_left_out() {
+    let bad = |shape| Attenuated::new(shape).is_err() && Network::new(Graph::abilene(), shape).is_err();
+    assert!(
+        bad(Shape { bits: 0, ..SMALL })
+            && bad(Shape { hashes: 0, ..SMALL })
+            && bad(Shape { depth: 0, ..SMALL })
+    );
+    assert!(
+        bad(Shape { bits: u32::MAX, ..SMALL })
+            && bad(Shape { hashes: 99, ..SMALL })
+            && bad(Shape { depth: 99, ..SMALL })
+    );
+    let mut filter = Attenuated::new(SMALL).unwrap();
+    for (level, position) in [(0, 1), (4, 1), (1, 9), (u32::MAX, u32::MAX)] {
+        assert!(!filter.apply(Flip { level, position, set: true }) && !filter.has(level, position));
+    }
+    assert_eq!([0, 1, 9].map(|level| filter.fill(level)), [0.0; 3]);
+    assert_eq!(Document::at(&[1; 99]).positions().len(), MAX_HASHES as usize);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, rng_seed: RngSeed::Fixed(8), failure_persistence: None, ..Default::default() })]
+
+    /// After any changes every filter is what its definition says: the neighbour's documents on level 1, and on each level the union of
+    /// what the neighbour knows from its other links on the level before.
+    #[test]
+    fn filters_are_what_they_are_defined_to_be(
+        nodes in 2usize..12, links in 1usize..3, seed: u64,
+        changes in prop::collection::vec((0usize..12, 0u64..20, any::<bool>()), 0..60),
+    ) {
+        let shape = Shape { bits: 40, hashes: 3, depth: 4 };
+        let graph = Graph::barabasi_albert(nodes, links.min(nodes - 1), seed).unwrap();
+        let mut network = Network::new(graph.clone(), shape).unwrap();
+        let mut held = vec![std::collections::BTreeSet::new(); nodes];
+        for (node, number, add) in changes {
+            let node = node % nodes;
+            if add {
+                prop_assert_eq!(network.add(node, document(number, shape)), held[node].insert(number));
+            } else {
+                prop_assert_eq!(network.remove(node, document(number, shape)), held[node].remove(&number));
+            }
+        }
+        for node in 0..nodes {
+            for (number, link) in graph.neighbours(node).iter().enumerate() {
+                let mut expected = Attenuated::new(shape).unwrap();
+                held[link.to].iter().for_each(|number| expected.insert(1, &document(*number, shape)));
+                let beyond = graph.neighbours(link.to).iter().enumerate().filter(|(_, far)| far.to != node);
+                for (other, _) in beyond {
+                    let known = network.filter(link.to, other).unwrap();
+                    for (level, position) in (1..4).flat_map(|level| (0..40).map(move |position| (level, position))) {
+                        if known.has(level, position) {
+                            expected.apply(Flip { level: level + 1, position, set: true });
+                        }
+                    }
+                }
+                prop_assert_eq!(network.filter(node, number).unwrap(), &expected);
+            }
+        }
+    }
+
+    /// In a tree with room enough, whatever is within the depth is found on the shortest way.
+    #[test]
+    fn what_is_near_is_found_on_the_shortest_way(nodes in 2usize..60, seed: u64, ends: [u16; 2]) {
+        let graph = Graph::barabasi_albert(nodes, 1, seed).unwrap();
+        let [from, to] = ends.map(|end| usize::from(end) % nodes);
+        let mut network = Network::new(graph.clone(), LARGE).unwrap();
+        network.add(to, document(1, LARGE));
+        let search = network.search(from, document(1, LARGE));
+        let distance = graph.hops(from)[to].unwrap();
+        prop_assert_eq!(search.found, distance <= LARGE.depth);
+        if search.found {
+            prop_assert_eq!(search.path, graph.path(from, to));
+        }
+    }
+}
