@@ -1,5 +1,6 @@
 //! One file for each experiment, and the list of them all.
 
+mod attenuated;
 mod bloomier;
 mod cardinality;
 mod choice_of_k;
@@ -10,16 +11,21 @@ mod exact_rate;
 mod exact_structures;
 mod floom;
 mod floom_time;
+mod generalized;
 mod groups;
 mod hash_families;
 mod hashes;
+mod header_filter;
+mod icarus;
 mod load;
 mod payload;
+mod privacy;
 mod query_rules;
 mod rate_table;
 mod removal;
 mod scalable;
 mod space_code;
+mod spie;
 mod summary;
 mod time_by_k;
 mod time_by_size;
@@ -59,6 +65,12 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(exact_structures::ExactStructures),
         Box::new(summary::Summary),
         Box::new(query_rules::QueryRules),
+        Box::new(icarus::Icarus),
+        Box::new(attenuated::AttenuatedRouting),
+        Box::new(spie::Spie),
+        Box::new(privacy::Privacy),
+        Box::new(generalized::Generalized),
+        Box::new(header_filter::HeaderFilter),
     ]
 }
 

@@ -1,0 +1,232 @@
+//! E12-attenuated: documents found by what neighbours tell, and how the deeper levels fill.
+
+use crate::keys::mix;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use std::collections::BTreeSet;
+use umbel::hash::reduce;
+use umbel::sizing::rate::expected_fill;
+use umbel::{Digest, Result};
+use umbel_net::routing::{Attenuated, Document, Network, Shape};
+use umbel_net::topology::Graph;
+
+pub struct AttenuatedRouting;
+
+const NODES: Parameter = Parameter::count("nodes", "nodes of the network", [120, 300], [20, 1000]);
+const DOCUMENTS: Parameter = Parameter::count("documents", "documents of a node", [10, 20], [1, 100]);
+const DEPTH: u32 = 4;
+const HASHES: u32 = 3;
+const WIDTHS: [u32; 4] = [256, 1024, 4096, 16384];
+
+impl Experiment for AttenuatedRouting {
+    fn about(&self) -> About {
+        About {
+            id: "E12-attenuated",
+            title: "Documents found by what neighbours tell",
+            source: "Rhea and Kubiatowicz 2002",
+            claim: "If a node keeps for each link a filter for every distance, questions find near documents on short ways. Deeper \
+                    levels hold the documents of many nodes and are full before long.",
+            set_up: "A network of the kind of Barabasi and Albert with two links for each node, ten documents on each node, filters \
+                     of four levels with 256 to 16384 bits. How full each level is, against what follows from the documents \
+                     behind the link; then documents are looked for from random nodes.",
+            seconds: [1, 30],
+            timed: false,
+            parameters: &[NODES, DOCUMENTS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        worked_example(&mut findings)?;
+        let nodes = lab.count(&NODES) as usize;
+        let graph = Graph::barabasi_albert(nodes, 2, lab.seed)?;
+        let behind = behind(&graph);
+        let mut fills = Table::new("fill", &["bits", "level", "documents_behind", "expected_fill", "fill"]);
+        let mut searches = Table::new(
+            "searches",
+            &["bits", "distance", "searches", "found", "hops_if_found", "bits_told_for_a_document"],
+        );
+        let (mut fill_series, mut search_series) = (Vec::new(), Vec::new());
+        let mut near = Vec::new();
+        for (colour, bits) in WIDTHS.into_iter().enumerate() {
+            let shape = Shape { bits, hashes: HASHES, depth: DEPTH };
+            let network = filled(lab, &graph, shape)?;
+            let (mut expected_points, mut points) = (Vec::new(), Vec::new());
+            for level in 1..=DEPTH {
+                let of = fill_of(lab, &network, &behind, level)?;
+                fills.add([
+                    bits.to_string(),
+                    level.to_string(),
+                    format!("{:.1}", of.documents),
+                    format!("{:.4}", of.expected),
+                    format!("{:.4}", of.measured),
+                ]);
+                let claim = format!("{bits} bits, level {level}: how full");
+                // All links share the same documents, and so the same luck.
+                findings.criteria.push(Criterion::near(claim, of.measured, of.expected, 0.03));
+                expected_points.push((f64::from(level), of.expected));
+                points.push((f64::from(level), of.measured));
+            }
+            fill_series.push(Series::new(
+                format!("{bits} bits, expected"),
+                Mark::Line,
+                colour,
+                expected_points,
+            ));
+            fill_series.push(Series::new(format!("{bits} bits, measured"), Mark::Dots, colour, points));
+            let told = network.told() as f64 / (nodes as u64 * lab.count(&DOCUMENTS)) as f64;
+            let mut points = Vec::new();
+            for (distance, of) in (1..).zip(search(lab, &network)) {
+                let share = of.found as f64 / of.searches.max(1) as f64;
+                let hops = of.hops as f64 / of.found.max(1) as f64;
+                searches.add([
+                    bits.to_string(),
+                    distance.to_string(),
+                    of.searches.to_string(),
+                    format!("{share:.4}"),
+                    format!("{hops:.3}"),
+                    format!("{told:.0}"),
+                ]);
+                points.push((f64::from(distance), share));
+            }
+            near.push(points.first().map_or(0.0, |point| point.1));
+            search_series.push(Series::new(format!("{bits} bits"), Mark::Path, colour, points));
+        }
+        let claim = "share of documents one hop away that are found, with the widest filters";
+        findings.criteria.push(Criterion::at_least(claim, near[3], 0.98));
+        let claim = "the wider the filters, the more are found one hop away";
+        findings.criteria.push(Criterion::that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02)));
+        findings.tables.extend([fills, searches]);
+        findings.charts.push(Chart {
+            name: "fill".into(),
+            title: "How full the levels are, on average over all links".into(),
+            x: Axis::linear("level"),
+            y: Axis::linear("share of bits that are set"),
+            series: fill_series,
+        });
+        findings.charts.push(Chart {
+            name: "found".into(),
+            title: "Documents found by filters alone, by their distance".into(),
+            x: Axis::linear("hops to the document"),
+            y: Axis::linear("share found"),
+            series: search_series,
+        });
+        findings.verdict = "Levels are as full as the documents behind them say, and each is much fuller than the one before. One that is \
+                            nearly full says yes to everything, and questions that follow it get lost; wide filters find nearly all, \
+                            on ways that are hardly longer than the shortest. What is not found is left to the slower lookup, so \
+                            that no answer is wrong."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// The worked example of nine bits, with documents on the second and third level.
+fn worked_example(findings: &mut Findings) -> Result<()> {
+    let mut filter = Attenuated::new(Shape { bits: 9, hashes: 3, depth: 3 })?;
+    let [a, b, c, d] = [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::at(&positions));
+    for (level, document) in [(1, b), (2, a), (2, c), (3, a), (3, d)] {
+        filter.insert(level, &document);
+    }
+    let union: Vec<u32> = (0..9).filter(|position| filter.has(2, *position)).collect();
+    findings
+        .criteria
+        .push(Criterion::that("worked example: level 2 is bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]));
+    findings.criteria.push(Criterion::near(
+        "worked example: potential",
+        filter.potential(&a),
+        3.0 / 8.0,
+        0.0,
+    ));
+    Ok(())
+}
+
+/// The nodes behind each link, by distance: all that can be reached in exactly so many hops without turning back at once.
+fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
+    let mut levels: Vec<Vec<Vec<BTreeSet<usize>>>> = (0..graph.len())
+        .map(|node| graph.neighbours(node).iter().map(|link| vec![BTreeSet::from([link.to])]).collect())
+        .collect();
+    for level in 1..DEPTH as usize {
+        for node in 0..graph.len() {
+            for (number, link) in graph.neighbours(node).iter().enumerate() {
+                let far =
+                    graph.neighbours(link.to).iter().zip(&levels[link.to]).filter(|(far, _)| far.to != node);
+                let union = far.flat_map(|(_, levels)| levels[level - 1].iter().copied()).collect();
+                levels[node][number].push(union);
+            }
+        }
+    }
+    levels
+}
+
+fn document(lab: &Lab, node: usize, number: u64, shape: Shape) -> Document {
+    Document::of(
+        (lab.spoil)(Digest::from_hash(mix(mix(lab.seed).wrapping_add((node as u64) << 20 | number)))),
+        shape,
+    )
+}
+
+fn filled(lab: &Lab, graph: &Graph, shape: Shape) -> Result<Network> {
+    let mut network = Network::new(graph.clone(), shape)?;
+    for node in 0..graph.len() {
+        for number in 0..lab.count(&DOCUMENTS) {
+            network.add(node, document(lab, node, number, shape));
+        }
+    }
+    Ok(network)
+}
+
+/// Of a level, on average over all links.
+struct Fill {
+    documents: f64,
+    expected: f64,
+    measured: f64,
+}
+
+fn fill_of(lab: &Lab, network: &Network, behind: &[Vec<Vec<BTreeSet<usize>>>], level: u32) -> Result<Fill> {
+    let mut sums = Fill { documents: 0.0, expected: 0.0, measured: 0.0 };
+    let mut links = 0.0;
+    for (node, own) in behind.iter().enumerate() {
+        for (number, levels) in own.iter().enumerate() {
+            let Some(filter) = network.filter(node, number) else { continue };
+            let documents = levels[level as usize - 1].len() as u64 * lab.count(&DOCUMENTS);
+            links += 1.0;
+            sums.documents += documents as f64;
+            sums.measured += filter.fill(level);
+            if documents > 0 {
+                sums.expected += expected_fill(u64::from(filter.shape().bits), documents, HASHES)?;
+            }
+        }
+    }
+    Ok(Fill {
+        documents: sums.documents / links,
+        expected: sums.expected / links,
+        measured: sums.measured / links,
+    })
+}
+
+/// What became of questions for documents at a distance.
+#[derive(Clone, Default)]
+struct Searches {
+    searches: u64,
+    found: u64,
+    hops: u64,
+}
+
+fn search(lab: &Lab, network: &Network) -> Vec<Searches> {
+    let graph = network.graph();
+    let mut by_distance = vec![Searches::default(); DEPTH as usize];
+    for question in 0..lab.either(4000u64, 20_000) {
+        let draw =
+            |what: u64, end: u64| reduce(mix(mix(lab.seed ^ 1).wrapping_add(question << 2 | what)), end);
+        let (from, at) = (draw(0, graph.len() as u64) as usize, draw(1, graph.len() as u64) as usize);
+        let distance = graph.hops(from)[at].unwrap_or(0) as usize;
+        let Some(sums) = by_distance.get_mut(distance.wrapping_sub(1)) else { continue };
+        let wanted = document(lab, at, draw(2, lab.count(&DOCUMENTS)), network.shape());
+        let search = network.search(from, wanted);
+        sums.searches += 1;
+        if search.found {
+            sums.found += 1;
+            sums.hops += search.path.len() as u64 - 1;
+        }
+    }
+    by_distance
+}

@@ -1,0 +1,187 @@
+//! E12-header: the path of a packet from a filter in its header, and a sender who fills it with ones.
+
+use crate::keys::mix;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use umbel::Result;
+use umbel::hash::reduce;
+use umbel_net::mask::Mask;
+use umbel_net::topology::Graph;
+use umbel_net::traceback::{Found, generalized, header, walk, walk_paths};
+
+pub struct HeaderFilter;
+
+const PACKETS: Parameter =
+    Parameter::count("packets", "packets whose path is looked for", [300, 3000], [50, 100_000]);
+/// Words of a header: 256 bits.
+const W: usize = 8;
+/// The bits that a router sets, and those that it resets and sets.
+const WEIGHT: u32 = 5;
+const K: [u32; 2] = [2, 3];
+/// Questions after which a walk gives up.
+const MOST: usize = 200_000;
+
+/// A way to find the path, and what the sender wrote into the header.
+const WAYS: [(&str, Way); 4] = [
+    ("plain, honest sender", Way::Plain(Mask::EMPTY)),
+    ("plain, all ones", Way::Plain(Mask::FULL)),
+    ("generalised, all ones", Way::Generalized(Mask::FULL)),
+    ("generalised in order, all ones", Way::InOrder(Mask::FULL)),
+];
+
+#[derive(Clone, Copy)]
+enum Way {
+    Plain(Mask<W>),
+    Generalized(Mask<W>),
+    InOrder(Mask<W>),
+}
+
+impl Experiment for HeaderFilter {
+    fn about(&self) -> About {
+        About {
+            id: "E12-header",
+            title: "The way of a packet, from a filter in its header",
+            source: "Laufer et al. 2007; the third seminar paper",
+            claim: "If every router sets its bits in a packet's header, the victim can follow them back to the sender, from one \
+                    packet and without any memory in routers. The third seminar paper does not say that a sender who fills the header \
+                    with ones makes every router a suspect.",
+            set_up: "Packets between random nodes of Abilene, NSFNET and two drawn networks, with 256 bits in the header. Who is found \
+                     is compared with the true path: with the plain filter and an honest sender, the same with a header full of \
+                     ones, and with the generalised filter (two bits reset, three set) and all ones, by the simple rule and by \
+                     the one that knows what later routers touched.",
+            seconds: [1, 10],
+            timed: false,
+            parameters: &[PACKETS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut table =
+            Table::new("paths", &["network", "nodes", "way", "path_found", "innocent_routers", "unfinished"]);
+        let mut series: Vec<Series> = Vec::new();
+        let networks = [
+            ("Abilene", Graph::abilene()),
+            ("NSFNET", Graph::nsfnet()),
+            ("Barabasi and Albert", Graph::barabasi_albert(500, 2, lab.seed)?),
+            ("Waxman", Graph::waxman(500, 0.2, 0.08, lab.seed)?),
+        ];
+        for (name, graph) in &networks {
+            for (colour, (way_name, way)) in WAYS.into_iter().enumerate() {
+                let sums = follow(lab, graph, way);
+                let all = sums.packets as f64;
+                let (found, innocent) = (sums.found as f64 / all, sums.innocent as f64 / all);
+                table.add([
+                    (*name).into(),
+                    graph.len().to_string(),
+                    way_name.into(),
+                    format!("{found:.4}"),
+                    format!("{innocent:.3}"),
+                    sums.unfinished.to_string(),
+                ]);
+                findings.criteria.extend(judged(name, way_name, way, graph, &sums));
+                if *name == "Waxman" {
+                    let points = sums.by_length.iter().filter(|(_, (count, _))| *count >= 10);
+                    // Nobody at all would not show on this axis.
+                    let points = points.map(|(length, (count, innocent))| {
+                        (*length as f64, (*innocent as f64 / *count as f64).max(0.001))
+                    });
+                    series.push(Series::new(way_name, Mark::Path, colour, points.collect()));
+                }
+            }
+        }
+        findings.tables.push(table);
+        findings.charts.push(Chart {
+            name: "innocent".into(),
+            title: "Routers found that are not on the way: Waxman, 500 nodes, 256 bits".into(),
+            x: Axis::linear("routers on the way"),
+            y: Axis::log("innocent routers for a packet (0.001 is none)"),
+            series,
+        });
+        findings.verdict = "An honest sender is found, with few others. All ones make every router of every network a suspect. The \
+                            generalised filter does not mind them: by its simple rule paths get lost, because later routers undo \
+                            what earlier ones did; in order none is lost, and some innocent routers come with it."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// What has to hold for a way.
+fn judged(network: &str, name: &str, way: Way, graph: &Graph, sums: &Sums) -> Vec<Criterion> {
+    let found = sums.found as f64 / sums.packets as f64;
+    let innocent = sums.innocent as f64 / sums.packets as f64;
+    let claim = |what: &str| format!("{network}, {name}: {what}");
+    match way {
+        Way::Plain(start) if start == Mask::EMPTY => {
+            vec![Criterion::at_least(claim("paths found"), found, 1.0)]
+        }
+        Way::Plain(_) => {
+            let suspects = innocent + sums.routers as f64 / sums.packets as f64;
+            let claim = claim("share of all routers that is suspect");
+            vec![Criterion::near(claim, suspects / graph.len() as f64, 1.0, 1e-9).shows("e34")]
+        }
+        Way::Generalized(_) => {
+            vec![Criterion::at_most(claim("share of innocent routers"), innocent / graph.len() as f64, 0.05)]
+        }
+        Way::InOrder(_) => vec![
+            Criterion::at_least(
+                claim("paths found"),
+                (sums.found + sums.unfinished) as f64 / sums.packets as f64,
+                1.0,
+            ),
+            Criterion::at_most(claim("share of innocent routers"), innocent / graph.len() as f64, 0.25),
+        ],
+    }
+}
+
+/// What became of the packets of a network.
+#[derive(Default)]
+struct Sums {
+    packets: u64,
+    found: u64,
+    innocent: u64,
+    routers: u64,
+    unfinished: u64,
+    /// By the routers on the way: packets, and innocent routers.
+    by_length: std::collections::BTreeMap<usize, (u64, u64)>,
+}
+
+fn follow(lab: &Lab, graph: &Graph, way: Way) -> Sums {
+    let addresses = || (0..graph.len()).map(|node| graph.address_bytes(node));
+    let plain: Vec<header::Router<W>> =
+        addresses().map(|address| header::Router::new(&address, lab.seed, WEIGHT)).collect();
+    let firm: Vec<generalized::Router<W>> =
+        addresses().map(|address| generalized::Router::new(&address, lab.seed, K[0], K[1])).collect();
+    let mut sums = Sums::default();
+    for packet in 0..lab.count(&PACKETS) {
+        let draw = |what: u64| {
+            reduce(mix(mix(lab.seed).wrapping_add(packet << 1 | what)), graph.len() as u64) as usize
+        };
+        let (from, to) = (draw(0), draw(1));
+        let path = graph.path(from, to);
+        let found: Found = match way {
+            Way::Plain(mut filter) => {
+                path.iter().for_each(|node| plain[*node].mark(&mut filter));
+                walk(graph, to, (), |node, ()| plain[node].may_have_marked(&filter).then_some(()))
+            }
+            Way::Generalized(mut filter) => {
+                path.iter().for_each(|node| firm[*node].mark(&mut filter));
+                walk(graph, to, (), |node, ()| firm[node].may_have_marked(&filter).then_some(()))
+            }
+            Way::InOrder(mut filter) => {
+                path.iter().for_each(|node| firm[*node].mark(&mut filter));
+                let start = generalized::Touched::default();
+                walk_paths(graph, to, start, MOST, |node, later| firm[node].trace(&filter, later))
+            }
+        };
+        let innocent = found.routers.iter().filter(|node| !path.contains(node)).count() as u64;
+        let whole = path.iter().all(|node| found.routers.contains(node));
+        sums.packets += 1;
+        sums.found += u64::from(whole);
+        sums.unfinished += u64::from(!whole && !found.complete);
+        sums.innocent += innocent;
+        sums.routers += path.len() as u64;
+        let (count, sum) = sums.by_length.entry(path.len()).or_default();
+        (*count, *sum) = (*count + 1, *sum + innocent);
+    }
+    sums
+}

@@ -1,0 +1,144 @@
+//! E12-privacy: counts that are asked for in disguise, and how thin the disguise is.
+
+use crate::keys::mix;
+use crate::measure::Rate;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::{Digest, Hasher, Result};
+use umbel_net::privacy::{Table as Counts, cover};
+
+pub struct Privacy;
+
+const THINGS: Parameter =
+    Parameter::count("things", "things that Bob knows", [20_000, 100_000], [1000, 1_000_000]);
+const CELLS: Parameter = Parameter::count("cells", "cells of a row", [500, 1000], [100, 10_000]);
+const ASKED: Parameter = Parameter::count("asked", "things that Alice asks for", [300, 2000], [100, 10_000]);
+
+impl Experiment for Privacy {
+    fn about(&self) -> About {
+        About {
+            id: "E12-privacy",
+            title: "Asking for a count without saying of what",
+            source: "The lecture slides",
+            claim: "Who wants Bob's count of X can ask for an uninteresting Y instead that falls on the same cell. The slides give no \
+                    protocol; this is one.",
+            set_up: "Bob counts 20 000 things, whose counts fall as 1, 1/2, 1/3, ..., in one, two and three rows of 500 cells. Alice looks \
+                     for a Y that shares a cell with X, asks for it, and reads the bound. Bob, who knows that she does so, lists all \
+                     things that share a cell with Y; and after a second and a third question for the same X, those that do \
+                     with each.",
+            seconds: [1, 60],
+            timed: false,
+            parameters: &[THINGS, CELLS, ASKED],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let (things, cells, asked) = (lab.count(&THINGS), lab.count(&CELLS), lab.count(&ASKED));
+        let hasher = Hasher::fast(lab.seed);
+        let known = lab.digests(&hasher, &Keys::of_build(0).members(things));
+        let mut findings = Findings::default();
+        let mut table = Table::new(
+            "questions",
+            &["rows", "tries", "expected_tries", "questions", "candidates", "expected_candidates", "only_x"],
+        );
+        let mut bounds = Table::new("bounds", &["rows", "truth_median", "bound_median"]);
+        let mut series = Vec::new();
+        for rows in 1..=3usize {
+            let mut counts = Counts::new(rows, cells as usize)?;
+            let seen = |rank: usize| (1000.0 / (rank + 1) as f64).ceil() as u64;
+            for (rank, thing) in known.iter().enumerate() {
+                (0..seen(rank)).for_each(|_| counts.record(*thing));
+            }
+            let mut tries = Vec::new();
+            let mut candidates = [Vec::new(), Vec::new(), Vec::new()];
+            let (mut truths, mut answers) = (Vec::new(), Vec::new());
+            let mut below = 0;
+            for question in 0..asked {
+                let rank = (mix(mix(lab.seed).wrapping_add(question)) % things) as usize;
+                let wanted = known[rank];
+                let mut innocent = (0..).map(|number| stranger(lab, &hasher, question << 32 | number));
+                let mut covers: Vec<Digest> = Vec::new();
+                for found in &mut candidates {
+                    // One in about cells / rows will do, so there is always one.
+                    let Some(cover) = cover(&counts, wanted, &mut innocent) else { break };
+                    tries.push(cover.tries as f64);
+                    covers.push(cover.digest);
+                    found.push(counts.candidates(&covers, &known).len() as f64);
+                    if covers.len() == 1 {
+                        let bound = counts.ask(cover.digest)[cover.row];
+                        below += u64::from(bound < seen(rank));
+                        truths.push(seen(rank));
+                        answers.push(bound);
+                    }
+                }
+            }
+            // The chance that two things share a cell in one of the rows.
+            let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
+            let mean_tries = Rate::of(&tries, 1);
+            let deviation = 4.0 * mean_tries.deviation / (tries.len() as f64).sqrt();
+            let claim = format!("{rows} rows: things that Alice tries");
+            findings.criteria.push(Criterion::near(claim, mean_tries.mean, 1.0 / share, deviation));
+            findings.criteria.push(Criterion::at_most(
+                format!("{rows} rows: answers below the truth"),
+                below as f64,
+                0.0,
+            ));
+            let mut points = Vec::new();
+            for (questions, found) in (1..).zip(&candidates) {
+                let measured = Rate::of(found, 1);
+                let only = found.iter().filter(|count| **count == 1.0).count() as f64 / found.len() as f64;
+                // X itself, and others. With one row all covers share the same cell, and another question tells nothing new.
+                let others = (things - 1) as f64;
+                let expected = 1.0 + others * if rows == 1 { share } else { share.powi(questions) };
+                if rows == 1 || questions == 1 {
+                    let chance = 4.0 * measured.deviation / (found.len() as f64).sqrt() + 0.02 * expected;
+                    let claim = format!("{rows} rows, {questions} questions: things that it can be");
+                    findings.criteria.push(Criterion::near(claim, measured.mean, expected, chance));
+                } else {
+                    // Covers may share the same row: then no more is given away by the second.
+                    let claim = format!(
+                        "{rows} rows, {questions} questions: the number of things that it can be falls"
+                    );
+                    findings.criteria.push(Criterion::that(
+                        claim,
+                        measured.mean < points.last().map_or(0.0, |p: &(f64, f64)| p.1),
+                    ));
+                }
+                table.add([
+                    rows.to_string(),
+                    format!("{:.1}", mean_tries.mean),
+                    format!("{:.1}", 1.0 / share),
+                    questions.to_string(),
+                    format!("{:.2}", measured.mean),
+                    if rows == 1 || questions == 1 { format!("{expected:.2}") } else { String::new() },
+                    format!("{only:.4}"),
+                ]);
+                points.push((f64::from(questions), measured.mean));
+            }
+            truths.sort_unstable();
+            answers.sort_unstable();
+            let median = |sorted: &[u64]| sorted.get(sorted.len() / 2).copied().unwrap_or(0).to_string();
+            bounds.add([rows.to_string(), median(&truths), median(&answers)]);
+            series.push(Series::new(format!("rows: {rows}"), Mark::Path, rows - 1, points));
+        }
+        findings.tables.extend([table, bounds]);
+        findings.charts.push(Chart {
+            name: "candidates".into(),
+            title: "Things that Alice may be after, as Bob sees it".into(),
+            x: Axis::linear("questions for the same thing"),
+            y: Axis::log("things that it can be, on average"),
+            series,
+        });
+        findings.verdict = "Alice gets an upper bound, which for rare things is far above the truth, because a cell holds many things. Bob \
+                            learns that X is one of those that share a cell with Y. With more than one row each further question for \
+                            the same X takes most of these away, and often leaves X alone; with one row it takes none. And his answer \
+                            is the sum of a cell, which tells of things that she has not asked for. Whoever needs more than this \
+                            has to ask for a whole range of things at once."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Something that nobody counts.
+fn stranger(lab: &Lab, hasher: &Hasher, number: u64) -> Digest {
+    (lab.spoil)(umbel::Key::digest(&Keys::of_build(1).stranger(number), hasher))
+}

@@ -1,0 +1,196 @@
+//! E12-spie: routers that remember digests, and how many are asked in vain.
+
+use crate::keys::mix;
+use crate::measure::Rate;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::hash::reduce;
+use umbel::{Digest, Hasher, Result};
+use umbel_net::topology::Graph;
+use umbel_net::traceback::spie::{Agent, Span, false_branches, trace};
+
+pub struct Spie;
+
+const BRANCHES: u32 = 4;
+const DEPTH: u32 = 5;
+/// Packets that a page holds.
+const PAGE: u64 = 500;
+/// Packets that are traced; all pass the victim's router.
+const TRACED: u64 = 200;
+const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.08, 0.1, 0.15];
+/// When it all happens.
+const NOW: u64 = 10;
+
+const NETWORKS: Parameter =
+    Parameter::count("networks", "networks, each with its own pages, for each rate", [5, 30], [2, 300]);
+
+impl Experiment for Spie {
+    fn about(&self) -> About {
+        About {
+            id: "E12-spie",
+            title: "Routers that remember: how many are asked in vain",
+            source: "Snoeren et al. 2001; the third seminar paper",
+            claim: "If every router keeps digests in a page with the rate p of false positives and has deg further neighbours, about deg \
+                    p / (1 - deg p) routers are suspected wrongly for each one on the way; from p = 1/deg on there is no end. \
+                    That needs pages with hash functions of their own.",
+            set_up: "A tree in which every router has four upstream and the victim is at the root. Each router's page is full with 500 \
+                     packets. 200 packets come from random leaves and are followed back. Then the same, where all routers \
+                     have forwarded the same other packets: with a seed for each router, and with one for all.",
+            seconds: [2, 15],
+            timed: false,
+            parameters: &[NETWORKS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut table = Table::new("branches", &["rate", "deg_p", "endless_tree", "this_tree", "measured"]);
+        let mut measured_points = Vec::new();
+        let tree = Graph::tree(BRANCHES as usize, DEPTH)?;
+        for rate in RATES {
+            let runs =
+                (0..lab.count(&NETWORKS)).map(|network| traced(lab, &tree, network, rate, Traffic::Own));
+            let runs = runs.collect::<Result<Vec<Traced>>>()?;
+            let innocent = Rate::of(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED);
+            let expected = in_this_tree(rate);
+            let endless = false_branches(BRANCHES, rate);
+            // Suspects come in branches of 1 / (1 - deg p) on average, which makes chance larger by as much; and the pages' rate
+            // is not p to the last digit.
+            let routers = f64::from(DEPTH + 1) * (TRACED * innocent.builds) as f64;
+            let chance = 4.0 * (expected / routers).sqrt() / (1.0 - f64::from(BRANCHES) * rate);
+            let tolerance = chance + 0.05 * expected;
+            let claim = format!("p = {rate}: wrongly suspected for each router on the way");
+            findings.criteria.push(Criterion::near(claim, innocent.mean, expected, tolerance));
+            if let Some(endless) = endless {
+                let claim = format!("p = {rate}: the same, against an endless network");
+                findings.criteria.push(Criterion::at_most(claim, innocent.mean, endless));
+            }
+            let missed: u64 = runs.iter().map(|run| run.missed).sum();
+            let claim = format!("p = {rate}: paths that were not found");
+            findings.criteria.push(Criterion::at_most(claim, missed as f64, 0.0));
+            table.add([
+                rate.to_string(),
+                format!("{:.2}", f64::from(BRANCHES) * rate),
+                endless.map(|endless| format!("{endless:.4}")).unwrap_or_default(),
+                format!("{expected:.4}"),
+                format!("{:.4}", innocent.mean),
+            ]);
+            measured_points.push((rate, innocent.mean));
+        }
+        let curve = (2..=44).filter_map(|step| {
+            let p = f64::from(step) * 0.005;
+            Some((p, false_branches(BRANCHES, p)?))
+        });
+        let finite = (2..=36).map(|step| (f64::from(step) * 0.005, in_this_tree(f64::from(step) * 0.005)));
+        findings.charts.push(Chart {
+            name: "branches".into(),
+            title: "Routers suspected wrongly for each one on the way, four neighbours each".into(),
+            x: Axis::linear("false-positive rate p of a page"),
+            y: Axis::log("wrongly suspected"),
+            series: vec![
+                Series::new("deg p / (1 - deg p)", Mark::Dashes, 1, curve.collect()),
+                Series::new("in a tree of depth five", Mark::Line, 0, finite.collect()),
+                Series::new("measured", Mark::Dots, 0, measured_points),
+            ],
+        });
+        findings.tables.push(table);
+        seeds(lab, &tree, &mut findings)?;
+        findings.verdict = "The expected numbers come out, with the three neighbours that a router on the way leaves and the end that a \
+                            real network has. Where routers have seen the same packets, one seed for all makes their pages alike: \
+                            what one takes for the packet all do, and the search goes everywhere. A seed for each router and \
+                            page ends that."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// How many routers are wrongly suspected for each one on the way, in this tree: a router on the way has three other neighbours
+/// upstream, and each of these four of its own, until the leaves.
+fn in_this_tree(p: f64) -> f64 {
+    let branches = f64::from(BRANCHES);
+    let below = |left: u32| (0..left).map(|layer| p * (branches * p).powi(layer as i32)).sum::<f64>();
+    // The router at depth d has DEPTH - d layers above it.
+    let innocent: f64 = (0..DEPTH).map(|depth| (branches - 1.0) * below(DEPTH - depth)).sum();
+    innocent / f64::from(DEPTH + 1)
+}
+
+/// What else the routers have forwarded.
+#[derive(Clone, Copy, PartialEq)]
+enum Traffic {
+    /// Each something else.
+    Own,
+    /// All the same, with a seed for each router.
+    Same,
+    /// All the same, with one seed for all.
+    SameSeed,
+}
+
+struct Traced {
+    /// Wrongly suspected for each router on the way.
+    innocent: f64,
+    /// Paths that were not found.
+    missed: u64,
+}
+
+fn traced(lab: &Lab, tree: &Graph, network: u64, rate: f64, traffic: Traffic) -> Result<Traced> {
+    let hasher = Hasher::fast(lab.seed);
+    let packets = lab.digests(&hasher, &Keys::of_build(network).members(TRACED));
+    let leaves = (BRANCHES as usize).pow(DEPTH);
+    let paths: Vec<Vec<usize>> = (0..TRACED)
+        .map(|packet| {
+            let leaf = reduce(mix(mix(lab.seed) ^ (network << 32 | packet)), leaves as u64) as usize;
+            let mut path = vec![tree.len() - leaves + leaf];
+            while let Some(node) = path.last().copied().filter(|node| *node > 0) {
+                path.push((node - 1) / BRANCHES as usize);
+            }
+            path
+        })
+        .collect();
+    let mut seen: Vec<Vec<Digest>> = vec![Vec::new(); tree.len()];
+    for (packet, path) in packets.iter().zip(&paths) {
+        path.iter().for_each(|node| seen[*node].push(*packet));
+    }
+    let agents = seen.iter().enumerate().map(|(node, seen)| {
+        let seed = if traffic == Traffic::SameSeed { 0 } else { node as u64 };
+        let seed = mix(mix(lab.seed) ^ (network << 24 | seed));
+        let mut agent = Agent::new(seed, PAGE, rate, Span { length: 60, pages: 1 })?;
+        let others = if traffic == Traffic::Own { 1 + node as u64 } else { 0 };
+        let others = (0..PAGE - seen.len() as u64).map(|n| hasher_of(lab, network, others << 16 | n));
+        seen.iter().copied().chain(others).try_for_each(|packet| agent.forward(packet, NOW))?;
+        Ok(agent)
+    });
+    let agents = agents.collect::<Result<Vec<Agent>>>()?;
+    let (mut innocent, mut on_the_way, mut missed) = (0, 0, 0);
+    for (packet, path) in packets.iter().zip(&paths) {
+        let found = trace(tree, &agents, 0, *packet, NOW..=NOW);
+        let there = path.iter().filter(|node| found.routers.contains(node)).count();
+        missed += u64::from(there < path.len());
+        innocent += found.routers.len() - there;
+        on_the_way += path.len();
+    }
+    Ok(Traced { innocent: innocent as f64 / on_the_way as f64, missed })
+}
+
+/// The digest of a packet that nobody looks for.
+fn hasher_of(lab: &Lab, network: u64, number: u64) -> Digest {
+    Digest::from_hash(mix(mix(lab.seed ^ network << 48).wrapping_add(number)))
+}
+
+/// One seed for all routers, and a seed for each.
+fn seeds(lab: &Lab, tree: &Graph, findings: &mut Findings) -> Result<()> {
+    let rate = 0.02;
+    let mut table = Table::new("seeds", &["traffic", "seeds", "wrongly_suspected"]);
+    let mut means = Vec::new();
+    for (traffic, about, seeds) in
+        [(Traffic::Same, "all the same", "one each"), (Traffic::SameSeed, "all the same", "one for all")]
+    {
+        let runs = (0..lab.count(&NETWORKS)).map(|network| traced(lab, tree, network, rate, traffic));
+        let innocent: Vec<f64> = runs.map(|run| Ok(run?.innocent)).collect::<Result<_>>()?;
+        let mean = innocent.iter().sum::<f64>() / innocent.len() as f64;
+        table.add([about.into(), seeds.into(), format!("{mean:.4}")]);
+        means.push(mean);
+    }
+    let claim = "the same packets everywhere, p = 0.02: wrongly suspected with one seed for all, for each with its own";
+    findings.criteria.push(Criterion::at_least(claim, means[1] / means[0], 10.0));
+    findings.tables.push(table);
+    Ok(())
+}
