@@ -1,9 +1,9 @@
 //! Packets that run in a circle are noticed by a filter in their header (Whitaker and Wetherall 2002, "Icarus").
 //!
-//! Every interface has a [mask](crate::mask) of a few bits and sets them in the header of each packet that passes. If they were all
-//! set before, the packet has perhaps been here. It may also be chance, so a packet has a few reprieves; when they are spent, a
-//! failure, which empties the filter and gives the reprieves back; and when these are spent too, it is dropped. Nothing is
-//! stored in the router, nothing is allocated, and no packet in a loop escapes.
+//! Every interface has a [mask](crate::mask) of a few bits and sets them in the header of each packet that passes. If they
+//! were all set before, the packet has perhaps been here. It may also be chance, so a packet has a few reprieves; when they
+//! are spent, a failure, which empties the filter and gives the reprieves back; and when these are spent too, it is
+//! dropped. Nothing is stored in the router, nothing is allocated, and no packet in a loop escapes.
 //!
 //! ```
 //! use umbel_net::loops::{Allowance, Header, Interface, Verdict};
@@ -31,10 +31,11 @@ pub struct Allowance {
 }
 
 impl Allowance {
-    /// How many hops a packet in a loop of so many interfaces makes at most, from the one where it enters, before it is dropped.
+    /// How many hops a packet in a loop of so many interfaces makes at most, from the one where it enters, before it is
+    /// dropped.
     ///
-    /// Until the filter holds all masks of the loop it takes one round. After that every hop costs a reprieve or a failure, and a
-    /// failure empties the filter: 1 + failures rounds, and as often the reprieves, and the hops that failed.
+    /// Until the filter holds all masks of the loop it takes one round. After that every hop costs a reprieve or a failure,
+    /// and a failure empties the filter: 1 + failures rounds, and as often the reprieves, and the hops that failed.
     ///
     /// ```
     /// use umbel_net::loops::Allowance;
@@ -87,7 +88,8 @@ impl<const W: usize> Header<W> {
         Header { filter: Mask::EMPTY, left: allowance }
     }
 
-    /// From what came over the wire: the words of the filter, and what is left. More than the network allows is not believed.
+    /// From what came over the wire: the words of the filter, and what is left. More than the network allows is not
+    /// believed.
     pub fn received(words: [u32; W], left: Allowance, allowance: Allowance) -> Header<W> {
         let left = Allowance {
             failures: left.failures.min(allowance.failures),
@@ -137,8 +139,8 @@ pub struct Interface<const W: usize> {
 }
 
 impl<const W: usize> Interface<W> {
-    /// One with this address, of which 16 bytes count: that of the network card, so that it differs even where addresses of the
-    /// Internet do not.
+    /// One with this address, of which 16 bytes count: that of the network card, so that it differs even where addresses of
+    /// the Internet do not.
     pub fn new(address: &[u8], seed: u64, allowance: Allowance) -> Interface<W> {
         let mut own = [0; 16];
         own.iter_mut().zip(address).for_each(|(own, byte)| *own = *byte);
@@ -157,9 +159,9 @@ impl<const W: usize> Interface<W> {
         header.mark(&self.mask, self.allowance.reprieves)
     }
 
-    /// Draws another mask, because a packet was dropped here at the time `now`: if it was chance, packets of the same path will
-    /// not be dropped again. Within `hold_down` of the last change nothing happens, so that packets of a true loop do not let
-    /// the mask change with every round, which would let them live on. Whether it was changed.
+    /// Draws another mask, because a packet was dropped here at the time `now`: if it was chance, packets of the same path
+    /// will not be dropped again. Within `hold_down` of the last change nothing happens, so that packets of a true loop do
+    /// not let the mask change with every round, which would let them live on. Whether it was changed.
     pub fn redraw(&mut self, now: u64, hold_down: u64) -> bool {
         if self.changed.is_some_and(|changed| now.saturating_sub(changed) < hold_down) {
             return false;
@@ -172,8 +174,8 @@ impl<const W: usize> Interface<W> {
     }
 }
 
-/// The share of packets in no loop that are dropped within 1, 2, ... `hops` hops, exactly: the number of set bits is a Markov
-/// chain, and a mask of `weight` random bits is covered with a hypergeometric chance.
+/// The share of packets in no loop that are dropped within 1, 2, ... `hops` hops, exactly: the number of set bits is a
+/// Markov chain, and a mask of `weight` random bits is covered with a hypergeometric chance.
 ///
 /// ```
 /// use umbel_net::loops::{Allowance, dropped, weight};

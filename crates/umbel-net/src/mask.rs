@@ -31,7 +31,8 @@ impl<const W: usize> Mask<W> {
     /// Every bit is set.
     pub const FULL: Mask<W> = Mask([u32::MAX; W]);
 
-    /// The bits of an address (of a network card, or of the Internet), `weight` different ones: any such set is as likely as any other.
+    /// The bits of an address (of a network card, or of the Internet), `weight` different ones: any such set is as likely
+    /// as any other.
     pub fn of_address(address: &[u8], seed: u64, weight: u32) -> Mask<W> {
         Mask::of_digest(address.digest(&Hasher::fast(seed)), weight)
     }

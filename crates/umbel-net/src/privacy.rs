@@ -1,11 +1,13 @@
 //! Asking how often something was seen, without saying what: as far as that goes.
 //!
-//! Bob counts in a [`Table`] whose hash is public. Alice wants to know of X and asks for Y, which nobody cares about and which shares a cell
-//! with X ([`cover`]). Bob answers with the values of Y's cells, and one of them is an upper bound for X.
+//! Bob counts in a [`Table`] whose hash is public. Alice wants to know of X and asks for Y, which nobody cares about and
+//! which shares a cell with X ([`cover`]). Bob answers with the values of Y's cells, and one of them is an upper bound for
+//! X.
 //!
-//! This is a small disguise and no more. Bob learns that X is among the things that share a cell with Y, which are about `rows` of every
-//! `cells`; whoever asks twice for the same X with two covers leaves him only what is common to both, which is mostly X alone
-//! ([`Table::candidates`]). And Bob's answer tells Alice sums about all the others in those cells, whether he wants that or not.
+//! This is a small disguise and no more. Bob learns that X is among the things that share a cell with Y, which are about
+//! `rows` of every `cells`. If there is more than one row, whoever asks again for the same X with another cover leaves him
+//! what is common to both, and after three questions mostly X alone ([`Table::candidates`]). And Bob's answer tells Alice
+//! sums about all the others in those cells, whether he wants that or not.
 //!
 //! ```
 //! use umbel::{Hasher, Key};

@@ -1,9 +1,9 @@
 //! Finding documents in a network by what the neighbours tell (Rhea and Kubiatowicz 2002, "attenuated Bloom filters").
 //!
-//! For each of its links a node keeps an [`Attenuated`] filter: level 1 holds the documents of the neighbour at its other end, level 2
-//! those that are two hops away through it, and so on. A question goes to where the nearest copy seems to be; if that leads nowhere,
-//! a slower lookup that is always right takes over. When documents come and go, neighbours tell each other the bits that
-//! flipped, each one level further down.
+//! For each of its links a node keeps an [`Attenuated`] filter: level 1 holds the documents of the neighbour at its other
+//! end, level 2 those that are two hops away through it, and so on. A question goes to where the nearest copy seems to be;
+//! if that leads nowhere, a slower lookup that is always right takes over. When documents come and go, neighbours tell each
+//! other the bits that flipped, each one level further down.
 //!
 //! ```
 //! use umbel::{Hasher, Key};

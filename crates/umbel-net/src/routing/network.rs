@@ -23,7 +23,8 @@ struct Node {
     links: Vec<Attenuated>,
 }
 
-/// A network in which documents are looked for. It is a simulation: all nodes are in one place, but each knows only what it was told.
+/// A network in which documents are looked for. It is a simulation: all nodes are in one place, but each knows only what it
+/// was told.
 #[derive(Clone, Debug)]
 pub struct Network {
     graph: Graph,
@@ -93,7 +94,8 @@ impl Network {
         true
     }
 
-    /// Sends flipped bits from a node to all its neighbours, and on from there, until nothing changes or the last level is reached.
+    /// Sends flipped bits from a node to all its neighbours, and on from there, until nothing changes or the last level is
+    /// reached.
     fn tell(&mut self, node: usize, flips: Vec<Flip>) {
         let mut messages: VecDeque<(usize, usize, Flip)> = VecDeque::new();
         for flip in flips {
@@ -106,7 +108,8 @@ impl Network {
             if !self.nodes[to].links[back].apply(flip) || flip.level == self.shape.depth {
                 continue;
             }
-            // What a neighbour is told of level i + 1 is the union of level i over all other links: it flips unless another link sets it.
+            // What a neighbour is told of level i + 1 is the union of level i over all other links: it flips unless another
+            // link sets it.
             for (out, link) in links.iter().enumerate().filter(|(out, _)| *out != back) {
                 let others = self.nodes[to].links.iter().enumerate();
                 let held = others
@@ -119,8 +122,8 @@ impl Network {
         }
     }
 
-    /// The neighbour to which a node passes a question on: the one behind whose link the document seems nearest, and of several the one with
-    /// the shortest link; none that was visited.
+    /// The neighbour to which a node passes a question on: the one behind whose link the document seems nearest, and of
+    /// several the one with the shortest link; none that was visited.
     pub fn next(&self, node: usize, document: &Document, visited: &[usize]) -> Option<usize> {
         let links = self.graph.neighbours(node).iter().zip(&self.nodes.get(node)?.links);
         let open = links.filter(|(link, _)| !visited.contains(&link.to));

@@ -38,9 +38,9 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Nodes in a square, of which two are linked with the chance `alpha` e^(-d / (`beta` L)), where d is their distance and L the
-    /// square's diagonal (Waxman 1988). What is not connected then gets a link to the nearest node that is. Lengths are in
-    /// thousandths of the side.
+    /// Nodes in a square, of which two are linked with the chance `alpha` e^(-d / (`beta` L)), where d is their distance
+    /// and L the square's diagonal (Waxman 1988). What is not connected then gets a link to the nearest node that is.
+    /// Lengths are in thousandths of the side.
     pub fn waxman(nodes: usize, alpha: f64, beta: f64, seed: u64) -> Result<Graph> {
         if nodes > 1 << 14 {
             return Err(Error::parameter("nodes", nodes, "at most 16384, since every pair is looked at"));
@@ -73,7 +73,8 @@ impl Graph {
         Ok(graph)
     }
 
-    /// A tree: node 0, from which `branches` links lead on, and from each of their ends as many, `depth` times. All are of length 1.
+    /// A tree: node 0, from which `branches` links lead on, and from each of their ends as many, `depth` times. All are of
+    /// length 1.
     pub fn tree(branches: usize, depth: u32) -> Result<Graph> {
         let mut layers = (0..=depth.min(MAX_NODES as u32)).map(|layer| branches.checked_pow(layer));
         let fits = |nodes: &usize| *nodes <= MAX_NODES;

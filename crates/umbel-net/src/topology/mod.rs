@@ -1,8 +1,8 @@
 //! Networks to try things on: two that were built, and as many as one likes that are drawn from a seed.
 //!
-//! [`Graph::abilene`] and [`Graph::nsfnet`] are published networks with the lengths of their links; [`Graph::barabasi_albert`] draws
-//! networks with a few large hubs, [`Graph::waxman`] ones whose links are mostly short, and [`Graph::tree`] is what theory
-//! likes to assume. Nodes are numbers from 0 on, and each has an address.
+//! [`Graph::abilene`] and [`Graph::nsfnet`] are published networks with the lengths of their links;
+//! [`Graph::barabasi_albert`] draws networks with a few large hubs, [`Graph::waxman`] ones whose links are mostly short,
+//! and [`Graph::tree`] is what theory likes to assume. Nodes are numbers from 0 on, and each has an address.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -118,8 +118,8 @@ impl Graph {
         (0x0a00_0001 + node as u32).to_be_bytes()
     }
 
-    /// Where each node sends packets for `target`: to the neighbour from which the way is shortest (the lower number, if two are
-    /// alike). The target itself, and what is not connected to it, sends them nowhere.
+    /// Where each node sends packets for `target`: to the neighbour from which the way is shortest (the lower number, if
+    /// two are alike). The target itself, and what is not connected to it, sends them nowhere.
     pub fn next_hops(&self, target: usize) -> Vec<Option<usize>> {
         let mut next = vec![None; self.len()];
         let mut done = vec![false; self.len()];

@@ -1,8 +1,8 @@
 //! The generalised Bloom filter, in a header: routers set some bits and reset others (Laufer, Velloso and Duarte 2005).
 //!
-//! Whatever the sender wrote into it first, the chance that a router seems to have seen the packet stays below a bound that depends on
-//! the numbers of bits alone ([`rate_bound`]). The price are false negatives: later routers undo what earlier ones did. That is why
-//! it is none of the set kinds of `umbel`, which have none.
+//! Whatever the sender wrote into it first, the chance that a router seems to have seen the packet stays below a bound that
+//! depends on the numbers of bits alone ([`rate_bound`]). The price are false negatives: later routers undo what earlier
+//! ones did. That is why it is none of the set kinds of `umbel`, which have none.
 //!
 //! ```
 //! use umbel_net::traceback::generalized::{Router, rate_bound};
@@ -17,7 +17,8 @@
 //! ```
 //!
 //! Going upstream one knows which routers came later, and what they touched. [`Touched`] keeps that, and
-//! [`Router::may_have_marked_before`] does not look at those bits: then no router of the path is missed, and more others are found.
+//! [`Router::may_have_marked_before`] does not look at those bits: then no router of the path is missed, and more others
+//! are found.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -75,8 +76,8 @@ impl<const W: usize> Router<W> {
         filter.covers(&self.set) && filter.misses(&self.reset)
     }
 
-    /// Whether the packet perhaps passed here before it passed those that have touched these bits. No is certain, if it is true that
-    /// they came later, and these were all.
+    /// Whether the packet perhaps passed here before it passed those that have touched these bits. No is certain, if it is
+    /// true that they came later, and these were all.
     #[inline]
     pub fn may_have_marked_before(&self, filter: &Mask<W>, later: &Touched<W>) -> bool {
         let [mut set, mut reset] = [self.set, self.reset];
@@ -85,7 +86,8 @@ impl<const W: usize> Router<W> {
         filter.covers(&set) && filter.misses(&reset)
     }
 
-    /// One step of a [`walk_paths`](super::walk_paths): if the packet perhaps passed here, what those further upstream have to know.
+    /// One step of a [`walk_paths`](super::walk_paths): if the packet perhaps passed here, what those further upstream have
+    /// to know.
     pub fn trace(&self, filter: &Mask<W>, later: &Touched<W>) -> Option<Touched<W>> {
         self.may_have_marked_before(filter, later).then(|| {
             let mut touched = *later;

@@ -1,12 +1,12 @@
 //! Where a packet came from, when its sender's address is a lie.
 //!
-//! Three ways to know. [`spie`]: routers remember the digests of the packets that they forward, in pages of Bloom filters, and are
-//! asked one after the other. [`header`]: packets carry a small filter in which every router sets its bits; nothing is stored, but
-//! a sender who fills the filter with ones defeats it. [`generalized`]: routers also reset bits, so that it does not
-//! matter what the sender wrote.
+//! Three ways to know. [`spie`]: routers remember the digests of the packets that they forward, in pages of Bloom filters,
+//! and are asked one after the other. [`header`]: packets carry a small filter in which every router sets its bits; nothing
+//! is stored, but a sender who fills the filter with ones defeats it. [`generalized`]: routers also reset bits, so that it
+//! does not matter what the sender wrote.
 //!
-//! In all three the victim starts at its own router and goes upstream, from neighbour to neighbour, as long as one says "perhaps
-//! it came through me". [`walk`] and [`walk_paths`] are that.
+//! In all three the victim starts at its own router and goes upstream, from neighbour to neighbour, as long as one says
+//! "perhaps it came through me". [`walk`] and [`walk_paths`] are that.
 //!
 //! ```
 //! use umbel_net::topology::Graph;
@@ -43,8 +43,8 @@ pub struct Found {
 
 /// Goes upstream from a router as long as neighbours answer with something, and asks each no question twice.
 ///
-/// `ask` is told a router and what the one downstream of it answered (the victim's is told `start`). It answers with what those
-/// further upstream have to know, or with nothing if the packet did not come through it.
+/// `ask` is told a router and what the one downstream of it answered (the victim's is told `start`). It answers with what
+/// those further upstream have to know, or with nothing if the packet did not come through it.
 pub fn walk<S: Clone + PartialEq>(
     graph: &Graph,
     victim: usize,
@@ -71,7 +71,8 @@ pub fn walk<S: Clone + PartialEq>(
     marks.found(true)
 }
 
-/// Goes upstream like [`walk`], but follows every path that visits no router twice: where paths meet, what is known differs.
+/// Goes upstream like [`walk`], but follows every path that visits no router twice: where paths meet, what is known
+/// differs.
 ///
 /// There may be very many paths, so no more than `most` questions are asked.
 pub fn walk_paths<S>(
@@ -87,7 +88,8 @@ pub fn walk_paths<S>(
     };
     marks.seen[victim] = true;
     let mut on_path = marks.seen.clone();
-    // The path that is followed: each of its routers, what it answered, which of its links comes next, and whether one led on.
+    // The path that is followed: each of its routers, what it answered, which of its links comes next, and whether one led
+    // on.
     let mut path = vec![(victim, answer, 0, false)];
     let mut questions = 0;
     while let Some((node, answer, next, led_on)) = path.last_mut() {

@@ -7,8 +7,9 @@ const PAYLOAD: usize = 8;
 /// The header of version 6, and those bytes.
 const MOST: usize = 40 + PAYLOAD;
 
-/// Those fields of a packet's header that no router changes, and the first eight bytes of its payload. What routers do change is left out: type of
-/// service, time to live, checksum and options; in version 6 traffic class, flow label, hop limit and hop-by-hop options.
+/// Those fields of a packet's header that no router changes, and the first eight bytes of its payload. What routers do
+/// change is left out: type of service, time to live, checksum and options; in version 6 traffic class, flow label, hop
+/// limit and hop-by-hop options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invariant {
     bytes: [u8; MOST],
@@ -16,8 +17,8 @@ pub struct Invariant {
 }
 
 impl Invariant {
-    /// Of a packet, from the first byte of its Internet header on. Fewer bytes than the header says are enough, as long as the header
-    /// itself is there: captures are often cut.
+    /// Of a packet, from the first byte of its Internet header on. Fewer bytes than the header says are enough, as long as
+    /// the header itself is there: captures are often cut.
     pub fn of(packet: &[u8]) -> Result<Invariant> {
         let (header, payload) = match packet.first().map(|first| first >> 4) {
             Some(4) => version_4(packet),

@@ -1,10 +1,10 @@
 //! Routers that remember which packets they forwarded (Snoeren et al. 2001, "SPIE").
 //!
 //! What does not change on a packet's way, most of its header and the first eight bytes of what it carries, is hashed once
-//! ([`Invariant`]). Each router puts the digest into its current page, a Bloom filter with a seed of its own ([`Agent`]). A page is
-//! closed when it is full or its time is over, and the oldest is used again. Where a packet is changed on purpose, by address
-//! translation, a tunnel or fragmentation, the router notes which digest became which. Later somebody who has the packet and knows
-//! about when it came asks router after router ([`trace`]).
+//! ([`Invariant`]). Each router puts the digest into its current page, a Bloom filter with a seed of its own ([`Agent`]). A
+//! page is closed when it is full or its time is over, and the oldest is used again. Where a packet is changed on purpose,
+//! by address translation, a tunnel or fragmentation, the router notes which digest became which. Later somebody who has
+//! the packet and knows about when it came asks router after router ([`trace`]).
 //!
 //! ```
 //! use umbel_net::traceback::spie::{Agent, Invariant, Span};
@@ -70,9 +70,9 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// One whose pages hold `capacity` packets, and say yes to a share of `rate` of all others when they are full. The seed should be secret
-    /// and another one for each router: then nobody can make packets that collide, and what looks like a packet to one router
-    /// does not to the next.
+    /// One whose pages hold `capacity` packets, and say yes to a share of `rate` of all others when they are full. The seed
+    /// should be secret and another one for each router: then nobody can make packets that collide, and what looks like a
+    /// packet to one router does not to the next.
     pub fn new(seed: u64, capacity: u64, rate: f64, span: Span) -> Result<Agent> {
         if span.length == 0 {
             return Err(Error::parameter("length", 0, "at least 1"));
@@ -130,16 +130,16 @@ impl Agent {
         Ok(())
     }
 
-    /// A packet is forwarded as another one; each fragment is told by itself. What is noted is forgotten with the page of that time, or when a million
-    /// others came.
+    /// A packet is forwarded as another one; each fragment is told by itself. What is noted is forgotten with the page of
+    /// that time, or when a million others came.
     pub fn transform(&mut self, before: Digest, after: Digest, how: Transform, now: u64) -> Result<()> {
         self.forward(before, now)?;
         self.transforms.note(before, after, how, now);
         Ok(())
     }
 
-    /// Whether a packet that arrived downstream was perhaps forwarded here at some time of these. If so, what it was when it came in: itself, or what
-    /// it was before it was changed here.
+    /// Whether a packet that arrived downstream was perhaps forwarded here at some time of these. If so, what it was when
+    /// it came in: itself, or what it was before it was changed here.
     pub fn ask(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<Digest> {
         let before = self.transforms.before(packet, &times).map_or(packet, |(before, _)| before);
         let overlaps = |page: &&Page| page.from <= *times.end() && *times.start() <= page.to;
@@ -174,8 +174,8 @@ pub fn trace(
     walk(graph, victim, packet, |node, packet| agents.get(node)?.ask(*packet, times.clone()))
 }
 
-/// How many routers are asked in vain for each one of the path, on average: each leads to `degree` further ones, of which each says yes
-/// by chance with the rate `p`. From p = 1/`degree` on there is no end.
+/// How many routers are asked in vain for each one of the path, on average: each leads to `degree` further ones, of which
+/// each says yes by chance with the rate `p`. From p = 1/`degree` on there is no end.
 ///
 /// ```
 /// use umbel_net::traceback::spie::false_branches;
