@@ -28,7 +28,7 @@ impl Experiment for AttenuatedRouting {
             set_up: "A network of the kind of Barabasi and Albert with two links for each node, ten documents on each node, filters \
                      of four levels with 256 to 16384 bits. How full each level is, against what follows from the documents \
                      behind the link; then documents are looked for from random nodes.",
-            seconds: [1, 30],
+            seconds: [1, 3],
             timed: false,
             parameters: &[NODES, DOCUMENTS],
         }

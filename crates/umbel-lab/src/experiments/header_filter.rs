@@ -48,7 +48,7 @@ impl Experiment for HeaderFilter {
                      is compared with the true path: with the plain filter and an honest sender, the same with a header full of \
                      ones, and with the generalised filter (two bits reset, three set) and all ones, by the simple rule and by \
                      the one that knows what later routers touched.",
-            seconds: [1, 10],
+            seconds: [1, 4],
             timed: false,
             parameters: &[PACKETS],
         }

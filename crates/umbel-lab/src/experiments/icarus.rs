@@ -35,7 +35,7 @@ impl Experiment for Icarus {
             set_up: "40 000 packets pass interfaces with random masks, until the filter drops them; the share that is lost by \
                      each hop is also computed exactly, as a Markov chain. Then packets run in loops of 1 to 32 interfaces, and \
                      on real and drawn networks in which half of the routers have not yet heard that a link is gone.",
-            seconds: [2, 20],
+            seconds: [2, 15],
             timed: false,
             parameters: &[PACKETS],
         }

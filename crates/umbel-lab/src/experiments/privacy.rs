@@ -25,7 +25,7 @@ impl Experiment for Privacy {
                      for a Y that shares a cell with X, asks for it, and reads the bound. Bob, who knows that she does so, lists all \
                      things that share a cell with Y; and after a second and a third question for the same X, those that do \
                      with each.",
-            seconds: [1, 60],
+            seconds: [1, 14],
             timed: false,
             parameters: &[THINGS, CELLS, ASKED],
         }

@@ -35,7 +35,7 @@ impl Experiment for Spie {
             set_up: "A tree in which every router has four upstream and the victim is at the root. Each router's page is full with 500 \
                      packets. 200 packets come from random leaves and are followed back. Then the same, where all routers \
                      have forwarded the same other packets: with a seed for each router, and with one for all.",
-            seconds: [2, 15],
+            seconds: [1, 5],
             timed: false,
             parameters: &[NETWORKS],
         }
