@@ -1,10 +1,18 @@
 //! Bloom filters for packets.
 //!
-//! [`capture`] reads packets from captures, and puts their streams together. [`flows`] counts the packets of flows in a few bits each.
-//! [`payload`] keeps digests of payloads in a few bits per block, and tells later whether an excerpt may have been part of one
-//! of them, and where. [`signatures`] finds many byte strings in data at once, with filters in front of an exact table.
+//! | room | answers | by |
+//! | --- | --- | --- |
+//! | [`capture`] | what is in this capture? | reading pcap and pcapng, and putting streams together |
+//! | [`payload`] | has this excerpt passed, and where in a payload? | digests of blocks |
+//! | [`flows`] | how many packets has this flow? | a few bits for each of them |
+//! | [`signatures`] | which of a million byte strings are in this data? | filters in front of an exact table |
+//! | [`blocklist`] | is this address blocked at this time? | an aging filter, or a counting filter with its list |
+//! | [`loops`] | does this packet run in a circle? | a filter in its header |
+//! | [`traceback`] | where did this packet come from? | pages of digests in routers, or a filter in its header |
+//! | [`routing`] | which neighbour is nearest to this document? | a filter for each link and distance |
+//! | [`privacy`] | how often was this seen, without saying what? | a cover that shares its cell |
 //!
-//! [`blocklist`] blocks addresses and prefixes for a time.
+//! [`mask`] is the filter of a few words that headers carry, and [`topology`] has networks to try all of this on.
 //!
 //! ```
 //! use umbel::{Bloom, Standard};
@@ -17,27 +25,16 @@
 //! assert!(seen.find(b"public/plans")?.is_empty());
 //! # Ok::<(), umbel::Error>(())
 //! ```
-//!
-//! What packets carry themselves, and what routers remember of them:
-//!
-//! | room | answers | by |
-//! | --- | --- | --- |
-//! | [`loops`] | does this packet run in a circle? | a filter in its header |
-//! | [`traceback`] | where did this packet come from? | pages of digests in routers, or a filter in its header |
-//! | [`routing`] | which neighbour is nearest to this document? | a filter for each link and distance |
-//! | [`privacy`] | how often was this seen, without saying what | a cover that shares its cell |
-//!
-//! [`mask`] is the filter of a few words that headers carry, and [`topology`] has networks to try all of this on.
 
+pub mod blocklist;
 pub mod capture;
 pub mod flows;
-pub mod blocklist;
 pub mod loops;
 pub mod mask;
 pub mod payload;
-pub mod signatures;
 pub mod privacy;
 mod random;
 pub mod routing;
+pub mod signatures;
 pub mod topology;
 pub mod traceback;

@@ -54,7 +54,6 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Map(args) => map::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
-        Command::Net(args) => net::run(&args),
         Command::Count(args) => count::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),

@@ -5,7 +5,6 @@ use crate::trace::positions;
 use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
 };
-use umbel::hash::reduce;
 use umbel::sizing::{KPolicy, rate};
 use umbel::{Bloom, Digest, Filter, Hashed, Hasher, Insert, Layout, Result, Standard};
 
@@ -25,11 +24,9 @@ impl Experiment for QueryRules {
             title: "Rules of the sources that do not survive a small run",
             source: "the three seminar papers and the short article",
             claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
-                    need no secret; each element takes the same number of bits; rounding is downwards; a filter \
-                    in the header of a packet tells its path.",
+                    need no secret; each element takes the same number of bits; rounding is downwards.",
             set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, asked by the right and by the wrong rule; the \
-                     example of ten bits; an attacker who knows the hash, against filters with a public and with a secret one; \
-                     headers that an attacker has filled with ones, as a standard and as a generalised Bloom filter.",
+                     example of ten bits; an attacker who knows the hash, against filters with a public and with a secret one.",
             seconds: [1, 6],
             timed: false,
             parameters: &[KEYS, BITS, HASHES, BUILDS, QUERIES],
@@ -43,12 +40,10 @@ impl Experiment for QueryRules {
         sizes(&mut findings)?;
         dictionary(lab, &mut findings)?;
         chosen_keys(lab, &mut findings)?;
-        headers(lab, &mut findings);
         findings.verdict = "One zero bit proves that a key is absent; a filter that waits for all to be zero says yes to nearly \
                             everything. No member is ever denied, but some strangers are admitted. Bits per key follow from the \
                             rate. Whoever knows the hash can test words and spoil the filter; a secret hash prevents both. k is \
-                            rounded to the nearest. A header of ones matches every router; a generalised filter does not, but \
-                            loses half of the routers that the packet did pass."
+                            rounded to the nearest."
             .into();
         Ok(findings)
     }
@@ -338,95 +333,4 @@ fn polluting(lab: &Lab, layout: Standard, hasher: &Hasher, n: u64, keys: Keys) -
     }
     chosen.truncate(n as usize);
     chosen
-}
-
-/// A filter that packets carry: routers on the way put themselves in, and whoever looks for the way asks for each of them.
-struct Header {
-    bits: [bool; HEADER_BITS],
-    /// How many bits a router clears before it is done, beside the four that it sets; 0 in a standard filter.
-    clears: usize,
-}
-
-const HEADER_BITS: usize = 256;
-const HEADER_SETS: usize = 4;
-const ON_THE_WAY: u64 = 16;
-
-impl Header {
-    /// The bits that a router clears, and those that it sets.
-    fn own(&self, router: Digest) -> (Vec<usize>, Vec<usize>) {
-        let mut all = router.stream().map(|x| reduce(x, HEADER_BITS as u64) as usize);
-        (all.by_ref().take(self.clears).collect(), all.take(HEADER_SETS).collect())
-    }
-
-    /// Where both are asked for, clearing wins.
-    fn pass(&mut self, router: Digest) {
-        let (clear, set) = self.own(router);
-        set.into_iter().for_each(|position| self.bits[position] = true);
-        clear.into_iter().for_each(|position| self.bits[position] = false);
-    }
-
-    fn has(&self, router: Digest) -> bool {
-        let (clear, set) = self.own(router);
-        clear.iter().all(|position| !self.bits[*position])
-            && set.iter().all(|position| self.bits[*position] || clear.contains(position))
-    }
-}
-
-/// The rate of a generalised filter that was all ones before (Laufer et al. 2011).
-fn generalised_rate(m: f64, n: f64, clears: f64, sets: f64) -> f64 {
-    let spared = |times: f64| (1.0 - 1.0 / m).powf(times);
-    let (cleared, set) = (1.0 - spared(clears), (1.0 - spared(sets)) * spared(clears));
-    let touched = 1.0 - (1.0 - cleared - set).powf(n);
-    let zero = cleared / (cleared + set) * touched;
-    zero.powf(m * cleared) * (1.0 - zero).powf(m * set)
-}
-
-fn headers(lab: &Lab, findings: &mut Findings) {
-    let (packets, strangers) = (lab.either(2000, 10_000), 500);
-    let hasher = lab.hasher(0);
-    let columns =
-        ["filter", "at_the_start", "routers_off_the_way_that_match", "routers_on_the_way_that_do_not"];
-    let mut table = Table::new("headers", &columns);
-    for (name, clears) in [("standard", 0), ("generalised", 4)] {
-        for ones in [false, true] {
-            let (mut rates, mut lost) = (Vec::new(), 0);
-            for packet in 0..packets {
-                let keys = Keys::of_build(packet);
-                let mut header = Header { bits: [ones; HEADER_BITS], clears };
-                let passed = lab.digests(&hasher, &keys.members(ON_THE_WAY));
-                passed.iter().for_each(|router| header.pass(*router));
-                lost += passed.iter().filter(|router| !header.has(**router)).count();
-                let others = lab.digests(&hasher, &keys.strangers(strangers));
-                let matching = others.into_iter().filter(|router| header.has(*router)).count();
-                rates.push(matching as f64 / strangers as f64);
-            }
-            let found = Rate::of(&rates, strangers);
-            let start = if ones { "all ones" } else { "all zeros" };
-            let lost = lost as f64 / (packets * ON_THE_WAY) as f64;
-            table.add([name.into(), start.into(), format!("{:.6}", found.mean), format!("{lost:.4}")]);
-            if !ones {
-                continue;
-            }
-            let claim = format!("routers off the way that match a header preset to ones, {name} filter");
-            let criterion = match clears {
-                0 => Criterion::at_least(claim, found.mean, 1.0),
-                _ => {
-                    let theory = generalised_rate(
-                        HEADER_BITS as f64,
-                        ON_THE_WAY as f64,
-                        clears as f64,
-                        HEADER_SETS as f64,
-                    );
-                    Criterion::near(claim, found.mean, theory, 0.15 * theory + found.chance(theory))
-                }
-            };
-            findings.criteria.push(criterion.shows("e34"));
-            let claim = format!("routers on the way that the same header does not match, {name} filter");
-            findings.criteria.push(match clears {
-                0 => Criterion::at_most(claim, lost, 0.0),
-                _ => Criterion::near(claim, lost, 0.516, 0.02).shows("e34"),
-            });
-        }
-    }
-    findings.tables.push(table);
 }
