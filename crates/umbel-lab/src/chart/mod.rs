@@ -178,9 +178,11 @@ impl Chart {
             chart.draw_series(points().map(|point| Dot::new(point, series.colour)))?;
         }
         if let Some(point) = points().next().filter(|_| series.mark == Mark::Named) {
-            let offset = names.place(&series.label, chart.backend_coord(&point));
+            let (offset, tie) = names.place(&series.label, chart.backend_coord(&point));
+            // A name that found no room beside its dot is tied to it.
+            let tie = PathElement::new([(0, 0), tie.unwrap_or_default()], BLACK.mix(0.4));
             let name = Text::new(series.label.clone(), offset, ("sans-serif", 12).into_font());
-            chart.draw_series([EmptyElement::at(point) + name])?;
+            chart.draw_series([EmptyElement::at(point) + tie + name])?;
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ impl Names {
         Names { taken: dots.map(|(x, y)| [x - 4, y - 4, x + 4, y + 4]).collect(), between }
     }
 
-    /// How far from its dot a name starts, which takes the place.
-    pub fn place(&mut self, name: &str, (x, y): (i32, i32)) -> (i32, i32) {
+    /// How far from its dot a name starts, which takes the place; and, if that is not beside it, where a line to it ends.
+    pub fn place(&mut self, name: &str, (x, y): (i32, i32)) -> ((i32, i32), Option<(i32, i32)>) {
         let wide = (name.chars().count() as f64 * LETTER) as i32;
         let (right, left, middle) = (7, -7 - wide, -wide / 2);
         // Beside the dot, over it, under it, and then ever farther away.
@@ -35,7 +35,8 @@ impl Names {
         };
         let offset = offsets.find(is_free).unwrap_or(near[0]);
         self.taken.push(area(offset));
-        offset
+        let is_near = near.contains(&offset);
+        (offset, (!is_near).then_some((if offset.0 < 0 { left + wide } else { right }, offset.1 + HIGH / 2)))
     }
 }
 
@@ -47,7 +48,7 @@ mod tests {
     fn names_of_neighbours_do_not_meet() {
         let dots = [(100, 100), (120, 100), (110, 104), (640, 50)];
         let mut names = Names::beside(dots.into_iter(), [0, 650]);
-        let offsets: Vec<(i32, i32)> = dots.iter().map(|dot| names.place("standard", *dot)).collect();
+        let offsets: Vec<(i32, i32)> = dots.iter().map(|dot| names.place("standard", *dot).0).collect();
         let areas = &names.taken[4..];
         for (i, a) in areas.iter().enumerate() {
             assert!(

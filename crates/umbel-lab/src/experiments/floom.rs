@@ -67,13 +67,14 @@ impl Experiment for Patterns {
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
         rows(lab, &mut findings)?;
-        grid(lab, &mut findings)?;
+        let measured = grid(lab, &mut findings)?;
         never(lab, &mut findings)?;
         waste(lab, &mut findings)?;
         findings.verdict = "The table does lower the rate of the filter that it is added to, as long as keys are few. The same \
                             bits in the filter itself lower it more: by theory in each of the combinations, however small the \
                             table is made. Most of the table can never be addressed, as a key hits at most k regions."
-            .into();
+            .to_string()
+            + &measured;
         Ok(findings)
     }
 }
@@ -267,7 +268,7 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
 }
 
 /// Floom against equal memory, in all combinations that were published.
-fn grid(lab: &Lab, findings: &mut Findings) -> Result<()> {
+fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
     let full = lab.either(false, true);
     let mut table = Table::new(
         "combinations",
@@ -347,7 +348,14 @@ fn grid(lab: &Lab, findings: &mut Findings) -> Result<()> {
         y: Axis::log("ratio; below 1 it would pay"),
         series,
     });
-    Ok(())
+    Ok(match full {
+        true => format!(
+            " Measured once each, equal memory was better in {} of 300, where 271 were published; in the others the two differ by \
+             less than four standard errors.",
+            300 - wins
+        ),
+        false => String::new(),
+    })
 }
 
 /// Tables of the patterns that a key can have, and none besides: no combination is better than equal memory.

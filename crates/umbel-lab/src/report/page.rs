@@ -38,11 +38,11 @@ pub fn prose(text: &str) -> String {
 /// What stands between backticks, as code.
 fn code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
-    let whole = parts.len() % 2 == 1;
     let part = |(number, part): (usize, &&str)| match number % 2 {
-        1 if whole => format!("<code>{part}</code>"),
-        1 => format!("`{part}"),
-        _ => (*part).to_string(),
+        0 => (*part).to_string(),
+        // The last one may have no end.
+        _ if number + 1 == parts.len() => format!("`{part}"),
+        _ => format!("<code>{part}</code>"),
     };
     parts.iter().enumerate().map(part).collect()
 }
