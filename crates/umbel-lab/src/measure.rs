@@ -45,15 +45,6 @@ impl Rate {
     pub fn error(&self) -> f64 {
         4.0 * self.deviation / (self.builds as f64).sqrt()
     }
-
-    /// Mean, standard deviation from filter to filter, filters and queries, for [`Rate::COLUMNS`] of a table.
-    pub fn cells(&self) -> [String; 4] {
-        let [mean, deviation] = [self.mean, self.deviation].map(|value| format!("{value:.3e}"));
-        [mean, deviation, self.builds.to_string(), self.queries.to_string()]
-    }
-
-    /// The names of [`Rate::cells`].
-    pub const COLUMNS: [&'static str; 4] = ["measured", "standard_deviation", "builds", "queries_each"];
 }
 
 /// Measures the rate of filters with `keys` keys. Each has its own hash, its own keys and its own strangers.
@@ -129,9 +120,9 @@ impl Time {
         Time { median: at(0.5), low: at(0.25), high: at(0.75) }
     }
 
-    /// From where to where it lay, as [`Series`](crate::Series) draw it.
-    pub fn spread(&self) -> (f64, f64) {
-        (self.low, self.high)
+    /// Median and quartiles with so many digits, as tables have them.
+    pub fn told(&self, digits: usize) -> [String; 3] {
+        [self.median, self.low, self.high].map(|time| format!("{time:.digits$}"))
     }
 }
 
@@ -172,24 +163,20 @@ pub fn race(rounds: usize, operations: u64, mut contestants: Vec<Contestant<'_>>
     let mut taken = vec![Vec::new(); contestants.len()];
     for round in 0..=rounds.max(1) {
         for (contestant, taken) in contestants.iter_mut().zip(&mut taken) {
-            let start = Instant::now();
-            std::hint::black_box(contestant());
+            let time = once(operations, contestant);
             if round > 0 {
-                taken.push(start.elapsed().as_secs_f64() * 1e9 / operations as f64);
+                taken.push(time);
             }
         }
     }
     taken.into_iter().map(Time::of).collect()
 }
 
-/// Times `rounds` rounds of `operations` operations each. What the round returns is looked at, so that it is not left out.
-pub fn time<T>(rounds: usize, operations: u64, mut round: impl FnMut() -> T) -> Time {
-    let one = |_| {
-        let start = Instant::now();
-        std::hint::black_box(round());
-        start.elapsed().as_secs_f64() * 1e9 / operations as f64
-    };
-    Time::of((0..rounds.max(1)).map(one).collect())
+/// Nanoseconds for each of `operations` operations, done once. What the round returns is looked at, so that it is not left out.
+pub fn once<T>(operations: u64, round: impl FnOnce() -> T) -> f64 {
+    let start = Instant::now();
+    std::hint::black_box(round());
+    start.elapsed().as_secs_f64() * 1e9 / operations as f64
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod dot;
 mod legend;
 mod names;
 
+use crate::measure::Time;
 pub use axis::Axis;
 use axis::Span;
 use dot::Dot;
@@ -49,6 +50,17 @@ impl Series {
     /// Points that belong together.
     pub fn new(label: impl Into<String>, mark: Mark, colour: usize, points: Vec<(f64, f64)>) -> Series {
         Series { label: label.into(), mark, colour, points, spread: Vec::new() }
+    }
+
+    /// Times, each at its place: medians that are joined, with their quartiles.
+    pub fn of_times(
+        label: impl Into<String>,
+        colour: usize,
+        times: impl IntoIterator<Item = (f64, Time)>,
+    ) -> Series {
+        let (points, spread) =
+            times.into_iter().map(|(at, time)| ((at, time.median), (time.low, time.high))).unzip();
+        Series::new(label, Mark::Path, colour, points).with_spread(spread)
     }
 
     /// The same, with a bar at each point from the first to the second number.

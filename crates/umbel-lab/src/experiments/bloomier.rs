@@ -1,5 +1,6 @@
 //! E10: the Bloomier filter: its worked example, how much room it needs, and why it has masks.
 
+use crate::trace::elements;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Series, Table};
 use umbel::bloomier::textbook::{Element, fill, lookup, match_in_rounds};
 use umbel::hash::reduce;
@@ -41,13 +42,7 @@ impl Experiment for Values {
 }
 
 fn example(findings: &mut Findings) {
-    let elements = [
-        (0x11, 0x54, [1, 3, 6, 7]),
-        (0x22, 0xeb, [1, 3, 8, 9]),
-        (0x44, 0x07, [1, 6, 8, 9]),
-        (0x88, 0x2c, [2, 3, 8, 7]),
-    ]
-    .map(|(value, mask, neighbours)| Element { neighbours: neighbours.to_vec(), mask, value });
+    let elements = elements();
     let order = match_in_rounds(&elements, 10).unwrap_or_default();
     let table = fill(&elements, &order, 10, |element, _| element.value);
     findings.criteria.push(Criterion::that(

@@ -195,8 +195,7 @@ fn one_length(lab: &Lab, length: usize, told: &mut Told, findings: &mut Findings
     let names: Vec<&str> = [&list].into_iter().chain(&structures).map(|structure| structure.name).collect();
     for (name, at) in names.iter().zip(0..) {
         for (percent, times) in ABSENT.iter().zip(&by_share) {
-            let Time { median, low, high } = times[at];
-            let [median, low, high] = [median, low, high].map(|time| format!("{time:.1}"));
+            let [median, low, high] = times[at].told(1);
             told.times.add([name.to_string(), length.to_string(), percent.to_string(), median, low, high]);
         }
     }
@@ -256,9 +255,8 @@ fn errors(
 
 fn times_chart(length: usize, names: &[&str], by_share: &[Vec<Time>]) -> Chart {
     let series = names.iter().enumerate().map(|(at, name)| {
-        let points = ABSENT.iter().zip(by_share).map(|(percent, times)| (*percent as f64, times[at].median));
-        Series::new(*name, Mark::Path, at, points.collect())
-            .with_spread(by_share.iter().map(|times| times[at].spread()).collect())
+        let times = ABSENT.iter().zip(by_share).map(|(percent, times)| (*percent as f64, times[at]));
+        Series::of_times(*name, at, times)
     });
     Chart {
         name: format!("times_{length}"),

@@ -1,9 +1,7 @@
 //! E7b: the time that a Floom filter takes beside standard ones.
 
-use crate::measure::Time;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
-use std::hint::black_box;
-use std::time::Instant;
+use crate::measure::{Time, once};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Parameter, Series, Table};
 use umbel::floom::Options;
 use umbel::sizing::{KPolicy, Params};
 use umbel::{Bloom, Digest, Floom, Insert, Result, Standard};
@@ -106,11 +104,11 @@ impl Experiment for PatternTimes {
         .into_iter()
         .enumerate()
         {
-            let series = NAMES.iter().zip(&curves).enumerate().map(|(i, (label, curves))| {
-                let points = curves[what].iter().map(|(n, time)| (*n, time.median)).collect();
-                let spread = curves[what].iter().map(|(_, time)| time.spread()).collect();
-                Series::new(*label, Mark::Path, i, points).with_spread(spread)
-            });
+            let series = NAMES
+                .iter()
+                .zip(&curves)
+                .enumerate()
+                .map(|(i, (label, curves))| Series::of_times(*label, i, curves[what].iter().copied()));
             findings.charts.push(Chart {
                 name: name.into(),
                 title: format!("Time to {title}, p = {p}, b = {b}"),
@@ -128,16 +126,14 @@ impl Experiment for PatternTimes {
 
 /// Nanoseconds for each key: inserted, asked for as a member, and as a stranger.
 fn round<F: Insert>(mut filter: F, members: &[Digest], strangers: &[Digest]) -> Result<[f64; 3]> {
-    let per_key = |start: Instant| start.elapsed().as_secs_f64() * 1e9 / members.len() as f64;
-    let start = Instant::now();
-    for digest in members {
-        filter.insert_digest(*digest)?;
-    }
-    let insert = per_key(start);
+    let keys = members.len() as u64;
+    let mut inserted = Ok(());
+    let insert = once(keys, || {
+        inserted = members.iter().try_for_each(|digest| filter.insert_digest(*digest).map(drop));
+    });
+    inserted?;
     let asked = |digests: &[Digest]| {
-        let start = Instant::now();
-        black_box(digests.iter().filter(|digest| filter.contains_digest(**digest)).count());
-        per_key(start)
+        once(keys, || digests.iter().filter(|digest| filter.contains_digest(**digest)).count())
     };
     Ok([insert, asked(members), asked(strangers)])
 }

@@ -226,7 +226,7 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
                     || strangers.iter().filter(|digest| moment.filter.contains_digest(**digest)).count();
                 // Once to bring the filter into the caches.
                 std::hint::black_box(look());
-                rounds.push(measure::time(1, LOOKUPS as u64, look).median);
+                rounds.push(measure::once(LOOKUPS as u64, look));
             }
         }
     }
@@ -238,13 +238,8 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
         let times: Vec<Time> = rounds.into_iter().map(Time::of).collect();
         let loads: Vec<f64> = history.moments.iter().map(|moment| moment.keys as f64 / n as f64).collect();
         for (load, time) in loads.iter().zip(&times) {
-            table.add([
-                history.kind.to_string(),
-                format!("{load:.2}"),
-                format!("{:.2}", time.median),
-                format!("{:.2}", time.low),
-                format!("{:.2}", time.high),
-            ]);
+            let [median, low, high] = time.told(2);
+            table.add([history.kind.to_string(), format!("{load:.2}"), median, low, high]);
         }
         if history.kind == Kind::Standard {
             let claim =
@@ -252,9 +247,7 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
             let ratio = times[times.len() - 1].median / times[1].median;
             findings.criteria.push(Criterion::at_least(claim, ratio, 1.1).timed());
         }
-        let points = loads.into_iter().zip(times.iter().map(|time| time.median)).collect();
-        let spread = times.iter().map(Time::spread).collect();
-        series.push(Series::new(history.kind.to_string(), Mark::Path, colour, points).with_spread(spread));
+        series.push(Series::of_times(history.kind.to_string(), colour, loads.into_iter().zip(times)));
     }
     findings.tables.push(table);
     findings.charts.push(Chart {

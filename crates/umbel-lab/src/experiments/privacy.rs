@@ -74,9 +74,8 @@ impl Experiment for Privacy {
             // The chance that two things share a cell in one of the rows.
             let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
             let mean_tries = Rate::of(&tries, 1);
-            let deviation = 4.0 * mean_tries.deviation / (tries.len() as f64).sqrt();
             let claim = format!("{rows} rows: things that Alice tries");
-            findings.criteria.push(Criterion::near(claim, mean_tries.mean, 1.0 / share, deviation));
+            findings.criteria.push(Criterion::near(claim, mean_tries.mean, 1.0 / share, mean_tries.error()));
             findings.criteria.push(Criterion::at_most(
                 format!("{rows} rows: answers below the truth"),
                 below as f64,
@@ -90,7 +89,7 @@ impl Experiment for Privacy {
                 let others = (things - 1) as f64;
                 let expected = 1.0 + others * if rows == 1 { share } else { share.powi(questions) };
                 if rows == 1 || questions == 1 {
-                    let chance = 4.0 * measured.deviation / (found.len() as f64).sqrt() + 0.02 * expected;
+                    let chance = measured.error() + 0.02 * expected;
                     let claim = format!("{rows} rows, {questions} questions: things that it can be");
                     findings.criteria.push(Criterion::near(claim, measured.mean, expected, chance));
                 } else {

@@ -245,8 +245,8 @@ struct Curve {
 
 impl Curve {
     fn tell(&self, table: &mut Table, set_up: &str) {
-        for (k, Time { median, low, high }) in &self.times {
-            let [median, low, high] = [median, low, high].map(|time| format!("{time:.2}"));
+        for (k, time) in &self.times {
+            let [median, low, high] = time.told(2);
             table.add([set_up.into(), k.to_string(), self.what.into(), median, low, high]);
         }
     }
@@ -274,9 +274,7 @@ fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
 
 fn chart(name: &str, title: String, curves: &[Curve]) -> Chart {
     let series = curves.iter().enumerate().map(|(colour, curve)| {
-        let points = curve.times.iter().map(|(k, time)| (f64::from(*k), time.median)).collect();
-        Series::new(curve.what, Mark::Path, colour, points)
-            .with_spread(curve.times.iter().map(|(_, time)| time.spread()).collect())
+        Series::of_times(curve.what, colour, curve.times.iter().map(|(k, time)| (f64::from(*k), *time)))
     });
     Chart {
         name: name.into(),

@@ -105,8 +105,8 @@ impl Curves {
     }
 
     fn add(&mut self, table: &mut Table, against: &str, kib: u64, n: u64, times: Vec<Time>) {
-        for (name, Time { median, low, high }) in self.names.iter().zip(&times) {
-            let [median, low, high] = [median, low, high].map(|time| format!("{time:.2}"));
+        for (name, time) in self.names.iter().zip(&times) {
+            let [median, low, high] = time.told(2);
             table.add([against.into(), kib.to_string(), n.to_string(), name.to_string(), median, low, high]);
         }
         self.times.push((if against == "bits" { kib } else { n } as f64, times));
@@ -114,9 +114,7 @@ impl Curves {
 
     fn series(&self) -> Vec<Series> {
         let one = |(at, name): (usize, &&str)| {
-            let points = self.times.iter().map(|(size, times)| (*size, times[at].median)).collect();
-            Series::new(*name, Mark::Path, at, points)
-                .with_spread(self.times.iter().map(|(_, times)| times[at].spread()).collect())
+            Series::of_times(*name, at, self.times.iter().map(|(size, times)| (*size, times[at])))
         };
         self.names.iter().enumerate().map(one).collect()
     }

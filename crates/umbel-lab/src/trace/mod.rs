@@ -17,7 +17,7 @@ mod picture;
 mod text;
 
 pub use examples::examples;
-pub(crate) use examples::positions;
+pub(crate) use examples::{elements, positions};
 use std::fmt;
 
 /// A worked example.

@@ -9,6 +9,7 @@ mod regions;
 
 use super::Example;
 pub(crate) use bits::positions;
+pub(crate) use bloomier::elements;
 
 /// Every example, in the order of the sources.
 pub fn examples() -> &'static [Example] {
