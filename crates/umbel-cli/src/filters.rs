@@ -2,7 +2,7 @@
 
 use crate::input::check_not_output;
 use crate::{hex, output, signals};
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, IsTerminal, Read, Write};
@@ -203,12 +203,18 @@ impl Target {
         };
         // Whoever is adding to the file that is replaced finishes first, and does not undo this.
         let _lock = if self.force && path.is_file() { Some(Lock::take(path)?) } else { None };
-        match file::save(path, filter, &Options { create_new: !self.force, ..options }) {
-            Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {
-                bail!("{}", exists(path))
-            }
-            result => Ok(result?),
+        file::save(path, filter, &Options { create_new: !self.force, ..options })
+            .map_err(|error| unless_exists(error, path))
+    }
+}
+
+/// What to do about a file that was not to be replaced is said in the terms of the command line.
+pub fn unless_exists(error: umbel::Error, path: &Path) -> anyhow::Error {
+    match error {
+        umbel::Error::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+            anyhow!("{}", exists(path))
         }
+        other => other.into(),
     }
 }
 

@@ -35,12 +35,11 @@ use super::ledger::Ledger;
 use super::prefix::Lengths;
 use super::ring::Ring;
 use super::{Blocklist, Engine, Kept, Options, Prefix};
-use std::io::{self, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 use umbel::aging::{Timestamp, Window};
-use umbel::file::{self, FormatError};
+use umbel::file::{self, FormatError, Placing};
 use umbel::{AnyFilter, Error, Filter, Hasher, KeyRing, Result, Stored};
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
@@ -250,27 +249,7 @@ fn read(record: &[u8]) -> Option<Prefix> {
 /// Writes the list to a file, which is replaced only once everything is safely on the disk. A new file is for its owner
 /// alone.
 pub fn save(path: impl AsRef<Path>, list: &Blocklist) -> Result<()> {
-    let path = path.as_ref();
-    let failed = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
-    let bytes = to_bytes(list)?;
-    // A link stays, and what it points to is replaced.
-    let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut part = tempfile::NamedTempFile::new_in(folder).map_err(failed("create a file beside"))?;
-    part.write_all(&bytes).map_err(failed("write to"))?;
-    if let Ok(before) = target.metadata() {
-        if !before.is_file() {
-            return Err(failed("replace")(io::Error::other("it is not a regular file")));
-        }
-        part.as_file().set_permissions(before.permissions()).map_err(failed("give its permissions to"))?;
-    }
-    part.as_file().sync_all().map_err(failed("flush"))?;
-    part.persist(&target).map_err(|error| failed("replace")(error.error))?;
-    // The name has to survive a power failure, too; where a folder cannot be flushed, the file is still whole.
-    if let Ok(folder) = std::fs::File::open(folder) {
-        let _ = folder.sync_all();
-    }
-    Ok(())
+    file::save_bytes(path, &to_bytes(list)?, Placing { private: true, ..Placing::default() })
 }
 
 /// Reads and verifies a file.

@@ -1,8 +1,8 @@
 //! From a filter to bytes, and to a file that is wholly there or not at all.
 
-use super::Options;
 use super::header::{ChunkSums, Header, Secret, StoredHash};
 use super::part::Part;
+use super::{Options, Placing};
 use crate::hash::Function;
 use crate::literature::Literature;
 use crate::structure::BITS;
@@ -17,10 +17,31 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
     let path = path.as_ref();
     let encoder = Encoder::of(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
-    let mut part = Part::beside(path, options)?;
+    // Whoever has the secret can build false positives.
+    let placing = Placing { create_new: options.create_new, private: options.embed_key };
+    let mut part = Part::beside(path, placing)?;
     let mut writer = BufWriter::with_capacity(1 << 20, part.file());
     encoder.write(&mut writer).and_then(|()| writer.flush()).map_err(failed("write to"))?;
     drop(writer);
+    part.persist()
+}
+
+/// Writes a file of any kind as [`save`] writes those of filters: wholly or not at all.
+///
+/// ```
+/// use umbel::file::{self, Placing};
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("notes");
+/// file::save_bytes(&path, b"first", Placing::default())?;
+/// let once = Placing { create_new: true, ..Placing::default() };
+/// assert!(file::save_bytes(&path, b"second", once).is_err());
+/// assert_eq!(std::fs::read(&path)?, b"first");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Result<()> {
+    let path = path.as_ref();
+    let mut part = Part::beside(path, placing)?;
+    part.file().write_all(bytes).map_err(|source| Error::io(path, "write to", source))?;
     part.persist()
 }
 

@@ -3,7 +3,7 @@
 use super::decode::{assemble, decode_header, in_place, open, part};
 use super::header::Header;
 use super::part::Part;
-use super::{Info, Loaded, Meta, Options};
+use super::{Info, Loaded, Meta, Placing};
 use crate::aging::Timestamp;
 use crate::filter::HashedTiles;
 use crate::map::push_values;
@@ -109,7 +109,7 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     header.check_meta()?;
     header.place();
     let failed = |source| Error::io(path, "write to", source);
-    let mut part = Part::beside(path, &Options::default())?;
+    let mut part = Part::beside(path, Placing::default())?;
     part.file().write_all(&header.encode()).and_then(|()| part.file().write_all(body)).map_err(failed)?;
     part.persist()
 }

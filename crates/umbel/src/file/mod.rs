@@ -32,7 +32,7 @@ mod part;
 
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
 pub(crate) use encode::Encoder;
-pub use encode::{Storable, save, size, to_bytes, write};
+pub use encode::{Storable, save, save_bytes, size, to_bytes, write};
 pub use error::FormatError;
 pub use header::MAGIC;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};
@@ -52,4 +52,13 @@ pub struct Options {
     pub embed_key: bool,
     /// Whether [`save`] refuses to replace a file that is there already.
     pub create_new: bool,
+}
+
+/// How a file takes its place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Placing {
+    /// Whether it refuses to replace a file that is there already.
+    pub create_new: bool,
+    /// Whether a new file is for its owner alone; one that is replaced passes on its permissions.
+    pub private: bool,
 }

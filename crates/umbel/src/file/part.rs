@@ -1,6 +1,6 @@
 //! A file on its way: invisible, or under a name of its own, until it is complete and takes the place of its target.
 
-use super::Options;
+use super::Placing;
 use super::decode::regular;
 use crate::{Error, Result};
 use std::fs::{self, File, Metadata, Permissions};
@@ -17,9 +17,7 @@ pub(super) struct Part {
     target: PathBuf,
     /// The file it replaces.
     before: Option<Metadata>,
-    create_new: bool,
-    /// Whether a new file is for its owner alone.
-    private: bool,
+    placing: Placing,
 }
 
 enum Form {
@@ -32,8 +30,8 @@ enum Form {
 
 impl Part {
     /// An empty file that can take the place of `path`; refuses to begin if it could not.
-    pub fn beside(path: &Path, options: &Options) -> Result<Part> {
-        let (create_new, private) = (options.create_new, options.embed_key);
+    pub fn beside(path: &Path, placing: Placing) -> Result<Part> {
+        let create_new = placing.create_new;
         let failed = |doing| move |source| Error::io(path, doing, source);
         let before = match fs::metadata(path) {
             Ok(before) => Some(before),
@@ -53,7 +51,7 @@ impl Part {
             None => behind_links(path),
         };
         let form = Form::new(folder(&target)).map_err(failed("create a file beside"))?;
-        Ok(Part { form, path: path.to_owned(), target, before, create_new, private })
+        Ok(Part { form, path: path.to_owned(), target, before, placing })
     }
 
     pub fn file(&mut self) -> &mut File {
@@ -74,11 +72,11 @@ impl Part {
                 let permissions = before.permissions();
                 self.file().set_permissions(permissions).map_err(failed("give its permissions to"))?;
             }
-            None if self.private => make_private(self.file()).map_err(failed("keep others from"))?,
+            None if self.placing.private => make_private(self.file()).map_err(failed("keep others from"))?,
             None => {}
         }
         self.file().sync_all().map_err(failed("flush"))?;
-        let Part { form, target, create_new, .. } = self;
+        let Part { form, target, placing: Placing { create_new, .. }, .. } = self;
         let doing = if create_new { "create" } else { "replace" };
         match form {
             #[cfg(target_os = "linux")]

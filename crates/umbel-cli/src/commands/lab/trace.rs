@@ -1,14 +1,13 @@
 //! `umbel lab trace`: the worked examples of the literature, step by step.
 
 use crate::facts::Rows;
-use crate::output;
-use anyhow::{Context, Result, anyhow, bail};
+use crate::{filters, output};
+use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use umbel::file::{self, Placing};
 use umbel_lab::trace::{Example, Trace, examples, find};
 
 /// Go through a worked example of the literature, step by step.
@@ -90,26 +89,6 @@ fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
 
 /// The whole file or none, and over no other unless that is wanted.
 fn write(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
-    let failed = || format!("cannot write {}", path.display());
-    // What a link points to is replaced, not the link.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let path = target.as_path();
-    if fs::metadata(path).is_ok_and(|there| !there.is_file()) {
-        bail!("{} cannot be replaced: it is not a regular file", path.display());
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // Readable by whom the caller wants, as any new file.
-    let mut file = tempfile::Builder::new()
-        .permissions(Permissions::from_mode(0o666))
-        .tempfile_in(folder)
-        .with_context(failed)?;
-    file.write_all(bytes).with_context(failed)?;
-    let kept = if force { file.persist(path) } else { file.persist_noclobber(path) };
-    match kept {
-        Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
-            bail!("{} exists: give -f to replace it, or another name", path.display())
-        }
-        Err(error) => Err(error.error).with_context(failed),
-        Ok(_) => Ok(()),
-    }
+    let placing = Placing { create_new: !force, ..Placing::default() };
+    file::save_bytes(path, bytes, placing).map_err(|error| filters::unless_exists(error, path))
 }
