@@ -7,6 +7,7 @@ use umbel::counting::Overflow;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel::{Holds, Kind, Strength};
+use umbel_net::attribution::Method;
 use umbel_net::flows::By;
 
 /// Kinds of everything.
@@ -32,6 +33,11 @@ pub fn count_kind() -> impl TypedValueParser<Value = Kind> {
 /// What the packets of a flow have in common.
 pub fn flow_key() -> impl TypedValueParser<Value = By> {
     one_of(&By::ALL)
+}
+
+/// What is recorded of payloads.
+pub fn method() -> impl TypedValueParser<Value = Method> {
+    one_of(&Method::ALL)
 }
 
 /// The kinds that hold something.

@@ -4,6 +4,7 @@
 //! | --- | --- | --- |
 //! | [`capture`] | what is in this capture? | reading pcap and pcapng, and putting streams together |
 //! | [`payload`] | has this excerpt passed, and where in a payload? | digests of blocks |
+//! | [`attribution`] | who sent this excerpt, to whom, and when? | epochs of such digests, in a store |
 //! | [`flows`] | how many packets has this flow? | a few bits for each of them |
 //! | [`signatures`] | which of a million byte strings are in this data? | filters in front of an exact table |
 //! | [`blocklist`] | is this address blocked at this time? | an aging filter, or a counting filter with its list |
@@ -26,8 +27,10 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
+pub mod attribution;
 pub mod blocklist;
 pub mod capture;
+mod fields;
 pub mod flows;
 pub mod loops;
 pub mod mask;

@@ -18,7 +18,8 @@ pub use blocks::{Block, Blocks};
 pub use lot::{Lines, Lot, Scratch, Skipped};
 pub use pairs::PairArgs;
 pub use source::{
-    check_filter_first, check_not_output, check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve,
+    check_filter_first, check_not_output, check_not_stdout, is_stdin, may_wait, name, open_bytes, open_raw,
+    resolve,
 };
 
 use anyhow::{Result, bail};

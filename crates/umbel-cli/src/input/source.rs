@@ -114,15 +114,22 @@ impl Source {
     }
 }
 
+/// Opens a file of which the very bytes matter, or standard input for `-`.
+pub fn open_raw(path: &Path) -> Result<File> {
+    let name = name(path);
+    let failed = || format!("cannot open {name}");
+    let file = open_file(path).with_context(failed)?;
+    check_readable(&name, &file.metadata().with_context(failed)?)?;
+    Ok(file)
+}
+
 /// Opens a file that need not be text, or standard input for `-`. What is compressed with gzip or zstd is decompressed.
 pub fn open_bytes(path: &Path) -> Result<impl Read + Send + use<>> {
     let name = name(path);
-    let failed = || format!("cannot open {name}");
-    let mut file = open_file(path).with_context(failed)?;
-    check_readable(&name, &file.metadata().with_context(failed)?)?;
+    let mut file = open_raw(path)?;
     let magic = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
     let format = format(&magic);
-    decoded(format, Cursor::new(magic).chain(file)).with_context(failed)
+    decoded(format, Cursor::new(magic).chain(file)).with_context(|| format!("cannot open {name}"))
 }
 
 fn open_file(path: &Path) -> io::Result<File> {

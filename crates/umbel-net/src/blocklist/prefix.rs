@@ -100,6 +100,40 @@ impl Prefix {
         Prefix { address, length }
     }
 
+    /// How many bytes a prefix has in files.
+    pub(crate) const BYTES: usize = 18;
+
+    /// The family, 4 or 6; the length; 16 bytes of address, those of IPv4 first.
+    pub(crate) fn to_bytes(self) -> [u8; Prefix::BYTES] {
+        let mut bytes = [0; Prefix::BYTES];
+        bytes[1] = self.length;
+        match self.address {
+            IpAddr::V4(v4) => {
+                bytes[0] = 4;
+                bytes[2..6].copy_from_slice(&v4.octets());
+            }
+            IpAddr::V6(v6) => {
+                bytes[0] = 6;
+                bytes[2..].copy_from_slice(&v6.octets());
+            }
+        }
+        bytes
+    }
+
+    /// The prefix in a file, if it is one, and as it would have been written.
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Prefix> {
+        let (&[family, length], address) = bytes.split_first_chunk()?;
+        let octets: [u8; 16] = address.try_into().ok()?;
+        let address: IpAddr = match family {
+            4 => Ipv4Addr::from(*octets.first_chunk()?).into(),
+            6 => Ipv6Addr::from(octets).into(),
+            _ => return None,
+        };
+        let prefix = Prefix::new(address, length).ok()?;
+        // Anything else would never be found under its name.
+        (prefix.address == address && prefix.length == length).then_some(prefix)
+    }
+
     /// The key: 4 or 6, the length, and the bytes of the address.
     pub(super) fn digest(&self, hasher: &Hasher) -> Digest {
         match self.address {

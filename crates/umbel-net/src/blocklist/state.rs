@@ -35,18 +35,19 @@ use super::ledger::Ledger;
 use super::prefix::Lengths;
 use super::ring::Ring;
 use super::{Blocklist, Engine, Kept, Options, Prefix};
+use crate::fields::{Fields, sum};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 use std::time::Duration;
 use umbel::aging::{Timestamp, Window};
 use umbel::file::{self, FormatError, Placing};
-use umbel::{AnyFilter, Error, Filter, Hasher, KeyRing, Result, Stored};
+use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
 const VERSION: u32 = 1;
 /// Magic, version, engine, length, seven numbers and four counts.
 const HEAD: usize = 8 + 4 + 4 + 8 + 7 * 8 + 4 * 8;
-const PREFIX: usize = 18;
+const PREFIX: usize = Prefix::BYTES;
 const TIMED: usize = PREFIX + 8;
 const SUM: usize = 8;
 
@@ -90,31 +91,13 @@ pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
     ];
     bytes.extend(numbers.map(u64::to_le_bytes).as_flattened());
     for (prefix, until) in timed {
-        put(&mut bytes, prefix);
+        bytes.extend(prefix.to_bytes());
         bytes.extend(until.millis().to_le_bytes());
     }
-    list.allowed().for_each(|prefix| put(&mut bytes, prefix));
+    list.allowed().for_each(|prefix| bytes.extend(prefix.to_bytes()));
     bytes.extend(filter);
     bytes.extend(sum(&bytes).to_le_bytes());
     Ok(bytes)
-}
-
-fn put(bytes: &mut Vec<u8>, prefix: Prefix) {
-    match prefix.address() {
-        IpAddr::V4(v4) => {
-            bytes.extend([4, prefix.length()]);
-            bytes.extend(v4.octets());
-            bytes.extend([0; 12]);
-        }
-        IpAddr::V6(v6) => {
-            bytes.extend([6, prefix.length()]);
-            bytes.extend(v6.octets());
-        }
-    }
-}
-
-fn sum(bytes: &[u8]) -> u64 {
-    Hasher::fast(0).digest_bytes(bytes).get()
 }
 
 /// Reads and verifies the bytes of a file. The secret of a keyed hash comes from the file itself or from the ring.
@@ -146,32 +129,7 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     fields.list(engine, ring)
 }
 
-/// What is left to be read.
-struct Fields<'a>(&'a [u8]);
-
-impl<'a> Fields<'a> {
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
-    fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_le_bytes)
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_le_bytes)
-    }
-
-    /// So many records of a size; no more than there are bytes for.
-    fn records(&mut self, count: u64, size: usize) -> Option<std::slice::ChunksExact<'a, u8>> {
-        let length = usize::try_from(count).ok()?.checked_mul(size)?;
-        let (first, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
-        Some(first.chunks_exact(size.max(1)))
-    }
-
+impl Fields<'_> {
     /// What comes after the length, which is known to be right.
     fn list(mut self, engine: u32, ring: &KeyRing) -> Result<Blocklist> {
         let invalid = |what: &str| Error::from(FormatError::Invalid { what: what.into() });
@@ -195,7 +153,10 @@ impl<'a> Fields<'a> {
         let wrong = || invalid("a prefix that is none");
         let entry = |record: &[u8]| {
             let (prefix, until) = record.split_last_chunk().ok_or_else(wrong)?;
-            Ok((read(prefix).ok_or_else(wrong)?, Timestamp::from_millis(u64::from_le_bytes(*until))))
+            Ok((
+                Prefix::from_bytes(prefix).ok_or_else(wrong)?,
+                Timestamp::from_millis(u64::from_le_bytes(*until)),
+            ))
         };
         let blocked = blocked.map(entry).collect::<Result<Vec<_>>>()?;
         let (engine, hasher, kept) = match (engine, filter) {
@@ -227,23 +188,10 @@ impl<'a> Fields<'a> {
         let (set, counts) = Default::default();
         let mut list = Blocklist { options, now, kept, allowed: set, allowed_lengths: counts };
         for record in allowed {
-            list.allow(read(record).ok_or_else(wrong)?);
+            list.allow(Prefix::from_bytes(record).ok_or_else(wrong)?);
         }
         Ok(list)
     }
-}
-
-fn read(record: &[u8]) -> Option<Prefix> {
-    let (&[family, length], address) = record.split_first_chunk()?;
-    let octets: [u8; 16] = address.try_into().ok()?;
-    let address: IpAddr = match family {
-        4 => Ipv4Addr::from(*octets.first_chunk()?).into(),
-        6 => Ipv6Addr::from(octets).into(),
-        _ => return None,
-    };
-    let prefix = Prefix::new(address, length).ok()?;
-    // Anything else would never be found under its name.
-    (prefix.address() == address && prefix.length() == length).then_some(prefix)
 }
 
 /// Writes the list to a file, which is replaced only once everything is safely on the disk. A new file is for its owner

@@ -47,6 +47,8 @@ pub use writer::Writer;
 
 use std::fmt;
 use std::net::IpAddr;
+use std::str::FromStr;
+use umbel::Error;
 use umbel::aging::Timestamp;
 
 /// An IP packet of a capture.
@@ -178,6 +180,88 @@ impl fmt::Display for Time {
         let nanos = self.0 % SECOND;
         write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
     }
+}
+
+/// Reads what [`Display`](fmt::Display) writes, with any number of decimals, a distance from UTC instead of Z, or nothing of both, and a blank
+/// instead of the T; a day alone, at its start; or the seconds since 1970.
+///
+/// ```
+/// use umbel_net::capture::Time;
+/// let time: Time = "2023-11-14T22:13:20.5Z".parse()?;
+/// assert_eq!(time, "2023-11-15 00:13:20.5+02:00".parse()?);
+/// assert_eq!(time, "1700000000.5".parse()?);
+/// assert_eq!("1970-01-02".parse::<Time>()?, Time::from_secs(86400));
+/// assert!("yesterday".parse::<Time>().is_err());
+/// # Ok::<(), umbel::Error>(())
+/// ```
+impl FromStr for Time {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Time, Error> {
+        let wrong =
+            || Error::parameter("time", text, "a time such as 2023-11-14T22:13:20Z, or seconds since 1970");
+        parse(text).ok_or_else(wrong)
+    }
+}
+
+fn parse(text: &str) -> Option<Time> {
+    if text.find('-').is_none_or(|at| at == 0) {
+        let (seconds, nanos) = decimal(text)?;
+        return seconds.checked_mul(SECOND)?.checked_add(nanos).map(Time);
+    }
+    let (day, rest) = text.split_at_checked(10)?;
+    let mut parts = day.splitn(3, '-').map(digits);
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    let days = (1..=31).contains(&day).then(|| days(year, month)).flatten()?.checked_add(day - 1)?;
+    // Not the 31st of April.
+    if date(days) != (year, month, day) {
+        return None;
+    }
+    let Some(rest) = rest.strip_prefix(['T', 't', ' ']) else {
+        return rest.is_empty().then(|| Time::from_secs(days * 86400));
+    };
+    let (clock, zone) = rest.split_at(rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len()));
+    let mut parts = clock.splitn(3, ':');
+    let (hour, minute) = (digits(parts.next()?)?, digits(parts.next()?)?);
+    let (second, nanos) = parts.next().map_or(Some((0, 0)), decimal)?;
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let local =
+        (days * 86400 + hour * 3600 + minute * 60 + second).checked_mul(SECOND)?.checked_add(nanos)?;
+    if zone.is_empty() || zone.eq_ignore_ascii_case("z") {
+        return Some(Time(local));
+    }
+    let (hours, minutes) = zone.get(1..)?.split_once(':')?;
+    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
+    if hours > 23 || minutes > 59 {
+        return None;
+    }
+    let distance = (hours * 3600 + minutes * 60) * SECOND;
+    // East of Greenwich the clocks are ahead.
+    if zone.starts_with('+') { local.checked_sub(distance) } else { local.checked_add(distance) }.map(Time)
+}
+
+/// A number of digits alone.
+fn digits(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
+}
+
+/// Seconds and nanoseconds.
+fn decimal(text: &str) -> Option<(u64, u64)> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let nanos =
+        digits(&format!("{fraction:0<9.9}")).filter(|_| digits(fraction).is_some() || fraction.len() > 19)?;
+    Some((digits(whole)?, nanos))
+}
+
+/// The days from the first of January 1970 to the first of a month; see [`date`].
+fn days(year: u64, month: u64) -> Option<u64> {
+    if year < 1970 || !(1..=12).contains(&month) {
+        return None;
+    }
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    Some(365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 - 719_468)
 }
 
 /// Year, month and day so many days after the first of January 1970. Years are counted from March, so that the leap day is a

@@ -17,7 +17,7 @@ mod chance;
 mod records;
 
 pub use chance::{checks, noise, records_of};
-use records::{Scheme, each_record};
+pub(crate) use records::{Scheme, each_record};
 use std::ops::ControlFlow;
 use umbel::{Digest, Error, Filter, Insert, Key, Result, TILE};
 
@@ -140,6 +140,11 @@ impl<F: Insert> PayloadFilter<F> {
 }
 
 impl<F: Filter> PayloadFilter<F> {
+    /// A filter that holds the records of payloads already, of which the longest had so many blocks.
+    pub(crate) fn restored(filter: F, size: usize, scheme: Scheme, longest: u64) -> PayloadFilter<F> {
+        PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest, scratch: Vec::new() }
+    }
+
     /// The filter with the records.
     pub fn filter(&self) -> &F {
         &self.filter
@@ -221,6 +226,18 @@ impl<F: Filter> PayloadFilter<F> {
             at += many;
         }
         hits
+    }
+
+    /// The records that an excerpt has if it is where a hit says.
+    pub(crate) fn records(&self, excerpt: &[u8], hit: &Hit, records: &mut Vec<Digest>) {
+        let compared = excerpt.get(hit.prefix..).unwrap_or_default().chunks_exact(self.size);
+        let mut blocks = compared.map(|block| block.digest(self.filter.hasher())).collect();
+        records.clear();
+        let mut put = |record| {
+            records.push(record);
+            ControlFlow::<()>::Continue(())
+        };
+        let _ = each_record(&mut blocks, hit.block, self.scheme, &mut put);
     }
 
     /// Where an excerpt begins whose first whole block has this number; in a window, it may begin before it.

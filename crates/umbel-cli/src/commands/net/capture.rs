@@ -3,15 +3,19 @@
 use crate::input::is_stdin;
 use crate::output::warn;
 use anyhow::Result;
+use std::ops::ControlFlow;
 use std::path::Path;
 use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
 
-/// Gives every packet of a capture to `take`, and warns of what is missing.
-pub fn each_packet(path: &Path, mut take: impl FnMut(&Packet<'_>) -> Result<()>) -> Result<Counts> {
+/// Gives every packet of a capture to `take`, until it wants no more, and warns of what is missing.
+pub fn each_packet(
+    path: &Path,
+    mut take: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>,
+) -> Result<Counts> {
     let mut reader = Reader::open(path)?;
-    while let Some(packet) = reader.next()? {
-        take(&packet)?;
-    }
+    while let Some(packet) = reader.next()?
+        && take(&packet)?.is_continue()
+    {}
     warn_of(path, &reader);
     Ok(*reader.counts())
 }

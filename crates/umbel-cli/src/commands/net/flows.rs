@@ -10,6 +10,7 @@ use crate::progress::size;
 use crate::{names, number};
 use anyhow::Result;
 use serde_json::{Value, json};
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::sizing::Known;
@@ -74,7 +75,10 @@ const DEFAULT_PACKETS: u64 = 1_000_000;
 pub fn run(args: &Args) -> Result<ExitCode> {
     let meter = Meter::new(args.key, &args.spec()?)?;
     let mut meter = if args.exact { meter.with_exact() } else { meter };
-    let counts = each_packet(&args.capture, |packet| Ok(meter.record(packet)?))?;
+    let counts = each_packet(&args.capture, |packet| {
+        meter.record(packet)?;
+        Ok(ControlFlow::Continue(()))
+    })?;
     let planned = meter.filter().stats().capacity.unwrap_or(u64::MAX);
     if meter.packets() > planned {
         let noise = percent(meter.filter().stats().rate_now);

@@ -1,9 +1,11 @@
 //! `umbel net`: filters for packets.
 
 mod addresses;
+mod attribute;
 mod block;
 mod capture;
 mod flows;
+mod record;
 mod scan;
 mod signatures;
 
@@ -19,6 +21,8 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum Command {
+    Record(record::Args),
+    Attribute(attribute::Args),
     Block(Box<block::Args>),
     Flows(flows::Args),
     Scan(scan::Args),
@@ -26,6 +30,8 @@ enum Command {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     match &args.command {
+        Command::Record(args) => record::run(args),
+        Command::Attribute(args) => attribute::run(args),
         Command::Block(args) => block::run(args),
         Command::Flows(args) => flows::run(args),
         Command::Scan(args) => scan::run(args),

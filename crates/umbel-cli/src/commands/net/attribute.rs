@@ -1,0 +1,220 @@
+//! `umbel net attribute`: who carried an excerpt.
+
+use crate::commands::{FAILED, found};
+use crate::facts::Columns;
+use crate::output::{self, warn};
+use crate::{hex, input};
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+use std::io::Read;
+use std::net::IpAddr;
+use std::ops::Bound;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel_net::attribution::{Answer, Finding, Searched, Store, Trust, WINDOW};
+use umbel_net::blocklist::Prefix;
+use umbel_net::capture::Time;
+
+/// Find out which pairs carried an excerpt, and when, in what `umbel net record` has recorded.
+///
+/// Each line is a pair: source, destination, the times between which it spoke in that epoch, the byte of the payload at which the
+/// excerpt begins, how many whole blocks agree, how many bytes of the excerpt could not be compared because they are part of no
+/// whole block, and how many pairs would be named by chance like this one. Pairs that carried the excerpt are always among
+/// them. In streams and in long payloads the byte is known up to a multiple, as in `96 mod 2048`. Pairs that
+/// were too many to be listed are `unlisted`.
+///
+/// What is compared are whole blocks, so an excerpt has to have about two of them, and each further one makes an error by chance a
+/// thousand times less likely. Too short an excerpt is refused. Exit code 0 if a pair was found, 1 if none was, 2 if something
+/// went wrong, also if none was found and some epochs could not be read.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel net attribute store --excerpt sentence.txt
+  umbel net attribute store --excerpt-hex 5468652071756963... --from 2026-01-31T12:00:00Z
+  umbel net attribute store --excerpt worm.bin --local 192.0.2.0/24")]
+pub struct Args {
+    /// The folder of the store
+    #[arg(value_name = "STORE")]
+    store: PathBuf,
+
+    /// The excerpt is all that is in this file; `-` is standard input
+    #[arg(long, value_name = "FILE", required_unless_present = "excerpt_hex")]
+    excerpt: Option<PathBuf>,
+
+    /// The excerpt, in hexadecimal
+    #[arg(long, value_name = "HEX", conflicts_with = "excerpt")]
+    excerpt_hex: Option<String>,
+
+    /// Only epochs that end at this time or later: 2026-01-31T12:00:00Z, 2026-01-31, or seconds since 1970
+    #[arg(long, value_name = "TIME")]
+    from: Option<Time>,
+
+    /// Only epochs that begin at this time or before
+    #[arg(long, value_name = "TIME")]
+    to: Option<Time>,
+
+    /// A network in whose name nobody outside can send (repeatable) [default: as recorded]
+    #[arg(long, value_name = "NET")]
+    local: Vec<Prefix>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let excerpt = args.excerpt()?;
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        bail!("--from {from} is after --to {to}");
+    }
+    let times = (
+        args.from.map_or(Bound::Unbounded, Bound::Included),
+        args.to.map_or(Bound::Unbounded, Bound::Included),
+    );
+    let answer = Store::open(&args.store)?.find(&excerpt, times)?;
+    for unread in &answer.unread {
+        warn(format_args!("an epoch was left out: {}", unread.error));
+    }
+    let mut lines: Vec<Line<'_>> = lines(args, &answer).collect();
+    lines.sort_by(|one, other| one.finding.chance.total_cmp(&other.finding.chance));
+    let expected: f64 = answer.searched.iter().map(|searched| searched.found.expected).sum();
+    if args.json {
+        output::json(&json!({
+            "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "expected_by_chance": expected,
+            "epochs_searched": answer.searched.len(), "epochs_unread": answer.unread.len(),
+        }))?;
+    } else {
+        print(&lines, &answer, expected)?;
+    }
+    if lines.is_empty() && !answer.unread.is_empty() {
+        return Ok(ExitCode::from(FAILED));
+    }
+    Ok(found(!lines.is_empty()))
+}
+
+impl Args {
+    fn excerpt(&self) -> Result<Vec<u8>> {
+        let mut excerpt = Vec::new();
+        match (&self.excerpt, &self.excerpt_hex) {
+            (Some(path), _) => {
+                let failed = || format!("cannot read {}", input::name(path));
+                input::open_raw(path)?.read_to_end(&mut excerpt).with_context(failed)?;
+            }
+            (None, text) => {
+                let digits: Vec<u8> = text
+                    .iter()
+                    .flat_map(|text| text.bytes())
+                    .filter(|byte| !byte.is_ascii_whitespace())
+                    .collect();
+                let wrong = "--excerpt-hex is not hexadecimal: write two digits for each byte, as 0a1b2c";
+                hex::decode(&digits, &mut excerpt).context(wrong)?;
+            }
+        }
+        Ok(excerpt)
+    }
+}
+
+/// A line of the answer.
+struct Line<'a> {
+    searched: &'a Searched,
+    finding: &'a Finding,
+    /// If it is known which networks are local.
+    trust: Option<Trust>,
+}
+
+fn lines<'a>(args: &'a Args, answer: &'a Answer) -> impl Iterator<Item = Line<'a>> {
+    answer.searched.iter().flat_map(|searched| {
+        let local = if args.local.is_empty() { &searched.local } else { &args.local };
+        searched.found.findings.iter().map(move |finding| {
+            let trust = (!local.is_empty()).then(|| Trust::of(&finding.listed.pair, local));
+            Line { searched, finding, trust }
+        })
+    })
+}
+
+fn print(lines: &[Line<'_>], answer: &Answer, expected: f64) -> Result<()> {
+    let told = lines.iter().any(|line| line.trust.is_some());
+    let mut headings =
+        vec!["source", "destination", "from", "to", "offset", "blocks", "not compared", "by chance"];
+    headings.extend(told.then_some("trust"));
+    let mut table = Columns::new(&headings);
+    for line in lines {
+        let Finding { listed, hit, chance, .. } = line.finding;
+        let mut row = vec![
+            host(listed.pair.source),
+            host(listed.pair.destination),
+            second(listed.first, 0),
+            second(listed.last, 999_999_999),
+            line.offset(),
+            hit.blocks.to_string(),
+            format!("{} bytes", hit.prefix + hit.suffix),
+            probability(*chance),
+        ];
+        row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
+        table.add(row);
+    }
+    if !lines.is_empty() {
+        output::text(table)?;
+    }
+    let epochs = answer.searched.len();
+    if expected >= 0.5 {
+        warn(format_args!("the excerpt is short: about {expected:.0} pairs are named by chance alone"));
+    }
+    output::say(format_args!(
+        "{} in {epochs} {} searched; {} to be expected by chance",
+        count(lines.len(), "finding"),
+        if epochs == 1 { "epoch" } else { "epochs" },
+        probability(expected)
+    ));
+    Ok(())
+}
+
+impl Line<'_> {
+    fn is_cyclic(&self) -> bool {
+        self.searched.about.longest > WINDOW
+    }
+
+    fn cycle(&self) -> u64 {
+        WINDOW * self.searched.about.block as u64
+    }
+
+    fn offset(&self) -> String {
+        let position = self.finding.hit.position;
+        if self.is_cyclic() { format!("{position} mod {}", self.cycle()) } else { position.to_string() }
+    }
+
+    fn facts(&self) -> Value {
+        let Finding { listed, hit, places, chance } = self.finding;
+        json!({
+            "source": listed.pair.source, "destination": listed.pair.destination,
+            "from": listed.first.to_string(), "to": listed.last.to_string(),
+            "offset": hit.position, "modulo": self.is_cyclic().then(|| self.cycle()), "places": places,
+            "blocks": hit.blocks, "not_compared": hit.prefix + hit.suffix, "by_chance": chance,
+            "trust": self.trust.map(|trust| trust.to_string()),
+            "epoch": self.searched.path.file_name().map(|name| name.to_string_lossy()),
+        })
+    }
+}
+
+fn host(host: Option<IpAddr>) -> String {
+    host.map_or("unlisted".into(), |host| host.to_string())
+}
+
+/// A time without decimals, which would pretend to more than is known.
+fn second(time: Time, up: u64) -> String {
+    let text = Time::from_nanos(time.nanos().saturating_add(up)).to_string();
+    format!("{}Z", text.split('.').next().unwrap_or_default())
+}
+
+fn probability(chance: f64) -> String {
+    match chance {
+        chance if chance < 1e-3 => format!("{chance:.1e}"),
+        chance if chance < 10.0 => format!("{chance:.3}"),
+        chance => format!("{chance:.0}"),
+    }
+}
+
+fn count(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}

@@ -1,0 +1,220 @@
+//! `umbel net record`: digests of payloads into a store.
+
+use super::capture::each_packet;
+use crate::commands::FAILED;
+use crate::facts::{Rows, percent};
+use crate::input::resolve;
+use crate::output::{self, warn};
+use crate::progress::size;
+use crate::{names, number};
+use anyhow::{Context, Result};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use umbel_net::attribution::{Epoch, Method, Recorded, Recorder, Settings, Store};
+use umbel_net::blocklist::Prefix;
+use umbel_net::capture::Counts;
+
+/// Record digests of payloads, so that `umbel net attribute` can tell later who sent what to whom.
+///
+/// Payloads are cut into blocks, and digests of the blocks are kept in Bloom filters, with the list of the pairs that spoke: less than a
+/// tenth of the payload. The payloads themselves are not kept, and cannot be got back. Each epoch becomes a file of its own in the
+/// folder STORE, wholly or not at all; recording into a store that is there adds epochs to it.
+///
+/// A payload that is shorter than a block leaves nothing behind. With --streams, TCP streams are put together first, so that a
+/// text that was split into small packets is found all the same.
+///
+/// A first Ctrl-C or SIGTERM ends the recording with the packet at hand, and keeps what was recorded; a second one ends it at once.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel net record capture.pcap -o store
+  umbel net record monday.pcapng.gz tuesday.pcapng.gz -o store --streams
+  tcpdump -w - | umbel net record - -o store --epoch 60s --local 192.0.2.0/24")]
+pub struct Args {
+    /// Captures: pcap or pcapng, compressed with gzip or not; `-` is standard input
+    #[arg(value_name = "CAPTURE", required = true)]
+    captures: Vec<PathBuf>,
+
+    /// The folder of the store, which is made if it is not there
+    #[arg(short, long, value_name = "STORE")]
+    output: PathBuf,
+
+    /// What is recorded: `block`, blocks of equal size with their numbers; `hierarchical`, also pairs of blocks, pairs of pairs and so on
+    #[arg(long, value_name = "METHOD", default_value_t = Method::default(), value_parser = names::method())]
+    method: Method,
+
+    /// The bytes of a block [default: 32]
+    #[arg(long, value_name = "BYTES", value_parser = number::bytes)]
+    block: Option<u64>,
+
+    /// All bits that are kept for a block, those of the list of pairs included [default: 25]
+    #[arg(long, value_name = "BITS")]
+    bits_per_block: Option<f64>,
+
+    /// Begin a new epoch after this time, as 60s, 10m or 1h; `full` for only when one is full
+    #[arg(long, value_name = "TIME", default_value = "full", value_parser = epoch)]
+    epoch: Epochs,
+
+    /// An epoch is full after so many bytes of payload
+    #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = number::bytes)]
+    full: u64,
+
+    /// Put TCP streams together
+    #[arg(long)]
+    streams: bool,
+
+    /// A network in whose name nobody outside can send; what is found later says how far its source can be trusted (repeatable)
+    #[arg(long, value_name = "NET")]
+    local: Vec<Prefix>,
+
+    /// List so many pairs in an epoch; further ones are kept under their destination alone, so that a flood of forged sources
+    /// does no harm
+    #[arg(long, value_name = "N", default_value = "65536", value_parser = number::count)]
+    pairs: u64,
+
+    /// Hash with seeds that depend on this number alone [default: random]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// When an epoch ends: after a time, or only when it is full.
+#[derive(Clone, Copy)]
+struct Epochs(Option<Duration>);
+
+fn epoch(text: &str) -> Result<Epochs, String> {
+    if text == "full" {
+        return Ok(Epochs(None));
+    }
+    let time = number::time(text).map_err(|error| format!("{error}, or as full"))?;
+    Ok(Epochs(Some(time)))
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let captures = resolve(&args.captures)?;
+    let mut recorder = Recorder::new(args.settings(), args.seed()?)?;
+    let mut keeper = Keeper { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
+    let stop = stop_flag()?;
+    let mut counts = Vec::new();
+    for capture in &captures {
+        counts.push(each_packet(capture, |packet| {
+            keeper.keep(recorder.record(packet)?)?;
+            Ok(if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?);
+        if stop.load(Relaxed) {
+            warn("stopped; the packets before were recorded");
+            break;
+        }
+    }
+    keeper.keep(recorder.finish()?)?;
+    tell(args, &recorder, &keeper, &counts)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn settings(&self) -> Settings {
+        let settings = Settings { method: self.method, ..Settings::default() };
+        let usable = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        Settings {
+            block: self.block.map_or(settings.block, usable),
+            bits_per_block: self.bits_per_block.unwrap_or(settings.bits_per_block),
+            epoch: self.epoch.0,
+            full: self.full,
+            pairs: usable(self.pairs),
+            streams: self.streams,
+            local: self.local.clone(),
+            ..settings
+        }
+    }
+
+    fn seed(&self) -> Result<u64> {
+        let mut random = [0; 8];
+        match self.seed {
+            Some(seed) => return Ok(seed),
+            None => getrandom::fill(&mut random).context("the system has no random numbers")?,
+        }
+        Ok(u64::from_le_bytes(random))
+    }
+}
+
+/// Set by the first signal; the second one ends the program.
+fn stop_flag() -> Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, FAILED.into(), stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .context("cannot watch for signals")?;
+    }
+    Ok(stop)
+}
+
+/// Puts epochs into the store.
+struct Keeper {
+    store: Store,
+    epochs: u64,
+    bytes: u64,
+}
+
+impl Keeper {
+    fn keep(&mut self, epoch: Option<Epoch>) -> Result<()> {
+        let Some(epoch) = epoch else { return Ok(()) };
+        let path = self.store.add(&epoch)?;
+        self.epochs += 1;
+        self.bytes += path.metadata().with_context(|| format!("cannot examine {}", path.display()))?.len();
+        let unlisted = epoch.about().unlisted;
+        if unlisted > 0 {
+            warn(format_args!(
+                "{}: {unlisted} payloads are of pairs that are too many to be listed, and are kept under their destination \
+                 alone: forged sources, or see --pairs",
+                path.display()
+            ));
+        }
+        Ok(())
+    }
+}
+
+fn tell(args: &Args, recorder: &Recorder, keeper: &Keeper, counts: &[Counts]) -> Result<()> {
+    let Recorded { payloads, bytes, blocks, short, unlisted, backwards, .. } = *recorder.totals();
+    let packets: u64 = counts.iter().map(|counts| counts.packets).sum();
+    let skipped: u64 = counts.iter().map(|counts| counts.skipped.total()).sum();
+    let share = if bytes > 0 { keeper.bytes as f64 / bytes as f64 } else { 0.0 };
+    let streams = recorder.streams();
+    if args.json {
+        return output::json(&json!({
+            "packets": packets, "skipped": skipped, "payloads": payloads, "payload_bytes": bytes, "blocks": blocks,
+            "short_payloads": short, "unlisted_payloads": unlisted, "clock_backwards": backwards,
+            "epochs": keeper.epochs, "store_bytes": keeper.bytes, "share": share,
+            "streams": streams.map(|counts| json!({
+                "streams": counts.streams, "gaps": counts.gaps, "missing_bytes": counts.missing,
+                "repeated_bytes": counts.repeated, "evicted": counts.evicted,
+            })),
+        }));
+    }
+    let mut rows = Rows::default();
+    let others =
+        if skipped > 0 { format!(", and {skipped} frames that are no IP packets") } else { String::new() };
+    rows.add("packets", format!("{packets}{others}"));
+    rows.add("payload", format!("{} in {payloads}", size(bytes)));
+    if short > 0 {
+        rows.add("too short", format!("{short}, which leave nothing behind"));
+    }
+    if let Some(counts) = streams {
+        rows.add("streams", counts.streams);
+        rows.add("missing in them", format!("{} at {} places", size(counts.missing), counts.gaps));
+    }
+    if backwards > 0 {
+        rows.add("clock", format!("{backwards} packets are older than the one before them"));
+    }
+    rows.add("blocks", blocks);
+    rows.add("epochs", keeper.epochs);
+    rows.add("store", format!("{}, {} of the payload", size(keeper.bytes), percent(share)));
+    output::text(rows)
+}

@@ -1,0 +1,182 @@
+//! An epoch in a file.
+//!
+//! All numbers are in little-endian order:
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `UMBELPAS` |
+//! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical |
+//! | 8 | the length of the file |
+//! | 8 each | the run and the number in it; the bytes of a block; 1 if streams were put together; the first and the last time, in nanoseconds; payloads, bytes, blocks, blocks of the longest, payloads that are not listed |
+//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset digest and the payload digest have |
+//! | 8 | XXH3-64 of everything before |
+//! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
+//! | | the list of pairs |
+//! | | the offset digest and the payload digest, as filter files |
+//! | 8 | XXH3-64 of everything before |
+
+use super::{About, Epoch, Method, Settings, pairs};
+use crate::blocklist::Prefix;
+use crate::capture::Time;
+use crate::fields::{Fields, sum};
+use umbel::file::{self, FormatError};
+use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
+
+const MAGIC: &[u8; 8] = b"UMBELPAS";
+const VERSION: u32 = 1;
+const SUM: usize = 8;
+/// Magic, version, method, length, eleven numbers, four counts and the sum.
+pub(super) const HEAD: usize = 8 + 4 + 4 + 8 + 11 * 8 + 4 * 8 + SUM;
+
+/// What is around the list of pairs and the digests, with the headers of their files.
+pub(super) fn around(local: &[Prefix]) -> usize {
+    HEAD + local.len() * Prefix::BYTES + 2 * 256 + SUM
+}
+
+/// The start of a file, which vouches for itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Head {
+    pub about: About,
+    /// Local networks, and bytes of the list, the offset digest and the payload digest.
+    counts: [u64; 4],
+}
+
+impl Epoch {
+    /// The bytes of the file.
+    pub fn to_bytes(&self) -> Result<Vec<u8>> {
+        let About { run, number, method, block, streams, first, last, .. } = self.about;
+        let About { payloads, bytes, blocks, longest, unlisted, .. } = self.about;
+        let listed = pairs::to_bytes(&self.listed, self.about.span());
+        let digests = [self.offsets.filter(), &self.payloads];
+        let digests = digests.map(|digest| file::to_bytes(digest, &file::Options::default()));
+        let [offsets, payload_digest] = digests;
+        let (offsets, payload_digest) = (offsets?, payload_digest?);
+        let parts: [&[u8]; 3] = [&listed, &offsets, &payload_digest];
+        let after = self.local.len() * Prefix::BYTES + parts.map(<[u8]>::len).iter().sum::<usize>();
+        let length = HEAD + after + SUM;
+        let mut out = Vec::with_capacity(length);
+        out.extend(MAGIC);
+        let method: u32 = match method {
+            Method::BlockBased => 0,
+            Method::Hierarchical => 1,
+        };
+        out.extend([VERSION, method].map(u32::to_le_bytes).as_flattened());
+        let numbers = [
+            length as u64,
+            run,
+            number,
+            block as u64,
+            streams.into(),
+            first.nanos(),
+            last.nanos(),
+            payloads,
+            bytes,
+            blocks,
+            longest,
+            unlisted,
+            self.local.len() as u64,
+        ];
+        out.extend(numbers.map(u64::to_le_bytes).as_flattened());
+        out.extend(parts.map(|part| (part.len() as u64).to_le_bytes()).as_flattened());
+        out.extend(sum(&out).to_le_bytes());
+        self.local.iter().for_each(|network| out.extend(network.to_bytes()));
+        parts.iter().for_each(|part| out.extend(*part));
+        out.extend(sum(&out).to_le_bytes());
+        Ok(out)
+    }
+
+    /// Reads and verifies the bytes of a file.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Epoch> {
+        let head = Head::read(bytes, bytes.len() as u64)?;
+        let whole = bytes.split_last_chunk::<SUM>().filter(|(before, _)| before.len() >= HEAD);
+        // The head has its length, so that it is all there.
+        let (before, end) = whole.ok_or_else(|| invalid("it is shorter than its head"))?;
+        if sum(before) != u64::from_le_bytes(*end) {
+            return Err(FormatError::Damaged { part: "the epoch".into() }.into());
+        }
+        let mut fields = Fields(&before[HEAD..]);
+        let short = || invalid("it claims more than it has");
+        let [local, listed, offsets, payloads] = head.counts;
+        let local = fields.records(local, Prefix::BYTES).ok_or_else(short)?;
+        let local: Option<Vec<Prefix>> = local.map(Prefix::from_bytes).collect();
+        let local = local.ok_or_else(|| invalid("a network that is none"))?;
+        let listed = fields.bytes(listed).ok_or_else(short)?;
+        let listed = pairs::from_bytes(listed, head.about.span());
+        let listed = listed.ok_or_else(|| invalid("a list of pairs that is none"))?;
+        let offsets = digest(fields.bytes(offsets).ok_or_else(short)?)?;
+        let payloads = digest(fields.bytes(payloads).ok_or_else(short)?)?;
+        if !fields.0.is_empty() {
+            return Err(invalid("bytes that belong to nothing"));
+        }
+        if offsets.hasher() != payloads.hasher() {
+            return Err(invalid("two digests with different hashes"));
+        }
+        Ok(Epoch::of(head.about, local, listed, offsets, payloads))
+    }
+}
+
+impl Head {
+    /// Reads the head at the start of a file of this length.
+    pub fn read(bytes: &[u8], found: u64) -> Result<Head> {
+        let mut fields = Fields(bytes);
+        let short = || FormatError::Length { expected: (HEAD + SUM) as u64, found };
+        match fields.array() {
+            Some(magic) if &magic == MAGIC => {}
+            // A file may be cut anywhere.
+            None if MAGIC.starts_with(bytes) => return Err(short().into()),
+            _ => return Err(invalid("it is no epoch of a store")),
+        }
+        let version = fields.u32().ok_or_else(short)?;
+        if version != VERSION {
+            let what = format!("version {version} of the format of epochs");
+            return Err(FormatError::Unknown { what }.into());
+        }
+        let Some((head, end)) = bytes.first_chunk::<HEAD>().and_then(|head| head.split_last_chunk::<SUM>())
+        else {
+            return Err(short().into());
+        };
+        if sum(head) != u64::from_le_bytes(*end) {
+            return Err(FormatError::Damaged { part: "the head".into() }.into());
+        }
+        let method = match fields.u32().ok_or_else(short)? {
+            0 => Method::BlockBased,
+            1 => Method::Hierarchical,
+            other => return Err(FormatError::Unknown { what: format!("method {other}") }.into()),
+        };
+        let mut number = || fields.u64().ok_or_else(short);
+        let length = number()?;
+        if length != found {
+            return Err(FormatError::Length { expected: length, found }.into());
+        }
+        let about = About {
+            run: number()?,
+            number: number()?,
+            method,
+            block: usize::try_from(number()?).unwrap_or(usize::MAX),
+            streams: number()? != 0,
+            first: Time::from_nanos(number()?),
+            last: Time::from_nanos(number()?),
+            payloads: number()?,
+            bytes: number()?,
+            blocks: number()?,
+            longest: number()?,
+            unlisted: number()?,
+        };
+        let counts = [number()?, number()?, number()?, number()?];
+        if about.block == 0 || about.block > Settings::MAX_BLOCK || about.first > about.last {
+            return Err(invalid("numbers that cannot be"));
+        }
+        Ok(Head { about, counts })
+    }
+}
+
+fn digest(bytes: &[u8]) -> Result<AnyFilter> {
+    match file::from_bytes(bytes, &KeyRing::new())?.filter {
+        Stored::Set(filter) => Ok(filter),
+        _ => Err(invalid("a digest that is no set")),
+    }
+}
+
+fn invalid(what: &str) -> Error {
+    FormatError::Invalid { what: what.into() }.into()
+}

@@ -1,0 +1,261 @@
+//! Who spoke to whom in an epoch: an exact list, which cannot be flooded.
+
+use crate::blocklist::Prefix;
+use crate::capture::Time;
+use crate::fields::{Fields, put_varint};
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use umbel::{Digest, Hasher};
+
+/// A source and a destination. One that is not known stands for all that were too many to be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pair {
+    /// From where.
+    pub source: Option<IpAddr>,
+    /// To where.
+    pub destination: Option<IpAddr>,
+}
+
+impl Pair {
+    /// A pair that is known.
+    pub fn new(source: IpAddr, destination: IpAddr) -> Pair {
+        Pair { source: Some(source), destination: Some(destination) }
+    }
+
+    /// What is mixed into the records of a pair.
+    pub(super) fn digest(&self, hasher: &Hasher) -> Digest {
+        let mut bytes = [0; 34];
+        for (host, at) in [(self.source, 0), (self.destination, 17)] {
+            match host {
+                None => {}
+                Some(IpAddr::V4(v4)) => {
+                    bytes[at] = 4;
+                    bytes[at + 1..at + 5].copy_from_slice(&v4.octets());
+                }
+                Some(IpAddr::V6(v6)) => {
+                    bytes[at] = 6;
+                    bytes[at + 1..at + 17].copy_from_slice(&v6.octets());
+                }
+            }
+        }
+        hasher.digest_bytes(&bytes)
+    }
+}
+
+/// What an epoch knows of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Who.
+    pub pair: Pair,
+    /// Not after its first payload.
+    pub first: Time,
+    /// Not before its last one.
+    pub last: Time,
+    /// Whether a stream of the pair goes on that began in an epoch before.
+    pub continued: bool,
+}
+
+/// The pairs of the epoch that is being recorded.
+///
+/// Addresses can be forged, so that their number says nothing about the number of hosts. Pairs whose source is a local one and
+/// others have as many places each. When they are taken, further pairs are listed by their destination alone, which cannot be
+/// forged by whoever wants something to arrive; when those are too many as well, under no name at all. So nothing that was
+/// recorded is ever missed, and the list has a limit.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pairs {
+    listed: Vec<Listed>,
+    places: HashMap<Pair, usize>,
+    /// Pairs with a local source, pairs with another, and destinations alone.
+    counts: [usize; 3],
+}
+
+impl Pairs {
+    /// The place of a pair in the list, from which it is not moved, and whether it has its own name there.
+    pub fn place(&mut self, pair: Pair, time: Time, local: &[Prefix], limit: usize) -> (usize, bool) {
+        if let Some(&place) = self.places.get(&pair) {
+            let listed = &mut self.listed[place];
+            (listed.first, listed.last) = (listed.first.min(time), listed.last.max(time));
+            return (place, true);
+        }
+        let class = match pair {
+            Pair { source: Some(source), .. } => usize::from(!is_in(local, source)),
+            Pair { destination: Some(_), .. } => 2,
+            // There is only one.
+            _ => return (self.add(pair, time), true),
+        };
+        if self.counts[class] < limit {
+            self.counts[class] += 1;
+            return (self.add(pair, time), true);
+        }
+        let lesser = match pair {
+            Pair { source: Some(_), destination } => Pair { source: None, destination },
+            _ => Pair { source: None, destination: None },
+        };
+        (self.place(lesser, time, local, limit).0, false)
+    }
+
+    fn add(&mut self, pair: Pair, time: Time) -> usize {
+        self.places.insert(pair, self.listed.len());
+        self.listed.push(Listed { pair, first: time, last: time, continued: false });
+        self.listed.len() - 1
+    }
+
+    /// The pair at a place.
+    pub fn pair(&self, place: usize) -> Pair {
+        self.listed[place].pair
+    }
+
+    /// Notes that a stream of the pair at this place has come from another epoch.
+    pub fn continues(&mut self, place: usize) {
+        self.listed[place].continued = true;
+    }
+
+    /// The list, in the order in which it is kept.
+    pub fn take(&mut self) -> Vec<Listed> {
+        let mut listed = std::mem::take(self).listed;
+        listed.sort_unstable_by_key(|listed| listed.pair);
+        listed
+    }
+}
+
+/// Whether an address is in one of these networks.
+pub(super) fn is_in(networks: &[Prefix], address: IpAddr) -> bool {
+    networks.iter().any(|network| network.covers(address))
+}
+
+/// Times within an epoch are kept in parts of its span, in a byte.
+const PARTS: u64 = 255;
+
+/// The list in a file: the addresses of IPv4, those of IPv6, and of each pair the numbers of source and destination among them, the
+/// former as the distance from the pair before; 0 is unknown. Then the first and the last part of the epoch's span, and whether it
+/// goes on.
+pub(super) fn to_bytes(listed: &[Listed], span: (Time, Time)) -> Vec<u8> {
+    let hosts = listed.iter().flat_map(|listed| [listed.pair.source, listed.pair.destination]);
+    let mut addresses: Vec<IpAddr> = hosts.flatten().collect();
+    // IPv4 comes before IPv6.
+    addresses.sort_unstable();
+    addresses.dedup();
+    let v4 = addresses.partition_point(IpAddr::is_ipv4);
+    let mut bytes = Vec::new();
+    for count in [v4, addresses.len() - v4, listed.len()] {
+        put_varint(&mut bytes, count as u64);
+    }
+    for address in &addresses {
+        match address {
+            IpAddr::V4(v4) => bytes.extend(v4.octets()),
+            IpAddr::V6(v6) => bytes.extend(v6.octets()),
+        }
+    }
+    // All of them are there.
+    let number = |host: Option<IpAddr>| {
+        host.map_or(0, |host| 1 + addresses.partition_point(|address| *address < host) as u64)
+    };
+    let length = u128::from(span.1.since(span.0).max(1));
+    let mut before = 0;
+    for Listed { pair, first, last, continued } in listed {
+        let source = number(pair.source);
+        put_varint(&mut bytes, (source - before) << 1 | u64::from(*continued));
+        put_varint(&mut bytes, number(pair.destination));
+        before = source;
+        let part = |time: &Time| u128::from(time.since(span.0)) * u128::from(PARTS);
+        bytes.push((part(first) / length) as u8);
+        bytes.push(part(last).div_ceil(length) as u8);
+    }
+    bytes
+}
+
+/// Reads what [`to_bytes`] wrote, if it is that.
+pub(super) fn from_bytes(bytes: &[u8], span: (Time, Time)) -> Option<Vec<Listed>> {
+    let mut fields = Fields(bytes);
+    let [v4, v6, pairs] = [fields.varint()?, fields.varint()?, fields.varint()?];
+    let mut addresses = Vec::new();
+    for octets in fields.records(v4, 4)? {
+        addresses.push(IpAddr::from(Ipv4Addr::from(*octets.first_chunk()?)));
+    }
+    for octets in fields.records(v6, 16)? {
+        addresses.push(IpAddr::from(Ipv6Addr::from(*octets.first_chunk()?)));
+    }
+    let host = |number: u64| {
+        let Some(number) = number.checked_sub(1) else { return Some(None) };
+        addresses.get(usize::try_from(number).ok()?).map(|address| Some(*address))
+    };
+    // Each takes four bytes at least.
+    if pairs > fields.0.len() as u64 / 4 {
+        return None;
+    }
+    let length = u128::from(span.1.since(span.0));
+    let time = |part: u8, up: u128| {
+        let nanos = (u128::from(part) * length + up) / u128::from(PARTS);
+        Time::from_nanos(span.0.nanos().saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))
+    };
+    let mut listed = Vec::with_capacity(usize::try_from(pairs).ok()?);
+    let mut source = 0u64;
+    for _ in 0..pairs {
+        let step = fields.varint()?;
+        source = source.checked_add(step >> 1)?;
+        let pair = Pair { source: host(source)?, destination: host(fields.varint()?)? };
+        let [first, last] = fields.array()?;
+        let (first, last) = (time(first, 0), time(last, u128::from(PARTS - 1)));
+        listed.push(Listed { pair, first, last, continued: step & 1 == 1 });
+    }
+    fields.0.is_empty().then_some(listed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pair(source: u32, destination: u32) -> Pair {
+        Pair::new(Ipv4Addr::from(source).into(), Ipv4Addr::from(destination).into())
+    }
+
+    #[test]
+    fn a_list_comes_back_and_its_times_are_wide_enough() {
+        let span = (Time::from_secs(1000), Time::from_secs(1060));
+        let mut pairs = Pairs::default();
+        for i in 0..300 {
+            let time = Time::from_nanos(span.0.nanos() + u64::from(i) * 200_000_001);
+            let (place, _) = pairs.place(pair(i % 17, 1000 + i), time, &[], 1000);
+            if i % 3 == 0 {
+                pairs.continues(place);
+            }
+        }
+        let v6 = Pair::new(IpAddr::from([7; 16]), IpAddr::from([1, 2, 3, 4]));
+        pairs.place(v6, span.1, &[], 1000);
+        let listed = pairs.take();
+        let bytes = to_bytes(&listed, span);
+        let back = from_bytes(&bytes, span).expect("a list");
+        assert_eq!(back.len(), 301);
+        for (one, other) in listed.iter().zip(&back) {
+            assert_eq!((one.pair, one.continued), (other.pair, other.continued));
+            assert!(other.first <= one.first && one.last <= other.last, "{one:?} {other:?}");
+            // A part of a minute is less than a quarter of a second.
+            assert!(one.first.since(other.first) < 250_000_000 && other.last.since(one.last) < 250_000_000);
+        }
+        for cut in 0..bytes.len() {
+            assert_eq!(from_bytes(&bytes[..cut], span), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_forged_sources_takes_no_more_than_its_places_and_none_of_the_local_ones() {
+        let local: Vec<Prefix> = vec!["10.0.0.0/8".parse().expect("a network")];
+        let home = 0x0a00_0001;
+        let mut pairs = Pairs::default();
+        let place = |pairs: &mut Pairs, pair| pairs.place(pair, Time::default(), &local, 100);
+        for forged in 0..10_000u32 {
+            let (at, named) = place(&mut pairs, pair(0xc000_0000 + forged, home));
+            assert_eq!(named, forged < 100);
+            if !named {
+                let nobody = Pair { source: None, destination: Some(Ipv4Addr::from(home).into()) };
+                assert_eq!(pairs.listed[at].pair, nobody);
+            }
+        }
+        assert!(place(&mut pairs, pair(home, 0xc000_0000)).1, "a local source still has a place");
+        // Destinations that are made up as well.
+        for forged in 0..10_000u32 {
+            place(&mut pairs, pair(0xc000_0000 + forged, 0xd000_0000 + forged));
+        }
+        assert_eq!(pairs.take().len(), 100 + 100 + 1 + 1);
+    }
+}

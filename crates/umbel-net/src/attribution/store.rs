@@ -1,0 +1,190 @@
+//! Epochs in a folder.
+//!
+//! Each epoch is a file, which is wholly there or not at all; so a store survives whatever happens to its recorder, several can
+//! record into one, and old epochs can be deleted or moved elsewhere.
+
+use super::format::{HEAD, Head};
+use super::{About, Epoch, Found};
+use crate::blocklist::Prefix;
+use crate::capture::Time;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::RangeBounds;
+use std::path::{Path, PathBuf};
+use umbel::file::{self, Placing};
+use umbel::{Error, Result};
+
+const EXTENSION: &str = "epoch";
+
+/// A folder with epochs.
+#[derive(Clone, Debug)]
+pub struct Store {
+    folder: PathBuf,
+}
+
+/// What a store says about an excerpt.
+#[derive(Debug, Default)]
+pub struct Answer {
+    /// The epochs that were searched, by number.
+    pub searched: Vec<Searched>,
+    /// The epochs that could not be read. Whatever they hold is not in the answer.
+    pub unread: Vec<Unread>,
+}
+
+/// An epoch that was searched.
+#[derive(Debug)]
+pub struct Searched {
+    /// Its file.
+    pub path: PathBuf,
+    /// What it says about itself.
+    pub about: About,
+    /// The networks that were local when it was recorded.
+    pub local: Vec<Prefix>,
+    /// What was found.
+    pub found: Found,
+}
+
+/// An epoch that could not be read.
+#[derive(Debug)]
+pub struct Unread {
+    /// Its file.
+    pub path: PathBuf,
+    /// Why.
+    pub error: Error,
+}
+
+impl Store {
+    /// A store in this folder, which is made if it is not there. One that has other things in it, and no epoch, is refused.
+    pub fn create(folder: impl Into<PathBuf>) -> Result<Store> {
+        let store = Store { folder: folder.into() };
+        fs::create_dir_all(&store.folder).map_err(|source| store.failed("create the folder", source))?;
+        let is_other = store.epochs()?.is_empty() && store.names()?.next().is_some();
+        if is_other {
+            let other = io::Error::other("it is no store: there are other files in it, and no epochs");
+            return Err(store.failed("record into", other));
+        }
+        Ok(store)
+    }
+
+    /// The store in this folder.
+    pub fn open(folder: impl Into<PathBuf>) -> Result<Store> {
+        let store = Store { folder: folder.into() };
+        if store.epochs()?.is_empty() {
+            let none = io::Error::other("there are no epochs in it; record a capture into it first");
+            return Err(store.failed("open the store", none));
+        }
+        Ok(store)
+    }
+
+    /// Keeps an epoch; its file.
+    pub fn add(&self, epoch: &Epoch) -> Result<PathBuf> {
+        let bytes = epoch.to_bytes()?;
+        let last = self.epochs()?.pop().and_then(|path| number(&path)).unwrap_or(0);
+        for number in last + 1.. {
+            let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
+            let new = Placing { create_new: true, ..Placing::default() };
+            match file::save_bytes(&path, &bytes, new) {
+                // Somebody else records here, too.
+                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
+                result => return result.map(|()| path),
+            }
+        }
+        Err(self.failed("record into", io::Error::other("its numbers are used up")))
+    }
+
+    /// The files of its epochs, by number.
+    pub fn epochs(&self) -> Result<Vec<PathBuf>> {
+        let mut epochs: Vec<PathBuf> = self.names()?.filter(|path| number(path).is_some()).collect();
+        epochs.sort_by_key(|path| number(path));
+        Ok(epochs)
+    }
+
+    /// Looks an excerpt up in the epochs that were, at least partly, within these times.
+    pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Time>) -> Result<Answer> {
+        let mut answer = Answer::default();
+        let mut refused = None;
+        for path in self.epochs()? {
+            match within(&path, &times) {
+                Ok(true) => {}
+                Ok(false) => continue,
+                Err(error) => {
+                    answer.unread.push(Unread { path, error });
+                    continue;
+                }
+            }
+            match load(&path) {
+                Ok(epoch) => match epoch.find(excerpt) {
+                    Ok(found) => {
+                        let Epoch { about, local, .. } = epoch;
+                        answer.searched.push(Searched { path, about, local, found });
+                    }
+                    Err(error) => refused = Some(error),
+                },
+                Err(error) => answer.unread.push(Unread { path, error }),
+            }
+        }
+        // Epochs may have blocks of different sizes.
+        match refused {
+            Some(error) if answer.searched.is_empty() => Err(error),
+            _ => Ok(answer),
+        }
+    }
+
+    fn names(&self) -> Result<impl Iterator<Item = PathBuf>> {
+        let entries = fs::read_dir(&self.folder).map_err(|source| self.failed("open the store", source))?;
+        Ok(entries.filter_map(|entry| entry.ok().map(|entry| entry.path())))
+    }
+
+    fn failed(&self, doing: &'static str, source: io::Error) -> Error {
+        Error::Io { path: self.folder.clone(), doing, source }
+    }
+}
+
+/// The number in the name of an epoch's file.
+fn number(path: &Path) -> Option<u64> {
+    let is_epoch = path.extension().is_some_and(|extension| extension == EXTENSION);
+    path.file_stem()?.to_str()?.parse().ok().filter(|_| is_epoch)
+}
+
+/// Whether an epoch was, at least partly, within these times, by its head alone.
+fn within(path: &Path, times: &impl RangeBounds<Time>) -> Result<bool> {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    let about = inspect(path)?;
+    let not_before = match times.start_bound() {
+        Included(start) => about.last >= *start,
+        Excluded(start) => about.last > *start,
+        Unbounded => true,
+    };
+    let not_after = match times.end_bound() {
+        Included(end) => about.first <= *end,
+        Excluded(end) => about.first < *end,
+        Unbounded => true,
+    };
+    Ok(not_before && not_after)
+}
+
+/// What an epoch's file says about itself; only its head is read and verified.
+pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
+    let path = path.as_ref();
+    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
+    let file = File::open(path).map_err(failed)?;
+    let length = file.metadata().map_err(failed)?.len();
+    let mut head = Vec::new();
+    file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
+    Ok(Head::read(&head, length).map_err(|error| at(error, path))?.about)
+}
+
+/// Reads and verifies an epoch's file.
+pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
+    let path = path.as_ref();
+    let bytes =
+        fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
+    Epoch::from_bytes(&bytes).map_err(|error| at(error, path))
+}
+
+fn at(error: Error, path: &Path) -> Error {
+    match error {
+        Error::Format { problem, .. } => Error::Format { path: path.to_owned(), problem },
+        other => other,
+    }
+}
