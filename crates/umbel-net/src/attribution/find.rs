@@ -55,11 +55,7 @@ impl Epoch {
     fn each_pair(&self, records: &[Digest], mut each: impl FnMut(usize)) {
         let Some((first, others)) = records.split_first() else { return };
         for (pairs, start) in self.salts.chunks(TILE).zip((0..).step_by(TILE)) {
-            let mut tile = [Digest::default(); TILE];
-            for (record, pair) in tile.iter_mut().zip(pairs) {
-                *record = first.salted(pair.get());
-            }
-            let mut found = self.payloads.contains_tile(&tile[..pairs.len()]);
+            let mut found = self.had_by(pairs, *first);
             while found != 0 {
                 let at = found.trailing_zeros() as usize;
                 found &= found - 1;

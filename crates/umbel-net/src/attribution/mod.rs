@@ -52,6 +52,8 @@
 //! What is shorter than a block leaves no record. Whoever splits a text into small packets is found only if streams are put together
 //! ([`Settings::streams`]); whoever stuffs it with no-ops is found by any piece between them that has two blocks.
 
+mod chain;
+mod document;
 mod epoch;
 mod find;
 mod format;
@@ -59,6 +61,7 @@ mod pairs;
 mod recorder;
 pub mod store;
 
+pub use document::{Part, Parts, united};
 pub use epoch::{About, Epoch};
 pub use find::{Finding, Found};
 pub use pairs::{Listed, Pair};

@@ -3,10 +3,12 @@
 //! Each epoch is a file, which is wholly there or not at all; so a store survives whatever happens to its recorder, several can
 //! record into one, and old epochs can be deleted or moved elsewhere.
 
+use super::chain::Tail;
 use super::format::{HEAD, Head};
-use super::{About, Epoch, Found};
+use super::{About, Epoch, Finding, Found, Parts};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
+use crate::capture::streams::Limits;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::RangeBounds;
@@ -22,18 +24,18 @@ pub struct Store {
     folder: PathBuf,
 }
 
-/// What a store says about an excerpt.
-#[derive(Debug, Default)]
-pub struct Answer {
+/// What a store says about an excerpt or a document.
+#[derive(Debug)]
+pub struct Answer<T> {
     /// The epochs that were searched, by number.
-    pub searched: Vec<Searched>,
+    pub searched: Vec<Searched<T>>,
     /// The epochs that could not be read. Whatever they hold is not in the answer.
     pub unread: Vec<Unread>,
 }
 
 /// An epoch that was searched.
 #[derive(Debug)]
-pub struct Searched {
+pub struct Searched<T> {
     /// Its file.
     pub path: PathBuf,
     /// What it says about itself.
@@ -41,7 +43,7 @@ pub struct Searched {
     /// The networks that were local when it was recorded.
     pub local: Vec<Prefix>,
     /// What was found.
-    pub found: Found,
+    pub found: T,
 }
 
 /// An epoch that could not be read.
@@ -100,34 +102,58 @@ impl Store {
     }
 
     /// Looks an excerpt up in the epochs that were, at least partly, within these times.
-    pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Time>) -> Result<Answer> {
-        let mut answer = Answer::default();
-        let mut refused = None;
-        for path in self.epochs()? {
-            match within(&path, &times) {
-                Ok(true) => {}
-                Ok(false) => continue,
-                Err(error) => {
-                    answer.unread.push(Unread { path, error });
-                    continue;
-                }
+    pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Time>) -> Result<Answer<Found>> {
+        self.search(times, |epoch, before| {
+            let mut found = epoch.find(excerpt)?;
+            for tail in epoch.tails(excerpt) {
+                let is_new = found.findings.iter().all(|finding| finding.listed.pair != tail.pair);
+                found.findings.extend(complete(excerpt, tail, before, &epoch.about).filter(|_| is_new));
             }
-            match load(&path) {
-                Ok(epoch) => match epoch.find(excerpt) {
-                    Ok(found) => {
-                        let Epoch { about, local, .. } = epoch;
-                        answer.searched.push(Searched { path, about, local, found });
-                    }
-                    Err(error) => refused = Some(error),
-                },
+            Ok(found)
+        })
+    }
+
+    /// Looks for parts of a document in these epochs.
+    pub fn find_parts(&self, document: &[u8], times: impl RangeBounds<Time>) -> Result<Answer<Parts>> {
+        self.search(times, |epoch, _| epoch.find_parts(document))
+    }
+
+    /// Asks the epochs of these times, which are told which ones were before. A question that none of them can answer is refused.
+    fn search<T>(
+        &self,
+        times: impl RangeBounds<Time>,
+        ask: impl Fn(&Epoch, &[(PathBuf, About)]) -> Result<T>,
+    ) -> Result<Answer<T>> {
+        let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
+        let mut refused = None;
+        let heads = self.heads(&mut answer.unread)?;
+        for (at, (path, _)) in heads.iter().enumerate().filter(|(_, (_, about))| within(about, &times)) {
+            let path = path.clone();
+            match load(&path).map(|epoch| (ask(&epoch, &heads[..at]), epoch)) {
+                Ok((Ok(found), Epoch { about, local, .. })) => {
+                    answer.searched.push(Searched { path, about, local, found });
+                }
+                // Another epoch may have smaller blocks.
+                Ok((Err(error), _)) => refused = Some(error),
                 Err(error) => answer.unread.push(Unread { path, error }),
             }
         }
-        // Epochs may have blocks of different sizes.
         match refused {
             Some(error) if answer.searched.is_empty() => Err(error),
             _ => Ok(answer),
         }
+    }
+
+    /// What its epochs say about themselves.
+    fn heads(&self, unread: &mut Vec<Unread>) -> Result<Vec<(PathBuf, About)>> {
+        let mut heads = Vec::new();
+        for path in self.epochs()? {
+            match inspect(&path) {
+                Ok(about) => heads.push((path, about)),
+                Err(error) => unread.push(Unread { path, error }),
+            }
+        }
+        Ok(heads)
     }
 
     fn names(&self) -> Result<impl Iterator<Item = PathBuf>> {
@@ -146,10 +172,29 @@ fn number(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok().filter(|_| is_epoch)
 }
 
-/// Whether an epoch was, at least partly, within these times, by its head alone.
-fn within(path: &Path, times: &impl RangeBounds<Time>) -> Result<bool> {
+/// Looks for the start of an excerpt in the epochs before the one in which its end was found.
+fn complete(excerpt: &[u8], mut tail: Tail, before: &[(PathBuf, About)], about: &About) -> Option<Finding> {
+    let mut since = about.first;
+    for (path, earlier) in before.iter().rev().filter(|(_, earlier)| earlier.run == about.run) {
+        // A stream that is silent for longer has ended.
+        if since.since(earlier.last) > Limits::default().idle {
+            break;
+        }
+        let epoch = load(path).ok()?;
+        if epoch.place(tail.pair).is_none() {
+            continue;
+        }
+        match epoch.complete(excerpt, tail)? {
+            Ok(finding) => return Some(finding),
+            Err(rest) => (tail, since) = (rest, earlier.first),
+        }
+    }
+    None
+}
+
+/// Whether an epoch was, at least partly, within these times.
+fn within(about: &About, times: &impl RangeBounds<Time>) -> bool {
     use std::ops::Bound::{Excluded, Included, Unbounded};
-    let about = inspect(path)?;
     let not_before = match times.start_bound() {
         Included(start) => about.last >= *start,
         Excluded(start) => about.last > *start,
@@ -160,7 +205,7 @@ fn within(path: &Path, times: &impl RangeBounds<Time>) -> Result<bool> {
         Excluded(end) => about.first < *end,
         Unbounded => true,
     };
-    Ok(not_before && not_after)
+    not_before && not_after
 }
 
 /// What an epoch's file says about itself; only its head is read and verified.

@@ -241,7 +241,7 @@ impl<F: Filter> PayloadFilter<F> {
     }
 
     /// Where an excerpt begins whose first whole block has this number; in a window, it may begin before it.
-    fn position(&self, block: u64, prefix: usize) -> u64 {
+    pub(crate) fn position(&self, block: u64, prefix: usize) -> u64 {
         let (size, prefix) = (self.size as u64, prefix as u64);
         (block * size).checked_sub(prefix).unwrap_or_else(|| self.scheme.window * size - prefix)
     }

@@ -1,5 +1,6 @@
-//! `umbel net attribute`: who carried an excerpt.
+//! `umbel net attribute`: who carried an excerpt, or parts of a document.
 
+use super::document;
 use crate::commands::{FAILED, found};
 use crate::facts::Columns;
 use crate::output::{self, warn};
@@ -11,7 +12,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel_net::attribution::{Answer, Finding, Searched, Store, Trust, WINDOW};
+use umbel_net::attribution::{Answer, Finding, Found, Searched, Store, Trust, WINDOW};
 use umbel_net::blocklist::Prefix;
 use umbel_net::capture::Time;
 
@@ -23,6 +24,9 @@ use umbel_net::capture::Time;
 /// them. In streams and in long payloads the byte is known up to a multiple, as in `96 mod 2048`. Pairs that
 /// were too many to be listed are `unlisted`.
 ///
+/// With --document, the parts of a file that passed are reported, however it was cut into payloads: for each pair, which bytes of the
+/// file it carried. If it is known which networks are local, only what went to a destination outside of them: what left the network.
+///
 /// What is compared are whole blocks, so an excerpt has to have about two of them, and each further one makes an error by chance a
 /// thousand times less likely. Too short an excerpt is refused. Exit code 0 if a pair was found, 1 if none was, 2 if something
 /// went wrong, also if none was found and some epochs could not be read.
@@ -30,19 +34,24 @@ use umbel_net::capture::Time;
 #[command(after_help = "Examples:
   umbel net attribute store --excerpt sentence.txt
   umbel net attribute store --excerpt-hex 5468652071756963... --from 2026-01-31T12:00:00Z
-  umbel net attribute store --excerpt worm.bin --local 192.0.2.0/24")]
+  umbel net attribute store --excerpt worm.bin --local 192.0.2.0/24
+  umbel net attribute store --document plans.pdf --local 192.0.2.0/24")]
 pub struct Args {
     /// The folder of the store
     #[arg(value_name = "STORE")]
     store: PathBuf,
 
     /// The excerpt is all that is in this file; `-` is standard input
-    #[arg(long, value_name = "FILE", required_unless_present = "excerpt_hex")]
+    #[arg(long, value_name = "FILE", required_unless_present_any = ["excerpt_hex", "document"])]
     excerpt: Option<PathBuf>,
 
     /// The excerpt, in hexadecimal
     #[arg(long, value_name = "HEX", conflicts_with = "excerpt")]
     excerpt_hex: Option<String>,
+
+    /// Report what passed of this file; `-` is standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["excerpt", "excerpt_hex"])]
+    document: Option<PathBuf>,
 
     /// Only epochs that end at this time or later: 2026-01-31T12:00:00Z, 2026-01-31, or seconds since 1970
     #[arg(long, value_name = "TIME")]
@@ -62,20 +71,21 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let excerpt = args.excerpt()?;
     if let (Some(from), Some(to)) = (args.from, args.to)
         && from > to
     {
         bail!("--from {from} is after --to {to}");
     }
-    let times = (
-        args.from.map_or(Bound::Unbounded, Bound::Included),
-        args.to.map_or(Bound::Unbounded, Bound::Included),
-    );
-    let answer = Store::open(&args.store)?.find(&excerpt, times)?;
-    for unread in &answer.unread {
-        warn(format_args!("an epoch was left out: {}", unread.error));
+    let bound = |time: Option<Time>| time.map_or(Bound::Unbounded, Bound::Included);
+    let times = (bound(args.from), bound(args.to));
+    let sought = args.sought()?;
+    let store = Store::open(&args.store)?;
+    if args.document.is_some() {
+        let answer = store.find_parts(&sought, times)?;
+        let any = document::tell(&answer, sought.len(), &args.local, args.json)?;
+        return Ok(verdict(any, &answer));
     }
+    let answer = store.find(&sought, times)?;
     let mut lines: Vec<Line<'_>> = lines(args, &answer).collect();
     lines.sort_by(|one, other| one.finding.chance.total_cmp(&other.finding.chance));
     let expected: f64 = answer.searched.iter().map(|searched| searched.found.expected).sum();
@@ -87,43 +97,43 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         print(&lines, &answer, expected)?;
     }
-    if lines.is_empty() && !answer.unread.is_empty() {
-        return Ok(ExitCode::from(FAILED));
+    Ok(verdict(!lines.is_empty(), &answer))
+}
+
+/// Names the epochs that could not be read. Without them nobody can say that there is nothing.
+fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
+    for unread in &answer.unread {
+        warn(format_args!("an epoch was left out: {}", unread.error));
     }
-    Ok(found(!lines.is_empty()))
+    if any || answer.unread.is_empty() { found(any) } else { ExitCode::from(FAILED) }
 }
 
 impl Args {
-    fn excerpt(&self) -> Result<Vec<u8>> {
-        let mut excerpt = Vec::new();
-        match (&self.excerpt, &self.excerpt_hex) {
-            (Some(path), _) => {
-                let failed = || format!("cannot read {}", input::name(path));
-                input::open_raw(path)?.read_to_end(&mut excerpt).with_context(failed)?;
-            }
-            (None, text) => {
-                let digits: Vec<u8> = text
-                    .iter()
-                    .flat_map(|text| text.bytes())
-                    .filter(|byte| !byte.is_ascii_whitespace())
-                    .collect();
-                let wrong = "--excerpt-hex is not hexadecimal: write two digits for each byte, as 0a1b2c";
-                hex::decode(&digits, &mut excerpt).context(wrong)?;
-            }
+    /// The bytes that are looked for.
+    fn sought(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        if let Some(path) = self.excerpt.as_ref().or(self.document.as_ref()) {
+            let failed = || format!("cannot read {}", input::name(path));
+            input::open_raw(path)?.read_to_end(&mut bytes).with_context(failed)?;
+        } else {
+            let text = self.excerpt_hex.iter().flat_map(|text| text.bytes());
+            let digits: Vec<u8> = text.filter(|byte| !byte.is_ascii_whitespace()).collect();
+            let wrong = "--excerpt-hex is not hexadecimal: write two digits for each byte, as 0a1b2c";
+            hex::decode(&digits, &mut bytes).context(wrong)?;
         }
-        Ok(excerpt)
+        Ok(bytes)
     }
 }
 
 /// A line of the answer.
 struct Line<'a> {
-    searched: &'a Searched,
+    searched: &'a Searched<Found>,
     finding: &'a Finding,
     /// If it is known which networks are local.
     trust: Option<Trust>,
 }
 
-fn lines<'a>(args: &'a Args, answer: &'a Answer) -> impl Iterator<Item = Line<'a>> {
+fn lines<'a>(args: &'a Args, answer: &'a Answer<Found>) -> impl Iterator<Item = Line<'a>> {
     answer.searched.iter().flat_map(|searched| {
         let local = if args.local.is_empty() { &searched.local } else { &args.local };
         searched.found.findings.iter().map(move |finding| {
@@ -133,7 +143,7 @@ fn lines<'a>(args: &'a Args, answer: &'a Answer) -> impl Iterator<Item = Line<'a
     })
 }
 
-fn print(lines: &[Line<'_>], answer: &Answer, expected: f64) -> Result<()> {
+fn print(lines: &[Line<'_>], answer: &Answer<Found>, expected: f64) -> Result<()> {
     let told = lines.iter().any(|line| line.trust.is_some());
     let mut headings =
         vec!["source", "destination", "from", "to", "offset", "blocks", "not compared", "by chance"];
@@ -162,9 +172,9 @@ fn print(lines: &[Line<'_>], answer: &Answer, expected: f64) -> Result<()> {
         warn(format_args!("the excerpt is short: about {expected:.0} pairs are named by chance alone"));
     }
     output::say(format_args!(
-        "{} in {epochs} {} searched; {} to be expected by chance",
+        "{} in {}; {} to be expected by chance",
         count(lines.len(), "finding"),
-        if epochs == 1 { "epoch" } else { "epochs" },
+        count(epochs, "epoch"),
         probability(expected)
     ));
     Ok(())
@@ -197,17 +207,17 @@ impl Line<'_> {
     }
 }
 
-fn host(host: Option<IpAddr>) -> String {
+pub fn host(host: Option<IpAddr>) -> String {
     host.map_or("unlisted".into(), |host| host.to_string())
 }
 
 /// A time without decimals, which would pretend to more than is known.
-fn second(time: Time, up: u64) -> String {
+pub fn second(time: Time, up: u64) -> String {
     let text = Time::from_nanos(time.nanos().saturating_add(up)).to_string();
     format!("{}Z", text.split('.').next().unwrap_or_default())
 }
 
-fn probability(chance: f64) -> String {
+pub fn probability(chance: f64) -> String {
     match chance {
         chance if chance < 1e-3 => format!("{chance:.1e}"),
         chance if chance < 10.0 => format!("{chance:.3}"),
@@ -215,6 +225,6 @@ fn probability(chance: f64) -> String {
     }
 }
 
-fn count(count: usize, what: &str) -> String {
+pub fn count(count: usize, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }

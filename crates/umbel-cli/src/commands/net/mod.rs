@@ -4,6 +4,7 @@ mod addresses;
 mod attribute;
 mod block;
 mod capture;
+mod document;
 mod flows;
 mod record;
 mod scan;

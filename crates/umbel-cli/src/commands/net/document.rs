@@ -1,0 +1,114 @@
+//! Which parts of a document passed, or left the network.
+
+use super::attribute::{count, host, probability, second};
+use crate::facts::Columns;
+use crate::output;
+use anyhow::Result;
+use serde_json::{Value, json};
+use std::ops::Range;
+use umbel_net::attribution::{Answer, Part, Parts, Searched, Trust, united};
+use umbel_net::blocklist::Prefix;
+
+/// A part, and how far its source can be trusted if it is known which networks are local.
+struct Line<'a> {
+    searched: &'a Searched<Parts>,
+    part: &'a Part,
+    trust: Option<Trust>,
+}
+
+/// Prints what was found; whether anything was.
+pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool) -> Result<bool> {
+    let mut lines = Vec::new();
+    let mut inside = 0;
+    for searched in &answer.searched {
+        let local = if local.is_empty() { &searched.local } else { local };
+        let is_local = |part: &Part| {
+            local.iter().any(|net| part.listed.pair.destination.is_some_and(|to| net.covers(to)))
+        };
+        for part in &searched.found.parts {
+            if is_local(part) {
+                inside += 1;
+            } else {
+                let trust = (!local.is_empty()).then(|| Trust::of(&part.listed.pair, local));
+                lines.push(Line { searched, part, trust });
+            }
+        }
+    }
+    // The most telling first.
+    lines.sort_by_key(|line| std::cmp::Reverse(bytes(&line.part.ranges)));
+    let all = united(lines.iter().flat_map(|line| line.part.ranges.iter().cloned()).collect());
+    let least = answer.searched.iter().map(|searched| searched.found.least).max().unwrap_or(0);
+    let expected: f64 = answer.searched.iter().map(|searched| searched.found.expected).sum();
+    if json {
+        output::json(&json!({
+            "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "stayed_inside": inside,
+            "document_bytes": length, "passed_bytes": bytes(&all), "passed": pairs(&all), "least_bytes": least,
+            "expected_by_chance": expected, "epochs_searched": answer.searched.len(),
+            "epochs_unread": answer.unread.len(),
+        }))?;
+        return Ok(!lines.is_empty());
+    }
+    let told = lines.iter().any(|line| line.trust.is_some());
+    let mut headings = vec!["source", "destination", "from", "to", "bytes", "of the document"];
+    headings.extend(told.then_some("trust"));
+    let mut table = Columns::new(&headings);
+    for line in &lines {
+        let listed = &line.part.listed;
+        let mut row = vec![
+            host(listed.pair.source),
+            host(listed.pair.destination),
+            second(listed.first, 0),
+            second(listed.last, 999_999_999),
+            bytes(&line.part.ranges).to_string(),
+            shown(&line.part.ranges),
+        ];
+        row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
+        table.add(row);
+    }
+    if !lines.is_empty() {
+        output::text(table)?;
+    }
+    let left = if told { "left the network" } else { "passed" };
+    let stayed =
+        if inside > 0 { format!("; {} stayed inside", count(inside, "finding")) } else { String::new() };
+    output::say(format_args!(
+        "{} of {length} bytes of the document {left}, in {}{stayed}; parts of {least} bytes and more are always found, {} \
+         to be expected by chance",
+        bytes(&all),
+        count(lines.len(), "finding"),
+        probability(expected)
+    ));
+    Ok(!lines.is_empty())
+}
+
+impl Line<'_> {
+    fn facts(&self) -> Value {
+        let listed = &self.part.listed;
+        json!({
+            "source": listed.pair.source, "destination": listed.pair.destination,
+            "from": listed.first.to_string(), "to": listed.last.to_string(),
+            "bytes": bytes(&self.part.ranges), "ranges": pairs(&self.part.ranges),
+            "trust": self.trust.map(|trust| trust.to_string()),
+            "epoch": self.searched.path.file_name().map(|name| name.to_string_lossy()),
+        })
+    }
+}
+
+fn bytes(ranges: &[Range<usize>]) -> usize {
+    ranges.iter().map(ExactSizeIterator::len).sum()
+}
+
+fn pairs(ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
+    ranges.iter().map(|range| [range.start, range.end]).collect()
+}
+
+/// The first few ranges, from the first byte to the last.
+fn shown(ranges: &[Range<usize>]) -> String {
+    const FEW: usize = 4;
+    let told = ranges.iter().take(FEW).map(|range| format!("{}-{}", range.start, range.end - 1));
+    let mut text = told.collect::<Vec<_>>().join(", ");
+    if ranges.len() > FEW {
+        text += &format!(", and {} more", ranges.len() - FEW);
+    }
+    text
+}
