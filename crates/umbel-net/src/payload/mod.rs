@@ -15,6 +15,7 @@
 
 mod chance;
 mod records;
+pub mod winnowing;
 
 pub use chance::{checks, noise, records_of};
 use records::{Scheme, each_record};
