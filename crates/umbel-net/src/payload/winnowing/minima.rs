@@ -4,6 +4,8 @@
 //! where nothing is known about the processor. Hashes of 16 bits suffice: two different pieces of content that have the same one
 //! are a tie like any other, and a tie is decided in the same way wherever the window is.
 
+use std::ops::Range;
+
 /// How many bytes decide the hash of a position.
 pub const GRAM: usize = 8;
 
@@ -53,8 +55,9 @@ impl Minima {
         }
     }
 
-    /// Tells, in ascending order, every position that is the least of a window of so many, and the last among equals.
-    pub fn each(&mut self, keys: Keys, window: usize, mut each: impl FnMut(usize)) {
+    /// Tells, in ascending order, every position that is the least of a window of so many, and the last among equals. It is told as
+    /// a range, since in a run of one byte it is followed by many.
+    pub fn each(&mut self, keys: Keys, window: usize, mut each: impl FnMut(Range<usize>)) {
         let positions = self.halves.len().saturating_sub(GRAM / 2);
         if positions < window {
             return;
@@ -63,16 +66,22 @@ impl Minima {
         self.slide(window);
         self.compare(window);
         let Minima { hashes, minima, changed, .. } = self;
-        for (group, flags) in changed.chunks(8).enumerate() {
-            let mut bytes = [0; 8];
-            bytes[..flags.len()].copy_from_slice(flags);
-            let mut flags = u64::from_le_bytes(bytes);
+        for (group, flags) in changed.as_chunks::<64>().0.iter().enumerate() {
+            let mut flags = packed(flags);
+            if flags == u64::MAX {
+                let newest = group * 64 + window - 1..group * 64 + window + 63;
+                if hashes[newest.clone()] == minima[group * 64..][..64] {
+                    each(newest);
+                    continue;
+                }
+            }
             while flags != 0 {
-                let from = group * 8 + flags.trailing_zeros() as usize / 8;
+                let from = group * 64 + flags.trailing_zeros() as usize;
                 flags &= flags - 1;
                 let (all, least) = (&hashes[from..from + window], minima[from]);
                 let is_newest = all[window - 1] == least;
-                each(from + if is_newest { window - 1 } else { last_of(all, least) });
+                let position = from + if is_newest { window - 1 } else { last_of(all, least) };
+                each(position..position + 1);
             }
         }
     }
@@ -85,20 +94,15 @@ impl Minima {
         }
     }
 
-    /// The minima of windows twice as wide follow from two narrower ones each, which may overlap.
+    /// The minima of windows follow from those of narrower ones, four of which may overlap to fill one that is wider.
     fn slide(&mut self, window: usize) {
-        self.minima.clone_from(&self.hashes);
-        let mut width = 1;
+        let mut width = window.min(4);
+        widen(&self.hashes, 1, width, &mut self.minima);
         while width < window {
-            let step = width.min(window - width);
-            let count = self.minima.len() - step;
-            self.spare.resize(count, 0);
-            let (left, right) = (&self.minima[..count], &self.minima[step..][..count]);
-            for (i, least) in self.spare.iter_mut().enumerate() {
-                *least = left[i].min(right[i]);
-            }
+            let wider = window.min(4 * width);
+            widen(&self.minima, width, wider, &mut self.spare);
             std::mem::swap(&mut self.minima, &mut self.spare);
-            width += step;
+            width = wider;
         }
     }
 
@@ -106,14 +110,36 @@ impl Minima {
     /// left. If an equal one had taken its place, that would have been the boundary before, unless it is the newest.
     fn compare(&mut self, window: usize) {
         let count = self.minima.len();
-        self.changed.resize(count, 0);
+        // Flags are read 64 at a time.
+        self.changed.clear();
+        self.changed.resize(count.next_multiple_of(64), 0);
         self.changed[0] = 1;
         let (before, now) = (&self.minima[..count - 1], &self.minima[1..]);
         let newest = &self.hashes[window..][..count - 1];
-        for (i, changed) in self.changed[1..].iter_mut().enumerate() {
+        for (i, changed) in self.changed[1..count].iter_mut().enumerate() {
             *changed = u8::from((newest[i] == now[i]) | (now[i] > before[i]));
         }
     }
+}
+
+/// From the minima of windows of one width, those of windows up to four times as wide.
+fn widen(minima: &[i16], width: usize, wider: usize, wide: &mut Vec<i16>) {
+    let more = wider - width;
+    let count = minima.len() - more;
+    wide.resize(count, 0);
+    let [a, b, c, d] = [0, 1, 2, 3].map(|step| &minima[more.min(step * width)..][..count]);
+    for (i, least) in wide.iter_mut().enumerate() {
+        *least = a[i].min(b[i]).min(c[i].min(d[i]));
+    }
+}
+
+/// Flags that are 0 or 1 as bits.
+fn packed(flags: &[u8; 64]) -> u64 {
+    let (groups, _) = flags.as_chunks::<8>();
+    // The product has the sum of all flags, each shifted to a place of its own, in its highest byte.
+    let bits =
+        groups.iter().map(|flags| u64::from_le_bytes(*flags).wrapping_mul(0x0102_0408_1020_4080) >> 56);
+    bits.enumerate().fold(0, |all, (group, bits)| all | bits << (8 * group))
 }
 
 /// Where a hash is for the last time.
@@ -166,7 +192,7 @@ mod tests {
             minima.load(&[7; 500], own);
             minima.each(shared, 3, |_| ());
             minima.load(&bytes, shared);
-            minima.each(own, window, |position| found.push(position));
+            minima.each(own, window, |positions| found.extend(positions));
             prop_assert_eq!(found, naive(&bytes, window, shared, own), "{} kinds", kinds);
         }
     }

@@ -40,6 +40,8 @@ pub struct Cutter {
 #[derive(Clone, Copy, Debug, Default)]
 struct Progress {
     boundary: Option<u64>,
+    /// How far it is from the one before.
+    step: u64,
     told: Option<Digest>,
 }
 
@@ -99,26 +101,49 @@ impl Cutter {
     /// Tells the blocks that end in these bytes, which begin with the last window that was looked at.
     fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
         let Cutter { winnowing, minima, instances, .. } = self;
-        let window = winnowing.window;
+        let (window, overlap) = (winnowing.window, winnowing.overlap as u64);
         let positions = (bytes.len() + 1).saturating_sub(winnowing.reach());
         let windows = (positions + 1).saturating_sub(window);
+        let within = |from: u64, to: u64| &bytes[(from - start) as usize..(to - start) as usize];
         for first in (0..windows).step_by(ROOM - window + 1) {
             let last = positions.min(first + ROOM);
             minima.load(&bytes[first..last + GRAM - 1], winnowing.shared);
             for (instance, (progress, keys)) in (0..).zip(instances.iter_mut().zip(&winnowing.keys)) {
-                minima.each(*keys, window, |position| {
-                    let boundary = start + (first + position) as u64;
-                    let before = progress.boundary.replace(boundary);
-                    // The first window may have been seen before.
-                    let Some(before) = before.filter(|before| *before != boundary) else { return };
-                    let end = boundary + winnowing.overlap as u64;
-                    let block = &bytes[(before - start) as usize..(end - start) as usize];
-                    let digest = winnowing.digest(block, instance);
-                    if progress.told.replace(digest) != Some(digest) {
-                        each(Block { instance, start: before, end, digest });
+                minima.each(*keys, window, |boundaries| {
+                    let [next, end] =
+                        [boundaries.start, boundaries.end].map(|at| start + (first + at) as u64);
+                    if let Some(from) = progress.run(next).filter(|from| end - next > 1 && *from >= start)
+                        && is_one_byte(within(from, end - 1 + overlap))
+                    {
+                        progress.boundary = Some(end - 1);
+                        return;
+                    }
+                    for boundary in next..end {
+                        let before = progress.boundary.replace(boundary);
+                        // The first window may have been seen before.
+                        let Some(before) = before.filter(|before| *before != boundary) else { continue };
+                        let end = boundary + overlap;
+                        let digest = winnowing.digest(within(before, end), instance);
+                        progress.step = boundary - before;
+                        if progress.told.replace(digest) != Some(digest) {
+                            each(Block { instance, start: before, end, digest });
+                        }
                     }
                 });
             }
         }
     }
+}
+
+impl Progress {
+    /// Where the last block begins, if it is of one byte, its digest is known, and the next boundary is again one byte further: if all
+    /// bytes from there on are the same, the next block has the same digest.
+    fn run(&self, next: u64) -> Option<u64> {
+        let boundary = self.boundary?;
+        (self.told.is_some() && self.step == 1 && boundary + 1 == next).then(|| boundary.saturating_sub(1))
+    }
+}
+
+fn is_one_byte(bytes: &[u8]) -> bool {
+    bytes.split_first().is_none_or(|(_, rest)| *rest == bytes[..rest.len()])
 }
