@@ -101,7 +101,7 @@ impl Cutter {
     /// Tells the blocks that end in these bytes, which begin with the last window that was looked at.
     fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
         let Cutter { winnowing, minima, instances, .. } = self;
-        let (window, overlap) = (winnowing.window, winnowing.overlap as u64);
+        let window = winnowing.window;
         let positions = (bytes.len() + 1).saturating_sub(winnowing.reach());
         let windows = (positions + 1).saturating_sub(window);
         let within = |from: u64, to: u64| &bytes[(from - start) as usize..(to - start) as usize];
@@ -113,7 +113,7 @@ impl Cutter {
                     let [next, end] =
                         [boundaries.start, boundaries.end].map(|at| start + (first + at) as u64);
                     if let Some(from) = progress.run(next).filter(|from| end - next > 1 && *from >= start)
-                        && is_one_byte(within(from, end - 1 + overlap))
+                        && is_one_byte(within(from, end - 1 + GRAM as u64))
                     {
                         progress.boundary = Some(end - 1);
                         return;
@@ -122,7 +122,9 @@ impl Cutter {
                         let before = progress.boundary.replace(boundary);
                         // The first window may have been seen before.
                         let Some(before) = before.filter(|before| *before != boundary) else { continue };
-                        let end = boundary + overlap;
+                        let gram = |at| within(at, at + GRAM as u64);
+                        let is_repeated = gram(before) == gram(boundary);
+                        let end = boundary + winnowing.overlap_after(is_repeated) as u64;
                         let digest = winnowing.digest(within(before, end), instance);
                         progress.step = boundary - before;
                         if progress.told.replace(digest) != Some(digest) {
