@@ -158,17 +158,13 @@ impl Winnowing {
         Cutter::new(self.clone())
     }
 
-    /// How many bytes of overlap a block has, if both its boundaries begin with the same gram and if not.
-    fn overlap_after(&self, is_repeated: bool) -> usize {
-        if is_repeated { self.overlap.min(GRAM) } else { self.overlap }
-    }
-
     /// How many bytes must be there from a position on.
     fn reach(&self) -> usize {
         self.overlap.max(GRAM)
     }
 
     /// The digest of a block. What differs in length differs as content, so the length need not be added.
+    #[inline]
     fn digest(&self, block: &[u8], instance: u32) -> Digest {
         self.hasher.digest_bytes(block).salted(BLOCK | u64::from(instance))
     }

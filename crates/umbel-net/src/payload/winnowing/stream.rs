@@ -105,6 +105,7 @@ impl Cutter {
         let positions = (bytes.len() + 1).saturating_sub(winnowing.reach());
         let windows = (positions + 1).saturating_sub(window);
         let within = |from: u64, to: u64| &bytes[(from - start) as usize..(to - start) as usize];
+        let gram = |at: u64| bytes[(at - start) as usize..].first_chunk::<GRAM>();
         for first in (0..windows).step_by(ROOM - window + 1) {
             let last = positions.min(first + ROOM);
             minima.load(&bytes[first..last + GRAM - 1], winnowing.shared);
@@ -112,7 +113,8 @@ impl Cutter {
                 minima.each(*keys, window, |boundaries| {
                     let [next, end] =
                         [boundaries.start, boundaries.end].map(|at| start + (first + at) as u64);
-                    if let Some(from) = progress.run(next).filter(|from| end - next > 1 && *from >= start)
+                    if end - next > 1
+                        && let Some(from) = progress.run(next).filter(|from| *from >= start)
                         && is_one_byte(within(from, end - 1 + GRAM as u64))
                     {
                         progress.boundary = Some(end - 1);
@@ -122,9 +124,8 @@ impl Cutter {
                         let before = progress.boundary.replace(boundary);
                         // The first window may have been seen before.
                         let Some(before) = before.filter(|before| *before != boundary) else { continue };
-                        let gram = |at| within(at, at + GRAM as u64);
-                        let is_repeated = gram(before) == gram(boundary);
-                        let end = boundary + winnowing.overlap_after(is_repeated) as u64;
+                        let is_repeated = winnowing.overlap > GRAM && gram(before) == gram(boundary);
+                        let end = boundary + if is_repeated { GRAM } else { winnowing.overlap } as u64;
                         let digest = winnowing.digest(within(before, end), instance);
                         progress.step = boundary - before;
                         if progress.told.replace(digest) != Some(digest) {
