@@ -30,9 +30,9 @@
 //! since the first of equal ones is told, so nothing is missed. The same is true of content that repeats every few bytes.
 //!
 //! A long overlap would undo that, since near the end of a run blocks reach beyond it, each by one byte more. So where the eight
-//! bytes at both boundaries of a block are the same, its overlap is those eight bytes at most. With that, content that is full of
-//! runs and repetitions leaves about twice as many digests as random content at worst, and without it five times as many with 16 bytes
-//! of overlap and twelve times with 64.
+//! bytes at both boundaries of a block are the same, its overlap is those eight bytes at most. With that, and windows of 64 positions,
+//! no content of runs and repetitions that was tried leaves more than 2.5 times the digests of random content. Without it there are up
+//! to five times as many with 16 bytes of overlap, and twelve times with 64.
 //!
 //! Who knows the seed can also make content with a boundary at every byte. Where that matters, take a hasher with a secret.
 //!

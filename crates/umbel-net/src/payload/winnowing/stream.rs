@@ -57,7 +57,7 @@ impl Cutter {
     }
 
     /// Tells the blocks of a payload, which is whole: there is nothing before it and nothing after it. The blocks of an instance come in
-    /// their order, and one that has the digest of the one before it is left out.
+    /// their order, and one that has the digest of the one before it is left out. A stream that was being cut is forgotten.
     pub fn cut(&mut self, payload: &[u8], mut each: impl FnMut(Block)) {
         self.end();
         self.advance(payload, 0, &mut each);
@@ -78,11 +78,12 @@ impl Cutter {
         }
     }
 
-    /// So many bytes of the stream are missing: what comes next does not follow what has passed.
+    /// So many bytes of the stream are missing: what comes next does not follow what has passed. Beyond 2^63 bytes they are not
+    /// counted.
     pub fn gap(&mut self, bytes: u64) {
         let next = self.start + self.tail.len() as u64;
         self.end();
-        self.start = next.saturating_add(bytes);
+        self.start = next.saturating_add(bytes).min(1 << 63);
     }
 
     /// The stream is at its end. What comes next is another one.
