@@ -12,9 +12,12 @@
 //! Which of the two is better depends on what is feared. By mere chance a hierarchical filter is never better at the same
 //! memory, since its records are nearly twice as many and an excerpt of t blocks has less than twice as many to be checked
 //! ([`noise`]). What it is good for is recombined blocks.
+//!
+//! [`winnowing`] cuts payloads where their content says so, which needs neither alignments nor numbers.
 
 mod chance;
 mod records;
+pub mod winnowing;
 
 pub use chance::{checks, noise, records_of};
 pub(crate) use records::{Scheme, each_record};

@@ -1,0 +1,153 @@
+//! Cutting one payload after the other, or a stream that comes in pieces.
+
+use super::minima::{GRAM, Minima, ROOM};
+use super::{Block, Winnowing};
+use umbel::Digest;
+
+/// So much of a piece is looked at together with what was kept of the pieces before.
+const PART: usize = 1 << 15;
+
+/// Cuts payloads and streams, with memory that is used again.
+///
+/// A stream gives the same blocks however it is divided into pieces. Of what has passed, only the last window and the bytes that
+/// belong to it are kept, which is less than v + max(8, overlap).
+///
+/// ```
+/// use umbel::Hasher;
+/// use umbel_net::payload::winnowing::Winnowing;
+///
+/// let winnowing = Winnowing::new(8, 1, 4, Hasher::default())?;
+/// let text = b"It does not matter in how many pieces it comes.";
+/// let (mut cutter, mut blocks) = (winnowing.cutter(), Vec::new());
+/// for piece in text.chunks(5) {
+///     cutter.push(piece, |block| blocks.push(block));
+/// }
+/// assert_eq!(blocks, winnowing.blocks(text));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Cutter {
+    winnowing: Winnowing,
+    minima: Minima,
+    instances: Vec<Progress>,
+    /// The last bytes of the stream.
+    tail: Vec<u8>,
+    /// Where in the stream they begin.
+    start: u64,
+}
+
+/// How far an instance has come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Progress {
+    boundary: Option<u64>,
+    /// How far it is from the one before.
+    step: u64,
+    told: Option<Digest>,
+}
+
+impl Cutter {
+    pub(super) fn new(winnowing: Winnowing) -> Cutter {
+        let instances = vec![Progress::default(); winnowing.keys.len()];
+        Cutter { winnowing, minima: Minima::default(), instances, tail: Vec::new(), start: 0 }
+    }
+
+    /// How it cuts.
+    pub fn winnowing(&self) -> &Winnowing {
+        &self.winnowing
+    }
+
+    /// Tells the blocks of a payload, which is whole: there is nothing before it and nothing after it. The blocks of an instance come in
+    /// their order, and one that has the digest of the one before it is left out. A stream that was being cut is forgotten.
+    pub fn cut(&mut self, payload: &[u8], mut each: impl FnMut(Block)) {
+        self.end();
+        self.advance(payload, 0, &mut each);
+        self.end();
+    }
+
+    /// Tells the blocks of a stream that have become whole with this piece of it. They are numbered by the bytes of the stream.
+    pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Block)) {
+        for part in piece.chunks(PART) {
+            let mut tail = std::mem::take(&mut self.tail);
+            tail.extend_from_slice(part);
+            self.advance(&tail, self.start, &mut each);
+            let kept = tail.len().min(self.winnowing.window + self.winnowing.reach() - 1);
+            let passed = tail.len() - kept;
+            self.start += passed as u64;
+            tail.drain(..passed);
+            self.tail = tail;
+        }
+    }
+
+    /// So many bytes of the stream are missing: what comes next does not follow what has passed. Beyond 2^63 bytes they are not
+    /// counted.
+    pub fn gap(&mut self, bytes: u64) {
+        let next = self.start + self.tail.len() as u64;
+        self.end();
+        self.start = next.saturating_add(bytes).min(1 << 63);
+    }
+
+    /// The stream is at its end. What comes next is another one.
+    pub fn end(&mut self) {
+        self.instances.fill(Progress::default());
+        self.tail.clear();
+        self.start = 0;
+    }
+
+    /// What is told from now on goes elsewhere, as into the filter of another hour: also a block that has the digest of the one
+    /// before it is told once more.
+    pub fn tell_anew(&mut self) {
+        self.instances.iter_mut().for_each(|progress| progress.told = None);
+    }
+
+    /// Tells the blocks that end in these bytes, which begin with the last window that was looked at.
+    fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
+        let Cutter { winnowing, minima, instances, .. } = self;
+        let window = winnowing.window;
+        let positions = (bytes.len() + 1).saturating_sub(winnowing.reach());
+        let windows = (positions + 1).saturating_sub(window);
+        let within = |from: u64, to: u64| &bytes[(from - start) as usize..(to - start) as usize];
+        let gram = |at: u64| bytes[(at - start) as usize..].first_chunk::<GRAM>();
+        for first in (0..windows).step_by(ROOM - window + 1) {
+            let last = positions.min(first + ROOM);
+            minima.load(&bytes[first..last + GRAM - 1], winnowing.shared);
+            for (instance, (progress, keys)) in (0..).zip(instances.iter_mut().zip(&winnowing.keys)) {
+                minima.each(*keys, window, |boundaries| {
+                    let [next, end] =
+                        [boundaries.start, boundaries.end].map(|at| start + (first + at) as u64);
+                    if end - next > 1
+                        && let Some(from) = progress.run(next).filter(|from| *from >= start)
+                        && is_one_byte(within(from, end - 1 + GRAM as u64))
+                    {
+                        progress.boundary = Some(end - 1);
+                        return;
+                    }
+                    for boundary in next..end {
+                        let before = progress.boundary.replace(boundary);
+                        // The first window may have been seen before.
+                        let Some(before) = before.filter(|before| *before != boundary) else { continue };
+                        let is_repeated = winnowing.overlap > GRAM && gram(before) == gram(boundary);
+                        let end = boundary + if is_repeated { GRAM } else { winnowing.overlap } as u64;
+                        let digest = winnowing.digest(within(before, end), instance);
+                        progress.step = boundary - before;
+                        if progress.told.replace(digest) != Some(digest) {
+                            each(Block { instance, start: before, end, digest });
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+impl Progress {
+    /// Where the last block begins, if it is of one byte, its digest is known, and the next boundary is again one byte further: if all
+    /// bytes from there on are the same, the next block has the same digest.
+    fn run(&self, next: u64) -> Option<u64> {
+        let boundary = self.boundary?;
+        (self.told.is_some() && self.step == 1 && boundary + 1 == next).then(|| boundary.saturating_sub(1))
+    }
+}
+
+fn is_one_byte(bytes: &[u8]) -> bool {
+    bytes.split_first().is_none_or(|(_, rest)| *rest == bytes[..rest.len()])
+}
