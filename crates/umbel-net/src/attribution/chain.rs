@@ -1,81 +1,71 @@
 //! Excerpts of streams that began in one epoch and ended in another.
 //!
 //! Of such an excerpt each epoch has some blocks only. The list of pairs tells whose streams went on from an epoch before, so that
-//! only those are looked at: the last blocks in the epoch at hand, those before them in the one in which the pair spoke before, and so on,
-//! backwards, until the first block is found or one is missing.
+//! only those are looked at: what is not in the epoch at hand is looked for in the one in which the pair spoke before, and so on,
+//! until nothing is missing or an epoch has nothing of it.
 
-use super::{Epoch, Finding, Pair, WINDOW};
-use crate::capture::Time;
+use super::epoch::Cut;
+use super::find::not_compared;
+use super::{Epoch, Finding, Listed, Pair, WINDOW};
 use crate::payload::Hit;
-use umbel::{Digest, Filter, Key, TILE};
+use umbel::{Digest, Filter, Key};
 
-/// The end of an excerpt whose start is to be looked for in epochs before.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// What an epoch has not of an excerpt of which it has the end.
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tail {
-    pub pair: Pair,
-    /// When the pair last spoke.
-    last: Time,
-    /// What would be reported if the start were found.
-    hit: Hit,
-    /// How many blocks are still to be found; never none.
-    missing: usize,
-    /// How many pairs are found like this one by chance.
-    chance: f64,
+    /// What would be found if nothing were missing.
+    finding: Finding,
+    /// The blocks that are still to be found, by number; never none.
+    missing: Vec<usize>,
+}
+
+impl Tail {
+    pub fn pair(&self) -> Pair {
+        self.finding.listed.pair
+    }
 }
 
 impl Epoch {
-    /// The ends of an excerpt that pairs have in this epoch whose streams had begun before it.
+    /// What pairs whose streams had begun before this epoch have not of an excerpt of which they have the end.
     pub(super) fn tails(&self, excerpt: &[u8]) -> Vec<Tail> {
         let continued: Vec<usize> = (0..self.listed.len()).filter(|at| self.listed[*at].continued).collect();
         let mut tails = Vec::new();
-        if continued.is_empty() {
+        // Most epochs have none, or the excerpt cannot be judged anyway.
+        if continued.is_empty() || excerpt.len() < self.needed() {
             return tails;
         }
-        let rates = self.rates();
-        for prefix in 0..self.about.block {
-            let blocks = self.blocks(excerpt, prefix);
-            let Some(last) = blocks.last() else { continue };
-            let mut places = [Digest::default(); TILE];
-            for (place, number) in places.iter_mut().zip(0..WINDOW) {
-                *place = self.about.scheme().record(*last, number, 0);
-            }
-            let mut found = self.offsets.filter().contains_tile(&places);
-            while found != 0 {
-                let end = u64::from(found.trailing_zeros());
-                found &= found - 1;
-                // The number of the first block, if this is that of the last one.
-                let first = end.wrapping_sub(blocks.len() as u64 - 1) % WINDOW;
-                let hit = self.hit(excerpt, prefix, first);
-                for &at in &continued {
-                    let missing = self.reach_back(at, &blocks, first, blocks.len());
-                    if missing > 0 && missing < blocks.len() {
-                        let agreed = (blocks.len() - missing) as i32;
-                        let chance = continued.len() as f64 * (rates.0 * rates.1).powi(agreed);
-                        let listed = &self.listed[at];
-                        tails.push(Tail { pair: listed.pair, last: listed.last, hit, missing, chance });
-                    }
+        let rate = self.rate();
+        for hit in self.ends(excerpt) {
+            let records = self.records(excerpt, hit);
+            for &at in &continued {
+                let missing: Vec<usize> = (0..records.len()).filter(|i| !self.had(at, records[*i])).collect();
+                let agreed = records.len() - missing.len();
+                // If nothing is missing, it is found without this.
+                if missing.is_empty() || agreed == 0 {
+                    continue;
                 }
+                let chance = continued.len() as f64 * rate.powi(agreed as i32);
+                let finding = self.finding(excerpt, self.listed[at], hit, chance);
+                tails.push(Tail { finding, missing });
             }
         }
         tails
     }
 
-    /// Looks for the start of an excerpt here, in an epoch before. Nothing if its pair has nothing of it; else what is found, or what is still
-    /// missing and may be in an epoch before this one.
-    pub(super) fn complete(&self, excerpt: &[u8], tail: Tail) -> Option<Result<Finding, Tail>> {
-        let at = self.place(tail.pair)?;
-        let blocks = self.blocks(excerpt, tail.hit.prefix);
-        let missing = self.reach_back(at, &blocks, tail.hit.block, tail.missing);
-        let agreed = (tail.missing - missing) as i32;
-        let rates = self.rates();
-        let chance = tail.chance * (rates.0 * rates.1).powi(agreed);
-        let mut listed = self.listed[at];
-        match missing {
-            0 => {
-                listed.last = tail.last;
-                Some(Ok(Finding { listed, hit: tail.hit, places: 1, chance }))
-            }
-            _ if agreed > 0 && listed.continued => Some(Err(Tail { missing, chance, ..tail })),
+    /// Looks here, in an epoch before, for what is missing of an excerpt. Nothing if its pair has nothing of it; else what is
+    /// found, or what is still missing and may be in an epoch before this one.
+    pub(super) fn complete(&self, excerpt: &[u8], mut tail: Tail) -> Option<Result<Finding, Tail>> {
+        let at = self.place(tail.pair())?;
+        let records = self.records(excerpt, tail.finding.hit);
+        let before = tail.missing.len();
+        tail.missing.retain(|i| records.get(*i).is_none_or(|record| !self.had(at, *record)));
+        let agreed = before - tail.missing.len();
+        let listed = &self.listed[at];
+        tail.finding.listed.first = listed.first;
+        tail.finding.chance *= self.rate().powi(agreed as i32);
+        match tail.missing.len() {
+            0 => Some(Ok(tail.finding)),
+            _ if agreed > 0 && listed.continued => Some(Err(tail)),
             _ => None,
         }
     }
@@ -85,32 +75,63 @@ impl Epoch {
         self.listed.binary_search_by_key(&pair, |listed| listed.pair).ok()
     }
 
-    /// How many of the first `end` blocks are left when, from the last of them back, those are taken away that the pair had.
-    fn reach_back(&self, at: usize, blocks: &[Digest], first: u64, end: usize) -> usize {
-        let salt = self.salts[at].get();
-        let had = |number: &usize| {
-            let record = self.about.scheme().record(blocks[number - 1], first + *number as u64 - 1, 0);
-            self.payloads.contains_digest(record.salted(salt))
-                && self.offsets.filter().contains_digest(record)
-        };
-        (1..=end).rev().find(|number| !had(number)).unwrap_or(0)
-    }
-
-    fn blocks(&self, excerpt: &[u8], prefix: usize) -> Vec<Digest> {
-        let blocks = excerpt.get(prefix..).unwrap_or_default().chunks_exact(self.about.block);
-        blocks.map(|block| block.digest(self.payloads.hasher())).collect()
-    }
-
-    fn hit(&self, excerpt: &[u8], prefix: usize, block: u64) -> Hit {
+    /// Where the last block of an excerpt may have been, for each alignment. Where payloads were winnowed, there are no places.
+    fn ends(&self, excerpt: &[u8]) -> Vec<Option<Hit>> {
+        let Cut::Evenly(offsets) = &self.cut else { return vec![None] };
         let size = self.about.block;
-        let compared = (excerpt.len() - prefix) / size;
-        Hit {
-            position: self.offsets.position(block, prefix),
-            block,
-            blocks: compared as u64,
-            prefix,
-            suffix: excerpt.len() - prefix - compared * size,
-            tail: false,
+        let mut hits = Vec::new();
+        for prefix in 0..size {
+            let compared = (excerpt.len() - prefix) / size;
+            let Some(last) = excerpt[prefix..].chunks_exact(size).last() else { continue };
+            let mut found = self.places(offsets.filter(), last.digest(self.payloads.hasher()));
+            while found != 0 {
+                let end = u64::from(found.trailing_zeros());
+                found &= found - 1;
+                // The number of the first block, if this is that of the last one.
+                let block = end.wrapping_sub(compared as u64 - 1) % WINDOW;
+                hits.push(Some(Hit {
+                    position: offsets.position(block, prefix),
+                    block,
+                    blocks: compared as u64,
+                    prefix,
+                    suffix: excerpt.len() - prefix - compared * size,
+                    tail: false,
+                }));
+            }
         }
+        hits
+    }
+
+    /// The records of an excerpt's halves of blocks. Groups of them are left out, since they may lie in two epochs.
+    fn records(&self, excerpt: &[u8], hit: Option<Hit>) -> Vec<Digest> {
+        match (&self.cut, hit) {
+            (Cut::Evenly(_), Some(hit)) => {
+                let halves = excerpt[self.halves(excerpt.len(), &hit)].chunks_exact(self.about.half());
+                let digests = halves.map(|half| half.digest(self.payloads.hasher()));
+                let record = |(digest, number)| self.about.half_scheme().record(digest, number, 0);
+                digests.zip(2 * hit.block..).map(record).collect()
+            }
+            (Cut::Winnowed(winnowing), None) => {
+                winnowing.blocks(excerpt).iter().map(|block| self.about.winnowed(block)).collect()
+            }
+            // Epochs of one run are cut in one way.
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether the pair at this place has a record.
+    fn had(&self, at: usize, record: Digest) -> bool {
+        self.payloads.contains_digest(record.salted(self.salts[at].get()))
+    }
+
+    fn finding(&self, excerpt: &[u8], listed: Listed, hit: Option<Hit>, chance: f64) -> Finding {
+        let (blocks, not_compared) = match (&self.cut, hit) {
+            (Cut::Winnowed(winnowing), _) => {
+                let blocks = winnowing.blocks(excerpt);
+                (blocks.len() as u64, not_compared(excerpt, &blocks))
+            }
+            (_, hit) => hit.map_or((0, 0), |hit| (hit.blocks, hit.prefix + hit.suffix)),
+        };
+        Finding { listed, hit, blocks, not_compared, places: 1, chance }
     }
 }

@@ -1,12 +1,15 @@
 //! Which parts of a document passed, whoever cut it into payloads.
 //!
 //! A document is not looked up as a whole, since it may have been sent in many payloads, in part, or changed. Every stretch of it is
-//! found that has some whole blocks in one payload or stream: a block at every byte of the document is asked for at all places at
-//! once, and those that follow each other in the document and in a payload make a stretch.
+//! found that has some whole blocks in one payload or stream. Of blocks of equal size, the one at every byte of the document is asked for
+//! at all places at once, and those that follow each other in the document and in a payload make a stretch.
 
+use super::epoch::Cut;
 use super::{Epoch, Listed, WINDOW};
+use crate::payload::PayloadFilter;
+use crate::payload::winnowing::{Block, Winnowing};
 use std::ops::Range;
-use umbel::{Digest, Error, Filter, Key, Result, TILE};
+use umbel::{AnyFilter, Digest, Error, Filter, Key, Result, TILE};
 
 /// What a pair carried of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,52 +33,106 @@ pub struct Parts {
 
 /// Stretches that are found by chance, in an epoch, are to be rarer than this.
 const RARE: f64 = 1e-3;
+/// More blocks than these are never asked for.
+const MOST: usize = 64;
 
 impl Epoch {
-    /// The parts of a document that pairs carried. One that has no two whole blocks is refused.
+    /// The parts of a document that pairs carried. One that is too short to have two blocks is refused.
     pub fn find_parts(&self, document: &[u8]) -> Result<Parts> {
-        let rates = self.rates();
-        let size = self.about.block;
-        if document.len() < 2 * size {
-            let needs = format!("at least two blocks of {size} bytes");
+        let needed = self.needed_for(2);
+        if document.len() < needed {
+            let needs = format!("at least {needed} bytes, so that it surely has two whole blocks");
             return Err(Error::parameter("document", format!("{} bytes", document.len()), needs));
         }
-        // How many stretches of so many blocks there are by chance.
-        let chances = document.len() as f64 * WINDOW as f64 * self.listed.len() as f64;
-        let expected = |blocks: usize| chances * (rates.0 * rates.1).powi(blocks as i32);
-        // Of a single block nothing should be concluded.
-        let blocks = (2..64).find(|blocks| expected(*blocks) < RARE).unwrap_or(64);
         let mut ranges: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.listed.len()];
+        let (blocks, expected) = match &self.cut {
+            Cut::Evenly(offsets) => self.find_even_parts(offsets, document, &mut ranges),
+            Cut::Winnowed(winnowing) => self.find_winnowed_parts(winnowing, document, &mut ranges),
+        };
+        let parts = self.listed.iter().zip(ranges).filter(|(_, ranges)| !ranges.is_empty());
+        let parts = parts.map(|(listed, ranges)| Part { listed: *listed, ranges: united(ranges) }).collect();
+        Ok(Parts { parts, least: self.needed_for(blocks), expected })
+    }
+
+    /// How many bytes have so many whole blocks that follow each other, whatever the alignment.
+    fn needed_for(&self, blocks: usize) -> usize {
+        self.needed() + (blocks - 1) * self.about.block
+    }
+
+    /// How many blocks in a row are enough so that they are hardly there by chance, if there are so many chances for it; and how many
+    /// such rows are to be expected.
+    fn enough(&self, chances: f64) -> (usize, f64) {
+        // Of blocks of equal size, each has two halves in the payload digest.
+        let rate = match &self.cut {
+            Cut::Evenly(offsets) => offsets.filter().stats().rate_now * self.rate().powi(2),
+            Cut::Winnowed(_) => self.rate(),
+        };
+        let expected = |blocks: usize| chances * self.listed.len() as f64 * rate.powi(blocks as i32);
+        // Of a single block nothing should be concluded.
+        let blocks = (2..MOST).find(|blocks| expected(*blocks) < RARE).unwrap_or(MOST);
+        (blocks, expected(blocks))
+    }
+
+    fn find_even_parts(
+        &self,
+        offsets: &PayloadFilter<AnyFilter>,
+        document: &[u8],
+        ranges: &mut [Vec<Range<usize>>],
+    ) -> (usize, f64) {
+        let size = self.about.block;
+        let (blocks, expected) = self.enough(document.len() as f64 * WINDOW as f64);
         let mut records = Vec::new();
         for prefix in 0..size {
             let digests: Vec<Digest> = document[prefix..]
                 .chunks_exact(size)
                 .map(|block| block.digest(self.payloads.hasher()))
                 .collect();
-            self.stretches(&digests, blocks, |stretch, place| {
+            self.stretches(offsets.filter(), &digests, blocks, |stretch, place| {
+                let start = prefix + stretch.start * size;
+                let halves = document[start..prefix + stretch.end * size].chunks_exact(self.about.half());
+                let digests = halves.map(|half| half.digest(self.payloads.hasher()));
+                let record = |(digest, number)| self.about.half_scheme().record(digest, number, 0);
                 records.clear();
-                let numbers = place..;
-                let record =
-                    |(digest, number): (&Digest, u64)| self.about.scheme().record(*digest, number, 0);
-                records.extend(digests[stretch.clone()].iter().zip(numbers).map(record));
-                self.runs_of_pairs(&records, blocks, |at, run| {
-                    let byte = |block: usize| prefix + (stretch.start + block) * size;
+                records.extend(digests.zip(2 * place..).map(record));
+                self.runs_of_pairs(&records, 2 * blocks, |at, run| {
+                    let byte = |half: usize| start + half * self.about.half();
                     ranges[at].push(byte(run.start)..byte(run.end));
                 });
             });
         }
-        let parts = self.listed.iter().zip(ranges).filter(|(_, ranges)| !ranges.is_empty());
-        let parts = parts.map(|(listed, ranges)| Part { listed: *listed, ranges: united(ranges) }).collect();
-        // One block more, less a byte, has so many whole blocks in every alignment.
-        Ok(Parts { parts, least: (blocks + 1) * size - 1, expected: expected(blocks) })
+        (blocks, expected)
+    }
+
+    fn find_winnowed_parts(
+        &self,
+        winnowing: &Winnowing,
+        document: &[u8],
+        ranges: &mut [Vec<Range<usize>>],
+    ) -> (usize, f64) {
+        let all = winnowing.blocks(document);
+        let (blocks, expected) = self.enough(all.len() as f64);
+        for instance in 0..winnowing.instances() {
+            let cut: Vec<&Block> = all.iter().filter(|block| block.instance == instance).collect();
+            let records: Vec<Digest> = cut.iter().map(|block| self.about.winnowed(block)).collect();
+            self.runs_of_pairs(&records, blocks, |at, run| {
+                ranges[at].push(cut[run.start].start as usize..cut[run.end - 1].end as usize);
+            });
+        }
+        (blocks, expected)
     }
 
     /// The stretches of blocks that follow each other in some payload, with the place of their first.
-    fn stretches(&self, blocks: &[Digest], least: usize, mut each: impl FnMut(Range<usize>, u64)) {
+    fn stretches(
+        &self,
+        offsets: &AnyFilter,
+        blocks: &[Digest],
+        least: usize,
+        mut each: impl FnMut(Range<usize>, u64),
+    ) {
         // How many blocks that follow each other end at each place.
         let mut lengths = [0; WINDOW as usize];
         for at in 0..=blocks.len() {
-            let found = blocks.get(at).map_or(0, |block| self.places(*block));
+            let found = blocks.get(at).map_or(0, |block| self.places(offsets, *block));
             // What ends at a place goes on at the next one.
             let mut longer = [0; WINDOW as usize];
             for (place, &length) in lengths.iter().enumerate() {
@@ -91,12 +148,12 @@ impl Epoch {
     }
 
     /// The places at which a block was, a bit for each.
-    fn places(&self, block: Digest) -> u64 {
+    pub(super) fn places(&self, offsets: &AnyFilter, block: Digest) -> u64 {
         let mut tile = [Digest::default(); TILE];
         for (record, number) in tile.iter_mut().zip(0..WINDOW) {
             *record = self.about.scheme().record(block, number, 0);
         }
-        self.offsets.filter().contains_tile(&tile)
+        offsets.contains_tile(&tile)
     }
 
     /// The runs of records, of this length at least, that a pair has.

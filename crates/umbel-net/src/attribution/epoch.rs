@@ -3,7 +3,8 @@
 use super::{Listed, Method, Settings, WINDOW, format, pairs};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
-use crate::payload::{PayloadFilter, Scheme};
+use crate::payload::winnowing::{Block, Winnowing};
+use crate::payload::{self, PayloadFilter, Scheme};
 use umbel::sizing::Known;
 use umbel::{AnyFilter, Construction, Digest, Filter, Hasher, Kind, Result, Spec};
 
@@ -17,8 +18,10 @@ pub struct About {
     pub number: u64,
     /// What was recorded.
     pub method: Method,
-    /// The bytes of a block.
+    /// The bytes of a block; of winnowing, how far its ends are apart at most.
     pub block: usize,
+    /// How many times winnowing has cut; otherwise 0.
+    pub instances: u32,
     /// Whether streams were put together.
     pub streams: bool,
     /// When the first payload was captured.
@@ -38,15 +41,62 @@ pub struct About {
 }
 
 impl About {
+    /// An epoch that begins now, with nothing in it.
+    pub(super) fn new(settings: &Settings, run: u64, number: u64, now: Time) -> About {
+        About {
+            run,
+            number,
+            method: settings.method,
+            block: settings.block,
+            instances: if settings.method == Method::Winnowing { settings.instances } else { 0 },
+            streams: settings.streams,
+            first: now,
+            last: now,
+            payloads: 0,
+            bytes: 0,
+            blocks: 0,
+            longest: 0,
+            unlisted: 0,
+        }
+    }
+
     /// When it was.
     pub fn span(&self) -> (Time, Time) {
         (self.first, self.last)
     }
 
+    /// How blocks of equal size are numbered and grouped.
     pub(super) fn scheme(&self) -> Scheme {
-        Scheme { method: self.method.of_blocks(), window: WINDOW }
+        let method = match self.method {
+            Method::Hierarchical => payload::Method::Hierarchical,
+            _ => payload::Method::BlockBased,
+        };
+        Scheme { method, window: WINDOW }
+    }
+
+    /// The same for their halves.
+    pub(super) fn half_scheme(&self) -> Scheme {
+        Scheme { window: 2 * WINDOW, ..self.scheme() }
+    }
+
+    /// The bytes of half a block.
+    pub(super) fn half(&self) -> usize {
+        self.block / 2
+    }
+
+    /// Where winnowing cuts, which is the same in all epochs of a run, so that streams go on.
+    pub(super) fn winnowing(&self) -> Result<Winnowing> {
+        Winnowing::new(self.block, self.instances, OVERLAP, Hasher::fast(self.run))
+    }
+
+    /// The same block has another record in another epoch.
+    pub(super) fn winnowed(&self, block: &Block) -> Digest {
+        block.digest.salted(self.number)
     }
 }
+
+/// How many bytes of the next block belong to a block of winnowing.
+const OVERLAP: usize = 8;
 
 /// Digests of the payloads of some time, and who spoke then.
 #[derive(Debug)]
@@ -54,12 +104,20 @@ pub struct Epoch {
     pub(super) about: About,
     pub(super) local: Vec<Prefix>,
     pub(super) listed: Vec<Listed>,
-    /// Which block was at which place.
-    pub(super) offsets: PayloadFilter<AnyFilter>,
-    /// And whose it was.
+    pub(super) cut: Cut,
+    /// Whose blocks they were.
     pub(super) payloads: AnyFilter,
     /// What is mixed into the records of each pair.
     pub(super) salts: Vec<Digest>,
+}
+
+/// How payloads were cut.
+#[derive(Debug)]
+pub(super) enum Cut {
+    /// Into blocks of equal size, with a digest that tells which block was at which place.
+    Evenly(Box<PayloadFilter<AnyFilter>>),
+    /// Where their content says so.
+    Winnowed(Box<Winnowing>),
 }
 
 /// The records of an epoch, from which its digests are made when it ends and their number is known.
@@ -87,21 +145,32 @@ impl Epoch {
             let spec = Spec::from_known(known)?.with_hasher(hasher.clone());
             AnyFilter::from_digests(Kind::Blocked, &spec, records, &Construction::default())
         };
+        let local = settings.local.clone();
+        if about.method == Method::Winnowing {
+            return Epoch::of(about, local, listed, None, filter(1.0, records.payloads)?);
+        }
         // An error of the offset digest costs a look at every pair, one of the payload digest names a wrong one.
         let (offsets, payloads) = (filter(1.0 / 3.0, records.offsets)?, filter(2.0 / 3.0, records.payloads)?);
-        Ok(Epoch::of(about, settings.local.clone(), listed, offsets, payloads))
+        Epoch::of(about, local, listed, Some(offsets), payloads)
     }
 
+    /// An epoch of its parts. Blocks of equal size come with an offset digest.
     pub(super) fn of(
         about: About,
         local: Vec<Prefix>,
         listed: Vec<Listed>,
-        offsets: AnyFilter,
+        offsets: Option<AnyFilter>,
         payloads: AnyFilter,
-    ) -> Epoch {
-        let salts = listed.iter().map(|listed| listed.pair.digest(offsets.hasher())).collect();
-        let offsets = PayloadFilter::restored(offsets, about.block, about.scheme(), about.longest);
-        Epoch { about, local, listed, offsets, payloads, salts }
+    ) -> Result<Epoch> {
+        let salts = listed.iter().map(|listed| listed.pair.digest(payloads.hasher())).collect();
+        let cut = match offsets {
+            Some(offsets) => {
+                let scheme = about.scheme();
+                Cut::Evenly(Box::new(PayloadFilter::restored(offsets, about.block, scheme, about.longest)))
+            }
+            None => Cut::Winnowed(Box::new(about.winnowing()?)),
+        };
+        Ok(Epoch { about, local, listed, cut, payloads, salts })
     }
 
     /// What it says about itself.
@@ -119,8 +188,8 @@ impl Epoch {
         &self.listed
     }
 
-    /// The rates at which records that were never made are found in the offset digest and in the payload digest.
-    pub fn rates(&self) -> (f64, f64) {
-        (self.offsets.filter().stats().rate_now, self.payloads.stats().rate_now)
+    /// The rate at which a record of the payload digest is found that was never made.
+    pub(super) fn rate(&self) -> f64 {
+        self.payloads.stats().rate_now
     }
 }

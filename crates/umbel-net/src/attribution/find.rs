@@ -1,16 +1,24 @@
 //! Who carried an excerpt in an epoch, and how much that is worth.
 
-use super::{Epoch, Listed, WINDOW};
-use crate::payload::{Hit, checks};
-use umbel::{Digest, Filter, Result, TILE};
+use super::epoch::Cut;
+use super::{Epoch, Listed, WINDOW, united};
+use crate::payload::winnowing::{Block, Winnowing};
+use crate::payload::{Hit, each_record};
+use std::ops::{ControlFlow, Range};
+use umbel::{Digest, Error, Filter, Key, Result, TILE};
 
 /// A pair that carried an excerpt, or seems to have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
     /// Who, and when they spoke in the epoch.
     pub listed: Listed,
-    /// Where the excerpt was, with the most blocks that agree. Positions are modulo [`WINDOW`] blocks.
-    pub hit: Hit,
+    /// Where the excerpt was, with the most blocks that agree; nothing if payloads were [winnowed](super::Method::Winnowing). Positions
+    /// are modulo [`WINDOW`](super::WINDOW) blocks.
+    pub hit: Option<Hit>,
+    /// How many blocks agree.
+    pub blocks: u64,
+    /// How many bytes of the excerpt are in none of them, and may be others.
+    pub not_compared: usize,
     /// At how many places and alignments it was.
     pub places: u64,
     /// How many pairs of the epoch would be named by chance, by as many blocks, if the blocks were there but in none of their
@@ -18,37 +26,117 @@ pub struct Finding {
     pub chance: f64,
 }
 
+impl Finding {
+    /// The byte of the payload, modulo [`WINDOW`](super::WINDOW) blocks, at which the excerpt begins, if it is known.
+    pub fn position(&self) -> Option<u64> {
+        self.hit.map(|hit| hit.position)
+    }
+}
+
 /// What an epoch says about an excerpt.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// The pairs, one finding each.
     pub findings: Vec<Finding>,
-    /// How many of them are to be expected by chance.
+    /// How many of them are to be expected by chance, at the places at which the excerpt seems to have been.
     pub expected: f64,
 }
 
 impl Epoch {
-    /// The pairs that carried an excerpt. Fewer than 2s - 1 bytes, where s is the size of a block, are refused.
+    /// The pairs that carried an excerpt. Fewer bytes than [`needed`](Epoch::needed) are refused.
     pub fn find(&self, excerpt: &[u8]) -> Result<Found> {
-        let hits = self.offsets.find(excerpt)?;
-        let rates = self.rates();
-        let mut expected = self.by_chance(excerpt.len(), rates);
+        let offsets = match &self.cut {
+            Cut::Evenly(offsets) => offsets,
+            Cut::Winnowed(winnowing) => return self.find_winnowed(excerpt, winnowing),
+        };
+        let hits = offsets.find(excerpt)?;
+        let rate = self.rate();
+        let mut expected = 0.0;
         let mut best: Vec<Option<Finding>> = vec![None; self.listed.len()];
         let mut records = Vec::new();
         for hit in hits {
-            self.offsets.records(excerpt, &hit, &mut records);
-            let chance = self.listed.len() as f64 * rates.1.powi(records.len() as i32);
+            let compared = self.halves(excerpt.len(), &hit);
+            self.half_records(&excerpt[compared.clone()], &hit, compared.start, &mut records);
+            let chance = self.listed.len() as f64 * rate.powi(records.len() as i32);
             expected += chance;
             self.each_pair(&records, |at| {
-                let found =
-                    best[at].get_or_insert(Finding { listed: self.listed[at], hit, places: 0, chance });
-                found.places += 1;
-                if hit.blocks > found.hit.blocks {
-                    (found.hit, found.chance) = (hit, chance);
+                let finding = Finding {
+                    listed: self.listed[at],
+                    hit: Some(hit),
+                    blocks: hit.blocks,
+                    not_compared: excerpt.len() - compared.len(),
+                    places: 1,
+                    chance,
+                };
+                match &mut best[at] {
+                    Some(before) => {
+                        let places = before.places + 1;
+                        if finding.blocks > before.blocks {
+                            *before = finding;
+                        }
+                        before.places = places;
+                    }
+                    none => *none = Some(finding),
                 }
             });
         }
         Ok(Found { findings: best.into_iter().flatten().collect(), expected })
+    }
+
+    /// The bytes of an excerpt of this length that are in whole halves of blocks. In streams only those that are in whole blocks, since
+    /// others may be in another epoch.
+    pub(super) fn halves(&self, length: usize, hit: &Hit) -> Range<usize> {
+        let half = self.about.half();
+        let (start, end) = (hit.prefix, length - hit.suffix);
+        if self.about.streams { start..end } else { start % half..end + hit.suffix / half * half }
+    }
+
+    /// The records of the halves of blocks in these bytes, which begin at byte `start` of the excerpt.
+    pub(super) fn half_records(&self, bytes: &[u8], hit: &Hit, start: usize, records: &mut Vec<Digest>) {
+        let half = self.about.half();
+        let hasher = self.payloads.hasher();
+        let mut halves = bytes.chunks_exact(half).map(|half| half.digest(hasher)).collect();
+        // Halves before the first whole block.
+        let before = (hit.prefix - start) / half;
+        let first = (2 * hit.block).wrapping_sub(before as u64) % (2 * WINDOW);
+        records.clear();
+        let mut put = |record| {
+            records.push(record);
+            ControlFlow::<()>::Continue(())
+        };
+        let _ = each_record(&mut halves, first, self.about.half_scheme(), &mut put);
+    }
+
+    fn find_winnowed(&self, excerpt: &[u8], winnowing: &Winnowing) -> Result<Found> {
+        if excerpt.len() < self.needed() {
+            let needs = format!("at least {} bytes, so that it surely has a whole block", self.needed());
+            return Err(Error::parameter("excerpt", format!("{} bytes", excerpt.len()), needs));
+        }
+        let blocks = winnowing.blocks(excerpt);
+        let records: Vec<Digest> = blocks.iter().map(|block| self.about.winnowed(block)).collect();
+        let chance = self.listed.len() as f64 * self.rate().powi(records.len() as i32);
+        let not_compared = not_compared(excerpt, &blocks);
+        let mut findings = Vec::new();
+        self.each_pair(&records, |at| {
+            let listed = self.listed[at];
+            findings.push(Finding {
+                listed,
+                hit: None,
+                blocks: blocks.len() as u64,
+                not_compared,
+                places: 1,
+                chance,
+            });
+        });
+        Ok(Found { findings, expected: chance })
+    }
+
+    /// How many bytes an excerpt must have, so that a whole block is left whatever the alignment.
+    pub fn needed(&self) -> usize {
+        match &self.cut {
+            Cut::Evenly(_) => 2 * self.about.block - 1,
+            Cut::Winnowed(winnowing) => winnowing.needed(),
+        }
     }
 
     /// The pairs for which all of these records may have been made.
@@ -66,18 +154,10 @@ impl Epoch {
             }
         }
     }
+}
 
-    /// How many pairs are named by chance for an excerpt of so many bytes that was never there, when records are found at
-    /// these rates that were never made.
-    fn by_chance(&self, length: usize, (offsets, payloads): (f64, f64)) -> f64 {
-        let method = self.about.method.of_blocks();
-        let rate = offsets * payloads;
-        let named = |prefix: usize| {
-            let blocks = (length.saturating_sub(prefix) / self.about.block) as u64;
-            let places = WINDOW.min((self.about.longest + 1).saturating_sub(blocks));
-            let at = |first| rate.powf(checks(blocks, first, method) as f64);
-            (0..places).map(at).sum::<f64>()
-        };
-        self.listed.len() as f64 * (0..self.about.block).map(named).sum::<f64>()
-    }
+/// How many bytes of an excerpt are in none of its blocks.
+pub(super) fn not_compared(excerpt: &[u8], blocks: &[Block]) -> usize {
+    let ranges = blocks.iter().map(|block| block.start as usize..block.end as usize).collect();
+    excerpt.len() - united(ranges).iter().map(ExactSizeIterator::len).sum::<usize>()
 }

@@ -5,16 +5,17 @@
 //! | bytes | what |
 //! | --- | --- |
 //! | 8 | `UMBELPAS` |
-//! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical |
+//! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
 //! | 8 | the length of the file |
-//! | 8 each | the run and the number in it; the bytes of a block; 1 if streams were put together; the first and the last time, in nanoseconds; payloads, bytes, blocks, blocks of the longest, payloads that are not listed |
-//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset digest and the payload digest have |
+//! | 8 each | the run and the number in it; the bytes of a block; how many times winnowing has cut; 1 if streams were put together; the first and the last time, in nanoseconds; payloads, bytes, blocks, blocks of the longest, payloads that are not listed |
+//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset digest, which winnowing has not, and the payload digest have |
 //! | 8 | XXH3-64 of everything before |
 //! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
 //! | | the list of pairs |
 //! | | the offset digest and the payload digest, as filter files |
 //! | 8 | XXH3-64 of everything before |
 
+use super::epoch::Cut;
 use super::{About, Epoch, Method, Settings, pairs};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
@@ -25,8 +26,8 @@ use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
 const MAGIC: &[u8; 8] = b"UMBELPAS";
 const VERSION: u32 = 1;
 const SUM: usize = 8;
-/// Magic, version, method, length, eleven numbers, four counts and the sum.
-pub(super) const HEAD: usize = 8 + 4 + 4 + 8 + 11 * 8 + 4 * 8 + SUM;
+/// Magic, version, method, length, twelve numbers, four counts and the sum.
+pub(super) const HEAD: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + SUM;
 
 /// What is around the list of pairs and the digests, with the headers of their files.
 pub(super) fn around(local: &[Prefix]) -> usize {
@@ -44,13 +45,15 @@ pub(super) struct Head {
 impl Epoch {
     /// The bytes of the file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let About { run, number, method, block, streams, first, last, .. } = self.about;
+        let About { run, number, method, block, instances, streams, first, last, .. } = self.about;
         let About { payloads, bytes, blocks, longest, unlisted, .. } = self.about;
         let listed = pairs::to_bytes(&self.listed, self.about.span());
-        let digests = [self.offsets.filter(), &self.payloads];
-        let digests = digests.map(|digest| file::to_bytes(digest, &file::Options::default()));
-        let [offsets, payload_digest] = digests;
-        let (offsets, payload_digest) = (offsets?, payload_digest?);
+        let file = |digest: &AnyFilter| file::to_bytes(digest, &file::Options::default());
+        let offsets = match &self.cut {
+            Cut::Evenly(offsets) => file(offsets.filter())?,
+            Cut::Winnowed(_) => Vec::new(),
+        };
+        let payload_digest = file(&self.payloads)?;
         let parts: [&[u8]; 3] = [&listed, &offsets, &payload_digest];
         let after = self.local.len() * Prefix::BYTES + parts.map(<[u8]>::len).iter().sum::<usize>();
         let length = HEAD + after + SUM;
@@ -59,6 +62,7 @@ impl Epoch {
         let method: u32 = match method {
             Method::BlockBased => 0,
             Method::Hierarchical => 1,
+            Method::Winnowing => 2,
         };
         out.extend([VERSION, method].map(u32::to_le_bytes).as_flattened());
         let numbers = [
@@ -66,6 +70,7 @@ impl Epoch {
             run,
             number,
             block as u64,
+            instances.into(),
             streams.into(),
             first.nanos(),
             last.nanos(),
@@ -103,15 +108,20 @@ impl Epoch {
         let listed = fields.bytes(listed).ok_or_else(short)?;
         let listed = pairs::from_bytes(listed, head.about.span());
         let listed = listed.ok_or_else(|| invalid("a list of pairs that is none"))?;
-        let offsets = digest(fields.bytes(offsets).ok_or_else(short)?)?;
+        let offsets = fields.bytes(offsets).ok_or_else(short)?;
+        let winnowed = head.about.method == Method::Winnowing;
+        if winnowed != offsets.is_empty() {
+            return Err(invalid("an offset digest that does not fit its method"));
+        }
+        let offsets = if winnowed { None } else { Some(digest(offsets)?) };
         let payloads = digest(fields.bytes(payloads).ok_or_else(short)?)?;
         if !fields.0.is_empty() {
             return Err(invalid("bytes that belong to nothing"));
         }
-        if offsets.hasher() != payloads.hasher() {
+        if offsets.as_ref().is_some_and(|offsets| offsets.hasher() != payloads.hasher()) {
             return Err(invalid("two digests with different hashes"));
         }
-        Ok(Epoch::of(head.about, local, listed, offsets, payloads))
+        Epoch::of(head.about, local, listed, offsets, payloads)
     }
 }
 
@@ -141,6 +151,7 @@ impl Head {
         let method = match fields.u32().ok_or_else(short)? {
             0 => Method::BlockBased,
             1 => Method::Hierarchical,
+            2 => Method::Winnowing,
             other => return Err(FormatError::Unknown { what: format!("method {other}") }.into()),
         };
         let mut number = || fields.u64().ok_or_else(short);
@@ -153,6 +164,7 @@ impl Head {
             number: number()?,
             method,
             block: usize::try_from(number()?).unwrap_or(usize::MAX),
+            instances: u32::try_from(number()?).unwrap_or(u32::MAX),
             streams: number()? != 0,
             first: Time::from_nanos(number()?),
             last: Time::from_nanos(number()?),

@@ -2,10 +2,11 @@
 
 use super::epoch::{About, Records};
 use super::pairs::Pairs;
-use super::{Epoch, Pair, Settings};
+use super::{Epoch, Method, Pair, Settings};
 use crate::capture::streams::{Event, Piece, StreamCounts, Streams};
 use crate::capture::{Packet, Time};
-use crate::payload::each_record;
+use crate::payload::winnowing::{self, Block, Cutter};
+use crate::payload::{Climb, Scheme, each_record};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use umbel::{Digest, Hasher, Key, Result};
@@ -20,7 +21,7 @@ pub struct Recorded {
     pub bytes: u64,
     /// Blocks that were recorded.
     pub blocks: u64,
-    /// Payloads that were shorter than a block and left nothing behind. Streams have none.
+    /// Payloads without a whole block, which left nothing behind. Streams have none.
     pub short: u64,
     /// Payloads of pairs that were too many to be listed.
     pub unlisted: u64,
@@ -42,6 +43,8 @@ pub struct Recorder {
     records: Records,
     /// The digests of a payload's blocks, which need not be allocated again and again.
     blocks: Vec<Digest>,
+    /// Cuts payloads where their content says so, if that is how they are cut.
+    cutter: Option<Cutter>,
     streams: Option<Streams>,
     carried: HashMap<u64, Carried>,
     last: Time,
@@ -57,6 +60,10 @@ struct Carried {
     next: u64,
     /// The epoch of its last block.
     epoch: Option<u64>,
+    /// The groups of blocks, and of halves, that are not whole yet.
+    climbs: [Climb; 2],
+    /// How far it was winnowed.
+    winnowed: winnowing::Stream,
 }
 
 impl Recorder {
@@ -65,9 +72,16 @@ impl Recorder {
     pub fn new(settings: Settings, seed: u64) -> Result<Recorder> {
         settings.check()?;
         let streams = settings.streams.then(Streams::default);
+        let run = Digest::from_hash(seed).salted(RUN).get();
+        let about = About::new(&settings, run, 0, Time::default());
+        let cutter = match settings.method {
+            Method::Winnowing => Some(about.winnowing()?.cutter()),
+            Method::BlockBased | Method::Hierarchical => None,
+        };
         Ok(Recorder {
             settings,
-            run: Digest::from_hash(seed).salted(RUN).get(),
+            run,
+            cutter,
             hasher: Hasher::default(),
             open: None,
             pairs: Pairs::default(),
@@ -135,20 +149,7 @@ impl Recorder {
         let (about, _) = open.get_or_insert_with(|| {
             let number = totals.epochs;
             *hasher = Hasher::fast(Digest::from_hash(*run).salted(number).get());
-            let about = About {
-                run: *run,
-                number,
-                method: settings.method,
-                block: settings.block,
-                streams: settings.streams,
-                first: time,
-                last: time,
-                payloads: 0,
-                bytes: 0,
-                blocks: 0,
-                longest: 0,
-                unlisted: 0,
-            };
+            let about = About::new(settings, *run, number, time);
             // Epochs of a minute begin with the minute.
             let length =
                 settings.epoch.map_or(u64::MAX, |epoch| epoch.as_nanos().try_into().unwrap_or(u64::MAX));
@@ -165,14 +166,19 @@ impl Recorder {
             return;
         }
         self.count(time, payload.len());
-        if payload.len() < self.settings.block {
-            self.totals.short += 1;
-            return;
-        }
-        self.blocks(pair, time, 0, payload, false);
+        let blocks = match self.cutter.take() {
+            Some(mut cutter) => {
+                let blocks = self.winnow(pair, time, |each| cutter.cut(payload, each));
+                self.cutter = Some(cutter);
+                blocks
+            }
+            None if payload.len() < self.settings.block => 0,
+            None => self.blocks(pair, time, 0, payload, None),
+        };
+        self.totals.short += u64::from(blocks == 0);
     }
 
-    /// Records a piece of a stream. Its blocks begin at multiples of their size in the stream.
+    /// Records a piece of a stream.
     fn piece(&mut self, piece: &Piece<'_>) {
         let bytes = match piece.event {
             Event::Bytes(bytes) => bytes,
@@ -183,37 +189,70 @@ impl Recorder {
             }
         };
         self.count(piece.time, bytes.len());
-        let size = self.settings.block;
-        let pair = Pair::new(piece.flow.source, piece.flow.destination);
+        let now = self.epoch(piece.time).number;
         let mut carried = self.carried.remove(&piece.stream).unwrap_or_default();
+        let from_before = carried.epoch.is_some_and(|epoch| epoch != now);
+        if from_before {
+            // The seed is another one.
+            carried.climbs.iter_mut().for_each(Climb::forget);
+        }
+        let pair = Pair::new(piece.flow.source, piece.flow.destination);
+        let blocks = match self.cutter.take() {
+            Some(mut cutter) => {
+                cutter.exchange(&mut carried.winnowed);
+                if from_before {
+                    cutter.tell_anew();
+                }
+                if carried.next != piece.offset {
+                    cutter.gap(piece.offset.saturating_sub(carried.next));
+                }
+                let blocks = self.winnow(pair, piece.time, |each| cutter.push(bytes, each));
+                cutter.exchange(&mut carried.winnowed);
+                self.cutter = Some(cutter);
+                blocks
+            }
+            None => self.cut_piece(pair, piece, bytes, &mut carried),
+        };
+        carried.next = piece.offset + bytes.len() as u64;
+        if blocks > 0 {
+            carried.epoch = Some(now);
+            if from_before {
+                let Settings { local, pairs, .. } = &self.settings;
+                let (place, _) = self.pairs.place(pair, piece.time, local, *pairs);
+                self.pairs.continues(place);
+            }
+        }
+        self.carried.insert(piece.stream, carried);
+    }
+
+    /// Cuts a piece of a stream into blocks that begin at multiples of their size in the stream, and records them.
+    fn cut_piece(&mut self, pair: Pair, piece: &Piece<'_>, bytes: &[u8], carried: &mut Carried) -> u64 {
+        let size = self.settings.block;
         if carried.next != piece.offset {
             carried.start.clear();
         }
-        carried.next = piece.offset + bytes.len() as u64;
         // How much of the piece belongs to a block that began before it.
         let within = (piece.offset % size as u64) as usize;
         let (head, rest) = bytes.split_at(bytes.len().min((size - within) % size));
         if carried.start.len() == within {
             carried.start.extend(head);
         }
-        let number = piece.offset / size as u64;
-        let now = self.epoch(piece.time).number;
-        let from_before = carried.epoch.is_some_and(|epoch| epoch != now);
+        let mut number = piece.offset / size as u64;
+        let mut blocks = 0;
         if carried.start.len() == size {
-            self.blocks(pair, piece.time, number, &carried.start, from_before);
-            carried.epoch = Some(now);
-            carried.start.clear();
+            let start = std::mem::take(&mut carried.start);
+            blocks += self.blocks(pair, piece.time, number, &start, Some(&mut carried.climbs));
         }
+        number += u64::from(within > 0);
         let (whole, start) = rest.split_at(rest.len() - rest.len() % size);
         if !whole.is_empty() {
-            self.blocks(pair, piece.time, number + u64::from(within > 0), whole, from_before);
-            carried.epoch = Some(now);
+            blocks += self.blocks(pair, piece.time, number, whole, Some(&mut carried.climbs));
         }
         if within == 0 || !rest.is_empty() {
             carried.start.clear();
             carried.start.extend(start);
         }
-        self.carried.insert(piece.stream, carried);
+        blocks
     }
 
     fn count(&mut self, time: Time, bytes: usize) {
@@ -224,29 +263,60 @@ impl Recorder {
         self.totals.bytes += bytes as u64;
     }
 
-    /// Records the whole blocks of these bytes, the first of which has this number.
-    fn blocks(&mut self, pair: Pair, time: Time, first: u64, bytes: &[u8], continued: bool) {
+    /// What is mixed into the records of a pair, which is in the list from now on.
+    fn salt(&mut self, pair: Pair, time: Time) -> u64 {
         let (place, is_listed) = self.pairs.place(pair, time, &self.settings.local, self.settings.pairs);
-        if continued {
-            self.pairs.continues(place);
+        self.totals.unlisted += u64::from(!is_listed);
+        if let Some((about, _)) = &mut self.open {
+            about.unlisted += u64::from(!is_listed);
         }
-        let Recorder { blocks, hasher, records, pairs, settings, totals, .. } = self;
-        let salt = pairs.pair(place).digest(hasher).get();
+        self.pairs.pair(place).digest(&self.hasher).get()
+    }
+
+    /// Records the whole blocks of these bytes, the first of which has this number, and all halves; how many blocks there were.
+    fn blocks(
+        &mut self,
+        pair: Pair,
+        time: Time,
+        first: u64,
+        bytes: &[u8],
+        climbs: Option<&mut [Climb; 2]>,
+    ) -> u64 {
+        let salt = self.salt(pair, time);
+        let Recorder { blocks, hasher, records, totals, open, .. } = self;
+        let Some((about, _)) = open else { return 0 };
+        let [of_blocks, of_halves] = climbs.map_or([None, None], |climbs| climbs.each_mut().map(Some));
         blocks.clear();
-        blocks.extend(bytes.chunks_exact(settings.block).map(|block| block.digest(hasher)));
+        blocks.extend(bytes.chunks_exact(about.block).map(|block| block.digest(hasher)));
         let count = blocks.len() as u64;
-        let Some((about, _)) = &mut self.open else { return };
-        let mut put = |record: Digest| {
-            records.offsets.push(record);
-            records.payloads.push(record.salted(salt));
-            ControlFlow::<()>::Continue(())
-        };
-        let _ = each_record(blocks, first, about.scheme(), &mut put);
+        each(blocks, first, about.scheme(), of_blocks, |record| records.offsets.push(record));
+        blocks.clear();
+        blocks.extend(bytes.chunks_exact(about.half()).map(|half| half.digest(hasher)));
+        let put = |record: Digest| records.payloads.push(record.salted(salt));
+        each(blocks, 2 * first, about.half_scheme(), of_halves, put);
         about.blocks += count;
         about.longest = about.longest.max(first + count);
-        about.unlisted += u64::from(!is_listed);
         totals.blocks += count;
-        totals.unlisted += u64::from(!is_listed);
+        count
+    }
+
+    /// Records blocks that are cut by their content; how many there were.
+    fn winnow(&mut self, pair: Pair, time: Time, cut: impl FnOnce(&mut dyn FnMut(Block))) -> u64 {
+        let Some((about, _)) = self.open else { return 0 };
+        let blocks = &mut self.blocks;
+        blocks.clear();
+        cut(&mut |block| blocks.push(about.winnowed(&block)));
+        if self.blocks.is_empty() {
+            return 0;
+        }
+        let salt = self.salt(pair, time);
+        let count = self.blocks.len() as u64;
+        self.records.payloads.extend(self.blocks.iter().map(|block| block.salted(salt)));
+        self.totals.blocks += count;
+        if let Some((about, _)) = &mut self.open {
+            about.blocks += count;
+        }
+        count
     }
 
     /// Ends the epoch at hand. One in which nothing was recorded is none.
@@ -261,6 +331,29 @@ impl Recorder {
             payloads: std::mem::take(&mut self.records.payloads),
         };
         Epoch::build(about, &self.settings, &self.hasher, self.pairs.take(), records).map(Some)
+    }
+}
+
+/// Every record of these blocks, the first of which has this number. In a stream they go on from those before them.
+fn each(
+    blocks: &mut Vec<Digest>,
+    first: u64,
+    scheme: Scheme,
+    climb: Option<&mut Climb>,
+    mut put: impl FnMut(Digest),
+) {
+    match climb {
+        Some(climb) => {
+            for (block, number) in blocks.iter().zip(first..) {
+                climb.push(*block, number, scheme, &mut put);
+            }
+        }
+        None => {
+            let _ = each_record(blocks, first, scheme, &mut |record| {
+                put(record);
+                ControlFlow::<()>::Continue(())
+            });
+        }
     }
 }
 

@@ -106,7 +106,7 @@ impl Store {
         self.search(times, |epoch, before| {
             let mut found = epoch.find(excerpt)?;
             for tail in epoch.tails(excerpt) {
-                let is_new = found.findings.iter().all(|finding| finding.listed.pair != tail.pair);
+                let is_new = found.findings.iter().all(|finding| finding.listed.pair != tail.pair());
                 found.findings.extend(complete(excerpt, tail, before, &epoch.about).filter(|_| is_new));
             }
             Ok(found)
@@ -181,7 +181,7 @@ fn complete(excerpt: &[u8], mut tail: Tail, before: &[(PathBuf, About)], about: 
             break;
         }
         let epoch = load(path).ok()?;
-        if epoch.place(tail.pair).is_none() {
+        if epoch.place(tail.pair()).is_none() {
             continue;
         }
         match epoch.complete(excerpt, tail)? {

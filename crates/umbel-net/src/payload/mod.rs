@@ -20,7 +20,7 @@ mod records;
 pub mod winnowing;
 
 pub use chance::{checks, noise, records_of};
-pub(crate) use records::{Scheme, each_record};
+pub(crate) use records::{Climb, Scheme, each_record};
 use std::ops::ControlFlow;
 use umbel::{Digest, Error, Filter, Insert, Key, Result, TILE};
 
@@ -229,18 +229,6 @@ impl<F: Filter> PayloadFilter<F> {
             at += many;
         }
         hits
-    }
-
-    /// The records that an excerpt has if it is where a hit says.
-    pub(crate) fn records(&self, excerpt: &[u8], hit: &Hit, records: &mut Vec<Digest>) {
-        let compared = excerpt.get(hit.prefix..).unwrap_or_default().chunks_exact(self.size);
-        let mut blocks = compared.map(|block| block.digest(self.filter.hasher())).collect();
-        records.clear();
-        let mut put = |record| {
-            records.push(record);
-            ControlFlow::<()>::Continue(())
-        };
-        let _ = each_record(&mut blocks, hit.block, self.scheme, &mut put);
     }
 
     /// Where an excerpt begins whose first whole block has this number; in a window, it may begin before it.

@@ -58,6 +58,43 @@ pub fn each_record<B>(
     ControlFlow::Continue(())
 }
 
+/// The records of blocks that come one by one, as those of a stream do.
+#[derive(Clone, Debug, Default)]
+pub struct Climb {
+    /// On each level the last left half, with its number, which waits for its right one.
+    left: Vec<Option<(u64, Digest)>>,
+}
+
+impl Climb {
+    /// Every record that can be made with this block and those before it, and could not be made without it.
+    pub fn push(&mut self, block: Digest, number: u64, scheme: Scheme, each: &mut impl FnMut(Digest)) {
+        let (mut content, mut number) = (block, number);
+        for level in 0.. {
+            each(scheme.record(content, number, level));
+            let is_top = scheme.window != 0 && scheme.window >> level <= 2;
+            if scheme.method == Method::BlockBased || is_top {
+                return;
+            }
+            if self.left.len() <= level as usize {
+                self.left.push(None);
+            }
+            let left = &mut self.left[level as usize];
+            if number & 1 == 0 {
+                *left = Some((number, content));
+                return;
+            }
+            // After a gap the left half is missing, or another one.
+            let Some((_, half)) = left.take().filter(|(at, _)| *at == number - 1) else { return };
+            (content, number) = (half.salted(content.get()), number / 2);
+        }
+    }
+
+    /// Forgets the blocks before.
+    pub fn forget(&mut self) {
+        self.left.clear();
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,6 +124,42 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|first| levels(2, first, Method::Hierarchical)), [3, 2, 3, 2]);
         assert_eq!([0, 1].map(|first| levels(3, first, Method::Hierarchical)), [4, 4]);
         assert_eq!([0, 1, 2, 3].map(|first| levels(4, first, Method::Hierarchical)), [7, 5, 6, 5]);
+    }
+
+    #[test]
+    fn blocks_that_come_one_by_one_leave_the_same_records() {
+        let digests = Hasher::default().digest_batch(&(0..200u64).collect::<Vec<_>>());
+        for method in [Method::BlockBased, Method::Hierarchical] {
+            for (window, first) in [(0, 0), (0, 5), (8, 0), (64, 64), (64, 67)] {
+                let scheme = Scheme { method, window };
+                let mut whole = Vec::new();
+                let put = |record: Digest| {
+                    whole.push(record.get());
+                    ControlFlow::<()>::Continue(())
+                };
+                let _ = each_record(&mut digests.clone(), first, scheme, &mut { put });
+                let mut climb = Climb::default();
+                let mut one_by_one = Vec::new();
+                for (digest, number) in digests.iter().zip(first..) {
+                    climb.push(*digest, number, scheme, &mut |record| one_by_one.push(record.get()));
+                }
+                whole.sort_unstable();
+                one_by_one.sort_unstable();
+                assert_eq!(whole, one_by_one, "{method:?}, window {window}, from {first}");
+            }
+        }
+    }
+
+    #[test]
+    fn halves_on_both_sides_of_a_gap_are_no_pair() {
+        let digests = Hasher::default().digest_batch(&[1u64, 2, 3]);
+        let scheme = Scheme { method: Method::Hierarchical, window: 0 };
+        let mut climb = Climb::default();
+        let mut records = 0;
+        for (digest, number) in digests.iter().zip([0, 3, 5]) {
+            climb.push(*digest, number, scheme, &mut |_| records += 1);
+        }
+        assert_eq!(records, 3);
     }
 
     #[test]

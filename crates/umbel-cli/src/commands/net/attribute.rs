@@ -150,15 +150,15 @@ fn print(lines: &[Line<'_>], answer: &Answer<Found>, expected: f64) -> Result<()
     headings.extend(told.then_some("trust"));
     let mut table = Columns::new(&headings);
     for line in lines {
-        let Finding { listed, hit, chance, .. } = line.finding;
+        let Finding { listed, blocks, not_compared, chance, .. } = line.finding;
         let mut row = vec![
             host(listed.pair.source),
             host(listed.pair.destination),
             second(listed.first, 0),
             second(listed.last, 999_999_999),
             line.offset(),
-            hit.blocks.to_string(),
-            format!("{} bytes", hit.prefix + hit.suffix),
+            blocks.to_string(),
+            format!("{not_compared} bytes"),
             probability(*chance),
         ];
         row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
@@ -190,17 +190,20 @@ impl Line<'_> {
     }
 
     fn offset(&self) -> String {
-        let position = self.finding.hit.position;
-        if self.is_cyclic() { format!("{position} mod {}", self.cycle()) } else { position.to_string() }
+        match self.finding.position() {
+            Some(position) if self.is_cyclic() => format!("{position} mod {}", self.cycle()),
+            Some(position) => position.to_string(),
+            None => "?".into(),
+        }
     }
 
     fn facts(&self) -> Value {
-        let Finding { listed, hit, places, chance } = self.finding;
+        let Finding { listed, blocks, not_compared, places, chance, .. } = self.finding;
         json!({
             "source": listed.pair.source, "destination": listed.pair.destination,
             "from": listed.first.to_string(), "to": listed.last.to_string(),
-            "offset": hit.position, "modulo": self.is_cyclic().then(|| self.cycle()), "places": places,
-            "blocks": hit.blocks, "not_compared": hit.prefix + hit.suffix, "by_chance": chance,
+            "offset": self.finding.position(), "modulo": self.is_cyclic().then(|| self.cycle()), "places": places,
+            "blocks": blocks, "not_compared": not_compared, "by_chance": chance,
             "trust": self.trust.map(|trust| trust.to_string()),
             "epoch": self.searched.path.file_name().map(|name| name.to_string_lossy()),
         })

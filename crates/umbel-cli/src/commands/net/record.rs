@@ -44,17 +44,22 @@ pub struct Args {
     #[arg(short, long, value_name = "STORE")]
     output: PathBuf,
 
-    /// What is recorded: `block`, blocks of equal size with their numbers; `hierarchical`, also pairs of blocks, pairs of pairs and so on
+    /// What is recorded: `block`, blocks of equal size with their numbers; `hierarchical`, also pairs of blocks, pairs of pairs
+    /// and so on; `winnowing`, blocks that end where their content says so, in a fifth of the memory, for excerpts of 400 bytes and more
     #[arg(long, value_name = "METHOD", default_value_t = Method::default(), value_parser = names::method())]
     method: Method,
 
-    /// The bytes of a block [default: 32]
+    /// The bytes of a block, of winnowing at most [default: 32, of winnowing 64]
     #[arg(long, value_name = "BYTES", value_parser = number::bytes)]
     block: Option<u64>,
 
-    /// All bits that are kept for a block, those of the list of pairs included [default: 25]
+    /// All bits that are kept for a block, those of the list of pairs included [default: 25, of winnowing 2.5]
     #[arg(long, value_name = "BITS")]
     bits_per_block: Option<f64>,
+
+    /// winnowing: cut so many times [default: 2]
+    #[arg(long, value_name = "N")]
+    instances: Option<u32>,
 
     /// Begin a new epoch after this time, as 60s, 10m or 1h; `full` for only when one is full
     #[arg(long, value_name = "TIME", default_value = "full", value_parser = epoch)]
@@ -121,7 +126,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn settings(&self) -> Settings {
-        let settings = Settings { method: self.method, ..Settings::default() };
+        let settings = Settings::of(self.method);
         let usable = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         Settings {
             block: self.block.map_or(settings.block, usable),
@@ -131,7 +136,8 @@ impl Args {
             pairs: usable(self.pairs),
             streams: self.streams,
             local: self.local.clone(),
-            ..settings
+            instances: self.instances.unwrap_or(settings.instances),
+            method: self.method,
         }
     }
 

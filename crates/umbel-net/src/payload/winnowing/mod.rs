@@ -58,7 +58,7 @@
 mod minima;
 mod stream;
 
-pub use stream::Cutter;
+pub use stream::{Cutter, Stream};
 
 use minima::{GRAM, Keys};
 use umbel::{Digest, Error, Hasher, Result};

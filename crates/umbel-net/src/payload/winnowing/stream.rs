@@ -29,8 +29,15 @@ const PART: usize = 1 << 15;
 pub struct Cutter {
     winnowing: Winnowing,
     minima: Minima,
+    stream: Stream,
+}
+
+/// How far a stream has been cut: what has to be kept of it while others have their turn.
+#[derive(Clone, Debug, Default)]
+pub struct Stream {
+    /// Empty, or one for each instance.
     instances: Vec<Progress>,
-    /// The last bytes of the stream.
+    /// The last bytes.
     tail: Vec<u8>,
     /// Where in the stream they begin.
     start: u64,
@@ -47,8 +54,7 @@ struct Progress {
 
 impl Cutter {
     pub(super) fn new(winnowing: Winnowing) -> Cutter {
-        let instances = vec![Progress::default(); winnowing.keys.len()];
-        Cutter { winnowing, minima: Minima::default(), instances, tail: Vec::new(), start: 0 }
+        Cutter { winnowing, minima: Minima::default(), stream: Stream::default() }
     }
 
     /// How it cuts.
@@ -67,41 +73,66 @@ impl Cutter {
     /// Tells the blocks of a stream that have become whole with this piece of it. They are numbered by the bytes of the stream.
     pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Block)) {
         for part in piece.chunks(PART) {
-            let mut tail = std::mem::take(&mut self.tail);
+            let mut tail = std::mem::take(&mut self.stream.tail);
             tail.extend_from_slice(part);
-            self.advance(&tail, self.start, &mut each);
+            self.advance(&tail, self.stream.start, &mut each);
             let kept = tail.len().min(self.winnowing.window + self.winnowing.reach() - 1);
             let passed = tail.len() - kept;
-            self.start += passed as u64;
+            self.stream.start += passed as u64;
             tail.drain(..passed);
-            self.tail = tail;
+            self.stream.tail = tail;
         }
     }
 
     /// So many bytes of the stream are missing: what comes next does not follow what has passed. Beyond 2^63 bytes they are not
     /// counted.
     pub fn gap(&mut self, bytes: u64) {
-        let next = self.start + self.tail.len() as u64;
+        let next = self.stream.start + self.stream.tail.len() as u64;
         self.end();
-        self.start = next.saturating_add(bytes).min(1 << 63);
+        self.stream.start = next.saturating_add(bytes).min(1 << 63);
     }
 
     /// The stream is at its end. What comes next is another one.
     pub fn end(&mut self) {
-        self.instances.fill(Progress::default());
-        self.tail.clear();
-        self.start = 0;
+        self.stream.instances.fill(Progress::default());
+        self.stream.tail.clear();
+        self.stream.start = 0;
+    }
+
+    /// Puts the stream that is being cut aside, and takes up another, or a new one. So many streams need one cutter.
+    ///
+    /// ```
+    /// use umbel::Hasher;
+    /// use umbel_net::payload::winnowing::{Stream, Winnowing};
+    ///
+    /// let winnowing = Winnowing::new(4, 1, 0, Hasher::default())?;
+    /// let texts = [&b"one text in pieces, and"[..], b"another one in its turn"];
+    /// let (mut streams, mut blocks) = (<[Stream; 2]>::default(), [Vec::new(), Vec::new()]);
+    /// let mut cutter = winnowing.cutter();
+    /// for at in 0..23 {
+    ///     for i in 0..2 {
+    ///         cutter.exchange(&mut streams[i]);
+    ///         cutter.push(&texts[i][at..=at], |block| blocks[i].push(block));
+    ///         cutter.exchange(&mut streams[i]);
+    ///     }
+    /// }
+    /// assert_eq!(blocks, texts.map(|text| winnowing.blocks(text)));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn exchange(&mut self, stream: &mut Stream) {
+        std::mem::swap(&mut self.stream, stream);
     }
 
     /// What is told from now on goes elsewhere, as into the filter of another hour: also a block that has the digest of the one
     /// before it is told once more.
     pub fn tell_anew(&mut self) {
-        self.instances.iter_mut().for_each(|progress| progress.told = None);
+        self.stream.instances.iter_mut().for_each(|progress| progress.told = None);
     }
 
     /// Tells the blocks that end in these bytes, which begin with the last window that was looked at.
     fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
-        let Cutter { winnowing, minima, instances, .. } = self;
+        let Cutter { winnowing, minima, stream } = self;
+        stream.instances.resize(winnowing.keys.len(), Progress::default());
         let window = winnowing.window;
         let positions = (bytes.len() + 1).saturating_sub(winnowing.reach());
         let windows = (positions + 1).saturating_sub(window);
@@ -110,7 +141,7 @@ impl Cutter {
         for first in (0..windows).step_by(ROOM - window + 1) {
             let last = positions.min(first + ROOM);
             minima.load(&bytes[first..last + GRAM - 1], winnowing.shared);
-            for (instance, (progress, keys)) in (0..).zip(instances.iter_mut().zip(&winnowing.keys)) {
+            for (instance, (progress, keys)) in (0..).zip(stream.instances.iter_mut().zip(&winnowing.keys)) {
                 minima.each(*keys, window, |boundaries| {
                     let [next, end] =
                         [boundaries.start, boundaries.end].map(|at| start + (first + at) as u64);
