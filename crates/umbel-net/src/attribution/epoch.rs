@@ -150,7 +150,7 @@ impl Epoch {
             return Epoch::of(about, local, listed, None, filter(1.0, records.payloads)?);
         }
         // An error of the offset digest costs a look at every pair, one of the payload digest names a wrong one.
-        let (offsets, payloads) = (filter(1.0 / 3.0, records.offsets)?, filter(2.0 / 3.0, records.payloads)?);
+        let (offsets, payloads) = (filter(0.25, records.offsets)?, filter(0.75, records.payloads)?);
         Epoch::of(about, local, listed, Some(offsets), payloads)
     }
 
