@@ -51,7 +51,7 @@ impl Experiment for HeaderFilter {
                      ones, and with the generalised filter (two bits reset, three set) and all ones, by the simple rule and by \
                      the one that knows what later routers touched. Then the address at the end of each branch that was followed \
                      is blocked, and all addresses of the network are asked of the blocklist.",
-            seconds: [1, 4],
+            seconds: [1, 5],
             timed: false,
             parameters: &[PACKETS],
         }
