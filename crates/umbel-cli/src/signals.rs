@@ -1,15 +1,19 @@
-//! A mapped file that someone else shortens: named, instead of a silent death.
+//! Signals: a handler can do no more than wake a thread, and the thread does the rest.
 //!
-//! The system answers a touch of the missing part with the signal SIGBUS. The handler can do no more than wake a thread,
-//! which says what happened and ends the program.
+//! A mapped file that someone else shortens is named, instead of a silent death: the system answers a touch of the missing
+//! part with SIGBUS. And whoever is told to end while he waits for input comes to the end of his input, and can save.
 
 use crate::commands::FAILED;
 use crate::output;
 use crate::sync::lock;
-use std::io::Read;
+use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM};
+use signal_hook::low_level::{emulate_default_handler, pipe};
+use std::io::{self, Read};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, Once};
+use std::sync::{Arc, Mutex, Once};
+use std::thread;
 
 /// The files that are mapped, with the lengths they had.
 static MAPPED: Mutex<Vec<(PathBuf, u64)>> = Mutex::new(Vec::new());
@@ -22,11 +26,11 @@ pub fn watch(path: &Path) {
     WATCH.call_once(|| {
         let Ok((mut wake, signal)) = UnixStream::pair() else { return };
         umbel::words::release_bus_signal();
-        if signal_hook::low_level::pipe::register(signal_hook::consts::SIGBUS, signal).is_err() {
+        if pipe::register(SIGBUS, signal).is_err() {
             // Without the sentence the signal still ends the program.
             return;
         }
-        std::thread::spawn(move || {
+        thread::spawn(move || {
             if wake.read(&mut [0]).is_ok() {
                 let mapped = lock(&MAPPED);
                 let now = |path: &Path| std::fs::metadata(path).map_or(0, |now| now.len());
@@ -44,4 +48,48 @@ pub fn sentence(path: Option<&Path>) -> String {
     format!(
         "{name} was shortened while it was in use: do not write over a filter, replace it with `mv` or `umbel`"
     )
+}
+
+/// Standard input, which is at its end too when SIGTERM or SIGINT comes. The second of them ends the program.
+pub struct Input {
+    lines: UnixStream,
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+/// Reads standard input from now on, until the program is told to end.
+pub fn input_until_told() -> io::Result<Input> {
+    let (mut wake, signal) = UnixStream::pair()?;
+    for number in [SIGTERM, SIGINT] {
+        pipe::register(number, signal.try_clone()?)?;
+    }
+    let (mut forward, lines) = UnixStream::pair()?;
+    let end = forward.try_clone()?;
+    thread::spawn(move || {
+        if wake.read_exact(&mut [0]).is_ok() {
+            // The other end cannot be gone before the program is.
+            let _ = end.shutdown(Shutdown::Write);
+        }
+        // Somebody may be waiting for more than input, such as for a reader of the answers.
+        if wake.read_exact(&mut [0]).is_ok() {
+            let _ = emulate_default_handler(SIGTERM);
+        }
+    });
+    let failed = Arc::new(Mutex::new(None));
+    let input = Input { lines, failed: Arc::clone(&failed) };
+    thread::spawn(move || {
+        let copied = io::copy(&mut io::stdin().lock(), &mut forward);
+        // That nothing can be forwarded any more is the end that was told.
+        *lock(&failed) = copied.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
+        let _ = forward.shutdown(Shutdown::Write);
+    });
+    Ok(input)
+}
+
+impl Read for Input {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self.lines.read(buffer)? {
+            0 => lock(&self.failed).take().map_or(Ok(0), Err),
+            read => Ok(read),
+        }
+    }
 }

@@ -108,6 +108,84 @@ fn a_restart_keeps_blocks_and_their_ends() {
     }
 }
 
+/// As a service is stopped, or a script at the keyboard.
+#[test]
+fn who_is_told_to_end_saves_first() {
+    for signal in ["TERM", "INT"] {
+        let shell = Shell::new();
+        let mut firewall = shell.start("net block --state kept --at 4000000000");
+        firewall.say("block 192.0.2.7 60\n");
+        assert!(firewall.hear(SOON).is_some_and(|line| line.starts_with(b"blocked ")));
+        let id = firewall.child().id().to_string();
+        assert!(shell.program("kill").args(["-s", signal, &id]).status().unwrap().success());
+        // Its input is still open, so that nothing else ends it.
+        assert_eq!(firewall.hear(SOON), None);
+        firewall.finish().ok();
+        let said = shell.pipe("net block --state kept --at 4000000001", "check 192.0.2.7\n").ok();
+        assert_eq!(said.text(), "blocked 192.0.2.7 by 192.0.2.7 until 4000000060.000\n", "{signal}");
+    }
+}
+
+#[test]
+fn one_at_a_time_keeps_a_state() {
+    let shell = Shell::new();
+    shell.write("list", "198.51.100.0/24\n");
+    shell.write("log", "192.0.2.7\n");
+    let mut firewall = shell.start("net block --state kept");
+    // From the start on, and after the file was replaced.
+    for lines in [&["stats\n"][..], &["block 192.0.2.7\n", "save\n"]] {
+        for line in lines {
+            firewall.say(line);
+            assert!(firewall.hear(SOON).is_some());
+        }
+        let batch = shell.start("net block --state kept --list list --check log");
+        shell.pipe("net block --state kept", "block 203.0.113.9\n").refused(&["kept", "another process"]);
+        batch.finish().refused(&["kept", "another process"]);
+    }
+    // Who only asks is answered.
+    assert_eq!(shell.run("net block --state kept --check log").ok().text(), "192.0.2.7\n");
+    firewall.finish().ok();
+    shell.run("net block --state kept --list list --check log").ok();
+    let said = shell.pipe("net block --state kept", "check 198.51.100.1\ncheck 203.0.113.9\n").ok();
+    let firsts: Vec<&str> = said.text().lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(firsts, ["blocked", "free"]);
+    assert_eq!(shell.names("."), ["kept", "list", "log"]);
+}
+
+#[test]
+fn lists_that_come_at_once_are_all_kept() {
+    let shell = Shell::new();
+    shell.write("log", "192.0.2.255\n");
+    shell.pipe("net block --state kept -n 100", "").ok();
+    let lists: Vec<_> = (0..8)
+        .map(|number| {
+            shell.write(&format!("list{number}"), format!("192.0.2.{number}\n"));
+            shell.start(&format!("net block --state kept --list list{number} --check log"))
+        })
+        .collect();
+    lists.into_iter().for_each(|list| assert_eq!(list.finish().code(1).stderr, ""));
+    let said = shell.pipe("net block --state kept", "stats\n").ok();
+    assert!(said.text().contains(" blocked=8 "), "{}", said.text());
+}
+
+#[test]
+fn a_state_that_cannot_be_written_is_refused_before_the_first_line() {
+    let shell = Shell::new();
+    let mut firewall = shell.start("net block --state nowhere/kept");
+    assert_eq!(firewall.hear(SOON), None);
+    firewall.finish().refused(&["nowhere/kept", "No such file"]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_told() {
+    let shell = Shell::new();
+    shell.write("list", "192.0.2.7 60\n");
+    shell.run("net block --list - --check -").refused(&["standard input"]);
+    shell.run("net block --list list --check list --json").refused(&["--json"]);
+    let said = shell.run("net block --allow list --innocent list").code(0);
+    assert!(said.stderr.contains("nothing is allowed for a time"), "{}", said.stderr);
+}
+
 #[test]
 fn a_clock_behind_the_state_lets_nobody_through() {
     let shell = Shell::new();

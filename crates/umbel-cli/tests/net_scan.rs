@@ -134,6 +134,9 @@ fn wrong_rules_are_refused_with_their_line() {
     shell.run("net scan --rules missing data").refused(&["missing"]);
     shell.run("net scan --rules odd missing").refused(&["missing"]);
     shell.run("net scan --rules - -").refused(&["standard input"]);
+    shell.write("dos", "da\r\nta\r\n");
+    let said = shell.run("net scan --rules dos data").code(1);
+    assert!(said.stderr.contains("carriage return"), "{}", said.stderr);
     shell.run("net scan data").refused(&["--rules"]);
     shell.run("net scan --rules odd").refused(&["INPUT"]);
 }

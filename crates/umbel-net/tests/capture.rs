@@ -552,6 +552,18 @@ fn a_length_of_four_gigabytes_takes_no_memory() {
     assert!(reader.memory() <= 1 << 18);
 }
 
+/// A megabyte of gzip has fifty millions of them.
+#[test]
+fn interfaces_without_end_take_no_memory() {
+    let mut blocks = Blocks::new(false);
+    (0..=1 << 16).for_each(|_| blocks.interface(Link::ETHERNET, 6, 0));
+    let frame = udp(v4(1), v4(2), (3, 4), b"hello");
+    blocks.packet((1 << 16) - 1, 0, &frame);
+    blocks.packet(1 << 16, 0, &frame);
+    let (packets, counts, end) = read(blocks.bytes.as_slice());
+    assert_eq!((packets.len(), counts.skipped.of(Skip::Malformed), end), (1, 1, End::Whole));
+}
+
 // --- Hostile captures ---
 
 proptest! {

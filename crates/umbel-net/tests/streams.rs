@@ -113,10 +113,11 @@ fn resets_and_sudden_starts_lose_nothing() {
             Segment(3, 0, 7, "R", ""),
         ],
     );
-    assert_eq!(heard.texts(), ["from the middlewaits", "goes on", "earlybeyond"]);
-    assert_eq!(heard.ends(), [Some(Ending::Reset), None, Some(Ending::Finished)]);
-    assert_eq!(heard.streams[&0].gaps, [(15, 15)]);
-    assert_eq!((streams.counts().repeated, streams.counts().beyond_end), (6, 6));
+    assert_eq!(heard.texts(), ["from the middle", "beforewaits", "goes on", "earlybeyond"]);
+    let ends = [Some(Ending::Rewound), Some(Ending::Reset), None, Some(Ending::Finished)];
+    assert_eq!(heard.ends(), ends);
+    assert_eq!(heard.streams[&1].gaps, [(6, 124)]);
+    assert_eq!((streams.counts().repeated, streams.counts().beyond_end), (0, 6));
 }
 
 #[test]
@@ -130,18 +131,49 @@ fn a_gap_is_passed_when_too_much_waits_for_it() {
     assert_eq!(told.gaps, [(5, 15)], "after the sixth, which makes it 444 with what keeping them takes");
     assert_eq!(told.bytes.len(), 65);
     assert_eq!((streams.counts().gaps, streams.counts().missing, streams.waiting()), (1, 15, 0));
-    // What was missing is old when it comes.
+    // What came since the gap is repeated.
+    push(&mut streams, &mut heard, &tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 20, "", b"0123456789"), 0);
+    assert_eq!((heard.streams.len(), streams.counts().repeated), (1, 10));
+    // What was missing is too late for this stream, and begins another.
     push(&mut streams, &mut heard, &tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 5, "", b"too late"), 0);
-    assert_eq!(heard.streams[&0].bytes.len(), 65);
+    assert_eq!((heard.streams[&0].bytes.len(), heard.streams[&0].end), (65, Some(Ending::Rewound)));
     // At the end of the capture nothing waits any more.
     push(&mut streams, &mut heard, &tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 90, "", b"last"), 0);
     streams.finish(|piece| heard.hear(piece));
-    let told = &heard.streams[&0];
+    let told = &heard.streams[&1];
     assert_eq!(
-        (&told.gaps[1..], &told.bytes[65..], told.end),
-        (&[(80, 10)][..], &b"last"[..], Some(Ending::Capture))
+        (&told.gaps[..], &told.bytes[..], told.end),
+        (&[(8, 77)][..], &b"too latelast"[..], Some(Ending::Capture))
     );
     assert!(streams.is_empty());
+}
+
+/// What a receiver ignores, since it is outside of its window, must not hide what it takes.
+#[test]
+fn nothing_that_is_sent_far_ahead_hides_what_follows() {
+    let far = 1 << 30;
+    let secret = ["se", "cr", "et"];
+    let real = |first: u32| (0..3).map(move |at| Segment(1, 0, first + 2 * at, "", secret[at as usize]));
+    let decoys: [&[Segment]; 4] = [
+        // The first that is captured, a false SYN, a false SYN with bytes, and more than may wait.
+        &[Segment(1, 0, 500 + far, "", "decoy")],
+        &[Segment(1, 0, 499, "S", ""), Segment(1, 0, 500 + far, "S", "")],
+        &[Segment(1, 0, 499, "S", ""), Segment(1, 0, 500 + far, "S", "decoy")],
+        &[
+            Segment(1, 0, 499, "S", ""),
+            Segment(1, 0, 500 + far, "", "decoy"),
+            Segment(1, 0, 505 + far, "", "decoy"),
+        ],
+    ];
+    for (number, decoy) in decoys.into_iter().enumerate() {
+        let mut streams = Streams::new(Limits { waiting: 100, ..Limits::default() });
+        let mut heard = hear(&mut streams, decoy);
+        for Segment(port, second, seq, flags, text) in real(500) {
+            let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (port, 80), seq, flags, text.as_bytes());
+            push(&mut streams, &mut heard, &frame, second);
+        }
+        assert!(heard.texts().contains(&"secret"), "decoy {number}: {heard:?}");
+    }
 }
 
 #[test]
@@ -285,25 +317,34 @@ proptest! {
         prop_assert_eq!((&told.gaps[..], streams.waiting()), (&[][..], 0));
     }
 
-    /// With little room, bytes may be missing, but those that come are right and in order.
+    /// With little room there are gaps and new streams, but every byte comes, in its place.
     #[test]
-    fn little_room_leaves_gaps_and_no_wrong_bytes(order in segments(700), room in 0..3000usize) {
+    fn little_room_leaves_gaps_and_loses_no_byte(order in segments(700), room in 0..3000usize) {
         let mut streams = Streams::new(Limits { waiting: room, ..Limits::default() });
         let mut heard = Heard::default();
         let text: Vec<u8> = (0..700u32).map(|at| (at % 251) as u8).collect();
         let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 0, "S", b"");
         push(&mut streams, &mut heard, &frame, 0);
+        // Where each stream begins: the first with SYN, others with the segment that they are told with.
+        let mut starts = vec![0];
         for (start, end) in order {
             let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (1, 80), 1 + start as u32, "", &text[start..end]);
             push(&mut streams, &mut heard, &frame, 0);
             prop_assert!(streams.waiting() <= room);
+            starts.resize(starts.len().max(heard.streams.len()), start);
         }
         streams.finish(|piece| heard.hear(piece));
-        let told = &heard.streams[&0];
-        let mut expected = text;
-        for (start, length) in told.gaps.iter().rev() {
-            expected.drain(*start as usize..(start + length) as usize);
+        let mut missing = vec![true; text.len()];
+        for (start, told) in starts.iter().zip(heard.streams.values()) {
+            let mut places: Vec<usize> = (*start..text.len()).collect();
+            for (gap, length) in told.gaps.iter().rev() {
+                places.drain(*gap as usize..(gap + length) as usize);
+            }
+            places.truncate(told.bytes.len());
+            let expected: Vec<u8> = places.iter().map(|place| text[*place]).collect();
+            prop_assert_eq!(&told.bytes, &expected);
+            places.iter().for_each(|place| missing[*place] = false);
         }
-        prop_assert_eq!(&told.bytes, &expected);
+        prop_assert!(!missing.contains(&true));
     }
 }

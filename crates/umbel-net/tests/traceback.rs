@@ -1,8 +1,14 @@
 //! What traceback promises: the path of a packet is found from one packet, whatever its sender wrote into it.
 
+mod common;
+
+use common::real_captures;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::Digest;
+use umbel::aging::Timestamp;
+use umbel_net::blocklist::{Blocklist, Engine, Options, Prefix};
+use umbel_net::capture::Reader;
 use umbel_net::mask::Mask;
 use umbel_net::topology::Graph;
 use umbel_net::traceback::generalized::{self, Formulas, Touched, rate_bound};
@@ -164,6 +170,118 @@ fn packets_are_followed_through_translation_tunnels_and_fragments() {
         // With their page, transforms are forgotten.
         (1..5).for_each(|page| agents[1].forward(before, 60 * page).unwrap());
         assert_eq!(agents[1].transformed(after, 0..=999), None);
+    }
+}
+
+/// Headers of a tunnel may all be alike, and a packet may be sent again.
+#[test]
+fn a_transform_is_found_at_its_time_whatever_came_later() {
+    let mut router = agent(1);
+    let [one, other, after] = [1, 2, 3].map(|number| digest(&packet_4(number)));
+    for (before, now) in [(one, 10), (other, 20), (one, 30)] {
+        router.transform(before, after, Transform::Tunnelled, now).unwrap();
+    }
+    for (times, before) in [(5..=15, one), (15..=25, other), (25..=35, one), (0..=25, other)] {
+        assert_eq!(router.ask(after, times.clone()), Some(before), "{times:?}");
+        assert_eq!(router.transformed(after, times), Some((before, Transform::Tunnelled)));
+    }
+    // The first is forgotten with its page, and the others are not.
+    for (number, now) in [(4, 25), (5, 75), (6, 90)] {
+        router.forward(digest(&packet_4(number)), now).unwrap();
+    }
+    assert_eq!(router.ask(after, 15..=25), Some(other));
+}
+
+/// What routers do to a packet on its way: a hop less, and another checksum.
+fn hop(packet: &mut [u8]) {
+    match packet[0] >> 4 {
+        4 => {
+            packet[8] = packet[8].wrapping_sub(1);
+            packet[10] = packet[10].wrapping_add(1);
+        }
+        _ => packet[7] = packet[7].wrapping_sub(1),
+    }
+}
+
+#[test]
+fn packets_of_real_captures_are_followed_back() {
+    let graph = Graph::abilene();
+    let victim = 10;
+    let span = Span { length: 60, pages: 2 };
+    let mut agents: Vec<Agent> =
+        (0..graph.len()).map(|node| Agent::new(node as u64, 200_000, 1e-5, span).unwrap()).collect();
+    let mut sent = Vec::new();
+    for capture in real_captures() {
+        let mut reader = Reader::open(&capture).unwrap();
+        while let Some(packet) = reader.next().unwrap() {
+            let mut bytes = packet.ip.to_vec();
+            let first = digest(&bytes);
+            let from = sent.len() % graph.len();
+            for node in graph.path(from, victim) {
+                agents[node].forward(digest(&bytes), 10).unwrap();
+                hop(&mut bytes);
+            }
+            assert_eq!(digest(&bytes), first, "{capture:?}");
+            sent.push((from, first));
+        }
+    }
+    assert!(sent.len() > 10_000 && agents.iter().all(|agent| agent.pages() == 1));
+    // Packets that are alike, as those that come again, have all their paths; of most there is one.
+    let mut alone = 0;
+    for (from, packet) in &sent {
+        let found = trace(&graph, &agents, victim, *packet, 5..=15);
+        let path = graph.path(*from, victim);
+        assert!(path.iter().all(|node| found.routers.contains(node)));
+        alone += u32::from(found.routers.len() == path.len());
+    }
+    assert!(f64::from(alone) > 0.9 * sent.len() as f64, "{alone} of {}", sent.len());
+}
+
+/// Where a walk ends somebody is blocked: mostly a sender, and sometimes an innocent who seemed to be one.
+#[test]
+fn who_is_found_is_blocked_with_few_others() {
+    let graph = Graph::barabasi_albert(500, 2, 1).unwrap();
+    let addresses: Vec<_> = (0..graph.len()).map(|node| graph.address(node)).collect();
+    let plain: Vec<_> =
+        (0..graph.len()).map(|node| header::Router::<8>::new(&graph.address_bytes(node), 1, 5)).collect();
+    let firm: Vec<_> = (0..graph.len())
+        .map(|node| generalized::Router::<8>::new(&graph.address_bytes(node), 1, 2, 3))
+        .collect();
+    let victim = 499;
+    let attackers: Vec<usize> = (0..20).map(|number| 100 + 17 * number).collect();
+    // Blocked attackers and innocents, if each attack packet starts with this in its header.
+    let blocked = |start: Mask<8>, generalised: bool, engine: Engine| {
+        let options = Options { engine, capacity: 1000, rate: 1e-3, ..Options::default() };
+        let mut list = Blocklist::new(&options, Timestamp::from_millis(0)).unwrap();
+        for attacker in &attackers {
+            let mut filter = start;
+            let path = graph.path(*attacker, victim);
+            let found = if generalised {
+                path.iter().for_each(|node| firm[*node].mark(&mut filter));
+                let start = Touched::default();
+                walk_paths(&graph, victim, start, 200_000, |node, later| firm[node].trace(&filter, later))
+            } else {
+                path.iter().for_each(|node| plain[*node].mark(&mut filter));
+                walk(&graph, victim, (), |node, ()| plain[node].may_have_marked(&filter).then_some(()))
+            };
+            found.origins.iter().for_each(|node| {
+                list.block(Prefix::host(graph.address(*node)), None).unwrap();
+            });
+        }
+        let verdicts = list.check_all(&addresses);
+        let all = verdicts.iter().filter(|verdict| verdict.is_blocked()).count();
+        let guilty = attackers.iter().filter(|node| verdicts[**node].is_blocked()).count();
+        (guilty, all - guilty)
+    };
+    for engine in [Engine::Exact, Engine::Aging { generations: 4 }] {
+        // An honest header betrays all of the 20; and the aging list, which keeps no names, blocks hardly anybody more.
+        let (guilty, innocent) = blocked(Mask::EMPTY, false, engine);
+        assert!(guilty == 20 && innocent <= 10, "{engine}: {guilty} and {innocent} innocent");
+        // A header full of ones turns the blocklist against the network.
+        let (_, innocent) = blocked(Mask::FULL, false, engine);
+        assert!(innocent > 200, "{engine}: {innocent} innocent");
+        let (guilty, innocent) = blocked(Mask::FULL, true, engine);
+        assert!(guilty >= 15 && innocent <= 25, "{engine}: {guilty} and {innocent} innocent");
     }
 }
 

@@ -88,7 +88,7 @@ impl Store {
             match file::save_bytes(&path, &bytes, new) {
                 // Somebody else records here, too.
                 Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
-                result => return result.map(|()| path),
+                result => return result.map(|_| path),
             }
         }
         Err(self.failed("record into", io::Error::other("its numbers are used up")))

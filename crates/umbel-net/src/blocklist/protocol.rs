@@ -40,9 +40,9 @@
 //! ```
 
 use super::prefix::shown;
-use super::{Blocklist, Figures, Prefix, Verdict, state};
+use super::state::Keeper;
+use super::{Blocklist, Figures, Prefix, Verdict};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 use umbel::aging::Timestamp;
 use umbel::{Error, Result};
@@ -62,7 +62,7 @@ const LAST_SECOND: u64 = 1_000_000_000_000;
 #[derive(Debug)]
 pub struct Session {
     list: Blocklist,
-    state: Option<PathBuf>,
+    state: Option<Keeper>,
     /// Whether lines tell the time.
     told: bool,
     /// Whether something has changed that is not saved.
@@ -71,7 +71,7 @@ pub struct Session {
 
 impl Session {
     /// A conversation about this list, which is saved to this file when a line says so.
-    pub fn new(list: Blocklist, state: Option<PathBuf>) -> Session {
+    pub fn new(list: Blocklist, state: Option<Keeper>) -> Session {
         Session { list, state, told: false, changed: false }
     }
 
@@ -174,12 +174,12 @@ impl Session {
 
     /// Saves the list, if there is a file for it.
     pub fn save(&mut self) -> Result<String> {
-        let Some(path) = &self.state else {
+        let Some(keeper) = &mut self.state else {
             return Err(Error::parameter("save", "no file", "a file for the state"));
         };
-        state::save(path, &self.list)?;
+        keeper.save(&self.list)?;
         self.changed = false;
-        Ok(format!("saved {}", path.to_string_lossy().escape_debug()))
+        Ok(format!("saved {}", keeper.path().to_string_lossy().escape_debug()))
     }
 
     /// Answers line by line until there are no more. A line is answered before the next one is waited for.

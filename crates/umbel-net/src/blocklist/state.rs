@@ -30,15 +30,19 @@
 //! | 8 | XXH3-64 of everything before |
 //!
 //! The aging engine has lengths and nothing under blocked, the exact one has no lengths.
+//!
+//! A [`Keeper`] has the right to write such a file, so that two processes do not undo each other's work.
 
 use super::ledger::Ledger;
 use super::prefix::Lengths;
 use super::ring::Ring;
 use super::{Blocklist, Engine, Kept, Options, Prefix};
 use crate::fields::{Fields, sum};
+use std::fs::{File, TryLockError};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use umbel::aging::{Timestamp, Window};
 use umbel::file::{self, FormatError, Placing};
 use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
@@ -195,9 +199,14 @@ impl Fields<'_> {
 }
 
 /// Writes the list to a file, which is replaced only once everything is safely on the disk. A new file is for its owner
-/// alone.
+/// alone. Where several processes write it, each should be its [`Keeper`].
 pub fn save(path: impl AsRef<Path>, list: &Blocklist) -> Result<()> {
-    file::save_bytes(path, &to_bytes(list)?, Placing { private: true, ..Placing::default() })
+    write(path.as_ref(), list, true).map(drop)
+}
+
+/// Writes the list to a file, and gives it back with a lock on it; `replace` says whether it may be there already.
+fn write(path: &Path, list: &Blocklist, replace: bool) -> Result<File> {
+    file::save_bytes(path, &to_bytes(list)?, Placing { create_new: !replace, private: true, locked: true })
 }
 
 /// Reads and verifies a file.
@@ -210,4 +219,78 @@ pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Blocklist> {
         Error::MissingKey { id, .. } => Error::MissingKey { path: path.to_owned(), id },
         other => other,
     })
+}
+
+/// Who may write a file with a state. There is one at a time, until it is dropped or its process ends.
+///
+/// The lock is on the file itself, and on the one that replaces it before that has its name; so no other file is needed,
+/// and nothing is left behind. Where there is no file yet, whoever saves first keeps it.
+#[derive(Debug)]
+pub struct Keeper {
+    path: PathBuf,
+    /// Locked as long as it is open.
+    file: Option<File>,
+}
+
+impl Keeper {
+    /// Waits for another one for so long, and then fails.
+    pub fn new(path: impl Into<PathBuf>, patience: Duration) -> Result<Keeper> {
+        let path = path.into();
+        let failed = |doing, source| Error::Io { path: path.clone(), doing, source };
+        let start = Instant::now();
+        loop {
+            let file = match File::open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Ok(Keeper { path, file: None });
+                }
+                file => file.map_err(|error| failed("open", error))?,
+            };
+            match file.try_lock() {
+                // Otherwise it was replaced while it was waited for.
+                Ok(()) if is_named(&file, &path) => return Ok(Keeper { path, file: Some(file) }),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if start.elapsed() < patience => {
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let held =
+                        io::Error::other("another process keeps it: tell that one, or wait for its end");
+                    return Err(failed("write to", held));
+                }
+                Err(TryLockError::Error(error)) => return Err(failed("lock", error)),
+            }
+        }
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Reads the file; `None` if there was none.
+    pub fn load(&self, ring: &KeyRing) -> Result<Option<Blocklist>> {
+        self.file.as_ref().map(|_| load(&self.path, ring)).transpose()
+    }
+
+    /// Writes the file like [`save`], and keeps it. One that another has made since is left alone.
+    pub fn save(&mut self, list: &Blocklist) -> Result<()> {
+        self.file = Some(write(&self.path, list, self.file.is_some())?);
+        Ok(())
+    }
+}
+
+/// Whether a name still stands for a file that was opened by it.
+fn is_named(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let identity = |found: std::fs::Metadata| (found.dev(), found.ino());
+        file.metadata().map(identity).ok() == path.metadata().map(identity).ok()
+    }
+    // Elsewhere a file that is open cannot be replaced.
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        path.exists()
+    }
 }

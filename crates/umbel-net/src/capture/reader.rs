@@ -20,6 +20,10 @@ use umbel::{Error, Result};
 /// The longest record that is read: 16 MiB, where the largest packet has 64 KiB and capturing programs stop at 256 KiB.
 pub const MAX_RECORD: usize = 1 << 24;
 
+/// The most interfaces of a section that are known by their description; packets of others are skipped. Descriptions that
+/// are all alike compress well, so that their number must not be what a small file says.
+const MAX_INTERFACES: usize = 1 << 16;
+
 /// Whether something is a capture, as far as its first four bytes tell. One that is compressed has to be decompressed first.
 pub fn is_capture(start: &[u8]) -> bool {
     const MAGIC: [u32; 6] = [block::SECTION, 0xa1b2_c3d4, 0xa1b2_3c4d, 0xa1b2_cd34, 0xd4c3_b2a1, 0x4d3c_b2a1];
@@ -406,8 +410,8 @@ impl Section {
                 Step::Other
             }
             Ok((_, Block::InterfaceDescription(block))) => {
-                self.interfaces.push(Interface::new(&block, self.big_endian));
-                Step::Other
+                let interface = Interface::new(&block, self.big_endian);
+                self.describe(interface)
             }
             Ok((_, Block::EnhancedPacket(block))) => {
                 let captured = block.packet_data().len();
@@ -423,12 +427,16 @@ impl Section {
             Ok((_, Block::Unknown(_))) if kind == block::PACKET => self.old_packet(bytes, &place),
             Err(_) if kind == block::SECTION => return damaged,
             // A place in the list, so that those after it keep their numbers.
-            Err(_) if kind == block::INTERFACE => {
-                self.interfaces.push(Interface::UNKNOWN);
-                Step::Other
-            }
+            Err(_) if kind == block::INTERFACE => self.describe(Interface::UNKNOWN),
             _ => Step::Skipped(Skip::Malformed),
         })
+    }
+
+    fn describe(&mut self, interface: Interface) -> Step {
+        if self.interfaces.len() < MAX_INTERFACES {
+            self.interfaces.push(interface);
+        }
+        Step::Other
     }
 
     /// A packet as the first versions of the format had it, which the parser does not know: interface and drops in one

@@ -32,7 +32,9 @@
 //! told, and passed over. A stream that was running when the capture began starts with its first segment that has bytes.
 //!
 //! Bytes are not lost by what a sender claims: after a reset they are a new stream, beyond the end that he told they are delivered, and a
-//! stream that had to make room for others starts anew. What is missing is told, and counted.
+//! stream that had to make room for others starts anew. Bytes from before a gap that was passed over, or from before the first
+//! byte, are a new stream too: whoever sends something far ahead first, which its receiver ignores, hides nothing that
+//! follows. What is missing is told, and counted.
 
 use super::{Flow, Packet, TcpInfo, Time};
 use std::collections::hash_map::Entry;
@@ -96,6 +98,8 @@ pub enum Ending {
     Idle,
     /// It had to make room for others.
     Evicted,
+    /// Bytes came from before its first one, or from before a gap; they begin a new stream.
+    Rewound,
     /// The capture ended.
     Capture,
 }
@@ -151,6 +155,8 @@ struct Stream {
     first: u32,
     /// How many bytes were delivered or passed over.
     next: u64,
+    /// From here on all of them were delivered.
+    heard_from: u64,
     /// Segments that wait, by offset; they do not overlap.
     ahead: BTreeMap<u64, Vec<u8>>,
     /// What they take.
@@ -195,8 +201,12 @@ impl Streams {
         let is_first = tcp.has(TcpInfo::SYN);
         // SYN has a number too.
         let seq = tcp.seq.wrapping_add(is_first.into());
-        if is_first && self.streams.get(&flow).is_some_and(|stream| stream.first != seq) {
-            self.end(&flow, Ending::Reset, &mut out);
+        match self.streams.get(&flow) {
+            Some(stream) if is_first && stream.first != seq => self.end(&flow, Ending::Reset, &mut out),
+            Some(stream) if !packet.payload.is_empty() && stream.is_unheard(seq) => {
+                self.end(&flow, Ending::Rewound, &mut out);
+            }
+            _ => {}
         }
         let stream = match self.streams.entry(flow) {
             Entry::Occupied(entry) => entry.into_mut(),
@@ -326,12 +336,25 @@ impl Stream {
             id,
             first,
             next: 0,
+            heard_from: 0,
             ahead: BTreeMap::new(),
             waiting: 0,
             end: None,
             ended: false,
             last: (0, Time::default()),
         }
+    }
+
+    /// The offset of a sequence number; none before the first byte. Sequence numbers wrap around; which round is meant is
+    /// told by what is nearest.
+    fn offset(&self, seq: u32) -> Option<u64> {
+        let expected = self.first.wrapping_add(self.next as u32);
+        self.next.checked_add_signed(i64::from(seq.wrapping_sub(expected) as i32))
+    }
+
+    /// Whether a byte comes before all that was delivered without a gap, so that it was perhaps never heard.
+    fn is_unheard(&self, seq: u32) -> bool {
+        self.offset(seq).is_none_or(|offset| offset < self.heard_from)
     }
 
     /// Takes a segment: what follows is delivered, what is ahead waits, what was there is dropped.
@@ -343,14 +366,8 @@ impl Stream {
         counts: &mut StreamCounts,
         out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
     ) {
-        // Sequence numbers wrap around; which round is meant is told by what is nearest.
-        let expected = self.first.wrapping_add(self.next as u32);
-        let distance = i64::from(seq.wrapping_sub(expected) as i32);
-        let Some(start) = self.next.checked_add_signed(distance) else {
-            // Before the first byte of a stream that was running already.
-            counts.repeated += bytes.len() as u64;
-            return;
-        };
+        // Before the first byte there is no segment with bytes: it would have begun a stream of its own.
+        let Some(start) = self.offset(seq) else { return };
         let end = start + bytes.len() as u64;
         if tcp.has(TcpInfo::FIN) && self.end.is_none() && end >= self.next {
             self.end = Some(end);
@@ -430,6 +447,7 @@ impl Stream {
         counts.gaps += 1;
         counts.missing += missing;
         self.next += missing;
+        self.heard_from = self.next;
         self.drain(counts, out);
     }
 

@@ -8,6 +8,7 @@ use crate::literature::Literature;
 use crate::structure::BITS;
 use crate::words::Words;
 use crate::{Error, Hasher, Kind, Result, Stored, Structure};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -18,15 +19,15 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
     let encoder = Encoder::of(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
     // Whoever has the secret can build false positives.
-    let placing = Placing { create_new: options.create_new, private: options.embed_key };
+    let placing = Placing { create_new: options.create_new, private: options.embed_key, locked: false };
     let mut part = Part::beside(path, placing)?;
     let mut writer = BufWriter::with_capacity(1 << 20, part.file());
     encoder.write(&mut writer).and_then(|()| writer.flush()).map_err(failed("write to"))?;
     drop(writer);
-    part.persist()
+    part.persist().map(drop)
 }
 
-/// Writes a file of any kind as [`save`] writes those of filters: wholly or not at all.
+/// Writes a file of any kind as [`save`] writes those of filters: wholly or not at all. The file is given back open.
 ///
 /// ```
 /// use umbel::file::{self, Placing};
@@ -38,7 +39,7 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
 /// assert_eq!(std::fs::read(&path)?, b"first");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Result<()> {
+pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Result<File> {
     let path = path.as_ref();
     let mut part = Part::beside(path, placing)?;
     part.file().write_all(bytes).map_err(|source| Error::io(path, "write to", source))?;

@@ -111,7 +111,7 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     let failed = |source| Error::io(path, "write to", source);
     let mut part = Part::beside(path, Placing::default())?;
     part.file().write_all(&header.encode()).and_then(|()| part.file().write_all(body)).map_err(failed)?;
-    part.persist()
+    part.persist().map(drop)
 }
 
 /// A filter in a mapped file, of which every part is verified before the first answer from it.

@@ -61,4 +61,6 @@ pub struct Placing {
     pub create_new: bool,
     /// Whether a new file is for its owner alone; one that is replaced passes on its permissions.
     pub private: bool,
+    /// Whether it is locked before it has its name, so that nobody else can be the first to lock it.
+    pub locked: bool,
 }

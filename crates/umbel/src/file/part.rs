@@ -63,7 +63,7 @@ impl Part {
     }
 
     /// Takes the place of the target, once everything is on the disk.
-    pub fn persist(mut self) -> Result<()> {
+    pub fn persist(mut self) -> Result<File> {
         let path = &self.path.clone();
         let failed = |doing| move |source| Error::io(path, doing, source);
         match self.before.take() {
@@ -76,15 +76,16 @@ impl Part {
             None => {}
         }
         self.file().sync_all().map_err(failed("flush"))?;
+        if self.placing.locked {
+            self.file().lock().map_err(failed("lock"))?;
+        }
         let Part { form, target, placing: Placing { create_new, .. }, .. } = self;
         let doing = if create_new { "create" } else { "replace" };
-        match form {
+        let file = match form {
             #[cfg(target_os = "linux")]
-            Form::Nameless(file) => nameless::persist(&file, &target, create_new),
-            Form::Named(file) if create_new => {
-                file.persist_noclobber(&target).map(drop).map_err(io::Error::from)
-            }
-            Form::Named(file) => file.persist(&target).map(drop).map_err(io::Error::from),
+            Form::Nameless(file) => nameless::persist(&file, &target, create_new).map(|()| file),
+            Form::Named(file) if create_new => file.persist_noclobber(&target).map_err(io::Error::from),
+            Form::Named(file) => file.persist(&target).map_err(io::Error::from),
         }
         .map_err(failed(doing))?;
         // The new name has to survive a power failure as well as the contents. Some file systems cannot flush a
@@ -92,7 +93,7 @@ impl Part {
         if let Ok(folder) = File::open(folder(&target)) {
             let _ = folder.sync_all();
         }
-        Ok(())
+        Ok(file)
     }
 }
 

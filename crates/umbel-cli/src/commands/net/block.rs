@@ -4,17 +4,19 @@ use super::addresses::{print_blocked, read_addresses, read_lists};
 use crate::commands::found;
 use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
-use crate::{clock, number, output};
+use crate::input::is_stdin;
+use crate::{clock, number, output, signals};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use umbel::Hasher;
 use umbel::aging::Timestamp;
 use umbel_net::blocklist::protocol::{Entry, Session};
-use umbel_net::blocklist::{Blocklist, Engine, Options, state};
+use umbel_net::blocklist::state::{self, Keeper};
+use umbel_net::blocklist::{Blocklist, Engine, Options};
 
 /// Block addresses and prefixes for a time, and answer a firewall line by line.
 ///
@@ -29,6 +31,10 @@ use umbel_net::blocklist::{Blocklist, Engine, Options, state};
 ///
 /// Unless --seed or --key-file says otherwise, keys are hashed with a new secret, so that nobody can choose addresses that
 /// block a certain other one. The secret is part of the state, which only its owner can read.
+///
+/// One process at a time keeps a state: another that would write it waits for five seconds, and then is refused. It is
+/// written at the end of the lines, and when SIGTERM or SIGINT ends the conversation. Whoever has to survive SIGKILL or a
+/// power failure says `save`: what was told since then is lost with them.
 #[derive(clap::Args)]
 #[command(
     after_help = "Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong."
@@ -85,7 +91,7 @@ pub struct Args {
     innocent: Vec<PathBuf>,
 
     /// Print what --innocent tells as JSON
-    #[arg(long, requires = "innocent")]
+    #[arg(long, requires = "innocent", conflicts_with = "check")]
     json: bool,
 
     /// The time, instead of the system's, in seconds since the start of 1970
@@ -120,9 +126,21 @@ Examples:
 
 Exit codes: 0 done or somebody blocked, 1 with --check if nobody is, 2 something went wrong.";
 
+/// For so long another one may write the state before its right to it is refused.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 pub fn run(args: &Args) -> Result<ExitCode> {
+    let files = [&args.list, &args.allow, &args.check, &args.innocent];
+    if files.into_iter().flatten().filter(|file| is_stdin(file)).count() > 1 {
+        bail!("only one of the files can be standard input");
+    }
     let entries = read_lists(&args.list)?;
     let allowed = read_lists(&args.allow)?;
+    let batch = !(args.check.is_empty() && args.innocent.is_empty());
+    let changed = !(entries.is_empty() && allowed.is_empty());
+    // Who only asks needs no right to write.
+    let keeper = args.state.as_ref().filter(|_| changed || !batch);
+    let mut keeper = keeper.map(|path| Keeper::new(path, PATIENCE)).transpose()?;
     let mut list = args.open(entries.len() as u64)?;
     let now = args.now();
     if list.now() > now {
@@ -131,8 +149,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "the state is {ahead} s ahead of the clock: time stands still until the clock has caught up"
         ));
     }
-    let batch = !(args.check.is_empty() && args.innocent.is_empty());
-    let changed = !(entries.is_empty() && allowed.is_empty());
     // In a conversation without lists the lines may tell another time than the system.
     if batch || changed {
         list.advance(now.max(list.now()))?;
@@ -143,11 +159,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for entry in &allowed {
         list.allow(entry.prefix);
     }
-    if !batch {
-        return args.talk(list, changed);
+    let timed = allowed.iter().filter(|entry| entry.lifetime.is_some()).count();
+    if timed > 0 {
+        output::warn(format_args!("seconds that mean nothing, since nothing is allowed for a time: {timed}"));
     }
-    if let Some(path) = args.state.as_ref().filter(|_| changed) {
-        state::save(path, &list)?;
+    // A new file says at once whether it can be written, and that somebody keeps it.
+    let is_new = args.state.as_ref().is_some_and(|path| !path.exists());
+    if let Some(keeper) = keeper.as_mut().filter(|_| changed || is_new) {
+        keeper.save(&list)?;
+    }
+    if !batch {
+        return args.talk(list, keeper);
     }
     if args.innocent.is_empty() {
         return print_blocked(&list, &args.check).map(|blocked| found(blocked > 0));
@@ -236,10 +258,14 @@ impl Args {
     }
 
     /// Answers lines until there are no more; what has changed is saved however that ends.
-    fn talk(&self, list: Blocklist, changed: bool) -> Result<ExitCode> {
-        let mut session = Session::new(list, self.state.clone());
-        let end = session.serve(io::stdin().lock(), io::stdout().lock(), || self.now());
-        if self.state.is_some() && (changed || session.changed()) {
+    fn talk(&self, list: Blocklist, keeper: Option<Keeper>) -> Result<ExitCode> {
+        let input: Box<dyn Read> = match keeper {
+            Some(_) => Box::new(signals::input_until_told().context("cannot watch for signals")?),
+            None => Box::new(io::stdin().lock()),
+        };
+        let mut session = Session::new(list, keeper);
+        let end = session.serve(input, io::stdout().lock(), || self.now());
+        if self.state.is_some() && session.changed() {
             session.save()?;
         }
         end.context("the conversation has ended")?;

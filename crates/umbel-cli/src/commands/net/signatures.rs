@@ -3,6 +3,7 @@
 use crate::facts::shown;
 use crate::hex;
 use crate::input::{name, open_bytes};
+use crate::output::warn;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use std::borrow::Cow;
@@ -38,6 +39,11 @@ pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
     }
     if signatures.is_empty() {
         bail!("{file} has no signature: there should be one in each line");
+    }
+    if signatures.iter().all(|signature| signature.ends_with(b"\r")) && !in_hex {
+        warn(format_args!(
+            "every signature of {file} ends with a carriage return, which is searched for too"
+        ));
     }
     Ok(Scanner::new(signatures)?)
 }

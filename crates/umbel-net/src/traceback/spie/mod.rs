@@ -139,7 +139,8 @@ impl Agent {
     }
 
     /// Whether a packet that arrived downstream was perhaps forwarded here at some time of these. If so, what it was when
-    /// it came in: itself, or what it was before it was changed here.
+    /// it came in: itself, or what it was before it was changed here. If several became the same packet in that time, as
+    /// those of a tunnel may whose headers are all alike, it is the last of them.
     pub fn ask(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<Digest> {
         let before = self.transforms.before(packet, &times).map_or(packet, |(before, _)| before);
         let overlaps = |page: &&Page| page.from <= *times.end() && *times.start() <= page.to;

@@ -1,6 +1,6 @@
 //! Which packet became which, where routers change them on purpose.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use umbel::Digest;
 
@@ -18,40 +18,48 @@ pub enum Transform {
     Fragmented,
 }
 
-/// What is noted, by the digest of the packet that goes on.
+/// What is noted, by the digest of the packet that goes on, and in the order in which it was noted: different packets may
+/// become the same one, and the same may come again.
 #[derive(Debug, Default)]
 pub(super) struct Transforms {
-    before: HashMap<Digest, (Digest, Transform, u64)>,
-    /// In the order in which they were noted.
-    order: VecDeque<(u64, Digest)>,
+    notes: BTreeMap<(Digest, u64), Note>,
+    order: VecDeque<(Digest, u64)>,
+    noted: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Note {
+    before: Digest,
+    how: Transform,
+    time: u64,
 }
 
 impl Transforms {
-    pub(super) fn note(&mut self, before: Digest, after: Digest, how: Transform, now: u64) {
+    pub(super) fn note(&mut self, before: Digest, after: Digest, how: Transform, time: u64) {
         if self.order.len() == MOST {
             self.forget();
         }
-        self.before.insert(after, (before, how, now));
-        self.order.push_back((now, after));
+        let key = (after, self.noted);
+        self.noted += 1;
+        self.notes.insert(key, Note { before, how, time });
+        self.order.push_back(key);
     }
 
     fn forget(&mut self) {
-        if let Some((noted, after)) = self.order.pop_front() {
-            // What was noted again since stays.
-            if self.before.get(&after).is_some_and(|(_, _, latest)| *latest == noted) {
-                self.before.remove(&after);
-            }
+        if let Some(key) = self.order.pop_front() {
+            self.notes.remove(&key);
         }
     }
 
     pub(super) fn forget_before(&mut self, time: u64) {
-        while self.order.front().is_some_and(|(noted, _)| *noted < time) {
+        while self.order.front().and_then(|key| self.notes.get(key)).is_some_and(|note| note.time < time) {
             self.forget();
         }
     }
 
+    /// What became this packet at some time of these: the last that did.
     pub(super) fn before(&self, after: Digest, times: &RangeInclusive<u64>) -> Option<(Digest, Transform)> {
-        let (before, how, _) = self.before.get(&after).filter(|(_, _, noted)| times.contains(noted))?;
-        Some((*before, *how))
+        let mut notes = self.notes.range((after, 0)..=(after, u64::MAX)).map(|(_, note)| note).rev();
+        notes.find(|note| times.contains(&note.time)).map(|note| (note.before, note.how))
     }
 }
