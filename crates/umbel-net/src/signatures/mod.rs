@@ -48,10 +48,12 @@
 mod rolling;
 mod search;
 mod sieve;
+mod streams;
 mod table;
 mod theory;
 
-pub use search::{Finding, Search, Stats};
+pub use search::{Finding, Search, Stats, Tail};
+pub use streams::{Found, StreamSearch};
 pub use theory::{Circuit, chance_of_any, lengths, vain_probes};
 
 use rolling::Base;
