@@ -36,9 +36,11 @@ fn read(input: impl Read + Send, most: usize) -> Option<(Counts, End)> {
     let mut reader = Reader::new(input).ok()?;
     let mut streams = Streams::new(LIMITS);
     let mut heard = Heard::default();
-    let (mut payload, mut packets) = (0, 0);
+    let (mut payload, mut packets, mut number) = (0, 0, 0);
     while let Some(packet) = reader.next().expect("memory can be read") {
         packets += 1;
+        assert!(packet.number > number, "frames are numbered");
+        number = packet.number;
         if packet.tcp.is_some() {
             payload += packet.payload.len() as u64;
         }
@@ -50,6 +52,7 @@ fn read(input: impl Read + Send, most: usize) -> Option<(Counts, End)> {
 
     let counts = *reader.counts();
     assert_eq!((counts.packets, counts.frames), (packets, packets + counts.skipped.total()));
+    assert!(number <= counts.frames);
     assert!(reader.memory() <= most, "a buffer of {} bytes", reader.memory());
     let told = streams.counts();
     assert_eq!(told.delivered + told.repeated, payload, "every byte was new or was there");
