@@ -43,7 +43,9 @@ fn read(capture: impl Read + Send) -> (Vec<Kept>, Counts, End) {
     let mut reader = Reader::new(capture).expect("a capture");
     let mut packets = Vec::new();
     while let Some(packet) = reader.next().expect("nothing from the system") {
+        let number = packet.number;
         packets.push(packet.into());
+        assert_eq!(number, reader.counts().frames, "the number of the frame");
     }
     (packets, *reader.counts(), reader.end().expect("the end"))
 }

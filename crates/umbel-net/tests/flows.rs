@@ -11,6 +11,7 @@ use umbel_net::flows::{By, Comparison, Meter};
 
 fn packet(flow: u32) -> Packet<'static> {
     Packet {
+        number: 1,
         time: Time::default(),
         source: IpAddr::from(flow.to_be_bytes()),
         destination: [10, 0, 0, 2].into(),

@@ -109,6 +109,7 @@ impl Layout {
         let payload = frame.get(self.transport.payload..self.ip.end).unwrap_or_default();
         let payload = self.transport.length.and_then(|length| payload.get(..length)).unwrap_or(payload);
         Packet {
+            number: 0,
             time,
             source: self.source,
             destination: self.destination,

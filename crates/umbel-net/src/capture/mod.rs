@@ -54,6 +54,8 @@ use umbel::aging::Timestamp;
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
+    /// The number of its frame in the capture, from 1, those included that are skipped; 0 if it comes from no capture.
+    pub number: u64,
     /// When it was captured.
     pub time: Time,
     /// From where.

@@ -227,7 +227,8 @@ impl<'r> Reader<'r> {
             match decode::decode(frame.link, self.source.at(frame.place.clone())) {
                 Ok(layout) => {
                     let time = self.count(&frame, &layout);
-                    return Ok(Some(layout.packet(self.source.at(frame.place), time, frame.length)));
+                    let packet = layout.packet(self.source.at(frame.place), time, frame.length);
+                    return Ok(Some(Packet { number: self.counts.frames, ..packet }));
                 }
                 Err(reason) => self.skip(reason),
             }

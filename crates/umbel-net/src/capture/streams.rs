@@ -69,8 +69,11 @@ pub struct Piece<'a> {
     pub stream: u64,
     /// How many bytes of the stream came before, with those that are missing.
     pub offset: u64,
-    /// When the packet came that brought it.
+    /// When the packet came that brought it, or that brought what it had waited for.
     pub time: Time,
+    /// The number of the packet that these bytes are from; of a gap or an end, of the packet that told of it, 0 if it was the end of the
+    /// capture.
+    pub packet: u64,
     /// What it is.
     pub event: Event<'a>,
 }
@@ -158,7 +161,7 @@ struct Stream {
     /// From here on all of them were delivered.
     heard_from: u64,
     /// Segments that wait, by offset; they do not overlap.
-    ahead: BTreeMap<u64, Vec<u8>>,
+    ahead: BTreeMap<u64, Waiting>,
     /// What they take.
     waiting: usize,
     /// Where it ends, once that is known.
@@ -169,16 +172,29 @@ struct Stream {
     last: (u64, Time),
 }
 
-/// Whom to tell, and at which time.
+/// A segment that waits.
+#[derive(Debug)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// The number of its packet.
+    packet: u64,
+}
+
+/// Whom to tell, and after which packet.
 struct Teller<'d, F> {
     deliver: &'d mut F,
     time: Time,
+    packet: u64,
 }
 
 impl<F: FnMut(Piece<'_>)> Teller<'_, F> {
     fn tell(&mut self, stream: &Stream, event: Event<'_>) {
+        self.tell_of(stream, self.packet, event);
+    }
+
+    fn tell_of(&mut self, stream: &Stream, packet: u64, event: Event<'_>) {
         let Stream { flow, id, next, .. } = *stream;
-        (self.deliver)(Piece { flow, stream: id, offset: next, time: self.time, event });
+        (self.deliver)(Piece { flow, stream: id, offset: next, time: self.time, packet, event });
     }
 }
 
@@ -196,7 +212,7 @@ impl Streams {
         let Some(tcp) = packet.tcp else { return };
         let flow = packet.flow();
         self.packets += 1;
-        let mut out = Teller { deliver: &mut deliver, time: packet.time };
+        let mut out = Teller { deliver: &mut deliver, time: packet.time, packet: packet.number };
         self.end_silent(packet.time, &mut out);
         let is_first = tcp.has(TcpInfo::SYN);
         // SYN has a number too.
@@ -244,7 +260,7 @@ impl Streams {
         flows.sort_unstable_by_key(|(id, _)| *id);
         for (_, flow) in flows {
             let time = self.streams.get(&flow).map_or(Time::default(), |stream| stream.last.1);
-            self.end(&flow, Ending::Capture, &mut Teller { deliver: &mut deliver, time });
+            self.end(&flow, Ending::Capture, &mut Teller { deliver: &mut deliver, time, packet: 0 });
         }
         self.silent.clear();
     }
@@ -262,6 +278,11 @@ impl Streams {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.streams.is_empty()
+    }
+
+    /// Whether the stream with this number is kept: one whose end was told may be, and then more may come.
+    pub fn has(&self, flow: &Flow, stream: u64) -> bool {
+        self.streams.get(flow).is_some_and(|kept| kept.id == stream)
     }
 
     /// How many bytes wait for others before them, with what it takes to keep them.
@@ -395,10 +416,10 @@ impl Stream {
                 let new = usize::try_from(from - start).unwrap_or(usize::MAX).min(bytes.len());
                 let (now, rest) = bytes.split_at(new);
                 if start == self.next {
-                    self.deliver(now, counts, out);
+                    self.deliver(now, out.packet, counts, out);
                     self.drain(counts, out);
                 } else {
-                    self.ahead.insert(start, now.to_vec());
+                    self.ahead.insert(start, Waiting { bytes: now.to_vec(), packet: out.packet });
                     self.waiting += now.len() + OVERHEAD;
                 }
                 start += new as u64;
@@ -414,7 +435,7 @@ impl Stream {
 
     /// From where to where the first waiting segment is that ends after an offset; far away if there is none.
     fn neighbour(&self, offset: u64) -> (u64, u64) {
-        let range = |(start, bytes): (&u64, &Vec<u8>)| (*start, start + bytes.len() as u64);
+        let range = |(start, waiting): (&u64, &Waiting)| (*start, start + waiting.bytes.len() as u64);
         let before = self.ahead.range(..=offset).next_back().map(range).filter(|(_, end)| *end > offset);
         before.or_else(|| self.ahead.range(offset..).next().map(range)).unwrap_or((u64::MAX, u64::MAX))
     }
@@ -422,10 +443,11 @@ impl Stream {
     fn deliver(
         &mut self,
         bytes: &[u8],
+        packet: u64,
         counts: &mut StreamCounts,
         out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
     ) {
-        out.tell(self, Event::Bytes(bytes));
+        out.tell_of(self, packet, Event::Bytes(bytes));
         counts.delivered += bytes.len() as u64;
         self.next += bytes.len() as u64;
     }
@@ -433,9 +455,9 @@ impl Stream {
     /// Delivers what waited for what is there now.
     fn drain(&mut self, counts: &mut StreamCounts, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
         while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() == self.next) {
-            let bytes = entry.remove();
+            let Waiting { bytes, packet } = entry.remove();
             self.waiting -= bytes.len() + OVERHEAD;
-            self.deliver(&bytes, counts, out);
+            self.deliver(&bytes, packet, counts, out);
         }
     }
 

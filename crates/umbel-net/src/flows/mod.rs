@@ -7,6 +7,7 @@
 //! use umbel_net::flows::{By, Meter};
 //!
 //! let packet = |port| Packet {
+//!     number: 1,
 //!     time: Time::default(),
 //!     source: [10, 0, 0, 1].into(),
 //!     destination: [10, 0, 0, 2].into(),

@@ -29,6 +29,11 @@
 //! *A rolling hash* gives the hash of any window in a few instructions, whatever its length, and is computed only from places
 //! that passed a gate.
 //!
+//! # Where it is used
+//!
+//! [`Scanner::find`] searches what is in memory, and a [`Search`] what comes in pieces. [`StreamSearch`] searches the TCP streams of
+//! a capture, so that a signature is found however it was split into packets.
+//!
 //! # Where it wins and where not
 //!
 //! An automaton such as that of Aho and Corasick 1975 looks at each byte once, however many lengths there are, but holds all signatures
@@ -48,10 +53,12 @@
 mod rolling;
 mod search;
 mod sieve;
+mod streams;
 mod table;
 mod theory;
 
-pub use search::{Finding, Search, Stats};
+pub use search::{Finding, Search, Stats, Tail};
+pub use streams::{Found, StreamSearch};
 pub use theory::{Circuit, chance_of_any, lengths, vain_probes};
 
 use rolling::Base;

@@ -2,7 +2,6 @@
 
 use super::Scanner;
 use super::rolling::Rolling;
-use super::sieve::Class;
 use std::mem;
 use std::ops::{ControlFlow, Range};
 
@@ -36,7 +35,8 @@ const WORDS: usize = 64;
 /// A search, with the memory that it needs.
 ///
 /// One can search many things with [`Search::whole`], or a single one that comes in pieces with [`Search::feed`] and
-/// [`Search::finish`]. Findings come sorted by their offset, and at the same offset by length.
+/// [`Search::finish`]. Findings come sorted by their offset, and at the same offset by length. Many things of which pieces come in turn
+/// are searched with [`Search::follow`], which tells of what is found as soon as it is whole.
 #[derive(Clone, Debug)]
 pub struct Search<'s> {
     scanner: &'s Scanner,
@@ -50,6 +50,67 @@ pub struct Search<'s> {
     done: usize,
     /// How many bytes came before it.
     before: u64,
+    /// What is kept of a stream, with the next piece of it.
+    joined: Vec<u8>,
+    /// Where in it something may have begun that is not whole yet.
+    open: Vec<Open>,
+}
+
+/// What has to be kept of a stream between its pieces, for [`Search::follow`]: from the first byte on at which a signature may have
+/// begun, so at most as many bytes as the longest signature has, and mostly less than eight.
+#[derive(Clone, Debug, Default)]
+pub struct Tail {
+    bytes: Vec<u8>,
+    /// How many bytes of the stream came before them.
+    before: u64,
+    /// Where something may have begun, in order.
+    open: Vec<Open>,
+}
+
+impl Tail {
+    /// Nothing yet, at a place of a stream.
+    pub fn at(offset: u64) -> Tail {
+        Tail { before: offset, ..Tail::default() }
+    }
+
+    /// How many bytes are kept.
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether none are.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+}
+
+/// A place that all gates have let pass so far.
+#[derive(Clone, Copy, Debug)]
+struct Open {
+    at: usize,
+    /// The number of the class.
+    class: usize,
+    /// So many bytes are needed to go on.
+    wanted: usize,
+}
+
+/// What is searched.
+#[derive(Clone, Copy)]
+struct View<'d> {
+    data: &'d [u8],
+    /// How many bytes came before it.
+    before: u64,
+    /// So many of its bytes have been searched, so that what ends in them is known.
+    known: usize,
+    /// Whether more will come, so that open places have to be noted.
+    goes_on: bool,
+}
+
+impl View<'_> {
+    /// How many bytes from a place on have been searched.
+    fn known_from(&self, at: usize) -> usize {
+        self.known.saturating_sub(at)
+    }
 }
 
 impl<'s> Search<'s> {
@@ -63,6 +124,8 @@ impl<'s> Search<'s> {
             pending: Vec::new(),
             done: 0,
             before: 0,
+            joined: Vec::new(),
+            open: Vec::new(),
         }
     }
 
@@ -77,7 +140,8 @@ impl<'s> Search<'s> {
         data: &[u8],
         mut found: impl FnMut(Finding) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        self.scan(data, 0..data.len(), 0, &mut found)
+        let view = View { data, before: 0, known: 0, goes_on: false };
+        self.scan(view, 0..data.len(), &mut found)
     }
 
     /// The next piece of data that comes in pieces: tells of the occurrences up to the last place at which the longest signature
@@ -101,11 +165,63 @@ impl<'s> Search<'s> {
         flow
     }
 
+    /// The next piece of one of many streams, of which `tail` keeps what is needed: tells at once of all that ends in it, across
+    /// pieces too, in no order. If `found` breaks off, the tail is of no more use.
+    pub fn follow<B>(
+        &mut self,
+        tail: &mut Tail,
+        piece: &[u8],
+        mut found: impl FnMut(Finding) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut joined = mem::take(&mut self.joined);
+        joined.clear();
+        joined.extend_from_slice(&tail.bytes);
+        joined.extend_from_slice(piece);
+        let view = View { data: &joined, before: tail.before, known: tail.bytes.len(), goes_on: true };
+        // At the last places the front of a class has not seen what it looks at.
+        let undecided = self.scanner.classes.iter().map(|class| class.front.width() - 1).max().unwrap_or(0);
+        self.open.clear();
+        let mut flow = self.reopen(view, &tail.open, &mut found);
+        if flow.is_continue() {
+            flow = self.scan(view, view.known.saturating_sub(undecided)..joined.len(), &mut found);
+        }
+        self.open.sort_unstable_by_key(|open| open.at);
+        let last = joined.len().saturating_sub(undecided);
+        let kept = self.open.first().map_or(last, |open| last.min(open.at));
+        tail.bytes.clear();
+        tail.bytes.extend_from_slice(&joined[kept..]);
+        tail.before += kept as u64;
+        tail.open.clear();
+        tail.open.extend(self.open.iter().map(|open| Open { at: open.at - kept, ..*open }));
+        self.joined = joined;
+        flow
+    }
+
+    /// Goes on at places that were left open.
+    fn reopen<B>(
+        &mut self,
+        view: View<'_>,
+        places: &[Open],
+        found: &mut impl FnMut(Finding) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        self.rolling.restart(0);
+        for open in places {
+            if open.wanted > view.data.len() - open.at {
+                self.open.push(*open);
+            } else {
+                self.rolling.go_to(open.at);
+                self.look(open.class, view, open.at, found)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     fn advance<B>(&mut self, to: usize, found: &mut impl FnMut(Finding) -> ControlFlow<B>) -> ControlFlow<B> {
         let places = self.done..to.max(self.done);
         self.done = places.end;
         let pending = mem::take(&mut self.pending);
-        let flow = self.scan(&pending, places, self.before, found);
+        let view = View { data: &pending, before: self.before, known: 0, goes_on: false };
+        let flow = self.scan(view, places, found);
         self.pending = pending;
         // Not with every piece: they may be as small as a byte.
         if self.done > self.pending.len() / 2 {
@@ -119,9 +235,8 @@ impl<'s> Search<'s> {
     /// Finds what begins at these places.
     fn scan<B>(
         &mut self,
-        data: &[u8],
+        view: View<'_>,
         places: Range<usize>,
-        before: u64,
         found: &mut impl FnMut(Finding) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let scanner = self.scanner;
@@ -130,9 +245,9 @@ impl<'s> Search<'s> {
             let count = (places.end - start).min(WORDS * 64);
             let words = count.div_ceil(64);
             let last = u64::MAX >> (words * 64 - count);
-            self.stats.bytes += count as u64;
+            self.stats.bytes += count.saturating_sub(view.known_from(start)) as u64;
             for (class, mask) in scanner.classes.iter().zip(&mut self.masks) {
-                class.front.pass(data, start, &mut self.scratch, &mut mask[..words]);
+                class.front.pass(view.data, start, &mut self.scratch, &mut mask[..words]);
                 mask[words - 1] &= last;
             }
             self.rolling.restart(start);
@@ -144,8 +259,11 @@ impl<'s> Search<'s> {
                     let at = start + word * 64 + bit as usize;
                     self.rolling.go_to(at);
                     for (number, class) in scanner.classes.iter().enumerate() {
-                        if self.masks[number][word] >> bit & 1 == 1 {
-                            self.look(class, data, at, before, found)?;
+                        let passed = self.masks[number][word] >> bit & 1 == 1;
+                        // What a front has let pass before was looked at, and is open if it is worth another look.
+                        if passed && class.front.width() > view.known_from(at) {
+                            self.stats.passed += 1;
+                            self.look(number, view, at, found)?;
                         }
                     }
                 }
@@ -155,33 +273,51 @@ impl<'s> Search<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Finds what of a class begins at a place.
+    /// Finds what of a class begins at a place, and was not found there before.
     fn look<B>(
         &mut self,
-        class: &Class,
-        data: &[u8],
+        class: usize,
+        view: View<'_>,
         at: usize,
-        before: u64,
         found: &mut impl FnMut(Finding) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        self.stats.passed += 1;
-        let room = data.len() - at;
-        for group in &class.groups {
-            if let Some(gate) = &group.gate
-                && (gate.length() > room || gate.pass(&mut self.rolling, data, at).is_none())
-            {
-                break;
+        let View { data, before, .. } = view;
+        let (known, room) = (view.known_from(at), data.len() - at);
+        let scanner = self.scanner;
+        for group in &scanner.classes[class].groups {
+            if let Some(gate) = &group.gate {
+                if gate.length() > room {
+                    self.leave_open(class, view, at, gate.length());
+                    break;
+                }
+                if gate.length() > known && gate.pass(&mut self.rolling, data, at).is_none() {
+                    break;
+                }
             }
-            for sieve in group.lengths.iter().take_while(|sieve| sieve.length() <= room) {
+            for sieve in &group.lengths {
+                if sieve.length() > room {
+                    self.leave_open(class, view, at, sieve.length());
+                    return ControlFlow::Continue(());
+                }
+                if sieve.length() <= known {
+                    continue;
+                }
                 self.stats.probes += 1;
                 let Some(digest) = sieve.pass(&mut self.rolling, data, at) else { continue };
                 self.stats.candidates += 1;
-                if let Some(signature) = self.scanner.table.find(digest, &data[at..at + sieve.length()]) {
+                if let Some(signature) = scanner.table.find(digest, &data[at..at + sieve.length()]) {
                     self.stats.confirmed += 1;
                     found(Finding { offset: before + at as u64, signature })?;
                 }
             }
         }
         ControlFlow::Continue(())
+    }
+
+    /// Notes a place at which so many bytes are wanted, if more will come.
+    fn leave_open(&mut self, class: usize, view: View<'_>, at: usize, wanted: usize) {
+        if view.goes_on {
+            self.open.push(Open { at, class, wanted });
+        }
     }
 }

@@ -77,7 +77,7 @@ pub(super) type Signed<'a> = (&'a [u8], Digest);
 impl Class {
     /// All classes for these signatures, which are sorted by their length.
     pub fn all(sorted: &[Signed], base: Base, settings: &Settings) -> Result<Vec<Class>> {
-        let width = |(signature, _): &Signed| Front::width(signature.len());
+        let width = |(signature, _): &Signed| Front::width_for(signature.len());
         let classes = sorted.chunk_by(|a, b| width(a) == width(b));
         classes.map(|members| Class::new(members, width(&members[0]), base, settings)).collect()
     }
@@ -119,8 +119,13 @@ enum Starts {
 
 impl Front {
     /// How many bytes the front of the class looks at in which signatures of this length are.
-    pub fn width(length: usize) -> usize {
+    fn width_for(length: usize) -> usize {
         1 << length.ilog2().min(3)
+    }
+
+    /// How many bytes it looks at.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     fn new(members: &[Signed], width: usize, settings: &Settings) -> Result<Front> {

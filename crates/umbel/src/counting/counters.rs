@@ -68,6 +68,11 @@ pub trait Rule: Clone + Debug + PartialEq + Send + Sync + 'static + sealed::Seal
     /// Whether a cell of this value no longer tells what it holds, and never changes again.
     #[doc(hidden)]
     fn is_stuck(&self, value: u64) -> bool;
+    /// Whether all cells are such as insertions leave. In any other, what is inserted may not be found.
+    #[doc(hidden)]
+    fn check_cells(&self, _words: &[u64]) -> Result<(), FormatError> {
+        Ok(())
+    }
 }
 
 pub(crate) mod sealed {
@@ -326,7 +331,8 @@ impl<R: Rule> Structure for Counters<R> {
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
-        structure::check_tail(&self.words, self.rule.cells().bits())
+        structure::check_tail(&self.words, self.rule.cells().bits())?;
+        self.rule.check_cells(self.words.words())
     }
 }
 

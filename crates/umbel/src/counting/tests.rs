@@ -2,7 +2,8 @@
 
 use super::counters::{At, add, take};
 use super::*;
-use crate::{Algebra, Filter, Set, Structure};
+use crate::variable_increment::{Increments, Scheme};
+use crate::{Algebra, Filter, Set, Structure, VariableIncrement};
 
 fn at(positions: &[u64]) -> impl Iterator<Item = At> + Clone {
     positions.iter().map(|cell| At { cell: *cell, choice: 0 })
@@ -100,6 +101,29 @@ fn a_filter_of_sixteen_copies_by_its_own_positions() {
     assert!(matches!(build(Overflow::Error), Err(Error::Full { kind: Kind::Counting, .. })));
 }
 
+/// In a cell that no insertions make, a key that is inserted may not be found.
+#[test]
+fn cells_that_insertions_never_leave_are_refused() {
+    for scheme in [Scheme::range(4), Scheme::set(&[8, 12]), Scheme::b_h(&[1, 4, 8, 13], 3, true)] {
+        let mut filter = VariableIncrement::new(64, 4, scheme.clone(), Hasher::fast(3)).unwrap();
+        let width = filter.rule().cells().width();
+        let mut refused = 0;
+        for value in 0..1 << width {
+            filter.words.words_mut().unwrap()[0] = value;
+            refused += usize::from(filter.check_contents().is_err());
+            // Whoever is let in finds what he inserts.
+            if filter.check_contents().is_ok() {
+                for key in 0..8u64 {
+                    let mut filter = filter.try_clone_owned().unwrap();
+                    filter.insert(&key).unwrap();
+                    assert!(filter.contains(&key), "{scheme}: {key} in {value}");
+                }
+            }
+        }
+        assert!(refused > 2, "{scheme}: {refused}");
+    }
+}
+
 /// A file is mapped before it is verified: whatever is in the cells, every method comes to an end.
 fn survives<R: Rule>(rule: R) {
     let mut filter = Counters::with_rule(rule, Hasher::fast(1)).unwrap();
@@ -131,7 +155,6 @@ fn survives<R: Rule>(rule: R) {
 
 #[test]
 fn any_contents_are_borne() {
-    use crate::variable_increment::{Increments, Scheme};
     for overflow in Overflow::ALL {
         survives(Ones::new(999, 3, Options { counter_bits: 5, overflow }).unwrap());
     }

@@ -287,6 +287,11 @@ impl Table {
         self.minus(value, self.singles[choice]).filter(|rest| self.possible[*rest as usize])
     }
 
+    /// Whether increments can make this value, without an overflow.
+    pub fn is_possible(&self, value: u64) -> bool {
+        self.possible.get(value as usize).is_some_and(|possible| *possible)
+    }
+
     #[inline(always)]
     pub fn choices(&self) -> usize {
         self.singles.len()

@@ -1,10 +1,11 @@
 //! Captures in: every packet, and on standard error what could not be read.
 
-use crate::input::is_stdin;
+use crate::input::name;
 use crate::output::warn;
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::path::Path;
+use umbel_net::capture::streams::StreamCounts;
 use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
 
 /// Gives every packet of a capture to `take`, until it wants no more, and warns of what is missing.
@@ -22,7 +23,7 @@ pub fn each_packet(
 
 /// Says how a capture ended if that was not at its end, and which frames were skipped although they should have been packets.
 pub fn warn_of(path: &Path, reader: &Reader<'_>) {
-    let name = if is_stdin(path) { "standard input".into() } else { path.display().to_string() };
+    let name = name(path);
     if let Some(end) = reader.end().filter(|end| *end != End::Whole) {
         warn(format_args!("{name} is {end}; the packets before it were read"));
     }
@@ -35,7 +36,16 @@ pub fn warn_of(path: &Path, reader: &Reader<'_>) {
     }
     if *headless > 0 {
         warn(format_args!(
-            "{name}: {headless} packets have no whole transport header, and count without ports or payload"
+            "{name}: {headless} packets have no whole transport header, and are taken without ports or payload"
         ));
+    }
+}
+
+/// Says how much of the streams of a capture is missing, since nothing is found across it.
+pub fn warn_of_gaps(path: &Path, counts: &StreamCounts) {
+    let StreamCounts { gaps, missing, .. } = counts;
+    if *gaps > 0 {
+        let name = name(path);
+        warn(format_args!("{name}: {missing} bytes are missing from TCP streams, in {gaps} places"));
     }
 }

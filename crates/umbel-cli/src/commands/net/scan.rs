@@ -1,6 +1,6 @@
 //! `umbel net scan`: which signatures occur, and where.
 
-use super::signatures;
+use super::{capture, signatures};
 use crate::commands::found;
 use crate::facts::Rows;
 use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve};
@@ -13,8 +13,9 @@ use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use umbel_net::capture::streams::{Limits, StreamCounts};
 use umbel_net::capture::{Packet, Reader, is_capture};
-use umbel_net::signatures::{Finding, Scanner, Search};
+use umbel_net::signatures::{Finding, Found, Scanner, Search, StreamSearch};
 
 /// Find many signatures at once, in the payloads of captures or in files of any kind.
 ///
@@ -23,11 +24,18 @@ use umbel_net::signatures::{Finding, Scanner, Search};
 /// payload of each packet is searched by itself. Where there are several inputs, the name of the input comes first. A signature
 /// that cannot be printed is written in hexadecimal, after `hex:`.
 ///
+/// With --streams the segments of TCP are put in order first, each direction of a connection by itself, so that a signature is found
+/// however it was split into packets. Then the packet is the one with the signature's last byte, the byte is that of the stream, and a
+/// column with `stream` and its number, from 1, follows. A finding is told once all before it has come; nothing is found across bytes that
+/// are missing in the capture. Where segments overlap, the bytes that came first count, and a segment that repeats
+/// bytes is also searched by itself, as are packets of other protocols: those lines have no such column.
+///
 /// Filters make it fast however many signatures there are, and everything that they let pass is compared with the
 /// signatures: what is printed is what an exact search finds. Exit code 0 if something was found, 1 if nothing was.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel net scan --rules signatures.txt capture.pcap
+  umbel net scan --rules signatures.txt --streams capture.pcap
   umbel net scan --rules digits.txt --rules-hex *.bin
   tcpdump -w - | umbel net scan --rules signatures.txt -")]
 pub struct Args {
@@ -38,6 +46,10 @@ pub struct Args {
     /// The signatures are written in hexadecimal, and are printed so
     #[arg(long)]
     rules_hex: bool,
+
+    /// Search the TCP streams of captures instead of each segment by itself
+    #[arg(long)]
+    streams: bool,
 
     /// Print only how many occurrences there are
     #[arg(short, long, conflicts_with = "quiet")]
@@ -69,7 +81,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let scanner = signatures::read(&args.rules, args.rules_hex)?;
     let eager = inputs.iter().any(|input| may_wait(input));
-    let mut scan = Scan { args, scanner: &scanner, out: Out::new(eager)?, lines: Vec::new() };
+    let (lines, met) = Default::default();
+    let mut scan = Scan { args, scanner: &scanner, out: Out::new(eager)?, lines, met };
     let mut search = scanner.search();
     for input in &inputs {
         if let Flow::Break(result) = scan.input(&mut search, input)? {
@@ -85,14 +98,17 @@ struct Scan<'a> {
     scanner: &'a Scanner,
     out: Out,
     lines: Vec<u8>,
+    /// What was met of streams.
+    met: StreamCounts,
 }
 
-/// A packet, for those who are told what was found in it.
-struct Sender {
-    number: u64,
+/// Where in a capture something was found.
+struct Place {
+    packet: u64,
     source: IpAddr,
     destination: IpAddr,
     ports: Option<(u16, u16)>,
+    stream: Option<u64>,
 }
 
 /// A search ends early because one finding is enough, or because it cannot be printed.
@@ -129,33 +145,54 @@ impl Scan<'_> {
 
     fn capture(&mut self, search: &mut Search, path: &Path, bytes: impl Read + Send) -> Result<Flow> {
         let mut reader = Reader::named(bytes, name(path))?;
-        let mut payload = Vec::new();
+        let flow = match self.args.streams {
+            true => self.streams(search, path, &mut reader)?,
+            false => self.packets(search, path, &mut reader)?,
+        };
+        if flow.is_continue() {
+            capture::warn_of(path, &reader);
+        }
+        Ok(flow)
+    }
+
+    fn packets(&mut self, search: &mut Search, path: &Path, reader: &mut Reader) -> Result<Flow> {
         while let Some(packet) = reader.next()? {
-            // A copy, since the reader tells the packet's number only when the packet is given back.
-            payload.clear();
-            payload.extend_from_slice(packet.payload);
-            let Packet { source, destination, ports, .. } = packet;
-            let sender = Sender { number: reader.counts().frames, source, destination, ports };
-            let flow = search.whole(&payload, |finding| self.found(path, Some(&sender), finding));
+            let place = Place::of(&packet);
+            let flow = search.whole(packet.payload, |finding| self.found(path, Some(&place), finding));
             self.show()?;
             if flow.is_break() {
                 return Ok(flow);
             }
         }
-        let file = name(path);
-        if let Some(end) = reader.end()
-            && !reader.is_whole()
-        {
-            output::warn(format_args!("{file} is {end}"));
-        }
-        for (reason, frames) in reader.counts().skipped.iter().filter(|(_, frames)| *frames > 0) {
-            output::warn(format_args!("{file}: frames without a packet to search, {reason}: {frames}"));
-        }
         Ok(Flow::Continue(()))
     }
 
-    /// Notes a line for something that was found, in a packet or in a whole file.
-    fn found(&mut self, path: &Path, sender: Option<&Sender>, finding: Finding) -> Flow {
+    fn streams(&mut self, search: &mut Search, path: &Path, reader: &mut Reader) -> Result<Flow> {
+        let mut streams = StreamSearch::new(search, Limits::default());
+        while let Some(packet) = reader.next()? {
+            let of_packet = Place::of(&packet);
+            let flow = streams.push(&packet, |found| {
+                let of_stream = Place::of_stream(&found);
+                self.found(path, Some(of_stream.as_ref().unwrap_or(&of_packet)), found.finding)
+            });
+            self.show()?;
+            if flow.is_break() {
+                return Ok(flow);
+            }
+        }
+        let flow = streams.finish(|found| self.found(path, Place::of_stream(&found).as_ref(), found.finding));
+        self.show()?;
+        let counts = streams.counts();
+        capture::warn_of_gaps(path, counts);
+        self.met.streams += counts.streams;
+        self.met.evicted += counts.evicted;
+        self.met.repeated += counts.repeated;
+        self.met.missing += counts.missing;
+        Ok(flow)
+    }
+
+    /// Notes a line for something that was found, at a place of a capture or in a whole file.
+    fn found(&mut self, path: &Path, place: Option<&Place>, finding: Finding) -> Flow {
         if self.args.quiet {
             return Flow::Break(Ok(()));
         }
@@ -170,8 +207,8 @@ impl Scan<'_> {
         let signature = self.scanner.signature(finding.signature).unwrap_or_default();
         signatures::print(signature, self.args.rules_hex, lines);
         // Memory can be written to.
-        let _ = match sender {
-            Some(sender) => writeln!(lines, "\t{}\t{}\t{sender}", sender.number, finding.offset),
+        let _ = match place {
+            Some(place) => writeln!(lines, "\t{}\t{}\t{place}", place.packet, finding.offset),
             None => writeln!(lines, "\t{}", finding.offset),
         };
         // In little data there may be much to find.
@@ -209,6 +246,12 @@ impl Scan<'_> {
             rows.add("asked of filters", stats.probes);
             rows.add("passed a filter", stats.candidates);
             rows.add("found", stats.confirmed);
+            if self.args.streams {
+                rows.add("streams", self.met.streams);
+                rows.add("streams cut short to make room", self.met.evicted);
+                rows.add("bytes missing", self.met.missing);
+                rows.add("bytes repeated", self.met.repeated);
+            }
             output::say(rows.to_string().trim_end());
         }
         Ok(found(stats.confirmed > 0))
@@ -219,14 +262,34 @@ fn cannot_read(path: &Path) -> String {
     format!("cannot read {}", name(path))
 }
 
-impl fmt::Display for Sender {
-    /// Source and destination, with their ports if there are any.
+impl Place {
+    fn of(packet: &Packet) -> Place {
+        let Packet { number, source, destination, ports, .. } = *packet;
+        Place { packet: number, source, destination, ports, stream: None }
+    }
+
+    /// Where it is if it is in a stream.
+    fn of_stream(found: &Found) -> Option<Place> {
+        let (flow, stream) = (found.flow, Some(found.stream? + 1));
+        let (source, destination, ports) = (flow.source, flow.destination, Some(flow.ports));
+        Some(Place { packet: found.packet, source, destination, ports, stream })
+    }
+}
+
+impl fmt::Display for Place {
+    /// Source and destination, with their ports if there are any, and the stream.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ports {
             Some((from, to)) => {
-                write!(f, "{}\t{}", SocketAddr::new(self.source, from), SocketAddr::new(self.destination, to))
+                write!(
+                    f,
+                    "{}\t{}",
+                    SocketAddr::new(self.source, from),
+                    SocketAddr::new(self.destination, to)
+                )?;
             }
-            None => write!(f, "{}\t{}", self.source, self.destination),
+            None => write!(f, "{}\t{}", self.source, self.destination)?,
         }
+        self.stream.map_or(Ok(()), |stream| write!(f, "\tstream {stream}"))
     }
 }

@@ -1,0 +1,144 @@
+//! Signatures in the TCP streams of a capture, however they were split into packets.
+
+use super::{Finding, Search, Tail};
+use crate::capture::streams::{Ending, Event, Limits, Piece, StreamCounts, Streams};
+use crate::capture::{Flow, Packet};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+/// A search in the streams of a capture, and in the payloads of packets that belong to none.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use umbel_net::capture::streams::Limits;
+/// use umbel_net::capture::{Link, Packet, Time};
+/// use umbel_net::signatures::{Scanner, StreamSearch};
+///
+/// // Segments of a connection from port 5 to port 80, by sequence number.
+/// let segment = |seq: u8, payload: &[u8]| {
+///     let length = 40 + payload.len() as u8;
+///     let ip = [0x45, 0, 0, length, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+///     let tcp = [0, 5, 0, 80, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, 0, 1, 1, 0, 0, 0, 0];
+///     [&ip[..], &tcp[..], payload].concat()
+/// };
+/// let scanner = Scanner::new(["cmd.exe"])?;
+/// let mut search = scanner.search();
+/// let mut streams = StreamSearch::new(&mut search, Limits::default());
+/// let mut told = Vec::new();
+/// for (number, frame) in (1..).zip([segment(1, b"GET /c"), segment(8, b"d.exe"), segment(7, b"m")]) {
+///     let packet = Packet { number, ..Packet::from_frame(Link::RAW, &frame, Time::from_secs(1), 0)? };
+///     let _ = streams.push(&packet, |found| {
+///         told.push((found.finding.offset, found.packet, found.stream));
+///         ControlFlow::<()>::Continue(())
+///     });
+/// }
+/// assert_eq!(told, [(5, 2, Some(0))]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// What is found in a stream is what an exact search finds in its bytes as [`Streams`] delivers them: across any number of
+/// segments, and never across a gap. It is told when the last of its bytes is delivered. Of a stream no more is kept than
+/// a signature may have begun with.
+///
+/// Where segments overlap, the bytes that came first count in the stream. Somebody may send others in their place, since it is for the
+/// receiver to choose. So a segment that repeats bytes, be they the same or not, is also searched by itself, as a packet. What such
+/// a segment would complete together with others is not found, nor what is split over a reset.
+#[derive(Debug)]
+pub struct StreamSearch<'m, 's> {
+    search: &'m mut Search<'s>,
+    streams: Streams,
+    /// By the number of the stream.
+    tails: HashMap<u64, (Flow, Tail)>,
+}
+
+/// A signature in a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// What it is, and where: its offset is that in the stream, missing bytes included, or in the payload of a packet.
+    pub finding: Finding,
+    /// The number of the packet with its last byte.
+    pub packet: u64,
+    /// From where to where.
+    pub flow: Flow,
+    /// The number of the stream, from 0 in the order in which they began; `None` if a packet was searched by itself.
+    pub stream: Option<u64>,
+}
+
+impl<'m, 's> StreamSearch<'m, 's> {
+    /// For one capture, with the memory of a search that may go on with others.
+    pub fn new(search: &'m mut Search<'s>, limits: Limits) -> StreamSearch<'m, 's> {
+        StreamSearch { search, streams: Streams::new(limits), tails: HashMap::new() }
+    }
+
+    /// Takes the next packet, and tells `found` of what can be found after it, until that breaks off. Then the search is over.
+    pub fn push<B>(
+        &mut self,
+        packet: &Packet<'_>,
+        mut found: impl FnMut(Found) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let StreamSearch { search, streams, tails } = self;
+        let before = streams.counts().repeated;
+        let mut flow = ControlFlow::Continue(());
+        streams.push(packet, |piece| {
+            if flow.is_continue() {
+                flow = hear(search, tails, piece, &mut found);
+            }
+        });
+        flow?;
+        if packet.tcp.is_none() || streams.counts().repeated > before {
+            let (flow, packet, payload) = (packet.flow(), packet.number, packet.payload);
+            search.whole(payload, |finding| found(Found { finding, packet, flow, stream: None }))?;
+        }
+        // Of a stream that was finished it is not told when it is forgotten.
+        if tails.len() > 2 * streams.len() + 64 {
+            tails.retain(|stream, (flow, _)| streams.has(flow, *stream));
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Ends all streams, at the end of the capture: tells of what is in segments that still wait for others.
+    pub fn finish<B>(&mut self, mut found: impl FnMut(Found) -> ControlFlow<B>) -> ControlFlow<B> {
+        let StreamSearch { search, streams, tails } = self;
+        let mut flow = ControlFlow::Continue(());
+        streams.finish(|piece| {
+            if flow.is_continue() {
+                flow = hear(search, tails, piece, &mut found);
+            }
+        });
+        tails.clear();
+        flow
+    }
+
+    /// What was met of streams.
+    pub fn counts(&self) -> &StreamCounts {
+        self.streams.counts()
+    }
+
+    /// How many bytes are kept of streams, beside those that wait in them for others.
+    pub fn kept(&self) -> usize {
+        self.tails.values().map(|(_, tail)| tail.len()).sum()
+    }
+}
+
+/// Searches what is delivered of a stream.
+fn hear<B>(
+    search: &mut Search<'_>,
+    tails: &mut HashMap<u64, (Flow, Tail)>,
+    piece: Piece<'_>,
+    found: &mut impl FnMut(Found) -> ControlFlow<B>,
+) -> ControlFlow<B> {
+    let Piece { flow, stream, packet, offset, .. } = piece;
+    match piece.event {
+        Event::Bytes(bytes) => {
+            let (_, tail) = tails.entry(stream).or_insert_with(|| (flow, Tail::at(offset)));
+            let stream = Some(stream);
+            return search.follow(tail, bytes, |finding| found(Found { finding, packet, flow, stream }));
+        }
+        // Its sender may go on, and has not to be believed.
+        Event::End(Ending::Finished) => {}
+        Event::Gap(_) | Event::End(_) => {
+            tails.remove(&stream);
+        }
+    }
+    ControlFlow::Continue(())
+}
