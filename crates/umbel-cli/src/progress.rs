@@ -23,6 +23,11 @@ impl Progress {
             return Progress(None);
         }
         let (read, total) = blocks.progress();
+        Progress::of_bytes(read, total)
+    }
+
+    /// How many bytes have been read, of so many if that is known.
+    pub fn of_bytes(read: Arc<AtomicU64>, total: Option<u64>) -> Progress {
         let template = match total {
             Some(_) => "{wide_bar} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
             None => "{spinner} {bytes}, {binary_bytes_per_sec}",

@@ -7,11 +7,13 @@ use crate::commands::FAILED;
 use crate::output;
 use crate::sync::lock;
 use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM};
+use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::io::{self, Read};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
@@ -48,6 +50,16 @@ pub fn sentence(path: Option<&Path>) -> String {
     format!(
         "{name} was shortened while it was in use: do not write over a filter, replace it with `mv` or `umbel`"
     )
+}
+
+/// Set when SIGTERM or SIGINT comes, for whoever looks at it often. The second of them ends the program.
+pub fn told_to_end() -> io::Result<Arc<AtomicBool>> {
+    let told = Arc::new(AtomicBool::new(false));
+    for number in [SIGTERM, SIGINT] {
+        flag::register_conditional_default(number, Arc::clone(&told))?;
+        flag::register(number, Arc::clone(&told))?;
+    }
+    Ok(told)
 }
 
 /// Standard input, which is at its end too when SIGTERM or SIGINT comes. The second of them ends the program.

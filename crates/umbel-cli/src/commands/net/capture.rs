@@ -1,24 +1,51 @@
 //! Captures in: every packet, and on standard error what could not be read.
 
-use crate::input::name;
+use crate::input::{self, name, total_len};
 use crate::output::warn;
+use crate::progress::Progress;
 use anyhow::Result;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel_net::capture::streams::StreamCounts;
 use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
 
 /// Gives every packet of a capture to `take`, until it wants no more, and warns of what is missing.
-pub fn each_packet(
+pub fn each_packet(path: &Path, take: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>) -> Result<Counts> {
+    each_packet_of(path, input::open_raw(path)?, take)
+}
+
+/// The same, where the bytes of the capture come from elsewhere.
+pub fn each_packet_of(
     path: &Path,
+    input: impl Read + Send,
     mut take: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<Counts> {
-    let mut reader = Reader::open(path)?;
+    let read = Arc::new(AtomicU64::new(0));
+    let progress = Progress::of_bytes(Arc::clone(&read), total_len(&[path.to_owned()]));
+    let mut reader = Reader::named(Counted { input, read }, name(path))?;
     while let Some(packet) = reader.next()?
         && take(&packet)?.is_continue()
     {}
+    progress.finish();
     warn_of(path, &reader);
     Ok(*reader.counts())
+}
+
+/// An input that counts what is read from it.
+struct Counted<R> {
+    input: R,
+    read: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.input.read(buffer)?;
+        self.read.fetch_add(count as u64, Relaxed);
+        Ok(count)
+    }
 }
 
 /// Says how a capture ended if that was not at its end, and which frames were skipped although they should have been packets.

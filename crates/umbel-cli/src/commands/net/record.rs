@@ -1,20 +1,17 @@
 //! `umbel net record`: digests of payloads into a store.
 
-use super::capture::each_packet;
-use crate::commands::FAILED;
+use super::capture::{each_packet, each_packet_of};
 use crate::facts::{Rows, percent};
-use crate::input::resolve;
+use crate::input::{is_stdin, resolve};
 use crate::output::{self, warn};
 use crate::progress::size;
-use crate::{names, number};
-use anyhow::{Context, Result};
+use crate::{names, number, signals};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use umbel_net::attribution::{Epoch, Method, Recorded, Recorder, Settings, Store};
 use umbel_net::blocklist::Prefix;
@@ -107,16 +104,29 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let captures = resolve(&args.captures)?;
     let mut recorder = Recorder::new(args.settings(), args.seed()?)?;
     let mut keeper = Keeper { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
-    let stop = stop_flag()?;
+    let watch = "cannot watch for signals";
     let mut counts = Vec::new();
-    for capture in &captures {
-        counts.push(each_packet(capture, |packet| {
+    if let [capture] = &captures[..]
+        && is_stdin(capture)
+    {
+        // Whoever waits for input cannot look at a flag, so the input ends instead.
+        let input = signals::input_until_told().context(watch)?;
+        counts.push(each_packet_of(capture, input, |packet| {
             keeper.keep(recorder.record(packet)?)?;
-            Ok(if stop.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            Ok(ControlFlow::Continue(()))
         })?);
-        if stop.load(Relaxed) {
+    } else if captures.iter().any(|capture| is_stdin(capture)) {
+        bail!("standard input has to be the only capture");
+    } else {
+        let told = signals::told_to_end().context(watch)?;
+        for capture in captures.iter().take_while(|_| !told.load(Relaxed)) {
+            counts.push(each_packet(capture, |packet| {
+                keeper.keep(recorder.record(packet)?)?;
+                Ok(if told.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+            })?);
+        }
+        if told.load(Relaxed) {
             warn("stopped; the packets before were recorded");
-            break;
         }
     }
     keeper.keep(recorder.finish()?)?;
@@ -149,17 +159,6 @@ impl Args {
         }
         Ok(u64::from_le_bytes(random))
     }
-}
-
-/// Set by the first signal; the second one ends the program.
-fn stop_flag() -> Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, FAILED.into(), stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .context("cannot watch for signals")?;
-    }
-    Ok(stop)
 }
 
 /// Puts epochs into the store.
