@@ -224,33 +224,39 @@ fn whoever_did_not_carry_it_is_named_as_often_as_predicted() {
     }
 }
 
-#[test]
-fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
+/// All payloads of the real captures with their pairs, a store that was closed, and its bytes.
+fn real_store(settings: Settings) -> (Vec<(Pair, Vec<u8>)>, tempfile::TempDir, u64) {
     let mut payloads: Vec<(Pair, Vec<u8>)> = Vec::new();
-    let mut recorder = Recorder::new(Settings::default(), 11).expect("settings that can be");
+    let mut recorder = Recorder::new(settings, 11).expect("settings that can be");
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::create(folder.path().join("store")).expect("a store");
+    let keep = |epoch: Option<Epoch>| epoch.iter().for_each(|epoch| drop(store.add(epoch).expect("room")));
     for path in real_captures() {
         let Ok(mut reader) = Reader::open(&path) else { continue };
         while let Some(packet) = reader.next().expect("a file that can be read") {
             payloads.push((Pair::new(packet.source, packet.destination), packet.payload.to_vec()));
-            recorder
-                .record(&packet)
-                .expect("room")
-                .iter()
-                .for_each(|epoch| drop(store.add(epoch).expect("room")));
+            keep(recorder.record(&packet).expect("room"));
         }
     }
-    recorder.finish().expect("room").iter().for_each(|epoch| drop(store.add(epoch).expect("room")));
-    let store = Store::open(folder.path().join("store")).expect("a store");
-
-    let all: usize = payloads.iter().map(|(_, payload)| payload.len()).sum();
-    let kept: u64 =
+    keep(recorder.finish().expect("room"));
+    let sizes =
         store.epochs().expect("a folder").iter().map(|path| path.metadata().expect("a file").len()).sum();
+    (payloads, folder, sizes)
+}
+
+/// A number below another, by number.
+fn draw(i: u64, below: usize) -> usize {
+    (umbel::Digest::from_hash(5).salted(i).get() % below as u64) as usize
+}
+
+#[test]
+fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
+    let (payloads, folder, kept) = real_store(Settings::default());
+    let store = Store::open(folder.path().join("store")).expect("a store");
+    let all: usize = payloads.iter().map(|(_, payload)| payload.len()).sum();
     assert!(all > 1_500_000 && kept * 10 <= all as u64, "{kept} bytes of {all}");
 
     let long: Vec<&(Pair, Vec<u8>)> = payloads.iter().filter(|(_, payload)| payload.len() >= 300).collect();
-    let draw = |i: u64, below: usize| (umbel::Digest::from_hash(5).salted(i).get() % below as u64) as usize;
     let (mut by_chance, mut alike, mut expected) = (0, 0, 0.0);
     for i in 0..200 {
         let (pair, payload) = long[draw(4 * i, long.len())];
@@ -293,6 +299,38 @@ fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
         "{by_chance} wrong, predicted {expected}"
     );
     assert!(alike <= 10, "{alike} pairs whose payloads are alike but for bytes that are not compared");
+}
+
+#[test]
+fn winnowing_attributes_long_excerpts_of_real_captures_in_a_fiftieth_of_their_bytes() {
+    let (payloads, folder, kept) = real_store(Settings::of(Method::Winnowing));
+    let store = Store::open(folder.path().join("store")).expect("a store");
+    let all: usize = payloads.iter().map(|(_, payload)| payload.len()).sum();
+    println!("{kept} bytes of {all}: {:.2} %", 100.0 * kept as f64 / all as f64);
+    assert!(kept * 50 <= all as u64, "{kept} bytes of {all}");
+    let long: Vec<&(Pair, Vec<u8>)> = payloads.iter().filter(|(_, payload)| payload.len() > 600).collect();
+    let (mut wrong, mut expected) = (0, 0.0);
+    for i in 0..200 {
+        let (pair, payload) = long[draw(4 * i, long.len())];
+        let length = 400 + draw(4 * i + 1, 201);
+        let from = draw(4 * i + 2, payload.len() - length);
+        let excerpt = &payload[from..from + length];
+        let answer = store.find(excerpt, ..).expect("an answer");
+        expected += answer.searched.iter().map(|searched| searched.found.expected).sum::<f64>();
+        let named: HashSet<Pair> = answer
+            .searched
+            .iter()
+            .flat_map(|searched| &searched.found.findings)
+            .map(|finding| finding.listed.pair)
+            .collect();
+        assert!(named.contains(pair), "excerpt {i}, {length} bytes");
+        let carries = |named: &&Pair| {
+            payloads.iter().any(|(pair, payload)| pair == *named && contains(payload, excerpt))
+        };
+        wrong += named.len() - named.iter().filter(carries).count();
+    }
+    println!("wrong: {wrong}, {expected:.5} predicted");
+    assert!(wrong as f64 <= expected + 4.0 * expected.sqrt(), "{wrong} wrong, predicted {expected}");
 }
 
 fn contains(text: &[u8], excerpt: &[u8]) -> bool {

@@ -6,7 +6,7 @@ use crate::capture::Time;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{self, PayloadFilter, Scheme};
 use umbel::sizing::Known;
-use umbel::{AnyFilter, Construction, Digest, Filter, Hasher, Kind, Result, Spec};
+use umbel::{AnyFilter, Digest, Error, Filter, Hasher, Insert, Kind, Result, Spec, TILE};
 
 /// What an epoch says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,24 +133,26 @@ impl Epoch {
         settings: &Settings,
         hasher: &Hasher,
         listed: Vec<Listed>,
-        records: Records,
+        records: &Records,
     ) -> Result<Epoch> {
         let around = format::around(&settings.local) + pairs::to_bytes(&listed, about.span()).len();
         let all = settings.bits_per_block * about.blocks as f64;
         let bits = (all - 8.0 * around as f64).max(all / 2.0);
-        let filter = |share: f64, records: Vec<Digest>| {
+        let filter = |share: f64, records: &[Digest]| {
             let m = (bits * share) as u64;
             let known =
                 Known { m: Some(m.max(512)), n: Some(records.len().max(1) as u64), ..Known::default() };
-            let spec = Spec::from_known(known)?.with_hasher(hasher.clone());
-            AnyFilter::from_digests(Kind::Blocked, &spec, records, &Construction::default())
+            let mut filter =
+                AnyFilter::build(Kind::Blocked, &Spec::from_known(known)?.with_hasher(hasher.clone()))?;
+            records.chunks(TILE).try_for_each(|tile| filter.insert_tile(tile))?;
+            Ok::<_, Error>(filter)
         };
         let local = settings.local.clone();
         if about.method == Method::Winnowing {
-            return Epoch::of(about, local, listed, None, filter(1.0, records.payloads)?);
+            return Epoch::of(about, local, listed, None, filter(1.0, &records.payloads)?);
         }
         // An error of the offset digest costs a look at every pair, one of the payload digest names a wrong one.
-        let (offsets, payloads) = (filter(0.25, records.offsets)?, filter(0.75, records.payloads)?);
+        let (offsets, payloads) = (filter(0.25, &records.offsets)?, filter(0.75, &records.payloads)?);
         Epoch::of(about, local, listed, Some(offsets), payloads)
     }
 

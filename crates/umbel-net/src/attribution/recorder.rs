@@ -326,11 +326,12 @@ impl Recorder {
             return Ok(None);
         }
         self.totals.epochs += 1;
-        let records = Records {
-            offsets: std::mem::take(&mut self.records.offsets),
-            payloads: std::mem::take(&mut self.records.payloads),
-        };
-        Epoch::build(about, &self.settings, &self.hasher, self.pairs.take(), records).map(Some)
+        let listed = self.pairs.take();
+        let epoch = Epoch::build(about, &self.settings, &self.hasher, listed, &self.records)?;
+        // Their memory is used again.
+        self.records.offsets.clear();
+        self.records.payloads.clear();
+        Ok(Some(epoch))
     }
 }
 
