@@ -6,6 +6,7 @@ pub mod capture;
 pub mod filter_file;
 pub mod seal;
 pub mod seeds;
+pub mod store;
 
 use umbel::{Hasher, KeyRing};
 

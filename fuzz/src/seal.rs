@@ -62,6 +62,29 @@ pub fn blocklist_state(bytes: &mut [u8]) {
     put(bytes, end, sum);
 }
 
+/// The same for an epoch of a store, its head, and the digests in it.
+pub fn epoch(bytes: &mut [u8]) {
+    const HEAD: usize = 160;
+    let length = bytes.len();
+    put(bytes, 16, length as u64);
+    let Some(end) = length.checked_sub(8).filter(|end| *end >= HEAD) else { return };
+    let [local, listed, offsets] = [120, 128, 136].map(|at| number(bytes, at, 8));
+    let before = local.saturating_mul(18).saturating_add(listed);
+    let start = usize::try_from(before).ok().and_then(|before| before.checked_add(HEAD));
+    let middle = |start: usize| usize::try_from(offsets).ok().and_then(|offsets| start.checked_add(offsets));
+    if let Some((start, middle)) =
+        start.and_then(|start| Some((start, middle(start)?))).filter(|(_, middle)| *middle <= end)
+    {
+        put(bytes, 144, (end - middle) as u64);
+        filter_file(&mut bytes[start..middle]);
+        filter_file(&mut bytes[middle..end]);
+    }
+    for end in [HEAD - 8, end] {
+        let sum = Hasher::fast(0).digest_bytes(&bytes[..end]).get();
+        put(bytes, end, sum);
+    }
+}
+
 /// A number of so many bytes; 0 where there are none.
 fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
     let field = at.checked_add(size).and_then(|end| bytes.get(at..end)).unwrap_or_default();

@@ -7,8 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
 use umbel::aging::Timestamp;
+use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Blocklist, Engine, Options, state};
-use umbel_net::capture::{Link, Time, Writer};
+use umbel_net::capture::{Link, Packet, Time, Writer};
 
 /// An input with its name.
 pub type Seed = (String, Vec<u8>);
@@ -19,6 +20,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("blocklist_state", blocklists().map_err(io::Error::other)?),
         ("capture", captures()?),
         ("filter_file", filters()?),
+        ("store", epochs()?),
     ])
 }
 
@@ -52,6 +54,30 @@ fn blocklists() -> umbel::Result<Vec<Seed>> {
             list.allow("2001:db8::1".parse()?);
             list.advance(Timestamp::from_millis(2_500_000))?;
             seeds.push((format!("{engine}-{embed_key}"), state::to_bytes(&list)?));
+        }
+    }
+    Ok(seeds)
+}
+
+/// Epochs of every method, of packets and of streams.
+fn epochs() -> io::Result<Vec<Seed>> {
+    let mut seeds = Vec::new();
+    let text = crate::store::text();
+    for method in Method::ALL {
+        for streams in [false, true] {
+            let local = vec!["10.0.0.0/24".parse().map_err(io::Error::other)?];
+            let settings = Settings { streams, local, pairs: 2, full: 1024, ..Settings::of(method) };
+            let mut recorder = Recorder::new(settings, 1).map_err(io::Error::other)?;
+            let mut frames: Vec<Vec<u8>> = (1..6).map(|host| tcp(host, 99, 0, text)).collect();
+            frames.extend((1..3).map(|host| udp(2 + 2 * host, 17, text)));
+            for (number, frame) in frames.iter().enumerate() {
+                let time = Time::from_secs(1_700_000_000 + number as u64);
+                let packet = Packet::from_frame(Link::RAW, frame, time, 0).map_err(io::Error::other)?;
+                recorder.record(&packet).map_err(io::Error::other)?;
+            }
+            if let Some(epoch) = recorder.finish().map_err(io::Error::other)? {
+                seeds.push((format!("{method}-{streams}"), epoch.to_bytes().map_err(io::Error::other)?));
+            }
         }
     }
     Ok(seeds)
@@ -167,6 +193,7 @@ fn ip(version: u8, host: u8, protocol: u8, payload: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use umbel_net::attribution::Epoch;
 
     /// A seed that is refused would begin nothing.
     #[test]
@@ -176,6 +203,7 @@ mod tests {
                 match target {
                     "filter_file" => assert!(crate::filter_file::loads(&bytes), "{name}"),
                     "blocklist_state" => assert!(crate::blocklist_state::loads(&bytes), "{name}"),
+                    "store" => assert!(crate::store::loads(&bytes), "{name}"),
                     _ => assert!(crate::capture::loads(&bytes), "{name}"),
                 }
             }
@@ -195,6 +223,10 @@ mod tests {
                     "filter_file" => {
                         crate::seal::filter_file(&mut bytes);
                         umbel::file::from_bytes(&bytes, &crate::ring()).err()
+                    }
+                    "store" => {
+                        crate::seal::epoch(&mut bytes);
+                        Epoch::from_bytes(&bytes).err()
                     }
                     _ => {
                         crate::seal::blocklist_state(&mut bytes);

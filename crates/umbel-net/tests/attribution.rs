@@ -514,13 +514,19 @@ fn no_cut_and_no_changed_byte_of_an_epoch_goes_unnoticed() {
 
 #[test]
 fn the_format_of_epochs_stays_as_it_is() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/epoch-v1.epoch");
-    let golden = std::fs::read(path).expect("the golden file");
-    let frames: Vec<Frame> = (0..20).map(|i| datagram(i * 40, i as u32 % 5, 9, &bytes(i, 100))).collect();
-    let local = vec!["10.0.0.0/24".parse().expect("a network")];
-    let epochs = record(Settings { local, ..Settings::default() }, &frames);
-    assert_eq!(epochs[0].to_bytes().expect("bytes"), golden);
-    let epoch = store::load(path).expect("an epoch");
-    assert_eq!(epoch.about(), &store::inspect(path).expect("a head"));
-    assert!(names(&epoch.find(&bytes(7, 100)[5..95]).expect("long enough").findings, 2, 9));
+    for method in Method::ALL {
+        let path = format!("{}/tests/golden/{method}.epoch", env!("CARGO_MANIFEST_DIR"));
+        let mut frames: Vec<Frame> =
+            (0..20).map(|i| datagram(i * 40, i as u32 % 5, 9, &bytes(i, 250))).collect();
+        let six = |last: u8| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
+        frames.push((Time::from_secs(1), udp(six(1), six(2), (1, 2), &bytes(20, 250))));
+        let local = vec!["10.0.0.0/24".parse().expect("a network"), "fd00::/8".parse().expect("a network")];
+        // The last two have no place in the list.
+        let epochs = record(Settings { local, pairs: 4, ..Settings::of(method) }, &frames);
+        let golden = std::fs::read(&path).expect("the golden file");
+        assert_eq!(epochs[0].to_bytes().expect("bytes"), golden, "{method}");
+        let epoch = store::load(&path).expect("an epoch");
+        assert_eq!(epoch.about(), &store::inspect(&path).expect("a head"));
+        assert!(names(&epoch.find(&bytes(7, 250)[5..245]).expect("long enough").findings, 2, 9));
+    }
 }

@@ -194,11 +194,14 @@ pub(super) fn from_bytes(bytes: &[u8], span: (Time, Time)) -> Option<Vec<Listed>
         let step = fields.varint()?;
         source = source.checked_add(step >> 1)?;
         let pair = Pair { source: host(source)?, destination: host(fields.varint()?)? };
+        // The first nanosecond of its part, and the last one.
         let [first, last] = fields.array()?;
-        let (first, last) = (time(first, 0), time(last, u128::from(PARTS - 1)));
+        let (first, last) = (time(first, u128::from(PARTS - 1)), time(last, 0));
         listed.push(Listed { pair, first, last, continued: step & 1 == 1 });
     }
-    fields.0.is_empty().then_some(listed)
+    let is_sorted = listed.is_sorted_by(|one, next| one.pair < next.pair);
+    let is_in_time = listed.iter().all(|listed| listed.first <= listed.last);
+    (fields.0.is_empty() && is_sorted && is_in_time).then_some(listed)
 }
 
 #[cfg(test)]
@@ -232,6 +235,7 @@ mod tests {
             // A part of a minute is less than a quarter of a second.
             assert!(one.first.since(other.first) < 250_000_000 && other.last.since(one.last) < 250_000_000);
         }
+        assert_eq!(to_bytes(&back, span), bytes, "nothing is lost when it is written again");
         for cut in 0..bytes.len() {
             assert_eq!(from_bytes(&bytes[..cut], span), None, "cut at {cut}");
         }
