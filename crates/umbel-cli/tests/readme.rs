@@ -42,6 +42,9 @@ fn the_sessions_of_the_readme_print_what_it_says() {
     // Where the story needs a word list, it is the one of the package that the README names.
     let words = words::list("wamerican", "american-english");
     std::fs::copy(words, shell.path("words")).expect("a word list");
+    let capture = "usr/lib/python3/dist-packages/pathspider/tests/data/real.pcap";
+    std::fs::copy(words::debian::unpacked("pathspider", capture), shell.path("real.pcap"))
+        .expect("a capture");
     let mut commands = 0;
     for block in blocks(&text, "console") {
         let mut lines = block.into_iter().peekable();
@@ -90,6 +93,9 @@ fn the_other_commands_of_the_readme_exist() {
             }
             ["cargo", "run", "--release", "--example", name, ..] => {
                 root().join("crates/umbel/examples").join(name).with_extension("rs").is_file()
+            }
+            ["cargo", "run", "--release", "-p", package, "--example", name, ..] => {
+                root().join("crates").join(package).join("examples").join(name).with_extension("rs").is_file()
             }
             ["cargo", "install", "--path", path] => root().join(path).join("Cargo.toml").is_file(),
             [script, ..] if !script.starts_with("cargo") => root().join(script).is_file(),

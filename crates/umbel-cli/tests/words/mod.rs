@@ -1,7 +1,7 @@
 //! Word lists of Debian, wherever they can be had: installed, or unpacked from their packages.
 
 #[path = "../../../umbel-net/tests/common/debian.rs"]
-mod debian;
+pub mod debian;
 
 use std::path::{Path, PathBuf};
 

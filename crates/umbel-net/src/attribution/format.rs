@@ -16,7 +16,7 @@
 //! | 8 | XXH3-64 of everything before |
 
 use super::epoch::Cut;
-use super::{About, Epoch, Method, Settings, pairs};
+use super::{About, Epoch, Method, pairs};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
 use crate::fields::{Fields, sum};
@@ -175,7 +175,7 @@ impl Head {
             unlisted: number()?,
         };
         let counts = [number()?, number()?, number()?, number()?];
-        if about.block == 0 || about.block > Settings::MAX_BLOCK || about.first > about.last {
+        if !about.method.can_cut(about.block) || about.first > about.last {
             return Err(invalid("numbers that cannot be"));
         }
         Ok(Head { about, counts })

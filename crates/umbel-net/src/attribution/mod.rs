@@ -74,7 +74,7 @@ pub use recorder::{Recorded, Recorder};
 pub use store::{Answer, Searched, Store, Unread};
 
 use crate::blocklist::Prefix;
-use crate::payload::winnowing::Winnowing;
+use crate::payload::winnowing::{self, Winnowing};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -108,6 +108,14 @@ impl Method {
             Method::BlockBased => "block",
             Method::Hierarchical => "hierarchical",
             Method::Winnowing => "winnowing",
+        }
+    }
+
+    /// Whether payloads can be cut into blocks of this size, and these into halves.
+    fn can_cut(self, block: usize) -> bool {
+        match self {
+            Method::BlockBased | Method::Hierarchical => (4..=1 << 16).contains(&block) && block % 2 == 0,
+            Method::Winnowing => (1..=winnowing::WIDEST).contains(&block),
         }
     }
 }
@@ -179,14 +187,11 @@ impl Settings {
         }
     }
 
-    /// The largest block.
-    pub const MAX_BLOCK: usize = 1 << 16;
-
     fn check(&self) -> Result<()> {
         let Settings { block, bits_per_block, epoch, full, pairs, .. } = self;
         if self.method == Method::Winnowing {
             Winnowing::new(*block, self.instances, 0, Hasher::default())?;
-        } else if !(4..=Settings::MAX_BLOCK).contains(block) || block % 2 == 1 {
+        } else if !self.method.can_cut(*block) {
             return Err(Error::parameter("block", block, "an even number of bytes, from 4 to 65536"));
         }
         if !(1.0..=1024.0).contains(bits_per_block) {
