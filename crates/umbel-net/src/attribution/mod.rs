@@ -114,7 +114,9 @@ impl Method {
     /// Whether payloads can be cut into blocks of this size, and these into halves.
     fn can_cut(self, block: usize) -> bool {
         match self {
-            Method::BlockBased | Method::Hierarchical => (4..=1 << 16).contains(&block) && block % 2 == 0,
+            Method::BlockBased | Method::Hierarchical => {
+                (4..=1 << 16).contains(&block) && block.is_multiple_of(2)
+            }
             Method::Winnowing => (1..=winnowing::WIDEST).contains(&block),
         }
     }
