@@ -1,19 +1,4 @@
-//! An epoch in a file.
-//!
-//! All numbers are in little-endian order:
-//!
-//! | bytes | what |
-//! | --- | --- |
-//! | 8 | `UMBELPAS` |
-//! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
-//! | 8 | the length of the file |
-//! | 8 each | the run and the number in it; the bytes of a block; how many times winnowing has cut; 1 if streams were put together; the first and the last time, in nanoseconds; payloads, bytes, blocks, blocks of the longest, payloads that are not listed |
-//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset digest, which winnowing has not, and the payload digest have |
-//! | 8 | XXH3-64 of everything before |
-//! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
-//! | | the list of pairs |
-//! | | the offset digest and the payload digest, as filter files |
-//! | 8 | XXH3-64 of everything before |
+//! From an epoch to the bytes of its file, which the [store](super::store) describes, and back.
 
 use super::epoch::Cut;
 use super::{About, Epoch, Method, pairs};
