@@ -25,7 +25,8 @@ pub struct Part {
 pub struct Parts {
     /// What pairs carried, one each.
     pub parts: Vec<Part>,
-    /// Stretches of so many bytes are always found; shorter ones could be there by chance.
+    /// Stretches of so many bytes, in one payload or in what the epoch has of a stream, are always found; shorter ones could be there by
+    /// chance. Of [winnowing](super::Method::Winnowing), only those that do not repeat themselves: what repeats itself has fewer blocks.
     pub least: usize,
     /// How many stretches are to be expected by chance.
     pub expected: f64,

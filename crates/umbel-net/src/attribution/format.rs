@@ -175,7 +175,9 @@ impl Head {
             unlisted: number()?,
         };
         let counts = [number()?, number()?, number()?, number()?];
-        if about.block == 0 || about.block > Settings::MAX_BLOCK || about.first > about.last {
+        // What winnowing can do, it says itself.
+        let is_cut = method == Method::Winnowing || Settings::has_halves(about.block);
+        if !is_cut || about.first > about.last {
             return Err(invalid("numbers that cannot be"));
         }
         Ok(Head { about, counts })
