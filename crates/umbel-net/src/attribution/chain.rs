@@ -20,8 +20,7 @@ pub(super) struct Chain {
     continued: usize,
     places: Vec<Place>,
     tails: Vec<Tail>,
-    /// How likely so many records, the last ones of an excerpt, are found by chance in the epochs that were looked at, one after the
-    /// other.
+    /// How likely so many blocks, the last ones of an excerpt, are found by chance in the epochs that were looked at, one after the other.
     odds: Vec<f64>,
     /// What was expected by chance before others were looked at.
     expected: f64,
@@ -32,8 +31,8 @@ pub(super) struct Chain {
 struct Place {
     /// Nowhere, if payloads were winnowed.
     hit: Option<Hit>,
-    /// How many different records each row has.
-    rows: Vec<usize>,
+    /// How many different blocks each row has.
+    blocks: Vec<usize>,
     /// How many of them nobody has, the first ones.
     missing: Vec<usize>,
 }
@@ -73,7 +72,7 @@ impl Chain {
                 }
             }
         }
-        self.pass(epoch.rate() * most as f64);
+        self.pass(epoch.rate_of_blocks() * most as f64);
         self.settle(excerpt, epoch, found);
     }
 
@@ -87,16 +86,16 @@ impl Chain {
         seen.map(|place| self.chance(place)).sum()
     }
 
-    /// Each of the epochs may have some of the records, those before the ones that the later epochs have.
+    /// An epoch may have any number of blocks, those before the ones that the later epochs have.
     fn pass(&mut self, rate: f64) {
         for agreed in 1..self.odds.len() {
             self.odds[agreed] = (self.odds[agreed] + rate * self.odds[agreed - 1]).min(1.0);
         }
     }
 
-    /// How many pairs would have all records of a place by chance.
+    /// How many pairs would have all blocks of a place by chance.
     fn chance(&self, place: &Place) -> f64 {
-        self.continued as f64 * place.rows.iter().map(|records| self.odds[*records]).product::<f64>()
+        self.continued as f64 * place.blocks.iter().map(|blocks| self.odds[*blocks]).product::<f64>()
     }
 
     /// Whoever has everything is found.
@@ -146,17 +145,21 @@ impl Epoch {
             }
             let mut missing = lengths.clone();
             lessen(&mut missing, &rows, Option::is_none);
-            // Blocks of equal size differ by their numbers; others may come again.
             let different = |row: &Vec<Record>| row.iter().collect::<HashSet<_>>().len();
-            let rows = if hit.is_some() { lengths } else { rows.iter().map(different).collect() };
-            places.push(Place { hit, rows, missing });
+            let blocks = match hit {
+                Some(hit) => vec![hit.blocks as usize],
+                None => rows.iter().map(different).collect(),
+            };
+            places.push(Place { hit, blocks, missing });
         }
-        let longest = places.iter().flat_map(|place| &place.rows).max().map_or(0, |longest| *longest);
+        let longest = places.iter().flat_map(|place| &place.blocks).max().map_or(0, |longest| *longest);
         let mut odds = vec![0.0; longest + 1];
         odds[0] = 1.0;
         let continued = continued.len();
         let mut chain = Chain { about: self.about, continued, places, tails, odds, expected: 0.0 };
-        chain.pass(self.rate());
+        chain.pass(self.rate_of_blocks());
+        // The last block of the only row is here; of several rows some may have none here.
+        chain.odds[0] = if matches!(self.cut, Cut::Evenly(_)) { 0.0 } else { 1.0 };
         chain.expected = chain.by_chance();
         // The groups of a hierarchy may lie in two epochs even if all blocks seem to be in this one.
         chain.settle(excerpt, self, found);
@@ -234,6 +237,11 @@ impl Epoch {
         }
     }
 
+    /// The rate at which a pair has all records of a block by chance.
+    fn rate_of_blocks(&self) -> f64 {
+        self.rate().powi(if matches!(self.cut, Cut::Evenly(_)) { 2 } else { 1 })
+    }
+
     /// Whether the pair at this place of the list has a record.
     fn had(&self, at: usize, record: &Record) -> bool {
         record.is_some_and(|record| self.payloads.contains_digest(record.salted(self.salts[at].get())))
@@ -242,7 +250,7 @@ impl Epoch {
     fn finding(&self, excerpt: &[u8], listed: Listed, place: &Place, chance: f64) -> Finding {
         let (blocks, not_compared) = match (&self.cut, place.hit) {
             (Cut::Winnowed(winnowing), _) => {
-                let blocks: usize = place.rows.iter().sum();
+                let blocks: usize = place.blocks.iter().sum();
                 (blocks as u64, not_compared(excerpt, &winnowing.blocks(excerpt)))
             }
             (_, hit) => hit.map_or((0, 0), |hit| (hit.blocks, hit.prefix + hit.suffix)),
