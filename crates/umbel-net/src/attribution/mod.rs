@@ -49,7 +49,8 @@
 //!
 //! # What it proves, and what not
 //!
-//! A pair that carried an excerpt is always found, if a whole block of it can be compared: nothing is missed. A pair may be named by
+//! A pair that carried an excerpt in a payload, or in a stream as long as that was followed ([`streams`](crate::capture::streams) tells when it
+//! is not), is always found, if a whole block of it can be compared: nothing is missed. A pair may be named by
 //! chance; [`Finding::chance`] tells how many are to be expected. Some bytes at both ends of an excerpt are not compared,
 //! [`Finding::not_compared`] tells how many. That a payload came *to* its destination can be relied upon; its source may be forged, unless it is in a
 //! network of which forged sources are kept out: see [`Trust`].
