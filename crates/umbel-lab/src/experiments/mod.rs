@@ -1,6 +1,7 @@
 //! One file for each experiment, and the list of them all.
 
 mod attenuated;
+mod attribution;
 mod bloomier;
 mod cardinality;
 mod choice_of_k;
@@ -51,6 +52,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(floom_time::PatternTimes),
         Box::new(payload::RandomStrings),
         Box::new(payload::SplicedStrings),
+        Box::new(attribution::WrongAttributions),
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),
