@@ -2,6 +2,7 @@
 
 mod attenuated;
 mod attribution;
+mod attribution_methods;
 mod bloomier;
 mod cardinality;
 mod choice_of_k;
@@ -27,6 +28,7 @@ mod removal;
 mod scalable;
 mod space_code;
 mod spie;
+mod stuffing;
 mod summary;
 mod time_by_k;
 mod time_by_size;
@@ -53,6 +55,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(payload::RandomStrings),
         Box::new(payload::SplicedStrings),
         Box::new(attribution::WrongAttributions),
+        Box::new(attribution_methods::Methods),
+        Box::new(stuffing::Stuffing),
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),
