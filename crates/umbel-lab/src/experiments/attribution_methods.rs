@@ -212,12 +212,12 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
         let points = |of: &dyn Fn(&Counts) -> f64| {
             counts.iter().map(|(length, counts)| (*length as f64, of(counts))).collect::<Vec<_>>()
         };
-        let drawn = |mut points: Vec<(f64, f64)>| {
-            points.retain(|(_, value)| *value >= LEAST_DRAWN);
-            points
-        };
-        let predicted = drawn(points(&|counts| Counts::mean(&counts.predicted)));
-        let wrong = drawn(points(&|counts| Counts::mean(&counts.wrong)));
+        // A pair can be predicted at several places, but is named once. And of what happened a few times, nothing is drawn.
+        let pairs = lab.count(&PAIRS) as f64;
+        let mut predicted = points(&|counts| Counts::mean(&counts.predicted).min(pairs));
+        predicted.retain(|(_, value)| *value >= LEAST_DRAWN);
+        let mut wrong = points(&|counts| Counts::mean(&counts.wrong));
+        wrong.retain(|(_, value)| *value * asked >= 5.0);
         lines.push(Series::new(format!("{name}, predicted"), Mark::Line, colour, predicted));
         lines.push(Series::new(format!("{name}, counted"), Mark::Dots, colour, wrong));
         spliced.push(Series::new(name, Mark::Path, colour, points(&|counts| counts.spliced as f64 / asked)));
@@ -318,7 +318,8 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
             let usual = Counts::mean(&counts.logarithms).exp();
             if instances == 1 {
                 single.push((usual, predicted));
-            } else {
+            } else if *length <= LONG {
+                // Of longer excerpts a single one with few blocks would make up the whole mean.
                 let ratio = predicted / single[at].1;
                 line.push((*length as f64, ratio));
                 let claim = |what: &str| {
