@@ -50,7 +50,7 @@ impl Experiment for WrongAttributions {
                      else. An attribution system with blocks of 32 bytes records all of it, and excerpts of the text are asked for. An exact search \
                      tells who carried them, and who carried all blocks that can be compared. Last, only random payloads in half \
                      the memory, so that chance is seen.",
-            seconds: [3, 60],
+            seconds: [4, 60],
             timed: false,
             parameters: &[CARRIERS, VARIANTS, OTHERS, EXCERPTS],
         }
