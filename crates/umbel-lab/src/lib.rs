@@ -26,6 +26,7 @@ mod report;
 mod run;
 mod table;
 pub mod trace;
+mod traffic;
 mod words;
 
 pub use chart::{Axis, Chart, Mark, Series};

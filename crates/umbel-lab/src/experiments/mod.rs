@@ -1,6 +1,8 @@
 //! One file for each experiment, and the list of them all.
 
 mod attenuated;
+mod attribution;
+mod attribution_methods;
 mod bloomier;
 mod cardinality;
 mod choice_of_k;
@@ -26,6 +28,7 @@ mod removal;
 mod scalable;
 mod space_code;
 mod spie;
+mod stuffing;
 mod summary;
 mod time_by_k;
 mod time_by_size;
@@ -51,6 +54,9 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(floom_time::PatternTimes),
         Box::new(payload::RandomStrings),
         Box::new(payload::SplicedStrings),
+        Box::new(attribution::WrongAttributions),
+        Box::new(attribution_methods::Methods),
+        Box::new(stuffing::Stuffing),
         Box::new(space_code::FlowSizes),
         Box::new(groups::Groups),
         Box::new(bloomier::Values),

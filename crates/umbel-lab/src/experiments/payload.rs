@@ -14,7 +14,7 @@ const METHODS: [(Method, &str); 2] =
 
 /// Bytes of a block: one random number each.
 const SIZE: usize = 8;
-const BUILDS: u64 = 10;
+pub(super) const BUILDS: u64 = 10;
 
 const PAYLOADS: Parameter = Parameter::count("payloads", "payloads in a filter", [400; 2], [50, 100_000]);
 const BLOCKS: Parameter = Parameter::count("blocks", "blocks of a payload", [32; 2], [8, 1000]);
@@ -23,15 +23,15 @@ const QUERIES: Parameter =
     Parameter::count("queries", "strings for each filter and length", [3000, 100_000], [100, 10_000_000]);
 
 /// Payloads of random blocks, and a filter that holds them.
-struct Recorded {
+pub(super) struct Recorded {
     payloads: Vec<Vec<u64>>,
-    filter: PayloadFilter<Bloom<Standard>>,
+    pub filter: PayloadFilter<Bloom<Standard>>,
     /// What a record that was never made is found with, by formula.
-    rate: f64,
+    pub rate: f64,
 }
 
 /// Records payloads of so many blocks in m bits with k hash functions.
-fn record(
+pub(super) fn record(
     lab: &Lab,
     build: u64,
     [payloads, blocks]: [u64; 2],
@@ -50,7 +50,7 @@ fn record(
     Ok(Recorded { payloads, filter, rate: rate::classic(m, records, k)? })
 }
 
-fn bytes(blocks: &[u64]) -> Vec<u8> {
+pub(super) fn bytes(blocks: &[u64]) -> Vec<u8> {
     blocks.iter().flat_map(|block| block.to_le_bytes()).collect()
 }
 
@@ -184,7 +184,7 @@ fn example(findings: &mut Findings) -> Result<()> {
 }
 
 /// Bits per block, hash functions, and what is printed: the rate of a block at a place, and at any of 33 places.
-const PRINTED: [(u64, u32, f64, f64); 5] = [
+pub(super) const PRINTED: [(u64, u32, f64, f64); 5] = [
     (2, 1, 0.393, 1.0),
     (3, 2, 0.237, 0.999_885),
     (4, 2, 0.155, 0.996_099),

@@ -1,0 +1,360 @@
+//! E8d: methods of attribution in the same memory, for excerpts that were not there and excerpts that were spliced.
+
+use crate::measure::Rate;
+use crate::traffic::{Dice, Sent, names, pair, record};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use umbel::Result;
+use umbel_net::attribution::{Epoch, Method, Settings};
+
+pub struct Methods;
+
+const PAIRS: Parameter = Parameter::count("pairs", "pairs that send payloads", [100; 2], [10, 10_000]);
+const PAYLOADS: Parameter = Parameter::count("payloads", "payloads of a pair", [8, 20], [2, 1000]);
+const EXCERPTS: Parameter = Parameter::count(
+    "excerpts",
+    "excerpts of each kind and length, in each trace",
+    [40, 1000],
+    [10, 100_000],
+);
+
+/// Traces, of which each is recorded with its own seed.
+const TRACES: u64 = 5;
+/// The bytes of a payload, and so many more at most.
+const SHORTEST: usize = 1000;
+const MORE: usize = 400;
+/// The bytes of a block of equal size.
+const BLOCK: usize = 32;
+/// The lengths of excerpts.
+const LENGTHS: [usize; 9] = [100, 150, 200, 250, 300, 400, 600, 800, 1000];
+/// From this length on winnowing has to be right.
+const LONG: usize = 400;
+/// Parts of the payload's bytes that an epoch takes.
+const LITTLE: f64 = 0.02;
+const MUCH: f64 = 0.1;
+/// What is less is not drawn.
+const LEAST_DRAWN: f64 = 1e-6;
+
+impl Experiment for Methods {
+    fn about(&self) -> About {
+        About {
+            id: "E8d",
+            title: "Methods of attribution in the same memory",
+            source: "Shanmugasundaram et al. 2004; Ponec et al. 2007",
+            claim: "Hierarchical digests see through excerpts that are spliced from payloads of one pair, which block-based ones \
+                    do not. Winnowing needs much less memory: with a fiftieth of the payload it decides excerpts of 400 bytes. Several \
+                    instances of it name fewer wrong pairs than one in the same memory.",
+            set_up: "Random payloads of 100 pairs, recorded by each method in epochs of the same size, of 2 % and of 10 % of the payload. Asked \
+                     for are excerpts of 100 to 1000 bytes that were sent, that were not, and that are spliced: up to \
+                     some block's end from one payload, and from there on from another one of the same pair, at the places where both were. \
+                     Then winnowing with one to four instances, in 2 %.",
+            seconds: [4, 120],
+            timed: false,
+            parameters: &[PAIRS, PAYLOADS, EXCERPTS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let traces: Vec<Vec<Sent>> = (0..TRACES).map(|build| trace(lab, build)).collect();
+        for memory in [LITTLE, MUCH] {
+            methods(lab, &traces, memory, &mut findings)?;
+        }
+        instances(lab, &traces, &mut findings)?;
+        findings.verdict = "In 2 % of the payload, winnowing names the fewest wrong pairs below 400 bytes, once an excerpt is long enough for it. From 400 \
+                            bytes on hardly any is to be expected. In 10 % block-based digests are better, and judge 100 bytes. Hierarchical \
+                            ones are worse than those at each length, if nobody sent the excerpt. But block-based digests always name the pair \
+                            of a spliced one; hierarchical ones do so more rarely the longer it is; and winnowing does so \
+                            rarely, since a block with the splice in it was never there. Several instances name fewer wrong \
+                            pairs than one, though for the usual excerpt as many are predicted: it is excerpts with few blocks that go \
+                            wrong, and with several instances fewer excerpts have few."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Random payloads, the first of each pair first.
+fn trace(lab: &Lab, build: u64) -> Vec<Sent> {
+    let mut dice = Dice::new(lab, b"send", build);
+    let pairs = lab.count(&PAIRS) as usize;
+    let all = 0..pairs * lab.count(&PAYLOADS) as usize;
+    let mut send = |number| {
+        let length = SHORTEST + dice.below(MORE + 1);
+        Sent { pair: pair(number % pairs), payload: dice.bytes(length) }
+    };
+    all.map(&mut send).collect()
+}
+
+/// An epoch that takes this part of the payload's bytes.
+fn record_in(settings: &Settings, memory: f64, seed: u64, sent: &[Sent]) -> Result<Epoch> {
+    // How many blocks there are is known only afterwards.
+    let about = *record(settings.clone(), seed, sent)?.about();
+    let bits_per_block = 8.0 * memory * about.bytes as f64 / about.blocks as f64;
+    record(Settings { bits_per_block, ..settings.clone() }, seed, sent)
+}
+
+/// What was found with excerpts of one length.
+#[derive(Clone, Default)]
+struct Counts {
+    /// Of excerpts that were sent, how many were attributed to whoever sent them.
+    found: u64,
+    /// Of spliced ones, how many were attributed to the pair whose payloads they are spliced from.
+    spliced: u64,
+    /// Pairs that were named for an excerpt that was not sent, and how many were predicted: a mean for each trace.
+    wrong: Vec<f64>,
+    predicted: Vec<f64>,
+    /// The mean of the predictions' logarithms: what is usual.
+    logarithms: Vec<f64>,
+}
+
+impl Counts {
+    /// The mean of all traces.
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len().max(1) as f64
+    }
+
+    /// Four standard errors of what is named beyond what is predicted, and something for what never happened.
+    fn chance(&self, excerpts: u64) -> f64 {
+        let differences: Vec<f64> =
+            self.wrong.iter().zip(&self.predicted).map(|(wrong, predicted)| wrong - predicted).collect();
+        Rate::of(&differences, excerpts).error() + 4.0 / (excerpts * TRACES) as f64
+    }
+}
+
+/// Asks for excerpts of every kind; those that are too short for the method are left out. Also the largest part of the payload's bytes
+/// that an epoch takes.
+fn ask(
+    lab: &Lab,
+    settings: &Settings,
+    memory: f64,
+    traces: &[Vec<Sent>],
+) -> Result<(Vec<(usize, Counts)>, f64)> {
+    let mut all = vec![Counts::default(); LENGTHS.len()];
+    let (mut needed, mut kept) = (0, 0.0f64);
+    let excerpts = lab.count(&EXCERPTS);
+    for (sent, build) in traces.iter().zip(0..) {
+        let mut dice = Dice::new(lab, b"find", build);
+        let epoch = record_in(settings, memory, dice.below(1 << 40) as u64, sent)?;
+        kept = kept.max(epoch.to_bytes()?.len() as f64 / epoch.about().bytes as f64);
+        needed = epoch.needed();
+        for (length, counts) in LENGTHS.into_iter().zip(&mut all).filter(|(length, _)| *length >= needed) {
+            let (mut wrong, mut predicted, mut logarithm) = (0, 0.0, 0.0);
+            for _ in 0..excerpts {
+                let (one, other) = two_of_a_pair(lab, sent, &mut dice);
+                let from = dice.below(SHORTEST - length + 1);
+                let excerpt = &one.payload[from..from + length];
+                counts.found += u64::from(names(&epoch.find(excerpt)?.findings, one.pair));
+                let spliced = spliced(excerpt, &other.payload[from..from + length], from, &mut dice);
+                counts.spliced += u64::from(names(&epoch.find(&spliced)?.findings, one.pair));
+                let found = epoch.find(&dice.bytes(length))?;
+                wrong += found.findings.len();
+                predicted += found.expected;
+                logarithm += found.expected.ln();
+            }
+            counts.wrong.push(wrong as f64 / excerpts as f64);
+            counts.predicted.push(predicted / excerpts as f64);
+            counts.logarithms.push(logarithm / excerpts as f64);
+        }
+    }
+    let asked = LENGTHS.into_iter().zip(all).filter(|(length, _)| *length >= needed);
+    Ok((asked.collect(), kept))
+}
+
+/// Two payloads that one pair sent.
+fn two_of_a_pair<'a>(lab: &Lab, sent: &'a [Sent], dice: &mut Dice<'_>) -> (&'a Sent, &'a Sent) {
+    let (pairs, payloads) = (lab.count(&PAIRS) as usize, lab.count(&PAYLOADS) as usize);
+    let (pair, one) = (dice.below(pairs), dice.below(payloads));
+    let other = (one + 1 + dice.below(payloads - 1)) % payloads;
+    (&sent[one * pairs + pair], &sent[other * pairs + pair])
+}
+
+/// The first excerpt up to some block's end, and then the other. Both begin at this byte of their payloads, and there is a whole block
+/// of each.
+fn spliced(one: &[u8], other: &[u8], from: usize, dice: &mut Dice<'_>) -> Vec<u8> {
+    let first = (from + BLOCK).next_multiple_of(BLOCK);
+    let last = (from + one.len() - BLOCK) / BLOCK * BLOCK;
+    let cut = first + BLOCK * dice.below((last - first) / BLOCK + 1) - from;
+    [&one[..cut], &other[cut..]].concat()
+}
+
+const NAMES: [&str; 3] = ["block-based", "hierarchical", "winnowing"];
+
+/// All methods in the same memory.
+fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings) -> Result<()> {
+    let percent = 100.0 * memory;
+    let excerpts = lab.count(&EXCERPTS);
+    let asked = (excerpts * TRACES) as f64;
+    let columns = ["method", "bytes", "found", "predicted", "wrong", "spliced_found"];
+    let mut table = Table::new(&format!("memory_{percent:.0}"), &columns);
+    let (mut lines, mut spliced) = (Vec::new(), Vec::new());
+    let mut results = Vec::new();
+    for (colour, (method, name)) in Method::ALL.into_iter().zip(NAMES).enumerate() {
+        let (counts, kept) = ask(lab, &Settings::of(method), memory, traces)?;
+        let claim = format!("{name}, {percent:.0} %: memory for a byte of payload");
+        findings.criteria.push(Criterion::near(claim, kept, memory, 0.02 * memory));
+        for (length, counts) in &counts {
+            let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
+            table.add([
+                name.into(),
+                length.to_string(),
+                format!("{:.4}", counts.found as f64 / asked),
+                format!("{predicted:.3e}"),
+                format!("{wrong:.4}"),
+                format!("{:.4}", counts.spliced as f64 / asked),
+            ]);
+            let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs for an excerpt");
+            let bound = predicted + counts.chance(excerpts);
+            findings.criteria.push(Criterion::at_most(claim, wrong, bound));
+        }
+        let found: u64 = counts.iter().map(|(_, counts)| counts.found).sum();
+        let claim = format!("{name}, {percent:.0} %: the share of excerpts whose senders are found");
+        let all = excerpts * TRACES * counts.len() as u64;
+        findings.criteria.push(Criterion::near(claim, found as f64 / all as f64, 1.0, 0.0));
+        let points = |of: &dyn Fn(&Counts) -> f64| {
+            counts.iter().map(|(length, counts)| (*length as f64, of(counts))).collect::<Vec<_>>()
+        };
+        // A pair can be predicted at several places, but is named once. And of what happened a few times, nothing is drawn.
+        let pairs = lab.count(&PAIRS) as f64;
+        let mut predicted = points(&|counts| Counts::mean(&counts.predicted).min(pairs));
+        predicted.retain(|(_, value)| *value >= LEAST_DRAWN);
+        let mut wrong = points(&|counts| Counts::mean(&counts.wrong));
+        wrong.retain(|(_, value)| *value * asked >= 5.0);
+        lines.push(Series::new(format!("{name}, predicted"), Mark::Line, colour, predicted));
+        lines.push(Series::new(format!("{name}, counted"), Mark::Dots, colour, wrong));
+        spliced.push(Series::new(name, Mark::Path, colour, points(&|counts| counts.spliced as f64 / asked)));
+        results.push(counts);
+    }
+    compare(lab, &results, percent, findings);
+    findings.tables.push(table);
+    if memory == LITTLE {
+        findings.charts.push(Chart {
+            name: "unrelated".into(),
+            title: "Pairs named for an excerpt that nobody sent, memory: 2 % of the payload".into(),
+            x: Axis::linear("bytes of the excerpt"),
+            y: Axis::log(&format!("pairs of {}", lab.count(&PAIRS))),
+            series: lines,
+        });
+    } else {
+        findings.charts.push(Chart {
+            name: "spliced".into(),
+            title: "Spliced excerpts that are attributed, memory: 10 % of the payload".into(),
+            x: Axis::linear("bytes of the excerpt"),
+            y: Axis::linear("share of excerpts"),
+            series: spliced,
+        });
+    }
+    Ok(())
+}
+
+/// How the methods compare: block-based, hierarchical, winnowing.
+fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, findings: &mut Findings) {
+    let asked = (lab.count(&EXCERPTS) * TRACES) as f64;
+    let [blocks, hierarchical, winnowing] = results else { return };
+    let predicted = |counts: &Counts| Counts::mean(&counts.predicted);
+    let better = blocks.iter().zip(hierarchical).all(|(one, other)| predicted(&one.1) <= predicted(&other.1));
+    findings.criteria.push(Criterion::that(
+        format!("{percent:.0} %, excerpts that nobody sent: block-based is predicted to name fewer than hierarchical at each length"),
+        better,
+    ));
+    // What is shorter than winnowing can judge comes first.
+    let judged = blocks.iter().skip(blocks.len() - winnowing.len()).zip(winnowing);
+    if percent < 5.0 {
+        let mut judged = judged.filter(|((length, _), _)| *length < LONG);
+        findings.criteria.push(Criterion::that(
+            format!("{percent:.0} %, below {LONG} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
+            judged.all(|(one, other)| predicted(&other.1) < predicted(&one.1)),
+        ));
+    } else {
+        let mut judged = judged;
+        findings.criteria.push(Criterion::that(
+            format!("{percent:.0} %: block-based is predicted to name fewer than winnowing at each length"),
+            judged.all(|(one, other)| predicted(&one.1) <= predicted(&other.1)),
+        ));
+    }
+    let spliced = |of: &[(usize, Counts)]| {
+        let sum: u64 = of.iter().map(|(_, counts)| counts.spliced).sum();
+        sum as f64 / (of.len() as f64 * asked)
+    };
+    let claim = |name: &str| format!("{percent:.0} %: spliced excerpts that are attributed, {name}");
+    findings.criteria.push(Criterion::near(claim("block-based"), spliced(blocks), 1.0, 0.0));
+    findings.criteria.push(Criterion::at_most(claim("hierarchical"), spliced(hierarchical), 0.75));
+    findings.criteria.push(Criterion::at_most(claim("winnowing"), spliced(winnowing), 0.2));
+    if let (Some((_, shortest)), Some((_, longest))) = (hierarchical.first(), hierarchical.last()) {
+        let ratio = longest.spliced as f64 / shortest.spliced as f64;
+        findings.criteria.push(Criterion::at_most(
+            claim("hierarchical, the longest to the shortest"),
+            ratio,
+            0.6,
+        ));
+    }
+    for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG) {
+        let claim = format!(
+            "{percent:.0} %, {length} bytes, winnowing: wrong pairs that are predicted for an excerpt"
+        );
+        findings.criteria.push(Criterion::at_most(claim, predicted(counts), 1e-4));
+    }
+}
+
+/// Winnowing with more and more instances in the same memory.
+fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result<()> {
+    let excerpts = lab.count(&EXCERPTS);
+    let columns = ["instances", "bytes", "usual", "predicted", "wrong", "spliced_found"];
+    let mut table = Table::new("instances", &columns);
+    let mut series = Vec::new();
+    let mut single = Vec::new();
+    for instances in 1..=4 {
+        let settings = Settings { instances, ..Settings::of(Method::Winnowing) };
+        let (counts, _) = ask(lab, &settings, LITTLE, traces)?;
+        let mut line = Vec::new();
+        for (at, (length, counts)) in counts.iter().enumerate() {
+            let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
+            table.add([
+                instances.to_string(),
+                length.to_string(),
+                format!("{:.3e}", Counts::mean(&counts.logarithms).exp()),
+                format!("{predicted:.3e}"),
+                format!("{wrong:.4}"),
+                format!("{:.4}", counts.spliced as f64 / (excerpts * TRACES) as f64),
+            ]);
+            let usual = Counts::mean(&counts.logarithms).exp();
+            if instances == 1 {
+                single.push((usual, predicted));
+            } else if *length <= LONG {
+                // Of longer excerpts a single one with few blocks would make up the whole mean.
+                let ratio = predicted / single[at].1;
+                line.push((*length as f64, ratio));
+                let claim = |what: &str| {
+                    format!(
+                        "instances: {instances}, {length} bytes: {what} predicted, to those of one instance"
+                    )
+                };
+                findings.criteria.push(Criterion::at_most(claim("wrong pairs"), ratio, 0.9));
+                if *length == 200 {
+                    let ratio = usual / single[at].0;
+                    let claim = claim("wrong pairs for the usual excerpt");
+                    findings.criteria.push(Criterion::near(claim, ratio, 1.0, 0.4));
+                }
+            }
+            if at == 0 {
+                let claim = format!("instances: {instances}, {length} bytes: wrong pairs for an excerpt");
+                findings.criteria.push(Criterion::near(claim, wrong, predicted, counts.chance(excerpts)));
+            }
+        }
+        if instances > 1 {
+            series.push(Series::new(
+                format!("instances: {instances}"),
+                Mark::Path,
+                instances as usize - 2,
+                line,
+            ));
+        }
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "instances".into(),
+        title: "Winnowing with several instances, memory: 2 % of the payload".into(),
+        x: Axis::linear("bytes of the excerpt"),
+        y: Axis::log("wrong pairs predicted, of those of one instance"),
+        series,
+    });
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! E8e: payloads that are stuffed with no-ops, against digests of blocks and of whole packets.
+
+use crate::measure::Rate;
+use crate::traffic::{Dice, Sent, names, pair, record};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use std::ops::Range;
+use umbel::{Bloom, Filter, Insert, Result, Standard};
+use umbel_net::attribution::Settings;
+
+pub struct Stuffing;
+
+const DOCUMENTS: Parameter =
+    Parameter::count("documents", "documents that are sent in each trace", [60, 500], [10, 10_000]);
+const OTHERS: Parameter =
+    Parameter::count("others", "other payloads in each trace", [200, 1000], [0, 100_000]);
+
+/// Traces for each distance.
+const TRACES: u64 = 4;
+/// The bytes of a document, which is sent in one payload.
+const DOCUMENT: usize = 1000;
+/// The no-op of many processors.
+const NO_OP: u8 = 0x90;
+/// Between how many bytes there is a no-op, on average.
+const APART: [usize; 8] = [6, 8, 12, 16, 24, 32, 64, 128];
+/// The rate of the filter of whole packets.
+const RATE: f64 = 0.01;
+
+impl Experiment for Stuffing {
+    fn about(&self) -> About {
+        About {
+            id: "E8e",
+            title: "Payloads stuffed with no-ops",
+            source: "Shanmugasundaram et al. 2004; the lecture slides",
+            claim: "Digests of blocks are more robust than digests of whole packets against a sender who stuffs a known payload with bytes \
+                    that do nothing.",
+            set_up: "Documents of 1000 random bytes, each sent by a pair of its own in one payload, with other payloads around them. Before each byte there \
+                     is a byte that does nothing with a probability of one in 6 to one in 128: 0x90 in half of the documents, \
+                     random bytes in the others. Asked of the attribution system are all stretches between them that are long enough, \
+                     as somebody who has got hold of them would, and then the whole document for its parts, as it was before. A Bloom filter with the rate 1 % holds \
+                     every payload as a whole, with its pair, and is asked for the document.",
+            seconds: [2, 30],
+            timed: false,
+            parameters: &[DOCUMENTS, OTHERS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let columns = [
+            "bytes_between",
+            "theory",
+            "by_stretches",
+            "by_parts",
+            "by_whole_packets",
+            "stretches",
+            "stretches_found",
+            "long_parts",
+            "long_parts_found",
+            "wrong_pairs_for_a_stretch",
+            "wrong_pairs_for_a_document",
+        ];
+        let mut table = Table::new("stuffed", &columns);
+        let [mut theory, mut stretches, mut parts, mut whole] = [const { Vec::new() }; 4];
+        let mut by_chance = Vec::new();
+        let (mut needed, mut least) = (0, 0);
+        for apart in APART {
+            let mut all = Counts::default();
+            for build in 0..TRACES {
+                let counts = send(lab, apart, build)?;
+                by_chance.push(counts.by_packets as f64 / counts.documents as f64);
+                all.add(&counts);
+            }
+            (needed, least) = (all.needed, all.least.max(least));
+            let documents = all.documents as f64;
+            let share = |count: u64| count as f64 / documents;
+            let expected = survives(DOCUMENT, all.needed, 1.0 / apart as f64);
+            table.add([
+                apart.to_string(),
+                format!("{expected:.4}"),
+                format!("{:.4}", share(all.by_stretches)),
+                format!("{:.4}", share(all.by_parts)),
+                format!("{:.4}", share(all.by_packets)),
+                all.stretches[0].to_string(),
+                all.stretches[1].to_string(),
+                all.long_parts[0].to_string(),
+                all.long_parts[1].to_string(),
+                format!("{:.4}", all.wrong as f64 / all.stretches[0].max(1) as f64),
+                format!("{:.4}", share(all.wrong_parts)),
+            ]);
+            let claim = |what: &str| format!("a no-op every {apart} bytes: {what}");
+            let missed = (all.stretches[0] - all.stretches[1]) as f64;
+            findings.criteria.push(Criterion::at_most(
+                claim("long enough stretches that are missed"),
+                missed,
+                0.0,
+            ));
+            let missed = (all.long_parts[0] - all.long_parts[1]) as f64;
+            findings.criteria.push(Criterion::at_most(
+                claim("long enough parts that are missed"),
+                missed,
+                0.0,
+            ));
+            let wrong = share(all.wrong_parts);
+            findings.criteria.push(Criterion::at_most(
+                claim("wrong pairs for parts of a document"),
+                wrong,
+                0.02,
+            ));
+            let chance = 4.0 * (expected * (1.0 - expected) / documents).sqrt() + 4.0 / documents;
+            findings.criteria.push(Criterion::near(
+                claim("the share of documents found by a stretch"),
+                share(all.by_stretches),
+                expected,
+                chance,
+            ));
+            let at = apart as f64;
+            theory.push((at, expected));
+            stretches.push((at, share(all.by_stretches)));
+            parts.push((at, share(all.by_parts)));
+            whole.push((at, share(all.by_packets)));
+        }
+        let packets = Rate::of(&by_chance, lab.count(&DOCUMENTS));
+        findings.criteria.push(Criterion::near(
+            "the share of documents found by digests of whole packets: their rate",
+            packets.mean,
+            RATE,
+            packets.chance(RATE),
+        ));
+        findings.tables.push(table);
+        findings.charts.push(Chart {
+            name: "stuffed".into(),
+            title: "Stuffed documents that are found".into(),
+            x: Axis::log("bytes from one no-op to the next, on average"),
+            y: Axis::linear("share of documents"),
+            series: vec![
+                Series::new(format!("theory: {needed} bytes without a no-op"), Mark::Line, 0, theory),
+                Series::new("by a stretch", Mark::Dots, 0, stretches),
+                Series::new("by parts of the document", Mark::Path, 1, parts),
+                Series::new("by digests of whole packets", Mark::Path, 2, whole),
+            ],
+        });
+        findings.verdict = format!(
+            "One no-op is enough to hide a payload from digests of whole packets, which find it by chance alone. Digests of blocks \
+             find it wherever {needed} bytes in a row are left as they were. Short stretches, which have one whole block to compare, \
+             name wrong pairs as well. Who has only the document as it was before finds every stretch of {least} bytes, and hardly ever a \
+             wrong pair. \
+             A no-op every eight bytes leaves hardly anything to be found."
+        );
+        Ok(findings)
+    }
+}
+
+/// What was found of stuffed documents.
+#[derive(Default)]
+struct Counts {
+    documents: u64,
+    /// Documents that were found by some stretch, by parts, and by the digest of the whole.
+    by_stretches: u64,
+    by_parts: u64,
+    by_packets: u64,
+    /// Stretches that are long enough to be asked for, and those that are found.
+    stretches: [u64; 2],
+    /// Stretches that are long enough to be found by parts, and those that are.
+    long_parts: [u64; 2],
+    /// Pairs that were named for a stretch, or for a document, that they did not send.
+    wrong: u64,
+    wrong_parts: u64,
+    /// The bytes of a stretch that is long enough, and of one that is found by parts.
+    needed: usize,
+    least: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.documents += other.documents;
+        self.by_stretches += other.by_stretches;
+        self.by_parts += other.by_parts;
+        self.by_packets += other.by_packets;
+        for at in 0..2 {
+            self.stretches[at] += other.stretches[at];
+            self.long_parts[at] += other.long_parts[at];
+        }
+        self.wrong += other.wrong;
+        self.wrong_parts += other.wrong_parts;
+        (self.needed, self.least) = (other.needed, self.least.max(other.least));
+    }
+}
+
+/// Stuffs documents, records them, and looks for them.
+fn send(lab: &Lab, apart: usize, build: u64) -> Result<Counts> {
+    let mut dice = Dice::new(lab, b"noop", TRACES * apart as u64 + build);
+    let mut sent = Vec::new();
+    let mut documents = Vec::new();
+    for number in 0..lab.count(&DOCUMENTS) as usize {
+        let document = dice.bytes(DOCUMENT);
+        let (payload, stretches) = stuffed(&document, apart, number % 2 == 0, &mut dice);
+        sent.push(Sent { pair: pair(number), payload });
+        documents.push((document, stretches));
+    }
+    for number in 0..lab.count(&OTHERS) as usize {
+        sent.push(Sent { pair: pair(number), payload: dice.bytes(DOCUMENT) });
+    }
+    let epoch = record(Settings::default(), dice.below(1 << 40) as u64, &sent)?;
+    let mut packets = Bloom::<Standard>::with_capacity(sent.len() as u64, RATE)?;
+    let whole = |number: usize, payload: &[u8]| [&number.to_le_bytes()[..], payload].concat();
+    for (number, sent) in sent.iter().enumerate() {
+        packets.insert(&whole(number, &sent.payload)[..])?;
+    }
+    let mut counts =
+        Counts { documents: documents.len() as u64, needed: epoch.needed(), ..Counts::default() };
+    for (number, (document, stretches)) in documents.iter().enumerate() {
+        let mut is_found = false;
+        for stretch in stretches.iter().filter(|stretch| stretch.len() >= epoch.needed()) {
+            let found = epoch.find(&document[stretch.clone()])?.findings;
+            let is_named = names(&found, pair(number));
+            counts.stretches[0] += 1;
+            counts.stretches[1] += u64::from(is_named);
+            counts.wrong += (found.len() - usize::from(is_named)) as u64;
+            is_found |= is_named;
+        }
+        counts.by_stretches += u64::from(is_found);
+        let parts = epoch.find_parts(document)?;
+        let own = parts.parts.iter().find(|part| part.listed.pair == pair(number));
+        counts.by_parts += u64::from(own.is_some());
+        counts.wrong_parts += (parts.parts.len() - usize::from(own.is_some())) as u64;
+        counts.least = counts.least.max(parts.least);
+        for stretch in stretches.iter().filter(|stretch| stretch.len() >= parts.least) {
+            // Nearly half of a stretch may be outside its whole blocks.
+            let overlaps = |range: &Range<usize>| {
+                let common = range.start.max(stretch.start)..range.end.min(stretch.end);
+                2 * common.len() >= parts.least
+            };
+            counts.long_parts[0] += 1;
+            counts.long_parts[1] += u64::from(own.is_some_and(|own| own.ranges.iter().any(overlaps)));
+        }
+        counts.by_packets += u64::from(packets.contains(&whole(number, document)[..]));
+    }
+    Ok(counts)
+}
+
+/// A document with bytes that do nothing in random places, and the stretches of the document between them.
+fn stuffed(document: &[u8], apart: usize, no_ops: bool, dice: &mut Dice<'_>) -> (Vec<u8>, Vec<Range<usize>>) {
+    let (mut payload, mut stretches) = (Vec::new(), Vec::new());
+    let mut start = 0;
+    for (at, byte) in document.iter().enumerate() {
+        if dice.below(apart) == 0 {
+            payload.push(if no_ops { NO_OP } else { dice.below(256) as u8 });
+            stretches.push(start..at);
+            start = at;
+        }
+        payload.push(*byte);
+    }
+    stretches.push(start..document.len());
+    (payload, stretches)
+}
+
+/// The probability that so many bytes in a row have no no-op between them, somewhere in a document, if there is one before each byte
+/// with this probability.
+fn survives(document: usize, needed: usize, rate: f64) -> f64 {
+    // None is needed before the first byte of the stretch, so what counts are runs of one byte less.
+    let run = needed - 1;
+    // The probability that there was no such run up to each byte, and that its last run has each length.
+    let mut lengths = vec![0.0; run];
+    lengths[0] = 1.0;
+    for _ in 1..document {
+        let ended: f64 = lengths.iter().sum::<f64>() * rate;
+        lengths.rotate_right(1);
+        lengths.iter_mut().for_each(|length| *length *= 1.0 - rate);
+        lengths[0] = ended;
+    }
+    1.0 - lengths.iter().sum::<f64>()
+}
