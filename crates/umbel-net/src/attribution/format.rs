@@ -175,7 +175,11 @@ impl Head {
             unlisted: number()?,
         };
         let counts = [number()?, number()?, number()?, number()?];
-        if about.block == 0 || about.block > Settings::MAX_BLOCK || about.first > about.last {
+        let is_cut = match method {
+            Method::Winnowing => about.winnowing().is_ok(),
+            Method::BlockBased | Method::Hierarchical => Settings::is_block(about.block),
+        };
+        if !is_cut || about.first > about.last {
             return Err(invalid("numbers that cannot be"));
         }
         Ok(Head { about, counts })

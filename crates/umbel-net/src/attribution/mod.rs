@@ -74,7 +74,7 @@ pub use recorder::{Recorded, Recorder};
 pub use store::{Answer, Searched, Store, Unread};
 
 use crate::blocklist::Prefix;
-use crate::payload::winnowing::Winnowing;
+use crate::payload::winnowing::{WIDEST, Winnowing};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -182,11 +182,23 @@ impl Settings {
     /// The largest block.
     pub const MAX_BLOCK: usize = 1 << 16;
 
+    /// Whether blocks of equal size can have so many bytes.
+    fn is_block(bytes: usize) -> bool {
+        (4..=Settings::MAX_BLOCK).contains(&bytes) && bytes % 2 == 0
+    }
+
     fn check(&self) -> Result<()> {
         let Settings { block, bits_per_block, epoch, full, pairs, .. } = self;
         if self.method == Method::Winnowing {
+            if !(1..=WIDEST).contains(block) {
+                return Err(Error::parameter(
+                    "block",
+                    block,
+                    format!("1 to {WIDEST} bytes if it is winnowed"),
+                ));
+            }
             Winnowing::new(*block, self.instances, 0, Hasher::default())?;
-        } else if !(4..=Settings::MAX_BLOCK).contains(block) || block % 2 == 1 {
+        } else if !Settings::is_block(*block) {
             return Err(Error::parameter("block", block, "an even number of bytes, from 4 to 65536"));
         }
         if !(1.0..=1024.0).contains(bits_per_block) {
