@@ -29,7 +29,7 @@ pub struct Store {
 pub struct Answer<T> {
     /// The epochs that were searched, by number.
     pub searched: Vec<Searched<T>>,
-    /// The epochs that could not be read. Whatever they hold is not in the answer.
+    /// The epochs that could not be read, or whose blocks are too large for what was asked. Whatever they hold is not in the answer.
     pub unread: Vec<Unread>,
 }
 
@@ -46,7 +46,7 @@ pub struct Searched<T> {
     pub found: T,
 }
 
-/// An epoch that could not be read.
+/// An epoch that did not answer.
 #[derive(Debug)]
 pub struct Unread {
     /// Its file.
@@ -82,7 +82,7 @@ impl Store {
     pub fn add(&self, epoch: &Epoch) -> Result<PathBuf> {
         let bytes = epoch.to_bytes()?;
         let last = self.epochs()?.pop().and_then(|path| number(&path)).unwrap_or(0);
-        for number in last + 1.. {
+        for number in last.saturating_add(1)..=u64::MAX {
             let path = self.folder.join(format!("{number:08}")).with_extension(EXTENSION);
             let new = Placing { create_new: true, ..Placing::default() };
             match file::save_bytes(&path, &bytes, new) {
@@ -125,7 +125,7 @@ impl Store {
         ask: impl Fn(&Epoch, &[(PathBuf, About)]) -> Result<T>,
     ) -> Result<Answer<T>> {
         let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
-        let mut refused = None;
+        let mut refused = Vec::new();
         let heads = self.heads(&mut answer.unread)?;
         for (at, (path, _)) in heads.iter().enumerate().filter(|(_, (_, about))| within(about, &times)) {
             let path = path.clone();
@@ -134,13 +134,16 @@ impl Store {
                     answer.searched.push(Searched { path, about, local, found });
                 }
                 // Another epoch may have smaller blocks.
-                Ok((Err(error), _)) => refused = Some(error),
+                Ok((Err(error), _)) => refused.push(Unread { path, error }),
                 Err(error) => answer.unread.push(Unread { path, error }),
             }
         }
-        match refused {
-            Some(error) if answer.searched.is_empty() => Err(error),
-            _ => Ok(answer),
+        match refused.pop() {
+            Some(last) if answer.searched.is_empty() => Err(last.error),
+            last => {
+                answer.unread.extend(refused.into_iter().chain(last));
+                Ok(answer)
+            }
         }
     }
 
@@ -212,7 +215,7 @@ fn within(about: &About, times: &impl RangeBounds<Time>) -> bool {
 pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
     let path = path.as_ref();
     let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
-    let file = File::open(path).map_err(failed)?;
+    let file = open(path)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
     file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
@@ -222,9 +225,19 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
 /// Reads and verifies an epoch's file.
 pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let path = path.as_ref();
-    let bytes =
-        fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
+    let mut bytes = Vec::new();
+    let read = open(path)?.read_to_end(&mut bytes);
+    read.map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
     Epoch::from_bytes(&bytes).map_err(|error| at(error, path))
+}
+
+/// Opens a file, but no pipe, which would wait for somebody to write to it.
+fn open(path: &Path) -> Result<File> {
+    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("it is no file")));
+    }
+    File::open(path).map_err(failed)
 }
 
 fn at(error: Error, path: &Path) -> Error {
