@@ -142,7 +142,7 @@ fn too_short_an_excerpt_is_refused_with_the_reason() {
         assert!(pairs(&facts).contains(&("10.0.0.6".into(), "192.0.2.1".into())), "{args}: {facts}");
     }
     let shell = recorded(capture(), "");
-    shell.pipe("net attribute store --document -", &bytes(5, 94)).refused(&["94 bytes", "at least 95 bytes"]);
+    shell.pipe("net attribute store --document -", bytes(5, 94)).refused(&["94 bytes", "at least 95 bytes"]);
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn what_is_wrong_with_files_of_a_store_is_named_and_survived() {
     assert_eq!(pairs(&found), [("10.0.0.18".to_owned(), "192.0.2.1".to_owned())]);
     // Who knows what is in them?
     check(ask(&shell, &bytes(7777, 500), "").code(2));
-    check(shell.pipe("net attribute store --document -", &bytes(7777, 500)).code(2));
+    check(shell.pipe("net attribute store --document -", bytes(7777, 500)).code(2));
 
     shell.run("net attribute nowhere --excerpt c.pcap").refused(&["nowhere"]);
     shell.run("net attribute c.pcap --excerpt c.pcap").refused(&["c.pcap"]);

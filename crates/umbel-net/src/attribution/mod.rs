@@ -184,7 +184,7 @@ impl Settings {
 
     /// Whether blocks of equal size can have so many bytes.
     fn is_block(bytes: usize) -> bool {
-        (4..=Settings::MAX_BLOCK).contains(&bytes) && bytes % 2 == 0
+        (4..=Settings::MAX_BLOCK).contains(&bytes) && bytes.is_multiple_of(2)
     }
 
     fn check(&self) -> Result<()> {

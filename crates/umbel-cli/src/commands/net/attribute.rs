@@ -108,7 +108,7 @@ fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
         warn(format_args!("an epoch was left out: {}", unread.error));
     }
     let refused = answer.unread.iter().filter(is_refusal);
-    if let Some(last) = refused.clone().last() {
+    if let Some(last) = refused.clone().next_back() {
         // All that were recorded in the same way say the same.
         warn(format_args!("{} left out: {}", count(refused.count(), "epoch"), last.error));
     }
@@ -136,7 +136,7 @@ impl Args {
 }
 
 /// More than that is not read, so that a file without an end does not fill the memory.
-const LONGEST: u64 = 1 << 30;
+const LONGEST: u64 = 1 << 28;
 
 /// A line of the answer.
 struct Line<'a> {
