@@ -448,6 +448,9 @@ fn a_store_survives_what_happens_to_files() {
     std::fs::write(folder.path().join(".umbel-x.part"), "half").expect("room");
     let added = store.add(&epochs[0]).expect("room");
     assert!(added.ends_with("00000006.epoch"));
+    // Numbers have an end.
+    std::fs::write(folder.path().join(format!("{}.epoch", u64::MAX)), "hello").expect("room");
+    assert!(store.add(&epochs[0]).expect_err("no number").to_string().contains("used up"));
     // A folder of something else is not recorded into.
     let other = tempfile::tempdir().expect("a folder");
     std::fs::write(other.path().join("thesis.tex"), "mine").expect("room");
@@ -472,6 +475,57 @@ fn no_cut_and_no_changed_byte_of_an_epoch_goes_unnoticed() {
     let mut longer = whole.clone();
     longer.push(0);
     assert!(Epoch::from_bytes(&longer).is_err());
+}
+
+#[test]
+fn an_epoch_with_blocks_that_cannot_be_is_refused_even_if_its_sums_are_right() {
+    let frames: Vec<Frame> = (0..20).map(|i| datagram(i, i as u32 % 5, 9, &bytes(i, 200))).collect();
+    for method in Method::ALL {
+        let whole = record(Settings::of(method), &frames)[0].to_bytes().expect("bytes");
+        let with_block = |block: u64| {
+            let mut changed = whole.clone();
+            changed[40..48].copy_from_slice(&block.to_le_bytes());
+            for end in [160, whole.len()] {
+                let sum = umbel::Hasher::fast(0).digest_bytes(&changed[..end - 8]).get();
+                changed[end - 8..end].copy_from_slice(&sum.to_le_bytes());
+            }
+            Epoch::from_bytes(&changed)
+        };
+        assert!(with_block(64).is_ok());
+        for block in [0, 1 << 17, u64::MAX] {
+            assert!(with_block(block).is_err(), "{method}: {block}");
+        }
+        for block in [1, 2, 33] {
+            assert_eq!(with_block(block).is_err(), method != Method::Winnowing, "{method}: {block}");
+        }
+    }
+}
+
+#[test]
+fn content_that_comes_again_proves_no_more_than_once() {
+    let pattern = bytes(1, 300);
+    let frames = [datagram(0, 1, 2, &pattern.repeat(8)), datagram(1, 3, 4, &bytes(2, 3000))];
+    let epochs = record(Settings::of(Method::Winnowing), &frames);
+    let [twice, often] = [3, 8].map(|times| {
+        let found = epochs[0].find(&pattern.repeat(times)).expect("long enough");
+        found.findings[0]
+    });
+    assert_eq!((twice.blocks, twice.chance), (often.blocks, often.chance));
+    assert!(epochs[0].find(&bytes(2, 1200)).expect("long enough").findings[0].blocks > twice.blocks);
+}
+
+#[test]
+fn epochs_whose_blocks_are_too_large_for_an_excerpt_are_told() {
+    let frames = [datagram(0, 1, 2, &bytes(1, 300))];
+    let epochs: Vec<Epoch> = [128, 32]
+        .into_iter()
+        .flat_map(|block| record(Settings { block, ..Settings::default() }, &frames))
+        .collect();
+    let (_folder, store) = stored(&epochs);
+    let answer = store.find(&bytes(1, 300)[10..110], ..).expect("an answer");
+    assert_eq!((answer.searched.len(), answer.unread.len()), (1, 1));
+    assert!(answer.unread[0].error.to_string().contains("at least 255 bytes"), "{}", answer.unread[0].error);
+    assert!(store.find(&bytes(1, 300)[10..60], ..).is_err(), "none can answer");
 }
 
 #[test]

@@ -1,78 +1,183 @@
 //! Excerpts of streams that began in one epoch and ended in another.
 //!
 //! Of such an excerpt each epoch has some blocks only. The list of pairs tells whose streams went on from an epoch before, so that
-//! only those are looked at: what is not in the epoch at hand is looked for in the one in which the pair spoke before, and so on,
-//! until nothing is missing or an epoch has nothing of it.
+//! only those are looked at. Blocks of a stream are recorded in their order: the epoch at hand has the last ones, and those before them are in
+//! epochs before it, of which each has the last of what is still missing, or nothing if the stream was silent then.
 
 use super::epoch::Cut;
 use super::find::not_compared;
-use super::{Epoch, Finding, Listed, Pair, WINDOW};
+use super::{About, Epoch, Finding, Found, Listed, Pair, WINDOW};
 use crate::payload::Hit;
+use std::collections::HashSet;
 use umbel::{Digest, Filter, Key};
 
-/// What an epoch has not of an excerpt of which it has the end.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tail {
-    /// What would be found if nothing were missing.
-    finding: Finding,
-    /// The blocks that are still to be found, by number; never none.
+/// What is known of an excerpt whose end is in an epoch and whose start is looked for in the epochs before it.
+#[derive(Clone, Debug)]
+pub(super) struct Chain {
+    /// The epoch with its end.
+    about: About,
+    /// How many pairs have streams that went on.
+    continued: usize,
+    places: Vec<Place>,
+    tails: Vec<Tail>,
+    /// How likely so many blocks, the last ones of an excerpt, are found by chance in the epochs that were looked at, one after the other.
+    odds: Vec<f64>,
+    /// What was expected by chance before others were looked at.
+    expected: f64,
+}
+
+/// Where the end of an excerpt may have been.
+#[derive(Clone, Debug)]
+struct Place {
+    /// Nowhere, if payloads were winnowed.
+    hit: Option<Hit>,
+    /// How many different blocks each row has.
+    blocks: Vec<usize>,
+    /// How many of them nobody has, the first ones.
     missing: Vec<usize>,
 }
 
-impl Tail {
-    pub fn pair(&self) -> Pair {
-        self.finding.listed.pair
+/// A pair that has the end of an excerpt.
+#[derive(Clone, Debug)]
+struct Tail {
+    listed: Listed,
+    /// The number of its place.
+    place: usize,
+    /// How many records are still to be found, the first ones of each row.
+    missing: Vec<usize>,
+}
+
+/// A record, if anybody may have it.
+type Record = Option<Digest>;
+
+impl Chain {
+    /// Whether something is to be found in an epoch.
+    pub fn is_open(&self, earlier: &About) -> bool {
+        !self.tails.is_empty() && earlier.run == self.about.run && earlier.number < self.about.number
+    }
+
+    /// Looks for what is missing in an epoch that comes before all that were looked at.
+    pub fn look_back(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut Found) {
+        let rows: Vec<_> = self.places.iter().map(|place| epoch.rows(excerpt, place.hit)).collect();
+        for (place, rows) in self.places.iter_mut().zip(&rows) {
+            lessen(&mut place.missing, rows, Option::is_none);
+        }
+        let mut most = 1;
+        for Tail { listed, place, missing } in &mut self.tails {
+            let names = epoch.names_of(listed.pair);
+            most = most.max(names.len());
+            for at in names {
+                if lessen(missing, &rows[*place], |record| !epoch.had(at, record)) {
+                    listed.first = listed.first.min(epoch.listed[at].first);
+                }
+            }
+        }
+        self.pass(epoch.rate_of_blocks() * most as f64);
+        self.settle(excerpt, epoch, found);
+    }
+
+    /// How many pairs are to be expected by chance because epochs before were looked at.
+    pub fn expected(&self) -> f64 {
+        self.by_chance() - self.expected
+    }
+
+    fn by_chance(&self) -> f64 {
+        let seen = self.places.iter().filter(|place| is_all(&place.missing));
+        seen.map(|place| self.chance(place)).sum()
+    }
+
+    /// An epoch may have any number of blocks, those before the ones that the later epochs have.
+    fn pass(&mut self, rate: f64) {
+        for agreed in 1..self.odds.len() {
+            self.odds[agreed] = (self.odds[agreed] + rate * self.odds[agreed - 1]).min(1.0);
+        }
+    }
+
+    /// How many pairs would have all blocks of a place by chance.
+    fn chance(&self, place: &Place) -> f64 {
+        self.continued as f64 * place.blocks.iter().map(|blocks| self.odds[*blocks]).product::<f64>()
+    }
+
+    /// Whoever has everything is found.
+    fn settle(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut Found) {
+        let mut settled = HashSet::new();
+        for Tail { listed, place, missing } in &self.tails {
+            if is_all(missing) && settled.insert(listed.pair) {
+                let place = &self.places[*place];
+                found.findings.push(epoch.finding(excerpt, *listed, place, self.chance(place)));
+            }
+        }
+        self.tails.retain(|tail| !settled.contains(&tail.listed.pair));
     }
 }
 
+/// Whether nothing is missing.
+fn is_all(missing: &[usize]) -> bool {
+    missing.iter().all(|missing| *missing == 0)
+}
+
+/// Of what is missing, the first records of each row, only those up to the last that is still missing are left; whether there are fewer.
+fn lessen(missing: &mut [usize], rows: &[Vec<Record>], is_missing: impl Fn(&Record) -> bool) -> bool {
+    let mut is_less = false;
+    for (missing, row) in missing.iter_mut().zip(rows) {
+        let left = row.iter().take(*missing).rposition(&is_missing).map_or(0, |last| last + 1);
+        is_less |= left < *missing;
+        *missing = left;
+    }
+    is_less
+}
+
 impl Epoch {
-    /// What pairs whose streams had begun before this epoch have not of an excerpt of which they have the end.
-    pub(super) fn tails(&self, excerpt: &[u8]) -> Vec<Tail> {
+    /// The pairs whose streams had begun before this epoch and which have the end of an excerpt, but were not found with all of it.
+    pub(super) fn chain(&self, excerpt: &[u8], found: &mut Found) -> Chain {
+        let whole: HashSet<Pair> = found.findings.iter().map(|finding| finding.listed.pair).collect();
         let continued: Vec<usize> = (0..self.listed.len()).filter(|at| self.listed[*at].continued).collect();
-        let mut tails = Vec::new();
-        // Most epochs have none, or the excerpt cannot be judged anyway.
-        if continued.is_empty() || excerpt.len() < self.needed() {
-            return tails;
-        }
-        let rate = self.rate();
-        for hit in self.ends(excerpt) {
-            let records = self.records(excerpt, hit);
-            for &at in &continued {
-                let missing: Vec<usize> = (0..records.len()).filter(|i| !self.had(at, records[*i])).collect();
-                let agreed = records.len() - missing.len();
-                // If nothing is missing, it is found without this.
-                if missing.is_empty() || agreed == 0 {
-                    continue;
+        let hits = if continued.is_empty() { Vec::new() } else { self.ends(excerpt) };
+        let (mut places, mut tails) = (Vec::new(), Vec::new());
+        for hit in hits {
+            let rows = self.rows(excerpt, hit);
+            let lengths: Vec<usize> = rows.iter().map(Vec::len).collect();
+            for &at in continued.iter().filter(|at| !whole.contains(&self.listed[**at].pair)) {
+                let mut missing = lengths.clone();
+                if lessen(&mut missing, &rows, |record| !self.had(at, record)) {
+                    tails.push(Tail { listed: self.listed[at], place: places.len(), missing });
                 }
-                let chance = continued.len() as f64 * rate.powi(agreed as i32);
-                let finding = self.finding(excerpt, self.listed[at], hit, chance);
-                tails.push(Tail { finding, missing });
             }
+            let mut missing = lengths.clone();
+            lessen(&mut missing, &rows, Option::is_none);
+            let different = |row: &Vec<Record>| row.iter().collect::<HashSet<_>>().len();
+            let blocks = match hit {
+                Some(hit) => vec![hit.blocks as usize],
+                None => rows.iter().map(different).collect(),
+            };
+            places.push(Place { hit, blocks, missing });
         }
-        tails
+        let longest = places.iter().flat_map(|place| &place.blocks).max().map_or(0, |longest| *longest);
+        let mut odds = vec![0.0; longest + 1];
+        odds[0] = 1.0;
+        let continued = continued.len();
+        let mut chain = Chain { about: self.about, continued, places, tails, odds, expected: 0.0 };
+        chain.pass(self.rate_of_blocks());
+        // The last block of the only row is here; of several rows some may have none here.
+        chain.odds[0] = if matches!(self.cut, Cut::Evenly(_)) { 0.0 } else { 1.0 };
+        chain.expected = chain.by_chance();
+        // The groups of a hierarchy may lie in two epochs even if all blocks seem to be in this one.
+        chain.settle(excerpt, self, found);
+        chain
     }
 
-    /// Looks here, in an epoch before, for what is missing of an excerpt. Nothing if its pair has nothing of it; else what is
-    /// found, or what is still missing and may be in an epoch before this one.
-    pub(super) fn complete(&self, excerpt: &[u8], mut tail: Tail) -> Option<Result<Finding, Tail>> {
-        let at = self.place(tail.pair())?;
-        let records = self.records(excerpt, tail.finding.hit);
-        let before = tail.missing.len();
-        tail.missing.retain(|i| records.get(*i).is_none_or(|record| !self.had(at, *record)));
-        let agreed = before - tail.missing.len();
-        let listed = &self.listed[at];
-        tail.finding.listed.first = listed.first;
-        tail.finding.chance *= self.rate().powi(agreed as i32);
-        match tail.missing.len() {
-            0 => Some(Ok(tail.finding)),
-            _ if agreed > 0 && listed.continued => Some(Err(tail)),
-            _ => None,
+    /// The places in the list of those that a pair may be, which in this epoch may be known by less of its name, or by more.
+    fn names_of(&self, pair: Pair) -> Vec<usize> {
+        let Pair { source, destination } = pair;
+        if source.is_some() {
+            let names = [pair, Pair { source: None, destination }, Pair { source: None, destination: None }];
+            let place = |name| self.listed.binary_search_by_key(name, |listed| listed.pair).ok();
+            return names.iter().filter_map(place).collect();
         }
-    }
-
-    /// The place of a pair in the list, if it spoke.
-    pub(super) fn place(&self, pair: Pair) -> Option<usize> {
-        self.listed.binary_search_by_key(&pair, |listed| listed.pair).ok()
+        let may_be = |other: Pair| {
+            destination.is_none() || other.destination.is_none() || destination == other.destination
+        };
+        (0..self.listed.len()).filter(|at| may_be(self.listed[*at].pair)).collect()
     }
 
     /// Where the last block of an excerpt may have been, for each alignment. Where payloads were winnowed, there are no places.
@@ -102,36 +207,54 @@ impl Epoch {
         hits
     }
 
-    /// The records of an excerpt's halves of blocks. Groups of them are left out, since they may lie in two epochs.
-    fn records(&self, excerpt: &[u8], hit: Option<Hit>) -> Vec<Digest> {
+    /// The records of an excerpt in their order: of its halves of blocks, or of the blocks of each instance of winnowing. Groups of halves are
+    /// left out, since they may lie in two epochs.
+    fn rows(&self, excerpt: &[u8], hit: Option<Hit>) -> Vec<Vec<Record>> {
         match (&self.cut, hit) {
-            (Cut::Evenly(_), Some(hit)) => {
-                let halves = excerpt[self.halves(excerpt.len(), &hit)].chunks_exact(self.about.half());
-                let digests = halves.map(|half| half.digest(self.payloads.hasher()));
-                let record = |(digest, number)| self.about.half_scheme().record(digest, number, 0);
-                digests.zip(2 * hit.block..).map(record).collect()
+            (Cut::Evenly(offsets), Some(hit)) => {
+                let hasher = self.payloads.hasher();
+                let compared = &excerpt[hit.prefix..excerpt.len() - hit.suffix];
+                let mut row = Vec::new();
+                for (block, number) in compared.chunks_exact(self.about.block).zip(hit.block..) {
+                    let place = self.about.scheme().record(block.digest(hasher), number, 0);
+                    let is_there = offsets.filter().contains_digest(place);
+                    let halves = block.chunks_exact(self.about.half()).zip(2 * number..);
+                    row.extend(halves.map(|(half, number)| {
+                        is_there.then(|| self.about.half_scheme().record(half.digest(hasher), number, 0))
+                    }));
+                }
+                vec![row]
             }
             (Cut::Winnowed(winnowing), None) => {
-                winnowing.blocks(excerpt).iter().map(|block| self.about.winnowed(block)).collect()
+                let mut rows = vec![Vec::new(); winnowing.instances() as usize];
+                for block in winnowing.blocks(excerpt) {
+                    rows[block.instance as usize].push(Some(self.about.winnowed(&block)));
+                }
+                rows
             }
             // Epochs of one run are cut in one way.
             _ => Vec::new(),
         }
     }
 
-    /// Whether the pair at this place has a record.
-    fn had(&self, at: usize, record: Digest) -> bool {
-        self.payloads.contains_digest(record.salted(self.salts[at].get()))
+    /// The rate at which a pair has all records of a block by chance.
+    fn rate_of_blocks(&self) -> f64 {
+        self.rate().powi(if matches!(self.cut, Cut::Evenly(_)) { 2 } else { 1 })
     }
 
-    fn finding(&self, excerpt: &[u8], listed: Listed, hit: Option<Hit>, chance: f64) -> Finding {
-        let (blocks, not_compared) = match (&self.cut, hit) {
+    /// Whether the pair at this place of the list has a record.
+    fn had(&self, at: usize, record: &Record) -> bool {
+        record.is_some_and(|record| self.payloads.contains_digest(record.salted(self.salts[at].get())))
+    }
+
+    fn finding(&self, excerpt: &[u8], listed: Listed, place: &Place, chance: f64) -> Finding {
+        let (blocks, not_compared) = match (&self.cut, place.hit) {
             (Cut::Winnowed(winnowing), _) => {
-                let blocks = winnowing.blocks(excerpt);
-                (blocks.len() as u64, not_compared(excerpt, &blocks))
+                let blocks: usize = place.blocks.iter().sum();
+                (blocks as u64, not_compared(excerpt, &winnowing.blocks(excerpt)))
             }
             (_, hit) => hit.map_or((0, 0), |hit| (hit.blocks, hit.prefix + hit.suffix)),
         };
-        Finding { listed, hit, blocks, not_compared, places: 1, chance }
+        Finding { listed, hit: place.hit, blocks, not_compared, places: 1, chance }
     }
 }

@@ -8,6 +8,7 @@ use super::epoch::Cut;
 use super::{Epoch, Listed, WINDOW};
 use crate::payload::PayloadFilter;
 use crate::payload::winnowing::{Block, Winnowing};
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use umbel::{AnyFilter, Digest, Error, Filter, Key, Result, TILE};
 
@@ -25,7 +26,8 @@ pub struct Part {
 pub struct Parts {
     /// What pairs carried, one each.
     pub parts: Vec<Part>,
-    /// Stretches of so many bytes are always found; shorter ones could be there by chance.
+    /// Stretches of so many bytes, in one payload or in what the epoch has of a stream, are always found; shorter ones could be there by
+    /// chance. Of [winnowing](super::Method::Winnowing), only those that do not repeat themselves: what repeats itself has fewer blocks.
     pub least: usize,
     /// How many stretches are to be expected by chance.
     pub expected: f64,
@@ -81,11 +83,7 @@ impl Epoch {
     ) -> (usize, f64) {
         let size = self.about.block;
         let (blocks, expected) = self.enough(document.len() as f64 * WINDOW as f64);
-        let mut records = Vec::new();
-        // The last records that were looked up, and who had them: where a document has the same again and again, as zeros, so do its
-        // stretches.
-        let mut last = Vec::new();
-        let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
+        let (mut records, mut known) = (Vec::new(), Known::default());
         for prefix in 0..size {
             let digests: Vec<Digest> = document[prefix..]
                 .chunks_exact(size)
@@ -98,15 +96,10 @@ impl Epoch {
                 let record = |(digest, number)| self.about.half_scheme().record(digest, number, 0);
                 records.clear();
                 records.extend(digests.zip(2 * place..).map(record));
-                if records != last {
-                    runs.clear();
-                    self.runs_of_pairs(&records, 2 * blocks, |at, run| runs.push((at, run)));
-                    last.clone_from(&records);
-                }
-                let byte = |half: usize| start + half * self.about.half();
-                for (at, run) in &runs {
-                    put(&mut ranges[*at], byte(run.start)..byte(run.end));
-                }
+                self.runs_of_pairs(&records, 2 * blocks, &mut known, |at, run| {
+                    let byte = |half: usize| start + half * self.about.half();
+                    ranges[at].push(byte(run.start)..byte(run.end));
+                });
             });
         }
         (blocks, expected)
@@ -120,11 +113,12 @@ impl Epoch {
     ) -> (usize, f64) {
         let all = winnowing.blocks(document);
         let (blocks, expected) = self.enough(all.len() as f64);
+        let mut known = Known::default();
         for instance in 0..winnowing.instances() {
             let cut: Vec<&Block> = all.iter().filter(|block| block.instance == instance).collect();
             let records: Vec<Digest> = cut.iter().map(|block| self.about.winnowed(block)).collect();
-            self.runs_of_pairs(&records, blocks, |at, run| {
-                put(&mut ranges[at], cut[run.start].start as usize..cut[run.end - 1].end as usize);
+            self.runs_of_pairs(&records, blocks, &mut known, |at, run| {
+                ranges[at].push(cut[run.start].start as usize..cut[run.end - 1].end as usize);
             });
         }
         (blocks, expected)
@@ -166,21 +160,26 @@ impl Epoch {
     }
 
     /// The runs of records, of this length at least, that a pair has.
-    fn runs_of_pairs(&self, records: &[Digest], least: usize, mut each: impl FnMut(usize, Range<usize>)) {
-        for (pairs, start) in self.salts.chunks(TILE).zip((0..).step_by(TILE)) {
-            let mut lengths = [0; TILE];
-            for at in 0..=records.len() {
-                let found = records.get(at).map_or(0, |record| self.had_by(pairs, *record));
-                for (pair, length) in lengths[..pairs.len()].iter_mut().enumerate() {
-                    if found >> pair & 1 == 1 {
-                        *length += 1;
-                    } else {
-                        if *length >= least {
-                            each(start + pair, at - *length..at);
-                        }
-                        *length = 0;
-                    }
+    fn runs_of_pairs(
+        &self,
+        records: &[Digest],
+        least: usize,
+        known: &mut Known,
+        mut each: impl FnMut(usize, Range<usize>),
+    ) {
+        // Where the run of a pair begins that goes on.
+        let mut runs: BTreeMap<usize, usize> = BTreeMap::new();
+        for at in 0..=records.len() {
+            let had = records.get(at).map_or(&[][..], |record| known.pairs(self, *record));
+            runs.retain(|pair, start| {
+                let goes_on = had.binary_search(pair).is_ok();
+                if !goes_on && at - *start >= least {
+                    each(*pair, *start..at);
                 }
+                goes_on
+            });
+            for pair in had {
+                runs.entry(*pair).or_insert(at);
             }
         }
     }
@@ -195,11 +194,36 @@ impl Epoch {
     }
 }
 
-/// Puts a range to others; if it only makes the last one longer, there is no other range.
-fn put(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
-    match ranges.last_mut() {
-        Some(last) if (last.start..=last.end).contains(&range.start) => last.end = last.end.max(range.end),
-        _ => ranges.push(range),
+/// The pairs that have a record, in order. The same records come again and again in content that repeats itself, such as zeros: it is at all
+/// places and in all alignments.
+#[derive(Default)]
+struct Known {
+    pairs: HashMap<Digest, Vec<usize>>,
+    /// How much is kept.
+    size: usize,
+}
+
+impl Known {
+    /// More is not kept.
+    const MOST: usize = 1 << 22;
+
+    fn pairs(&mut self, epoch: &Epoch, record: Digest) -> &[usize] {
+        if self.size > Known::MOST {
+            *self = Known::default();
+        }
+        let size = &mut self.size;
+        self.pairs.entry(record).or_insert_with(|| {
+            let mut had = Vec::new();
+            for (pairs, start) in epoch.salts.chunks(TILE).zip((0..).step_by(TILE)) {
+                let mut found = epoch.had_by(pairs, record);
+                while found != 0 {
+                    had.push(start + found.trailing_zeros() as usize);
+                    found &= found - 1;
+                }
+            }
+            *size += 8 + had.len();
+            had
+        })
     }
 }
 

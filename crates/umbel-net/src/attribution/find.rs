@@ -15,7 +15,7 @@ pub struct Finding {
     /// Where the excerpt was, with the most blocks that agree; nothing if payloads were [winnowed](super::Method::Winnowing). Positions
     /// are modulo [`WINDOW`](super::WINDOW) blocks.
     pub hit: Option<Hit>,
-    /// How many blocks agree.
+    /// How many blocks agree; of [winnowing](super::Method::Winnowing), how many that differ.
     pub blocks: u64,
     /// How many bytes of the excerpt are in none of them, and may be others.
     pub not_compared: usize,
@@ -113,7 +113,10 @@ impl Epoch {
             return Err(Error::parameter("excerpt", format!("{} bytes", excerpt.len()), needs));
         }
         let blocks = winnowing.blocks(excerpt);
-        let records: Vec<Digest> = blocks.iter().map(|block| self.about.winnowed(block)).collect();
+        let mut records: Vec<Digest> = blocks.iter().map(|block| self.about.winnowed(block)).collect();
+        // What is there several times is found by chance as easily as if it were there once.
+        records.sort_unstable();
+        records.dedup();
         let chance = self.listed.len() as f64 * self.rate().powi(records.len() as i32);
         let not_compared = not_compared(excerpt, &blocks);
         let mut findings = Vec::new();
@@ -122,7 +125,7 @@ impl Epoch {
             findings.push(Finding {
                 listed,
                 hit: None,
-                blocks: blocks.len() as u64,
+                blocks: records.len() as u64,
                 not_compared,
                 places: 1,
                 chance,

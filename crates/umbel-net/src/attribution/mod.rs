@@ -49,7 +49,8 @@
 //!
 //! # What it proves, and what not
 //!
-//! A pair that carried an excerpt is always found, if a whole block of it can be compared: nothing is missed. A pair may be named by
+//! A pair that carried an excerpt in a payload, or in a stream as long as that was followed ([`streams`](crate::capture::streams) tells when it
+//! is not), is always found, if a whole block of it can be compared: nothing is missed. A pair may be named by
 //! chance; [`Finding::chance`] tells how many are to be expected. Some bytes at both ends of an excerpt are not compared,
 //! [`Finding::not_compared`] tells how many. That a payload came *to* its destination can be relied upon; its source may be forged, unless it is in a
 //! network of which forged sources are kept out: see [`Trust`].
@@ -182,9 +183,9 @@ impl Settings {
     /// The largest block.
     pub const MAX_BLOCK: usize = 1 << 16;
 
-    /// Whether blocks of equal size can have so many bytes.
-    fn is_block(bytes: usize) -> bool {
-        (4..=Settings::MAX_BLOCK).contains(&bytes) && bytes.is_multiple_of(2)
+    /// Whether payloads can be cut evenly into blocks of so many bytes.
+    fn has_halves(block: usize) -> bool {
+        (4..=Settings::MAX_BLOCK).contains(&block) && block.is_multiple_of(2)
     }
 
     fn check(&self) -> Result<()> {
@@ -198,7 +199,7 @@ impl Settings {
                 ));
             }
             Winnowing::new(*block, self.instances, 0, Hasher::default())?;
-        } else if !Settings::is_block(*block) {
+        } else if !Settings::has_halves(*block) {
             return Err(Error::parameter("block", block, "an even number of bytes, from 4 to 65536"));
         }
         if !(1.0..=1024.0).contains(bits_per_block) {

@@ -3,8 +3,8 @@
 use super::epoch::{About, Records};
 use super::pairs::Pairs;
 use super::{Epoch, Method, Pair, Settings};
-use crate::capture::streams::{Event, Piece, StreamCounts, Streams};
-use crate::capture::{Packet, Time};
+use crate::capture::streams::{Ending, Event, Piece, StreamCounts, Streams};
+use crate::capture::{Flow, Packet, Time};
 use crate::payload::winnowing::{self, Block, Cutter};
 use crate::payload::{Climb, Scheme, each_record};
 use std::collections::HashMap;
@@ -52,8 +52,9 @@ pub struct Recorder {
 }
 
 /// What is kept of a stream.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Carried {
+    flow: Flow,
     /// The start of a block that is not whole yet.
     start: Vec<u8>,
     /// Where the stream goes on.
@@ -64,6 +65,19 @@ struct Carried {
     climbs: [Climb; 2],
     /// How far it was winnowed.
     winnowed: winnowing::Stream,
+}
+
+impl Carried {
+    fn of(flow: Flow) -> Carried {
+        Carried {
+            flow,
+            start: Vec::new(),
+            next: 0,
+            epoch: None,
+            climbs: Default::default(),
+            winnowed: winnowing::Stream::default(),
+        }
+    }
 }
 
 impl Recorder {
@@ -108,6 +122,10 @@ impl Recorder {
                 if streams.counts().repeated > repeated {
                     self.payload(pair, packet.time, packet.payload);
                 }
+                // Of a stream that was finished it is not told when it is forgotten.
+                if self.carried.len() > 2 * streams.len() + 64 {
+                    self.carried.retain(|stream, carried| streams.has(&carried.flow, *stream));
+                }
                 self.streams = Some(streams);
             }
             streams => {
@@ -123,6 +141,7 @@ impl Recorder {
         if let Some(mut streams) = self.streams.take() {
             streams.finish(|piece| self.piece(&piece));
             self.streams = Some(streams);
+            self.carried.clear();
         }
         self.close()
     }
@@ -182,7 +201,8 @@ impl Recorder {
     fn piece(&mut self, piece: &Piece<'_>) {
         let bytes = match piece.event {
             Event::Bytes(bytes) => bytes,
-            Event::Gap(_) => return,
+            // Its sender may go on, and has not to be believed.
+            Event::Gap(_) | Event::End(Ending::Finished) => return,
             Event::End(_) => {
                 self.carried.remove(&piece.stream);
                 return;
@@ -190,7 +210,7 @@ impl Recorder {
         };
         self.count(piece.time, bytes.len());
         let now = self.epoch(piece.time).number;
-        let mut carried = self.carried.remove(&piece.stream).unwrap_or_default();
+        let mut carried = self.carried.remove(&piece.stream).unwrap_or_else(|| Carried::of(piece.flow));
         let from_before = carried.epoch.is_some_and(|epoch| epoch != now);
         if from_before {
             // The seed is another one.
@@ -359,3 +379,30 @@ fn each(
 
 /// So that a run is not told by its seed.
 const RUN: u64 = 0x72_75_6e;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::capture::Link;
+
+    #[test]
+    fn streams_that_go_on_after_their_end_do_not_pile_up() {
+        let settings = Settings { streams: true, ..Settings::default() };
+        let mut recorder = Recorder::new(settings, 1).expect("settings that can be");
+        let mut send = |port: u16, seq: u8, flags: u8| {
+            let ip = [0x45, 0, 0, 41, 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
+            let [high, low] = port.to_be_bytes();
+            let tcp = [high, low, 0, 80, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 1, 1, 0, 0, 0, 0, b'x'];
+            let frame = [&ip[..], &tcp[..]].concat();
+            let packet = Packet::from_frame(Link::RAW, &frame, Time::from_secs(1), 0).expect("a packet");
+            recorder.record(&packet).expect("room");
+        };
+        let (fin, rst) = (1, 4);
+        for port in 0..10_000 {
+            send(port, 1, fin);
+            send(port, 2, 0);
+            send(port, 3, rst);
+        }
+        assert!(recorder.carried.len() <= 65, "{}", recorder.carried.len());
+    }
+}

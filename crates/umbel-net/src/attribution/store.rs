@@ -3,12 +3,11 @@
 //! Each epoch is a file, which is wholly there or not at all; so a store survives whatever happens to its recorder, several can
 //! record into one, and old epochs can be deleted or moved elsewhere.
 
-use super::chain::Tail;
+use super::chain::Chain;
 use super::format::{HEAD, Head};
-use super::{About, Epoch, Finding, Found, Parts};
+use super::{About, Epoch, Found, Parts};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
-use crate::capture::streams::Limits;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::RangeBounds;
@@ -101,50 +100,60 @@ impl Store {
         Ok(epochs)
     }
 
-    /// Looks an excerpt up in the epochs that were, at least partly, within these times.
+    /// Looks an excerpt up in the epochs that were, at least partly, within these times. Of an excerpt of a stream it is the end that counts: its
+    /// start is looked for in all epochs before.
     pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Time>) -> Result<Answer<Found>> {
-        self.search(times, |epoch, before| {
-            let mut found = epoch.find(excerpt)?;
-            for tail in epoch.tails(excerpt) {
-                let is_new = found.findings.iter().all(|finding| finding.listed.pair != tail.pair());
-                found.findings.extend(complete(excerpt, tail, before, &epoch.about).filter(|_| is_new));
-            }
-            Ok(found)
-        })
+        let Answer { searched, unread } = self.search(times, &Excerpt(excerpt))?;
+        let found = |Searched { path, about, local, found: (mut found, chain) }: Searched<(Found, Chain)>| {
+            found.expected += chain.expected();
+            Searched { path, about, local, found }
+        };
+        Ok(Answer { searched: searched.into_iter().map(found).collect(), unread })
     }
 
     /// Looks for parts of a document in these epochs.
     pub fn find_parts(&self, document: &[u8], times: impl RangeBounds<Time>) -> Result<Answer<Parts>> {
-        self.search(times, |epoch, _| epoch.find_parts(document))
+        self.search(times, &Document(document))
     }
 
-    /// Asks the epochs of these times, which are told which ones were before. A question that none of them can answer is refused.
-    fn search<T>(
-        &self,
-        times: impl RangeBounds<Time>,
-        ask: impl Fn(&Epoch, &[(PathBuf, About)]) -> Result<T>,
-    ) -> Result<Answer<T>> {
+    /// Asks the epochs of these times, the last one first. A question that none of them can answer is refused.
+    fn search<Q: Question>(&self, times: impl RangeBounds<Time>, question: &Q) -> Result<Answer<Q::Answer>> {
         let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
         let mut refused = Vec::new();
-        let heads = self.heads(&mut answer.unread)?;
-        for (at, (path, _)) in heads.iter().enumerate().filter(|(_, (_, about))| within(about, &times)) {
-            let path = path.clone();
-            match load(&path).map(|epoch| (ask(&epoch, &heads[..at]), epoch)) {
-                Ok((Ok(found), Epoch { about, local, .. })) => {
-                    answer.searched.push(Searched { path, about, local, found });
+        for (path, about) in self.heads(&mut answer.unread)?.into_iter().rev() {
+            let is_within = within(&about, &times);
+            if !is_within && !answer.searched.iter().any(|later| question.is_open(&later.found, &about)) {
+                continue;
+            }
+            let epoch = match load(&path) {
+                Ok(epoch) => epoch,
+                Err(error) => {
+                    answer.unread.push(Unread { path, error });
+                    continue;
                 }
-                // Another epoch may have smaller blocks.
-                Ok((Err(error), _)) => refused.push(Unread { path, error }),
-                Err(error) => answer.unread.push(Unread { path, error }),
+            };
+            for later in answer.searched.iter_mut().filter(|later| question.is_open(&later.found, &about)) {
+                question.look_back(&epoch, &mut later.found);
+            }
+            if is_within {
+                match question.ask(&epoch) {
+                    Ok(found) => {
+                        let Epoch { about, local, .. } = epoch;
+                        answer.searched.push(Searched { path, about, local, found });
+                    }
+                    // Another epoch may have smaller blocks.
+                    Err(error) => refused.push(Unread { path, error }),
+                }
             }
         }
-        match refused.pop() {
-            Some(last) if answer.searched.is_empty() => Err(last.error),
-            last => {
-                answer.unread.extend(refused.into_iter().chain(last));
-                Ok(answer)
-            }
+        if answer.searched.is_empty()
+            && let Some(Unread { error, .. }) = refused.pop()
+        {
+            return Err(error);
         }
+        answer.searched.reverse();
+        answer.unread.append(&mut refused);
+        Ok(answer)
     }
 
     /// What its epochs say about themselves.
@@ -175,24 +184,50 @@ fn number(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok().filter(|_| is_epoch)
 }
 
-/// Looks for the start of an excerpt in the epochs before the one in which its end was found.
-fn complete(excerpt: &[u8], mut tail: Tail, before: &[(PathBuf, About)], about: &About) -> Option<Finding> {
-    let mut since = about.first;
-    for (path, earlier) in before.iter().rev().filter(|(_, earlier)| earlier.run == about.run) {
-        // A stream that is silent for longer has ended.
-        if since.since(earlier.last) > Limits::default().idle {
-            break;
-        }
-        let epoch = load(path).ok()?;
-        if epoch.place(tail.pair()).is_none() {
-            continue;
-        }
-        match epoch.complete(excerpt, tail)? {
-            Ok(finding) => return Some(finding),
-            Err(rest) => (tail, since) = (rest, earlier.first),
-        }
+/// What epochs are asked.
+trait Question {
+    type Answer;
+
+    /// What an epoch says.
+    fn ask(&self, epoch: &Epoch) -> Result<Self::Answer>;
+
+    /// Whether an epoch before could add to an answer.
+    fn is_open(&self, _: &Self::Answer, _: &About) -> bool {
+        false
     }
-    None
+
+    /// Adds what an epoch before has to say.
+    fn look_back(&self, _: &Epoch, _: &mut Self::Answer) {}
+}
+
+struct Excerpt<'a>(&'a [u8]);
+
+impl Question for Excerpt<'_> {
+    type Answer = (Found, Chain);
+
+    fn ask(&self, epoch: &Epoch) -> Result<(Found, Chain)> {
+        let mut found = epoch.find(self.0)?;
+        let chain = epoch.chain(self.0, &mut found);
+        Ok((found, chain))
+    }
+
+    fn is_open(&self, (_, chain): &(Found, Chain), earlier: &About) -> bool {
+        chain.is_open(earlier)
+    }
+
+    fn look_back(&self, epoch: &Epoch, (found, chain): &mut (Found, Chain)) {
+        chain.look_back(self.0, epoch, found);
+    }
+}
+
+struct Document<'a>(&'a [u8]);
+
+impl Question for Document<'_> {
+    type Answer = Parts;
+
+    fn ask(&self, epoch: &Epoch) -> Result<Parts> {
+        epoch.find_parts(self.0)
+    }
 }
 
 /// Whether an epoch was, at least partly, within these times.

@@ -30,6 +30,8 @@ pub struct Cutter {
     winnowing: Winnowing,
     minima: Minima,
     stream: Stream,
+    /// Room for the end of a stream and its next piece together, so that a stream that has to wait keeps no more than its end.
+    bytes: Vec<u8>,
 }
 
 /// How far a stream has been cut: what has to be kept of it while others have their turn.
@@ -54,7 +56,7 @@ struct Progress {
 
 impl Cutter {
     pub(super) fn new(winnowing: Winnowing) -> Cutter {
-        Cutter { winnowing, minima: Minima::default(), stream: Stream::default() }
+        Cutter { winnowing, minima: Minima::default(), stream: Stream::default(), bytes: Vec::new() }
     }
 
     /// How it cuts.
@@ -72,16 +74,19 @@ impl Cutter {
 
     /// Tells the blocks of a stream that have become whole with this piece of it. They are numbered by the bytes of the stream.
     pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Block)) {
+        let mut bytes = std::mem::take(&mut self.bytes);
         for part in piece.chunks(PART) {
-            let mut tail = std::mem::take(&mut self.stream.tail);
-            tail.extend_from_slice(part);
-            self.advance(&tail, self.stream.start, &mut each);
-            let kept = tail.len().min(self.winnowing.window + self.winnowing.reach() - 1);
-            let passed = tail.len() - kept;
+            bytes.clear();
+            bytes.extend_from_slice(&self.stream.tail);
+            bytes.extend_from_slice(part);
+            self.advance(&bytes, self.stream.start, &mut each);
+            let kept = bytes.len().min(self.winnowing.window + self.winnowing.reach() - 1);
+            let passed = bytes.len() - kept;
             self.stream.start += passed as u64;
-            tail.drain(..passed);
-            self.stream.tail = tail;
+            self.stream.tail.clear();
+            self.stream.tail.extend_from_slice(&bytes[passed..]);
         }
+        self.bytes = bytes;
     }
 
     /// So many bytes of the stream are missing: what comes next does not follow what has passed. Beyond 2^63 bytes they are not
@@ -131,7 +136,7 @@ impl Cutter {
 
     /// Tells the blocks that end in these bytes, which begin with the last window that was looked at.
     fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
-        let Cutter { winnowing, minima, stream } = self;
+        let Cutter { winnowing, minima, stream, .. } = self;
         stream.instances.resize(winnowing.keys.len(), Progress::default());
         let window = winnowing.window;
         let positions = (bytes.len() + 1).saturating_sub(winnowing.reach());
@@ -181,4 +186,22 @@ impl Progress {
 
 fn is_one_byte(bytes: &[u8]) -> bool {
     bytes.split_first().is_none_or(|(_, rest)| *rest == bytes[..rest.len()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use umbel::Hasher;
+
+    #[test]
+    fn a_stream_that_waits_keeps_no_more_than_its_end() {
+        let winnowing = Winnowing::new(64, 2, 8, Hasher::default()).expect("a winnowing");
+        let (mut cutter, mut stream) = (winnowing.cutter(), Stream::default());
+        for _ in 0..3 {
+            cutter.exchange(&mut stream);
+            cutter.push(&[7; 100_000], |_| ());
+            cutter.exchange(&mut stream);
+        }
+        assert!(stream.tail.capacity() < 4 * (64 + 8), "{}", stream.tail.capacity());
+    }
 }
