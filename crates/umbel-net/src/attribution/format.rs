@@ -175,8 +175,10 @@ impl Head {
             unlisted: number()?,
         };
         let counts = [number()?, number()?, number()?, number()?];
-        // What winnowing can do, it says itself.
-        let is_cut = method == Method::Winnowing || Settings::has_halves(about.block);
+        let is_cut = match method {
+            Method::Winnowing => about.winnowing().is_ok(),
+            Method::BlockBased | Method::Hierarchical => Settings::has_halves(about.block),
+        };
         if !is_cut || about.first > about.last {
             return Err(invalid("numbers that cannot be"));
         }
