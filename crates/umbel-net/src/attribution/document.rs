@@ -84,6 +84,9 @@ impl Epoch {
         let size = self.about.block;
         let (blocks, expected) = self.enough(document.len() as f64 * WINDOW as f64);
         let (mut records, mut known) = (Vec::new(), Known::default());
+        // The last records that were looked up, and who had them: of zeros, all stretches have the same.
+        let mut last = Vec::new();
+        let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
         for prefix in 0..size {
             let digests: Vec<Digest> = document[prefix..]
                 .chunks_exact(size)
@@ -96,10 +99,15 @@ impl Epoch {
                 let record = |(digest, number)| self.about.half_scheme().record(digest, number, 0);
                 records.clear();
                 records.extend(digests.zip(2 * place..).map(record));
-                self.runs_of_pairs(&records, 2 * blocks, &mut known, |at, run| {
-                    let byte = |half: usize| start + half * self.about.half();
-                    ranges[at].push(byte(run.start)..byte(run.end));
-                });
+                if records != last {
+                    runs.clear();
+                    self.runs_of_pairs(&records, 2 * blocks, &mut known, |at, run| runs.push((at, run)));
+                    last.clone_from(&records);
+                }
+                let byte = |half: usize| start + half * self.about.half();
+                for (at, run) in &runs {
+                    put(&mut ranges[*at], byte(run.start)..byte(run.end));
+                }
             });
         }
         (blocks, expected)
@@ -118,7 +126,7 @@ impl Epoch {
             let cut: Vec<&Block> = all.iter().filter(|block| block.instance == instance).collect();
             let records: Vec<Digest> = cut.iter().map(|block| self.about.winnowed(block)).collect();
             self.runs_of_pairs(&records, blocks, &mut known, |at, run| {
-                ranges[at].push(cut[run.start].start as usize..cut[run.end - 1].end as usize);
+                put(&mut ranges[at], cut[run.start].start as usize..cut[run.end - 1].end as usize);
             });
         }
         (blocks, expected)
@@ -224,6 +232,14 @@ impl Known {
             *size += 8 + had.len();
             had
         })
+    }
+}
+
+/// Puts a range to others; if it only makes the last one longer, there is no other range.
+fn put(ranges: &mut Vec<Range<usize>>, range: Range<usize>) {
+    match ranges.last_mut() {
+        Some(last) if (last.start..=last.end).contains(&range.start) => last.end = last.end.max(range.end),
+        _ => ranges.push(range),
     }
 }
 

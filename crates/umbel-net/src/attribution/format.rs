@@ -160,7 +160,9 @@ impl Head {
             unlisted: number()?,
         };
         let counts = [number()?, number()?, number()?, number()?];
-        if !about.method.can_cut(about.block) || about.first > about.last {
+        let is_winnowed = method == Method::Winnowing;
+        let is_cut = method.can_cut(about.block) && (!is_winnowed || about.winnowing().is_ok());
+        if !is_cut || about.first > about.last {
             return Err(invalid("numbers that cannot be"));
         }
         Ok(Head { about, counts })

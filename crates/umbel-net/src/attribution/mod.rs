@@ -75,7 +75,7 @@ pub use recorder::{Recorded, Recorder};
 pub use store::{Answer, Searched, Store, Unread};
 
 use crate::blocklist::Prefix;
-use crate::payload::winnowing::{self, Winnowing};
+use crate::payload::winnowing::{WIDEST, Winnowing};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -118,7 +118,7 @@ impl Method {
             Method::BlockBased | Method::Hierarchical => {
                 (4..=1 << 16).contains(&block) && block.is_multiple_of(2)
             }
-            Method::Winnowing => (1..=winnowing::WIDEST).contains(&block),
+            Method::Winnowing => (1..=WIDEST).contains(&block),
         }
     }
 }
@@ -192,10 +192,15 @@ impl Settings {
 
     fn check(&self) -> Result<()> {
         let Settings { block, bits_per_block, epoch, full, pairs, .. } = self;
+        if !self.method.can_cut(*block) {
+            let needs = match self.method {
+                Method::Winnowing => format!("1 to {WIDEST} bytes if it is winnowed"),
+                _ => "an even number of bytes, from 4 to 65536".into(),
+            };
+            return Err(Error::parameter("block", block, needs));
+        }
         if self.method == Method::Winnowing {
             Winnowing::new(*block, self.instances, 0, Hasher::default())?;
-        } else if !self.method.can_cut(*block) {
-            return Err(Error::parameter("block", block, "an even number of bytes, from 4 to 65536"));
         }
         if !(1.0..=1024.0).contains(bits_per_block) {
             return Err(Error::parameter("bits-per-block", bits_per_block, "1 to 1024 bits"));

@@ -280,7 +280,7 @@ fn within(about: &About, times: &impl RangeBounds<Time>) -> bool {
 pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
     let path = path.as_ref();
     let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
-    let file = File::open(path).map_err(failed)?;
+    let file = open(path)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
     file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
@@ -290,9 +290,19 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
 /// Reads and verifies an epoch's file.
 pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let path = path.as_ref();
-    let bytes =
-        fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
+    let mut bytes = Vec::new();
+    let read = open(path)?.read_to_end(&mut bytes);
+    read.map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
     Epoch::from_bytes(&bytes).map_err(|error| at(error, path))
+}
+
+/// Opens a file, but no pipe, which would wait for somebody to write to it.
+fn open(path: &Path) -> Result<File> {
+    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
+    if !fs::metadata(path).map_err(failed)?.is_file() {
+        return Err(failed(io::Error::other("it is no file")));
+    }
+    File::open(path).map_err(failed)
 }
 
 fn at(error: Error, path: &Path) -> Error {

@@ -4,6 +4,7 @@ use super::document;
 use crate::commands::{FAILED, found};
 use crate::facts::Columns;
 use crate::output::{self, warn};
+use crate::progress::size;
 use crate::{hex, input};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -12,7 +13,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel_net::attribution::{Answer, Finding, Found, Searched, Store, Trust, WINDOW};
+use umbel_net::attribution::{Answer, Finding, Found, Searched, Store, Trust, Unread, WINDOW};
 use umbel_net::blocklist::Prefix;
 use umbel_net::capture::Time;
 
@@ -88,7 +89,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let answer = store.find(&sought, times)?;
     let mut lines: Vec<Line<'_>> = lines(args, &answer).collect();
     lines.sort_by(|one, other| one.finding.chance.total_cmp(&other.finding.chance));
-    let expected: f64 = answer.searched.iter().map(|searched| searched.found.expected).sum();
+    let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
     if args.json {
         output::json(&json!({
             "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "expected_by_chance": expected,
@@ -100,10 +101,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(verdict(!lines.is_empty(), &answer))
 }
 
-/// Names the epochs that could not be read. Without them nobody can say that there is nothing.
+/// Names the epochs that could not be read or asked. Without them nobody can say that there is nothing.
 fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
-    for unread in &answer.unread {
+    let is_refusal = |unread: &&Unread| matches!(unread.error, umbel::Error::Parameter { .. });
+    for unread in answer.unread.iter().filter(|unread| !is_refusal(unread)) {
         warn(format_args!("an epoch was left out: {}", unread.error));
+    }
+    let refused = answer.unread.iter().filter(is_refusal);
+    if let Some(last) = refused.clone().next_back() {
+        // All that were recorded in the same way say the same.
+        warn(format_args!("{} left out: {}", count(refused.count(), "epoch"), last.error));
     }
     if any || answer.unread.is_empty() { found(any) } else { ExitCode::from(FAILED) }
 }
@@ -114,7 +121,10 @@ impl Args {
         let mut bytes = Vec::new();
         if let Some(path) = self.excerpt.as_ref().or(self.document.as_ref()) {
             let failed = || format!("cannot read {}", input::name(path));
-            input::open_raw(path)?.read_to_end(&mut bytes).with_context(failed)?;
+            input::open_raw(path)?.take(LONGEST + 1).read_to_end(&mut bytes).with_context(failed)?;
+            if bytes.len() as u64 > LONGEST {
+                bail!("{} is too long: it has more than {}", input::name(path), size(LONGEST));
+            }
         } else {
             let text = self.excerpt_hex.iter().flat_map(|text| text.bytes());
             let digits: Vec<u8> = text.filter(|byte| !byte.is_ascii_whitespace()).collect();
@@ -124,6 +134,9 @@ impl Args {
         Ok(bytes)
     }
 }
+
+/// More than that is not read, so that a file without an end does not fill the memory.
+const LONGEST: u64 = 1 << 28;
 
 /// A line of the answer.
 struct Line<'a> {
@@ -220,8 +233,14 @@ pub fn second(time: Time, up: u64) -> String {
     format!("{}Z", text.split('.').next().unwrap_or_default())
 }
 
+/// The sum of numbers; of none it is 0, and not -0 as that of an iterator.
+pub fn sum(numbers: impl Iterator<Item = f64>) -> f64 {
+    numbers.fold(0.0, |sum, number| sum + number)
+}
+
 pub fn probability(chance: f64) -> String {
     match chance {
+        0.0 => "0".into(),
         chance if chance < 1e-3 => format!("{chance:.1e}"),
         chance if chance < 10.0 => format!("{chance:.3}"),
         chance => format!("{chance:.0}"),

@@ -1,6 +1,6 @@
 //! Which parts of a document passed, or left the network.
 
-use super::attribute::{count, host, probability, second};
+use super::attribute::{count, host, probability, second, sum};
 use crate::facts::Columns;
 use crate::output;
 use anyhow::Result;
@@ -38,7 +38,7 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
     lines.sort_by_key(|line| std::cmp::Reverse(bytes(&line.part.ranges)));
     let all = united(lines.iter().flat_map(|line| line.part.ranges.iter().cloned()).collect());
     let least = answer.searched.iter().map(|searched| searched.found.least).max().unwrap_or(0);
-    let expected: f64 = answer.searched.iter().map(|searched| searched.found.expected).sum();
+    let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
     if json {
         output::json(&json!({
             "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "stayed_inside": inside,
@@ -48,7 +48,7 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
         }))?;
         return Ok(!lines.is_empty());
     }
-    let told = lines.iter().any(|line| line.trust.is_some());
+    let told = inside > 0 || lines.iter().any(|line| line.trust.is_some());
     let mut headings = vec!["source", "destination", "from", "to", "bytes", "of the document"];
     headings.extend(told.then_some("trust"));
     let mut table = Columns::new(&headings);
@@ -71,9 +71,12 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
     let left = if told { "left the network" } else { "passed" };
     let stayed =
         if inside > 0 { format!("; {} stayed inside", count(inside, "finding")) } else { String::new() };
+    let always = match answer.searched.len() {
+        0 => "there is no epoch of this time".into(),
+        _ => format!("parts of {least} bytes and more are always found"),
+    };
     output::say(format_args!(
-        "{} of {length} bytes of the document {left}, in {}{stayed}; parts of {least} bytes and more are always found, {} \
-         to be expected by chance",
+        "{} of {length} bytes of the document {left}, in {}{stayed}; {always}, {} to be expected by chance",
         bytes(&all),
         count(lines.len(), "finding"),
         probability(expected)

@@ -104,9 +104,26 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let captures = resolve(&args.captures)?;
     let mut recorder = Recorder::new(args.settings(), args.seed()?)?;
     let mut keeper = Keeper { store: Store::create(&args.output)?, epochs: 0, bytes: 0 };
-    let watch = "cannot watch for signals";
     let mut counts = Vec::new();
-    if let [capture] = &captures[..]
+    let read = record(&captures, &mut recorder, &mut keeper, &mut counts);
+    // Whatever went wrong, what was recorded before it is kept.
+    let kept = recorder.finish().map_err(Into::into).and_then(|epoch| keeper.keep(epoch));
+    if read.is_err() && keeper.epochs > 0 {
+        warn(format_args!("what was recorded before is in {}", args.output.display()));
+    }
+    read.and(kept)?;
+    tell(args, &recorder, &keeper, &counts)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn record(
+    captures: &[PathBuf],
+    recorder: &mut Recorder,
+    keeper: &mut Keeper,
+    counts: &mut Vec<Counts>,
+) -> Result<()> {
+    let watch = "cannot watch for signals";
+    if let [capture] = captures
         && is_stdin(capture)
     {
         // Whoever waits for input cannot look at a flag, so the input ends instead.
@@ -129,9 +146,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             warn("stopped; the packets before were recorded");
         }
     }
-    keeper.keep(recorder.finish()?)?;
-    tell(args, &recorder, &keeper, &counts)?;
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }
 
 impl Args {
