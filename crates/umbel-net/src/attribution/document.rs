@@ -8,7 +8,7 @@ use super::epoch::Cut;
 use super::{Epoch, Listed, WINDOW};
 use crate::payload::PayloadFilter;
 use crate::payload::winnowing::{Block, Winnowing};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 use umbel::{AnyFilter, Digest, Error, Filter, Key, Result, TILE};
 
@@ -175,19 +175,21 @@ impl Epoch {
         known: &mut Known,
         mut each: impl FnMut(usize, Range<usize>),
     ) {
-        // Where the run of a pair begins that goes on.
-        let mut runs: BTreeMap<usize, usize> = BTreeMap::new();
-        for at in 0..=records.len() {
-            let had = records.get(at).map_or(&[][..], |record| known.pairs(self, *record));
-            runs.retain(|pair, start| {
-                let goes_on = had.binary_search(pair).is_ok();
-                if !goes_on && at - *start >= least {
-                    each(*pair, *start..at);
+        // Every such run has one of these records, so that most pairs are asked for few.
+        for middle in (least - 1..records.len()).step_by(least) {
+            for &at in known.pairs(self, records[middle]) {
+                let salt = self.salts[at].get();
+                let had = |record: &Digest| self.payloads.contains_digest(record.salted(salt));
+                let (before, after) = records.split_at(middle);
+                // A run that has so many before was met before.
+                let earlier = before.iter().rev().take(least).take_while(|record| had(record)).count();
+                if earlier < least {
+                    let start = middle - earlier;
+                    let end = middle + after.iter().take_while(|record| had(record)).count();
+                    if end - start >= least {
+                        each(at, start..end);
+                    }
                 }
-                goes_on
-            });
-            for pair in had {
-                runs.entry(*pair).or_insert(at);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Captures in: every packet, and on standard error what could not be read.
 
+use crate::facts::Rows;
 use crate::input::{self, name, total_len};
 use crate::output::warn;
 use crate::progress::Progress;
@@ -65,6 +66,23 @@ pub fn warn_of(path: &Path, reader: &Reader<'_>) {
         warn(format_args!(
             "{name}: {headless} packets have no whole transport header, and are taken without ports or payload"
         ));
+    }
+}
+
+/// What was met, in rows: packets, and what is strange about them.
+pub fn add_rows(rows: &mut Rows, all: &[Counts]) {
+    let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
+    let (packets, not_ip) = (sum(|counts| counts.packets), sum(|counts| counts.skipped.of(Skip::NotIp)));
+    let others =
+        if not_ip > 0 { format!(", and {not_ip} frames that are no IP packets") } else { String::new() };
+    rows.add("packets", format!("{packets}{others}"));
+    let strange = sum(|counts| counts.skipped.total()) - not_ip;
+    if strange > 0 {
+        rows.add("skipped", format!("{strange} frames that could not be read"));
+    }
+    let backwards = sum(|counts| counts.backwards);
+    if backwards > 0 {
+        rows.add("clock", format!("{backwards} packets are older than the one before them"));
     }
 }
 

@@ -1,6 +1,6 @@
 //! `umbel net flows`: how many packets each flow has.
 
-use super::capture::each_packet;
+use super::capture::{add_rows, each_packet};
 use crate::commands::{DEFAULT_NOISE, found};
 use crate::digests::capacity;
 use crate::distinct::Distinct;
@@ -160,10 +160,7 @@ fn print(
     output::text(table)?;
     let stats = meter.filter().stats();
     let mut rows = Rows::default();
-    let skipped = counts.skipped.total();
-    let others =
-        if skipped > 0 { format!(", and {skipped} frames that are no IP packets") } else { String::new() };
-    rows.add("packets", format!("{}{others}", meter.packets()));
+    add_rows(&mut rows, &[*counts]);
     rows.add("filter", format!("{}, with a noise of {}", size(stats.bytes), percent(stats.rate_now)));
     if let Some(comparison) = comparison {
         let Comparison { flows, exact_bytes, sampled, counters, .. } = comparison;
@@ -242,6 +239,7 @@ fn facts(meter: &Meter, counts: &Counts, largest: &[Measured], comparison: Optio
     });
     json!({
         "key": meter.by().as_str(), "packets": meter.packets(), "skipped": counts.skipped.total(),
+        "clock_backwards": counts.backwards,
         "bytes": stats.bytes, "noise": stats.rate_now, "largest": flows, "comparison": comparison,
     })
 }

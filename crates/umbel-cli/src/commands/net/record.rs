@@ -1,6 +1,6 @@
 //! `umbel net record`: digests of payloads into a store.
 
-use super::capture::{each_packet, each_packet_of};
+use super::capture::{add_rows, each_packet, each_packet_of};
 use crate::facts::{Rows, percent};
 use crate::input::{is_stdin, resolve};
 use crate::output::{self, warn};
@@ -19,8 +19,8 @@ use umbel_net::capture::Counts;
 
 /// Record digests of payloads, so that `umbel net attribute` can tell later who sent what to whom.
 ///
-/// Payloads are cut into blocks, and digests of the blocks are kept in Bloom filters, with the list of the pairs that spoke: less than a
-/// tenth of the payload. The payloads themselves are not kept, and cannot be got back. Each epoch becomes a file of its own in the
+/// Payloads are cut into blocks, and digests of the blocks are kept in Bloom filters, with the list of the pairs that spoke: usually less
+/// than a tenth of the payload. The payloads themselves are not kept, and cannot be got back. Each epoch becomes a file of its own in the
 /// folder STORE, wholly or not at all; recording into a store that is there adds epochs to it.
 ///
 /// A payload that is shorter than a block leaves nothing behind. With --streams, TCP streams are put together first, so that a
@@ -219,9 +219,7 @@ fn tell(args: &Args, recorder: &Recorder, keeper: &Keeper, counts: &[Counts]) ->
         }));
     }
     let mut rows = Rows::default();
-    let others =
-        if skipped > 0 { format!(", and {skipped} frames that are no IP packets") } else { String::new() };
-    rows.add("packets", format!("{packets}{others}"));
+    add_rows(&mut rows, counts);
     rows.add("payload", format!("{} in {payloads}", size(bytes)));
     if short > 0 {
         rows.add("too short", format!("{short}, which leave nothing behind"));
@@ -229,9 +227,6 @@ fn tell(args: &Args, recorder: &Recorder, keeper: &Keeper, counts: &[Counts]) ->
     if let Some(counts) = streams {
         rows.add("streams", counts.streams);
         rows.add("missing in them", format!("{} at {} places", size(counts.missing), counts.gaps));
-    }
-    if backwards > 0 {
-        rows.add("clock", format!("{backwards} packets are older than the one before them"));
     }
     rows.add("blocks", blocks);
     rows.add("epochs", keeper.epochs);
