@@ -250,6 +250,22 @@ fn draw(i: u64, below: usize) -> usize {
 }
 
 #[test]
+fn a_large_epoch_decides_as_well_as_a_small_one() {
+    // Filters that touch one line of memory for each record are fast, and bad where a record has few bits.
+    let frames: Vec<Frame> =
+        (0..4000).map(|i| datagram(i, i as u32 % 1000, 5000, &bytes(i << 20, 1400))).collect();
+    for (method, length, most) in
+        [(Method::BlockBased, 96, 1e-4), (Method::Hierarchical, 160, 1e-4), (Method::Winnowing, 400, 1e-3)]
+    {
+        let epochs = record(Settings::of(method), &frames);
+        let expected: f64 = (0..20)
+            .map(|i| epochs[0].find(&bytes(i << 20, 1400)[100..100 + length]).expect("long enough").expected)
+            .sum();
+        assert!(expected < 20.0 * most, "{method}: {expected}");
+    }
+}
+
+#[test]
 fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
     let (payloads, folder, kept) = real_store(Settings::default());
     let store = Store::open(folder.path().join("store")).expect("a store");

@@ -139,11 +139,11 @@ impl Epoch {
         let all = settings.bits_per_block * about.blocks as f64;
         let bits = (all - 8.0 * around as f64).max(all / 2.0);
         let filter = |share: f64, records: &[Digest]| {
-            let m = (bits * share) as u64;
-            let known =
-                Known { m: Some(m.max(512)), n: Some(records.len().max(1) as u64), ..Known::default() };
-            let mut filter =
-                AnyFilter::build(Kind::Blocked, &Spec::from_known(known)?.with_hasher(hasher.clone()))?;
+            let (m, n) = ((bits * share).max(512.0) as u64, records.len().max(1) as u64);
+            // A blocked filter sets eight bits for each record, which is too many if it has fewer.
+            let kind = if m < 8 * n { Kind::Standard } else { Kind::Blocked };
+            let known = Known { m: Some(m), n: Some(n), ..Known::default() };
+            let mut filter = AnyFilter::build(kind, &Spec::from_known(known)?.with_hasher(hasher.clone()))?;
             records.chunks(TILE).try_for_each(|tile| filter.insert_tile(tile))?;
             Ok::<_, Error>(filter)
         };
