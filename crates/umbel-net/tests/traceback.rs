@@ -97,6 +97,7 @@ fn agent(seed: u64) -> Agent {
 #[test]
 fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
     let mut router = agent(1);
+    let memory = router.bytes();
     let packets: Vec<Digest> = (0..350).map(|number| digest(&packet_4(number))).collect();
     for packet in &packets {
         router.forward(*packet, 5).unwrap();
@@ -105,11 +106,14 @@ fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
     assert_eq!(router.pages(), 3);
     let known = packets.iter().filter(|packet| router.ask(**packet, 0..=9).is_some()).count();
     assert_eq!(known, 250);
-    let memory = router.bytes();
     for now in [65, 125, 185] {
         router.forward(packets[0], now).unwrap();
     }
-    assert_eq!((router.pages(), router.bytes()), (3, memory), "memory is used again");
+    assert_eq!(
+        (router.pages(), router.bytes()),
+        (3, memory),
+        "all memory is taken at the start, and used again"
+    );
     assert_eq!(router.ask(packets[349], 0..=9), None);
     assert_eq!(router.ask(packets[0], 60..=70), Some(packets[0]));
     assert_eq!(router.ask(packets[0], 70..=100), None, "no page of that time");

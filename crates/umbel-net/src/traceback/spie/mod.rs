@@ -61,10 +61,11 @@ struct Page {
 pub struct Agent {
     seed: Digest,
     capacity: u64,
-    rate: f64,
     span: Span,
     /// The newest is the last.
     pages: VecDeque<Page>,
+    /// Pages that were not written yet: all memory is taken at the start, and none while packets are forwarded.
+    blank: Vec<Bloom<Standard>>,
     opened: u64,
     transforms: Transforms,
 }
@@ -81,12 +82,13 @@ impl Agent {
             return Err(Error::parameter("pages", span.pages, "a number from 1 to 65536"));
         }
         let seed = Digest::from_hash(seed).salted(0x5350_4945);
+        let blank = (0..span.pages).map(|_| Bloom::with_capacity(capacity, rate));
         let mut agent = Agent {
             seed,
             capacity,
-            rate,
             span,
-            pages: VecDeque::new(),
+            pages: VecDeque::with_capacity(span.pages),
+            blank: blank.collect::<Result<_>>()?,
             opened: 0,
             transforms: Transforms::default(),
         };
@@ -94,16 +96,10 @@ impl Agent {
         Ok(agent)
     }
 
-    /// Opens a page, in the memory of the oldest if there are enough.
+    /// Opens a page, in the memory of the oldest if all were written.
     fn open(&mut self, now: u64) -> Result<()> {
-        let mut filter = match self.pages.pop_front() {
-            Some(page) if self.pages.len() + 1 >= self.span.pages => page.filter,
-            Some(page) => {
-                self.pages.push_front(page);
-                Bloom::with_capacity(self.capacity, self.rate)?
-            }
-            None => Bloom::with_capacity(self.capacity, self.rate)?,
-        };
+        let oldest = |pages: &mut VecDeque<Page>| pages.pop_front().map(|page| page.filter);
+        let Some(mut filter) = self.blank.pop().or_else(|| oldest(&mut self.pages)) else { return Ok(()) };
         filter.clear()?;
         let salt = self.seed.salted(self.opened).get();
         self.opened += 1;
@@ -160,7 +156,8 @@ impl Agent {
 
     /// How much memory the pages take, in bytes.
     pub fn bytes(&self) -> u64 {
-        self.pages.iter().map(|page| page.filter.stats().bytes).sum()
+        let written = self.pages.iter().map(|page| &page.filter);
+        written.chain(&self.blank).map(|filter| filter.stats().bytes).sum()
     }
 }
 
