@@ -5,6 +5,7 @@ use crate::blocklist::Prefix;
 use crate::capture::Time;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{self, PayloadFilter, Scheme};
+use std::sync::OnceLock;
 use umbel::sizing::Known;
 use umbel::{AnyFilter, Digest, Error, Filter, Hasher, Insert, Kind, Result, Spec, TILE};
 
@@ -109,6 +110,8 @@ pub struct Epoch {
     pub(super) payloads: AnyFilter,
     /// What is mixed into the records of each pair.
     pub(super) salts: Vec<Digest>,
+    /// See [`Epoch::rate`].
+    rate: OnceLock<f64>,
 }
 
 /// How payloads were cut.
@@ -172,7 +175,7 @@ impl Epoch {
             }
             None => Cut::Winnowed(Box::new(about.winnowing()?)),
         };
-        Ok(Epoch { about, local, listed, cut, payloads, salts })
+        Ok(Epoch { about, local, listed, cut, payloads, salts, rate: OnceLock::new() })
     }
 
     /// What it says about itself.
@@ -190,8 +193,8 @@ impl Epoch {
         &self.listed
     }
 
-    /// The rate at which a record of the payload digest is found that was never made.
+    /// The rate at which a record of the payload digest is found that was never made. It takes a look at the whole digest, once.
     pub(super) fn rate(&self) -> f64 {
-        self.payloads.stats().rate_now
+        *self.rate.get_or_init(|| self.payloads.stats().rate_now)
     }
 }

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel_net::attribution::{Answer, Finding, Found, Searched, Store, Trust, Unread, WINDOW};
+use umbel_net::attribution::{Answer, Finding, Found, Listed, Pair, Searched, Store, Trust, Unread, WINDOW};
 use umbel_net::blocklist::Prefix;
 use umbel_net::capture::Time;
 
@@ -164,16 +164,13 @@ fn print(lines: &[Line<'_>], answer: &Answer<Found>, expected: f64) -> Result<()
     let mut table = Columns::new(&headings);
     for line in lines {
         let Finding { listed, blocks, not_compared, chance, .. } = line.finding;
-        let mut row = vec![
-            host(listed.pair.source),
-            host(listed.pair.destination),
-            second(listed.first, 0),
-            second(listed.last, 999_999_999),
+        let mut row = who(listed);
+        row.extend([
             line.offset(),
             blocks.to_string(),
             format!("{not_compared} bytes"),
             probability(*chance),
-        ];
+        ]);
         row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
         table.add(row);
     }
@@ -223,12 +220,15 @@ impl Line<'_> {
     }
 }
 
-pub fn host(host: Option<IpAddr>) -> String {
-    host.map_or("unlisted".into(), |host| host.to_string())
+/// The first columns of a line: source, destination, and from when to when they spoke.
+pub fn who(listed: &Listed) -> Vec<String> {
+    let host = |host: Option<IpAddr>| host.map_or("unlisted".into(), |host| host.to_string());
+    let Pair { source, destination } = listed.pair;
+    vec![host(source), host(destination), second(listed.first, 0), second(listed.last, 999_999_999)]
 }
 
 /// A time without decimals, which would pretend to more than is known.
-pub fn second(time: Time, up: u64) -> String {
+fn second(time: Time, up: u64) -> String {
     let text = Time::from_nanos(time.nanos().saturating_add(up)).to_string();
     format!("{}Z", text.split('.').next().unwrap_or_default())
 }

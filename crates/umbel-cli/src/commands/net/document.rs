@@ -1,6 +1,6 @@
 //! Which parts of a document passed, or left the network.
 
-use super::attribute::{count, host, probability, second, sum};
+use super::attribute::{count, probability, sum, who};
 use crate::facts::Columns;
 use crate::output;
 use anyhow::Result;
@@ -53,15 +53,8 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
     headings.extend(told.then_some("trust"));
     let mut table = Columns::new(&headings);
     for line in &lines {
-        let listed = &line.part.listed;
-        let mut row = vec![
-            host(listed.pair.source),
-            host(listed.pair.destination),
-            second(listed.first, 0),
-            second(listed.last, 999_999_999),
-            bytes(&line.part.ranges).to_string(),
-            shown(&line.part.ranges),
-        ];
+        let mut row = who(&line.part.listed);
+        row.extend([bytes(&line.part.ranges).to_string(), shown(&line.part.ranges)]);
         row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
         table.add(row);
     }
