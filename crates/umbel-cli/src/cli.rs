@@ -6,7 +6,8 @@ use crate::commands::{
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use std::fmt::Write;
 
 /// Bloom filters from the shell: build one from lines, then ask it.
 ///
@@ -46,6 +47,47 @@ pub enum Command {
     Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),
+}
+
+/// How `umbel --help` arranges the commands: the main job first.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Filters", &["build", "add", "check", "why", "uniq", "remove", "info", "plan"]),
+    ("Filters together", &["union", "intersect", "compare", "convert", "fold", "meta", "key"]),
+    ("Values and counts", &["map", "count"]),
+    ("Files and documents", &["index", "grep", "spell", "similar"]),
+    ("Passwords, addresses, secrets", &["password", "url", "vault"]),
+    ("Packets", &["net"]),
+    ("About umbel", &["lab", "completions", "man", "help"]),
+];
+
+impl Cli {
+    /// What was asked for; help and mistakes are answered at once, and end the program.
+    pub fn read() -> Cli {
+        let matches = Cli::grouped().get_matches();
+        Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+    }
+
+    /// The commands, with help that shows them in groups: clap has headings for options only.
+    fn grouped() -> clap::Command {
+        let mut command = Cli::command();
+        command.build();
+        let style = styles();
+        let (header, literal) = (style.get_header(), style.get_literal());
+        let mut groups = String::new();
+        for (title, names) in GROUPS {
+            let _ = writeln!(groups, "{header}{title}:{header:#}");
+            for about in names.iter().filter_map(|name| command.find_subcommand(name)) {
+                let (name, text) = (about.get_name(), about.get_about().unwrap_or_default());
+                let _ = writeln!(groups, "  {literal}{name:<12}{literal:#} {text}");
+            }
+            groups.push('\n');
+        }
+        let template = format!(
+            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\
+             {header}Options:{header:#}\n{{options}}{{after-help}}"
+        );
+        Cli::command().help_template(template)
+    }
 }
 
 fn styles() -> Styles {

@@ -27,11 +27,10 @@ mod signals;
 mod sync;
 mod tuning;
 
-use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match commands::run(cli::Cli::parse().command) {
+    match commands::run(cli::Cli::read().command) {
         Ok(code) => code,
         // Whoever reads our output has seen enough; that is no error of theirs or ours.
         Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::file::{self, Examined};
 
-/// Tell what is in a filter: its kind, shape and hash, how many keys, how full, its rate now and as planned, metadata.
+/// Tell what is in a filter: its kind and shape, its keys, how full it is, its rate.
 ///
-/// No secret is needed. Every checksum of the file is verified on the way, since what is told is counted from its bits;
+/// Its hash and its metadata are told too. No secret is needed. Every checksum of the file is verified on the way, since what is told is counted from its bits;
 /// a damaged file is named, the others are told about all the same, and the exit code is 2.
 #[derive(clap::Args)]
 pub struct Args {

@@ -3,37 +3,13 @@
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{self, File, Metadata};
-use std::io::{self, BufReader, Cursor, IsTerminal, Read};
+use std::io::{self, Cursor, IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-
-/// How files start that are not text: what they are, and their first bytes.
-const FORMATS: [(Format, &[u8]); 7] = [
-    (Format::Filter, &umbel::file::MAGIC),
-    (Format::Gzip, &[0x1f, 0x8b, 0x08]),
-    (Format::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
-    // What parallel zstd starts with: a frame to be skipped.
-    (Format::Zstd, &[0x50, 0x2a, 0x4d, 0x18]),
-    (Format::Foreign("xz"), &[0xfd, b'7', b'z', b'X', b'Z', 0]),
-    (Format::Foreign("lz4"), &[0x04, 0x22, 0x4d, 0x18]),
-    (Format::Foreign("bzip2"), b"BZh91AY&SY"),
-];
-
-#[derive(Clone, Copy)]
-enum Format {
-    Filter,
-    Gzip,
-    Zstd,
-    /// Compressed by a program that has to decompress it too.
-    Foreign(&'static str),
-}
-
-fn format(start: &[u8]) -> Option<Format> {
-    FORMATS.iter().find(|(_, magic)| start.starts_with(magic)).map(|(format, _)| *format)
-}
+use umbel_text::content::{Format, decoded, decompressed, format, start_of};
 
 /// How long a read waits before it looks whether it is still wanted.
 const PATIENCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
@@ -125,26 +101,13 @@ pub fn open_raw(path: &Path) -> Result<File> {
 
 /// Opens a file that need not be text, or standard input for `-`. What is compressed with gzip or zstd is decompressed.
 pub fn open_bytes(path: &Path) -> Result<impl Read + Send + use<>> {
-    let name = name(path);
-    let mut file = open_raw(path)?;
-    let magic = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
-    let format = format(&magic);
-    decoded(format, Cursor::new(magic).chain(file)).with_context(|| format!("cannot open {name}"))
+    let file = open_raw(path)?;
+    let (_, reader) = decompressed(file).with_context(|| format!("cannot read {}", name(path)))?;
+    Ok(reader)
 }
 
 fn open_file(path: &Path) -> io::Result<File> {
     if is_stdin(path) { Ok(File::from(io::stdin().as_fd().try_clone_to_owned()?)) } else { File::open(path) }
-}
-
-/// What comes out when it is decompressed, if it is compressed in a way that is understood here.
-fn decoded(format: Option<Format>, whole: impl Read + Send + 'static) -> io::Result<Box<dyn Read + Send>> {
-    Ok(match format {
-        Some(Format::Gzip) => {
-            Box::new(flate2::bufread::MultiGzDecoder::new(BufReader::with_capacity(1 << 16, whole)))
-        }
-        Some(Format::Zstd) => Box::new(zstd::Decoder::new(whole)?),
-        Some(Format::Filter | Format::Foreign(_)) | None => Box::new(whole),
-    })
 }
 
 /// Whether there is something to read; also when that cannot be told.
@@ -172,23 +135,6 @@ impl Read for Counted {
         self.count.fetch_add(read as u64, Relaxed);
         Ok(read)
     }
-}
-
-/// As many bytes as it takes to tell what this is: of a slow pipe no more than that.
-fn start_of(file: &mut impl Read) -> io::Result<Vec<u8>> {
-    let mut start = Vec::new();
-    let undecided =
-        |start: &[u8]| FORMATS.iter().any(|(_, magic)| start.len() < magic.len() && magic.starts_with(start));
-    while undecided(&start) {
-        let mut byte = [0];
-        match file.read(&mut byte) {
-            Ok(0) => break,
-            Ok(_) => start.push(byte[0]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(start)
 }
 
 /// Says so if what is to be asked and the lines were taken for each other; `usage` is the command up to the lines.
