@@ -30,7 +30,6 @@
 pub mod attribution;
 pub mod blocklist;
 pub mod capture;
-mod fields;
 pub mod flows;
 pub mod loops;
 pub mod mask;

@@ -4,7 +4,7 @@ use super::epoch::Cut;
 use super::{About, Epoch, Method, pairs};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
-use crate::fields::{Fields, sum};
+use umbel::file::fields::{Fields, sum};
 use umbel::file::{self, FormatError};
 use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
 

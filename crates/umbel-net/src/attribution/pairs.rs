@@ -2,9 +2,9 @@
 
 use crate::blocklist::Prefix;
 use crate::capture::Time;
-use crate::fields::{Fields, put_varint};
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use umbel::file::fields::{Fields, put_varint};
 use umbel::{Digest, Hasher};
 
 /// A source and a destination. One that is not known stands for all that were too many to be listed.

@@ -37,13 +37,13 @@ use super::ledger::Ledger;
 use super::prefix::Lengths;
 use super::ring::Ring;
 use super::{Blocklist, Engine, Kept, Options, Prefix};
-use crate::fields::{Fields, sum};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use umbel::aging::{Timestamp, Window};
+use umbel::file::fields::{Fields, sum};
 use umbel::file::{self, FormatError, Placing};
 use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
 
@@ -130,72 +130,67 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     if sum(before) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the whole".into() }.into());
     }
-    fields.list(engine, ring)
+    list(fields, engine, ring)
 }
 
-impl Fields<'_> {
-    /// What comes after the length, which is known to be right.
-    fn list(mut self, engine: u32, ring: &KeyRing) -> Result<Blocklist> {
-        let invalid = |what: &str| Error::from(FormatError::Invalid { what: what.into() });
-        let short = || invalid("it claims more than it has");
-        let mut number = || self.u64().ok_or_else(short);
-        let now = Timestamp::from_millis(number()?);
-        let (capacity, rate) = (number()?, f64::from_bits(number()?));
-        let lifetime = Duration::from_millis(number()?);
-        let (clients, budget) = (number()?, f64::from_bits(number()?));
-        let taken = number()?;
-        let (blocked, lengths, allowed, filter) = (number()?, number()?, number()?, number()?);
-        let blocked = self.records(blocked, TIMED).ok_or_else(short)?;
-        let lengths = self.records(lengths, TIMED).ok_or_else(short)?;
-        let allowed = self.records(allowed, PREFIX).ok_or_else(short)?;
-        let sane = capacity > 0 && rate > 0.0 && rate < 1.0 && !lifetime.is_zero() && budget > 0.0;
-        if !sane || self.0.len() as u64 != filter.saturating_add(SUM as u64) {
-            return Err(invalid("its numbers cannot be"));
-        }
-        let file::Loaded { filter, embedded_key: embed_key, .. } =
-            file::from_bytes(&self.0[..self.0.len() - SUM], ring)?;
-        let wrong = || invalid("a prefix that is none");
-        let entry = |record: &[u8]| {
-            let (prefix, until) = record.split_last_chunk().ok_or_else(wrong)?;
-            Ok((
-                Prefix::from_bytes(prefix).ok_or_else(wrong)?,
-                Timestamp::from_millis(u64::from_le_bytes(*until)),
-            ))
-        };
-        let blocked = blocked.map(entry).collect::<Result<Vec<_>>>()?;
-        let (engine, hasher, kept) = match (engine, filter) {
-            (0, Stored::Set(AnyFilter::Aging(filter))) => {
-                if filter.window() != Window::Time(lifetime)
-                    || filter.now() != Some(now)
-                    || !blocked.is_empty()
-                {
-                    return Err(invalid("its filter is not the one of this list"));
-                }
-                let engine = Engine::Aging { generations: filter.generations() as u32 };
-                let hasher = filter.hasher().clone();
-                let mut held = Lengths::default();
-                for record in lengths {
-                    let (prefix, until) = entry(record)?;
-                    held.insert(prefix, until);
-                }
-                (engine, hasher, Kept::Ring(Ring { filter, lengths: held, taken }))
-            }
-            (1, Stored::Set(AnyFilter::Counting(filter))) => {
-                let hasher = filter.hasher().clone();
-                let ledger = Ledger::restored(filter, blocked.into_iter());
-                let ledger = ledger.ok_or_else(|| invalid("its filter is not the one of this list"))?;
-                (Engine::Exact, hasher, Kept::Ledger(ledger))
-            }
-            _ => return Err(invalid("its filter is none of a blocklist")),
-        };
-        let options = Options { engine, capacity, rate, lifetime, hasher, embed_key, clients, budget };
-        let (set, counts) = Default::default();
-        let mut list = Blocklist { options, now, kept, allowed: set, allowed_lengths: counts };
-        for record in allowed {
-            list.allow(Prefix::from_bytes(record).ok_or_else(wrong)?);
-        }
-        Ok(list)
+/// What comes after the length, which is known to be right.
+fn list(mut fields: Fields<'_>, engine: u32, ring: &KeyRing) -> Result<Blocklist> {
+    let invalid = |what: &str| Error::from(FormatError::Invalid { what: what.into() });
+    let short = || invalid("it claims more than it has");
+    let mut number = || fields.u64().ok_or_else(short);
+    let now = Timestamp::from_millis(number()?);
+    let (capacity, rate) = (number()?, f64::from_bits(number()?));
+    let lifetime = Duration::from_millis(number()?);
+    let (clients, budget) = (number()?, f64::from_bits(number()?));
+    let taken = number()?;
+    let (blocked, lengths, allowed, filter) = (number()?, number()?, number()?, number()?);
+    let blocked = fields.records(blocked, TIMED).ok_or_else(short)?;
+    let lengths = fields.records(lengths, TIMED).ok_or_else(short)?;
+    let allowed = fields.records(allowed, PREFIX).ok_or_else(short)?;
+    let sane = capacity > 0 && rate > 0.0 && rate < 1.0 && !lifetime.is_zero() && budget > 0.0;
+    if !sane || fields.0.len() as u64 != filter.saturating_add(SUM as u64) {
+        return Err(invalid("its numbers cannot be"));
     }
+    let file::Loaded { filter, embedded_key: embed_key, .. } =
+        file::from_bytes(&fields.0[..fields.0.len() - SUM], ring)?;
+    let wrong = || invalid("a prefix that is none");
+    let entry = |record: &[u8]| {
+        let (prefix, until) = record.split_last_chunk().ok_or_else(wrong)?;
+        Ok((
+            Prefix::from_bytes(prefix).ok_or_else(wrong)?,
+            Timestamp::from_millis(u64::from_le_bytes(*until)),
+        ))
+    };
+    let blocked = blocked.map(entry).collect::<Result<Vec<_>>>()?;
+    let (engine, hasher, kept) = match (engine, filter) {
+        (0, Stored::Set(AnyFilter::Aging(filter))) => {
+            if filter.window() != Window::Time(lifetime) || filter.now() != Some(now) || !blocked.is_empty() {
+                return Err(invalid("its filter is not the one of this list"));
+            }
+            let engine = Engine::Aging { generations: filter.generations() as u32 };
+            let hasher = filter.hasher().clone();
+            let mut held = Lengths::default();
+            for record in lengths {
+                let (prefix, until) = entry(record)?;
+                held.insert(prefix, until);
+            }
+            (engine, hasher, Kept::Ring(Ring { filter, lengths: held, taken }))
+        }
+        (1, Stored::Set(AnyFilter::Counting(filter))) => {
+            let hasher = filter.hasher().clone();
+            let ledger = Ledger::restored(filter, blocked.into_iter());
+            let ledger = ledger.ok_or_else(|| invalid("its filter is not the one of this list"))?;
+            (Engine::Exact, hasher, Kept::Ledger(ledger))
+        }
+        _ => return Err(invalid("its filter is none of a blocklist")),
+    };
+    let options = Options { engine, capacity, rate, lifetime, hasher, embed_key, clients, budget };
+    let (set, counts) = Default::default();
+    let mut list = Blocklist { options, now, kept, allowed: set, allowed_lengths: counts };
+    for record in allowed {
+        list.allow(Prefix::from_bytes(record).ok_or_else(wrong)?);
+    }
+    Ok(list)
 }
 
 /// Writes the list to a file, which is replaced only once everything is safely on the disk. A new file is for its owner

@@ -26,6 +26,7 @@
 mod decode;
 mod encode;
 mod error;
+pub mod fields;
 mod header;
 mod mapped;
 mod part;
@@ -36,6 +37,7 @@ pub use encode::{Storable, save, save_bytes, size, to_bytes, write};
 pub use error::FormatError;
 pub use header::MAGIC;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};
+pub use part::Part;
 
 use std::collections::BTreeMap;
 

@@ -1,21 +1,37 @@
-//! Little pieces of the formats of this crate, read with care.
+//! Little pieces of formats, read with care: for files that applications keep beside their filters.
+//!
+//! ```
+//! use umbel::file::fields::{Fields, put_varint, sum};
+//!
+//! let mut bytes = 7u32.to_le_bytes().to_vec();
+//! put_varint(&mut bytes, 300);
+//! let end = sum(&bytes);
+//! bytes.extend(end.to_le_bytes());
+//!
+//! let mut fields = Fields(&bytes);
+//! assert_eq!((fields.u32(), fields.varint(), fields.u64(), fields.u32()), (Some(7), Some(300), Some(end), None));
+//! ```
 
-use umbel::Hasher;
+use crate::Hasher;
 
 /// What is left to be read.
-pub(crate) struct Fields<'a>(pub &'a [u8]);
+#[derive(Clone, Debug)]
+pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
+    /// So many bytes, of which the compiler knows the number.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(*first)
     }
 
+    /// Four bytes, the lowest first.
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
+    /// Eight bytes, the lowest first.
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
@@ -51,7 +67,7 @@ impl<'a> Fields<'a> {
 }
 
 /// Writes what [`Fields::varint`] reads.
-pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
+pub fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 128 {
         bytes.push(number as u8 | 128);
         number >>= 7;
@@ -60,7 +76,7 @@ pub(crate) fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
 }
 
 /// XXH3-64, which stands at the end of what it vouches for.
-pub(crate) fn sum(bytes: &[u8]) -> u64 {
+pub fn sum(bytes: &[u8]) -> u64 {
     Hasher::fast(0).digest_bytes(bytes).get()
 }
 
