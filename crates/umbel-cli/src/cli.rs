@@ -1,8 +1,8 @@
 //! The commands, as clap sees them. Each declares its own options beside its code.
 
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, fold, info, key, lab, man, map, meta,
-    net, plan, remove, uniq, why,
+    add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
+    map, meta, net, plan, remove, uniq, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -43,6 +43,8 @@ pub enum Command {
     Fold(fold::Args),
     Meta(meta::Args),
     Key(key::Args),
+    Index(index::Args),
+    Grep(grep::Args),
     Net(net::Args),
     Lab(lab::Args),
     Completions(completions::Args),
@@ -69,16 +71,19 @@ impl Cli {
 
     /// The commands, with help that shows them in groups: clap has headings for options only.
     fn grouped() -> clap::Command {
-        let mut command = Cli::command();
-        command.build();
+        let command = Cli::command();
         let style = styles();
         let (header, literal) = (style.get_header(), style.get_literal());
         let mut groups = String::new();
+        // Clap adds `help` by itself, later.
+        let help = clap::Command::new("help").about("Print this message, or the help of a command");
         for (title, names) in GROUPS {
             let _ = writeln!(groups, "{header}{title}:{header:#}");
-            for about in names.iter().filter_map(|name| command.find_subcommand(name)) {
-                let (name, text) = (about.get_name(), about.get_about().unwrap_or_default());
-                let _ = writeln!(groups, "  {literal}{name:<12}{literal:#} {text}");
+            for name in names {
+                let found = if *name == "help" { Some(&help) } else { command.find_subcommand(name) };
+                if let Some(about) = found.and_then(clap::Command::get_about) {
+                    let _ = writeln!(groups, "  {literal}{name:<12}{literal:#} {about}");
+                }
             }
             groups.push('\n');
         }
@@ -86,7 +91,7 @@ impl Cli {
             "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{groups}\
              {header}Options:{header:#}\n{{options}}{{after-help}}"
         );
-        Cli::command().help_template(template)
+        command.help_template(template)
     }
 }
 

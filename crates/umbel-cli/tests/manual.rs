@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "build",
     "add",
     "check",
@@ -22,6 +22,8 @@ const COMMANDS: [&str; 21] = [
     "fold",
     "meta",
     "key",
+    "index",
+    "grep",
     "net",
     "lab",
     "completions",
@@ -61,6 +63,10 @@ fn every_command_explains_itself() {
         "count build",
         "count add",
         "count get",
+        "index build",
+        "index update",
+        "index which",
+        "index info",
         "net flows",
         "net scan",
         "net block",

@@ -11,7 +11,6 @@
 //! assert_eq!(fold("ÄRGER".as_bytes()), "ärger".as_bytes());
 //! ```
 
-use bstr::ByteSlice;
 use std::ops::Range;
 
 /// Whether a character belongs to words.
@@ -168,7 +167,10 @@ mod tests {
     #[test]
     fn bytes_that_are_not_utf8_stand_between_words() {
         assert_eq!(words(b"caf\xe9 \xffau\xc3 lait"), [&b"caf"[..], b"au", b"lait"]);
-        assert_eq!(words("naïve—daß 東京".as_bytes()), ["naïve".as_bytes(), "daß".as_bytes(), "東京".as_bytes()]);
+        assert_eq!(
+            words("naïve—daß 東京".as_bytes()),
+            ["naïve".as_bytes(), "daß".as_bytes(), "東京".as_bytes()]
+        );
         assert!(words(b"").is_empty() && words(b" \x80-").is_empty());
     }
 

@@ -12,6 +12,8 @@ pub mod count;
 mod filling;
 mod firsts;
 pub mod fold;
+pub mod grep;
+pub mod index;
 pub mod info;
 pub mod key;
 pub mod lab;
@@ -52,6 +54,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Index(args) => index::run(&args),
+        Command::Grep(args) => grep::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),

@@ -1,0 +1,330 @@
+//! `umbel grep`: lines that hold a text, in files that may hold it.
+
+use super::index::report;
+use super::{FAILED, NONE};
+use crate::output::{self, Out};
+use anyhow::{Result, bail};
+use rayon::prelude::*;
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use umbel_text::index::{self, Index, Look, Part, Selected, Selection};
+use umbel_text::search::{Pattern, Searcher};
+
+/// Print the lines with a text, reading only the files that may hold it.
+///
+/// Prints what `grep -rF` prints, for gzip and zstd what their text has, but skips the files and blocks that the index of
+/// the directory rules out: DIR.idx beside it, made by `umbel index build DIR`, or --index. Files that are new or have
+/// changed since are read. An index of words can rule out files by the whole words of STRING: with -w by all of them,
+/// without by those that STRING shows to end on both sides, as `disk` in `[disk full`. When it cannot tell, or there is no
+/// index, everything is read, and a message says so.
+///
+/// A file with a zero byte counts as binary: that it matches is all that is printed. Exit codes: 0 a line was found, 1
+/// none was, 2 something could not be read.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The text, exactly as it stands; several lines are several texts, any of which is looked for
+    #[arg(value_name = "STRING")]
+    text: String,
+
+    /// Directories, or files [default: the current directory]
+    #[arg(value_name = "DIR|FILE")]
+    places: Vec<PathBuf>,
+
+    /// The index to use
+    #[arg(long, value_name = "INDEX", conflicts_with = "no_index")]
+    index: Option<PathBuf>,
+
+    /// Read everything
+    #[arg(long)]
+    no_index: bool,
+
+    /// Only where no letter, digit or underscore stands before or behind it
+    #[arg(short, long)]
+    word_regexp: bool,
+
+    /// Capital and small letters are the same
+    #[arg(short, long)]
+    ignore_case: bool,
+
+    /// Print the number of each line before it
+    #[arg(short = 'n', long)]
+    line_number: bool,
+
+    /// Print only the names of files with such lines
+    #[arg(short = 'l', long, conflicts_with = "count")]
+    files_with_matches: bool,
+
+    /// Print only how many such lines each file has
+    #[arg(short, long)]
+    count: bool,
+
+    /// Print nothing: the exit code tells
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Print no more than this many lines of each file
+    #[arg(short, long, value_name = "N")]
+    max_count: Option<u64>,
+
+    /// Print the name of the file before each line, for a single file too
+    #[arg(short = 'H', long)]
+    with_filename: bool,
+
+    /// Print lines without the names of their files
+    #[arg(short = 'I', long, conflicts_with = "with_filename")]
+    no_filename: bool,
+
+    /// Take binary files for text
+    #[arg(short = 'a', long)]
+    text_only: bool,
+
+    /// Tell at the end how much was read
+    #[arg(long)]
+    stats: bool,
+}
+
+/// Files of more bytes than this are searched one at a time, and what they give is printed at once.
+const LARGE: u64 = 16 << 20;
+/// How many others are searched at once, and then printed in their order.
+const MANY: usize = 256;
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let look = Look { whole_words: args.word_regexp, ignore_case: args.ignore_case };
+    let texts: Vec<&str> = args.text.split('\n').collect();
+    let pattern = Pattern::new(&texts, look);
+    let here = [PathBuf::from(".")];
+    let places = if args.places.is_empty() { &here[..] } else { &args.places };
+    let named = !args.no_filename
+        && (args.with_filename || places.len() > 1 || places.iter().any(|place| place.is_dir()));
+    let mut run = Run {
+        args,
+        named,
+        pattern: &pattern,
+        out: Out::new(false)?,
+        any: false,
+        failed: false,
+        read: Amount::default(),
+        all: Amount::default(),
+    };
+    for place in places {
+        let mut selection = select(args, place, &texts, look)?;
+        if args.places.is_empty() {
+            selection
+                .files
+                .iter_mut()
+                .for_each(|file| file.name = file.path.strip_prefix(".").unwrap_or(&file.path).to_owned());
+        }
+        if run.selection(&selection)? {
+            break;
+        }
+    }
+    run.finish()
+}
+
+/// The files of a place, and what of each has to be read.
+fn select(args: &Args, place: &Path, texts: &[&str], look: Look) -> Result<Selection> {
+    if args.no_index {
+        return Ok(index::everything(place));
+    }
+    let Some(path) = args.index.clone().or_else(|| index::beside(place)) else {
+        if place.is_dir() {
+            let place = place.display();
+            output::warn(format_args!(
+                "{place} has no index, so all of it is read: `umbel index build {place}` makes one"
+            ));
+        }
+        return Ok(index::everything(place));
+    };
+    let index = Index::open(&path)?;
+    if !index.covers(place) {
+        if args.index.is_some() && place.exists() {
+            bail!("{} is not an index of {}", path.display(), place.display());
+        }
+        return Ok(index::everything(place));
+    }
+    let query = index.any_of(texts, look);
+    if !query.is_decided() {
+        let why = match (index.settings().grams, look.whole_words) {
+            (Some(length), _) => format!("it needs {length} bytes in a row, or whole words with -w"),
+            (None, true) => "there is no word in it".to_string(),
+            (None, false) => {
+                "it knows whole words, and this may be a part of one; see -w, or build it with --substrings"
+                    .to_string()
+            }
+        };
+        output::warn(format_args!("the index {} cannot tell, so all files are read: {why}", path.display()));
+    }
+    Ok(index.select_under(&query, place)?)
+}
+
+/// Files and bytes.
+#[derive(Default)]
+struct Amount {
+    files: u64,
+    bytes: u64,
+}
+
+/// What is done with every file, and what came of it.
+struct Run<'a> {
+    args: &'a Args,
+    /// Whether lines begin with the names of their files.
+    named: bool,
+    pattern: &'a Pattern,
+    out: Out,
+    any: bool,
+    failed: bool,
+    read: Amount,
+    all: Amount,
+}
+
+/// What one file gave.
+#[derive(Default)]
+struct Given {
+    count: u64,
+    printed: Vec<u8>,
+    read: u64,
+    failed: Option<io::Error>,
+}
+
+impl Run<'_> {
+    /// Searches the files in their order; whether enough was found.
+    fn selection(&mut self, selection: &Selection) -> Result<bool> {
+        self.failed |= !selection.failed.is_empty();
+        report(&selection.failed);
+        let mut left = &selection.files[..];
+        while let Some(first) = left.first() {
+            let large = |file: &Selected| file.bytes() > LARGE && file.part != Part::Nothing;
+            if large(first) {
+                let given = self.large(first)?;
+                self.take(first, given)?;
+                left = &left[1..];
+            } else {
+                let count = left.iter().take(MANY).take_while(|file| !large(file)).count();
+                let (now, later) = left.split_at(count);
+                let (args, named, pattern) = (self.args, self.named, self.pattern);
+                let search = |file: &Selected| {
+                    let mut printed = Vec::new();
+                    let given = search(args, named, pattern, file, |line| printed.extend_from_slice(line));
+                    Given { printed, ..given }
+                };
+                let given: Vec<Given> = now.par_iter().with_min_len(16).map(search).collect();
+                for (file, given) in now.iter().zip(given) {
+                    self.take(file, given)?;
+                }
+                left = later;
+            }
+            if self.args.quiet && self.any {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// A file whose lines are printed as they are found.
+    fn large(&mut self, file: &Selected) -> Result<Given> {
+        let mut trouble = Ok(());
+        let out = &mut self.out;
+        let given = search(self.args, self.named, self.pattern, file, |line| {
+            if trouble.is_ok() {
+                trouble = out.write(line, false);
+            }
+        });
+        trouble?;
+        Ok(given)
+    }
+
+    fn take(&mut self, file: &Selected, given: Given) -> Result<()> {
+        self.all.files += 1;
+        self.all.bytes += file.bytes();
+        self.read.files += u64::from(file.part != Part::Nothing);
+        self.read.bytes += given.read;
+        self.any |= given.count > 0;
+        self.out.write(&given.printed, false)?;
+        match given.failed {
+            // It has gone since its directory was read.
+            Some(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Some(error) => {
+                self.failed = true;
+                report(&[(file.name.clone(), error)]);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ExitCode> {
+        let Run { args, out, any, failed, read, all, .. } = self;
+        out.finish()?;
+        if args.stats {
+            let share = |part: u64, of: u64| if of > 0 { 100.0 * part as f64 / of as f64 } else { 0.0 };
+            output::say(format_args!(
+                "read {} of {} files ({:.2} %), {} of {} bytes ({:.2} %)",
+                read.files,
+                all.files,
+                share(read.files, all.files),
+                read.bytes,
+                all.bytes,
+                share(read.bytes, all.bytes)
+            ));
+        }
+        Ok(ExitCode::from(match (failed, any) {
+            (true, any) if !(any && args.quiet) => FAILED,
+            (_, true) => 0,
+            _ => NONE,
+        }))
+    }
+}
+
+/// Searches a file, and gives what is to be printed line by line.
+fn search(
+    args: &Args,
+    named: bool,
+    pattern: &Pattern,
+    file: &Selected,
+    mut print: impl FnMut(&[u8]),
+) -> Given {
+    let most = args.max_count.unwrap_or(u64::MAX);
+    let mut searcher = Searcher::new(pattern).numbers(args.line_number);
+    let silent = args.quiet || args.count || args.files_with_matches;
+    let name = file.name.as_os_str().as_bytes();
+    let mut given = Given::default();
+    let mut line_out = Vec::new();
+    let result = if most == 0 {
+        Ok(())
+    } else {
+        searcher.search(file, |line| {
+            given.count += 1;
+            if silent {
+                return args.count && given.count < most;
+            }
+            if line.binary && !args.text_only {
+                print(&[b"umbel: ", name, b": binary file matches\n"].concat());
+                return false;
+            }
+            line_out.clear();
+            if named {
+                line_out.extend_from_slice(name);
+                line_out.push(b':');
+            }
+            if args.line_number {
+                let _ = write!(line_out, "{}:", line.number);
+            }
+            line_out.extend_from_slice(line.text);
+            line_out.push(b'\n');
+            print(&line_out);
+            given.count < most
+        })
+    };
+    if args.count && !args.quiet {
+        let count = given.count.to_string();
+        let prefix: &[&[u8]] = if named { &[name, b":"] } else { &[] };
+        print(&[&prefix.concat()[..], count.as_bytes(), b"\n"].concat());
+    } else if args.files_with_matches && !args.quiet && given.count > 0 {
+        print(&[name, b"\n"].concat());
+    }
+    given.read = searcher.bytes_read();
+    given.failed = result.err();
+    given
+}

@@ -1,0 +1,153 @@
+//! `umbel index info`: what is in an index, and what it saves.
+
+use crate::facts::{Columns, Rows};
+use crate::output;
+use crate::progress::size;
+use anyhow::Result;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::Digest;
+use umbel_text::index::Index;
+
+/// Tell what is in an index: its files, its size, and the share of reads it saves.
+///
+/// The share is measured: the filters are asked for a thousand words that are nowhere.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+
+    /// List the files, with the memory of each
+    #[arg(long)]
+    files: bool,
+
+    /// Print a line of JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Words that are nowhere, so many.
+const ABSENT: u64 = 1000;
+
+#[derive(Serialize)]
+struct Facts {
+    files: usize,
+    filters: u64,
+    keys: u64,
+    text_bytes: u64,
+    file_bytes: u64,
+    index_bytes: u64,
+    share_of_text: f64,
+    bytes_per_file: f64,
+    bits_per_key: f64,
+    rate: f64,
+    grams: Option<u32>,
+    block: u64,
+    reads_saved: f64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    list: Vec<FileFacts>,
+}
+
+#[derive(Serialize)]
+struct FileFacts {
+    path: String,
+    text_bytes: u64,
+    keys: u64,
+    filters: usize,
+    filter_bytes: u64,
+    compressed: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let index = Index::open(&args.index)?;
+    let facts = facts(&index, args.files)?;
+    if args.json {
+        output::json(&facts)?;
+    } else if args.files {
+        output::text(list(&facts.list))?;
+    } else {
+        output::text(rows(&index, &facts))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn facts(index: &Index, list: bool) -> Result<Facts> {
+    let (mut filters, mut named) = (0, 0);
+    for number in 0..ABSENT {
+        let (all, count) = index.count(&[Digest::from_hash(number).salted(ABSENT)])?;
+        filters = all;
+        named += count;
+    }
+    let sum = |of: fn(&umbel_text::index::FileFacts) -> u64| index.files().map(|file| of(&file)).sum::<u64>();
+    let (files, keys) = (index.files().len(), sum(|file| file.keys));
+    let text_bytes = sum(|file| file.text);
+    let settings = index.settings();
+    let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
+    let facts = |file: umbel_text::index::FileFacts| FileFacts {
+        path: file.name.display().to_string(),
+        text_bytes: file.text,
+        keys: file.keys,
+        filters: file.blocks,
+        filter_bytes: file.filter_bits.div_ceil(8),
+        compressed: file.compressed,
+    };
+    Ok(Facts {
+        files,
+        filters,
+        keys,
+        text_bytes,
+        file_bytes: sum(|file| file.bytes),
+        index_bytes: index.length(),
+        share_of_text: share(index.length() as f64, text_bytes as f64),
+        bytes_per_file: share(index.length() as f64, files as f64),
+        bits_per_key: share(8.0 * index.length() as f64, keys as f64),
+        rate: settings.rate,
+        grams: settings.grams,
+        block: settings.block,
+        reads_saved: 1.0 - share(named as f64, (filters * ABSENT) as f64),
+        list: if list { index.files().map(facts).collect() } else { Vec::new() },
+    })
+}
+
+fn rows(index: &Index, facts: &Facts) -> Rows {
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let mut rows = Rows::default();
+    let roots: Vec<String> = index.roots().iter().map(|root| root.given.display().to_string()).collect();
+    match &roots[..] {
+        [root] => rows.add("of", root),
+        _ => rows.add("of", format!("{} roots", roots.len())),
+    }
+    rows.add(
+        "finds",
+        match facts.grams {
+            Some(length) => format!("whole words, and substrings of {length} bytes or more"),
+            None => "whole words".to_string(),
+        },
+    );
+    rows.add("files", format!("{}, with {} of text", facts.files, size(facts.text_bytes)));
+    rows.add("filters", format!("{}, one for each block of {}", facts.filters, size(facts.block)));
+    rows.add("keys", format!("{}, {:.2} bits each", facts.keys, facts.bits_per_key));
+    rows.add("index", format!("{}, {} of the text", size(facts.index_bytes), percent(facts.share_of_text)));
+    rows.add("memory", format!("{} for each file", size(facts.bytes_per_file.round() as u64)));
+    rows.add(
+        "saves",
+        format!("{} of reads for a word that is nowhere, measured", percent(facts.reads_saved)),
+    );
+    rows
+}
+
+fn list(files: &[FileFacts]) -> Columns {
+    let mut columns = Columns::new(&["file", "text", "keys", "filters", "memory"]);
+    for file in files {
+        columns.add(vec![
+            file.path.clone(),
+            size(file.text_bytes),
+            file.keys.to_string(),
+            file.filters.to_string(),
+            size(file.filter_bytes),
+        ]);
+    }
+    columns
+}

@@ -1,0 +1,75 @@
+//! `umbel index which`: the files that may hold a word.
+
+use super::report;
+use crate::commands::{FAILED, found};
+use crate::output::{self, Out};
+use anyhow::{Result, bail};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel_text::index::{Index, Look};
+
+/// Print the files that may hold a word; the others certainly do not.
+///
+/// With several words, the files that may hold all of them. A file that is new or has changed since the index was made
+/// may hold anything, and is printed. Capital and small letters are the same to an index.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The index
+    #[arg(value_name = "INDEX")]
+    index: PathBuf,
+
+    /// Whole words; what stands between letters, digits and underscores only separates them
+    #[arg(value_name = "WORD", required = true)]
+    words: Vec<String>,
+
+    /// Files with any of the words, instead of all of them
+    #[arg(long)]
+    any: bool,
+
+    /// The words may be parts of words, for an index of substrings
+    #[arg(short, long)]
+    substrings: bool,
+
+    /// Do not look at the files: answer for them as they were
+    #[arg(long)]
+    offline: bool,
+
+    /// End names with a zero byte instead of a newline
+    #[arg(short = '0', long)]
+    null: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let index = Index::open(&args.index)?;
+    if args.substrings && index.settings().grams.is_none() {
+        bail!(
+            "{} knows whole words only: build it with `umbel index build --substrings`",
+            args.index.display()
+        );
+    }
+    let look = Look { whole_words: !args.substrings, ignore_case: true };
+    let query = if args.any { index.any_of(&args.words, look) } else { index.all_of(&args.words, look) };
+    if !query.is_decided() {
+        output::warn(match index.settings().grams {
+            Some(length) if args.substrings => {
+                format!("the index cannot tell: it needs {length} bytes in a row, so every file may hold it")
+            }
+            _ => "the index cannot tell: there is no word, so every file may hold it".to_string(),
+        });
+    }
+    let (names, failed) = if args.offline {
+        (index.recall(&query)?, Vec::new())
+    } else {
+        let selection = index.select(&query)?;
+        (selection.named().collect(), selection.failed)
+    };
+    let mut out = Out::new(false)?;
+    for name in &names {
+        out.write(name.as_os_str().as_bytes(), false)?;
+        out.write(if args.null { b"\0" } else { b"\n" }, false)?;
+    }
+    out.finish()?;
+    report(&failed);
+    Ok(if failed.is_empty() { found(!names.is_empty()) } else { ExitCode::from(FAILED) })
+}

@@ -1,0 +1,197 @@
+//! `umbel grep` prints what grep prints, and reads little for it.
+
+mod shell;
+
+use shell::{Answer, Process, Shell, gzip, mix};
+use std::fs;
+use std::os::unix::fs::symlink;
+
+/// The words of a made-up language: few are common, most are rare.
+fn word(number: u64) -> String {
+    format!("w{:x}", mix(number))[..(3 + number % 9) as usize].to_string()
+}
+
+/// A directory of logs: plain, compressed, nested, capital and small.
+fn logs(shell: &Shell, files: u64) {
+    fs::create_dir_all(shell.path("logs/deep/er")).unwrap();
+    for file in 0..files {
+        let mut text = Vec::new();
+        for line in 0..60 {
+            for place in 0..10 {
+                let random = mix(file << 32 | line << 8 | place);
+                let common = random % 4 > 0;
+                let mut word = word(if common { random >> 8 & 63 } else { 1000 + (random >> 8) % 5000 });
+                if random >> 40 & 7 == 0 {
+                    word = word.to_uppercase();
+                }
+                text.extend_from_slice(word.as_bytes());
+                text.push(b" :/-._ "[(random >> 50) as usize % 7]);
+            }
+            text.push(b'\n');
+        }
+        let folder = ["logs", "logs/deep", "logs/deep/er"][file as usize % 3];
+        match file % 5 {
+            0 => shell.write(&format!("{folder}/{file}.log.gz"), gzip(&text)),
+            1 => shell.write(&format!("{folder}/{file}.log.zst"), zstd::encode_all(&text[..], 1).unwrap()),
+            _ => shell.write(&format!("{folder}/{file}.log"), &text),
+        }
+    }
+}
+
+/// The same directory with nothing compressed, under the same name in another folder, for grep.
+fn plain(from: &Shell, to: &Shell, folder: &str) {
+    fs::create_dir_all(to.path(folder)).unwrap();
+    for entry in fs::read_dir(from.path(folder)).unwrap() {
+        let entry = entry.unwrap();
+        let name = format!("{folder}/{}", entry.file_name().to_str().unwrap());
+        if entry.file_type().unwrap().is_dir() {
+            plain(from, to, &name);
+            continue;
+        }
+        let bytes = from.read(&name);
+        let text = match &name.rsplit('.').next() {
+            Some("zst") => zstd::decode_all(&bytes[..]).unwrap(),
+            Some("gz") => {
+                let mut text = Vec::new();
+                std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&bytes[..]), &mut text).unwrap();
+                text
+            }
+            _ => bytes,
+        };
+        to.write(&name, text);
+    }
+}
+
+fn grep(shell: &Shell, args: &[&str]) -> Answer {
+    let mut command = shell.program("grep");
+    command.env("LC_ALL", "C.UTF-8").args(["-rF"]).args(args);
+    Process::start(&mut command).finish()
+}
+
+fn sorted(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = bytes.split_inclusive(|byte| *byte == b'\n').collect();
+    lines.sort_unstable();
+    lines
+}
+
+#[test]
+fn prints_what_grep_prints() {
+    let (shell, oracle) = (Shell::new(), Shell::new());
+    logs(&shell, 90);
+    plain(&shell, &oracle, "logs");
+    for build in [
+        &["index", "build", "logs"][..],
+        &["index", "build", "-f", "logs", "--substrings", "--block", "1KiB"],
+    ] {
+        shell.run(build).ok();
+        for number in 0..60 {
+            let mut text = word(if number % 2 == 0 { number } else { 1000 + 83 * number });
+            match number % 5 {
+                0 => text.insert(0, ' '),
+                1 => text = text[1..].to_string(),
+                2 => text.push('z'),
+                3 => text = format!("{text}:{}", word(number)),
+                _ => {}
+            }
+            let options: &[&[&str]] = &[
+                &["-w"],
+                &[],
+                &["-i"],
+                &["-wi"],
+                &["-n", "-w"],
+                &["-c"],
+                &["-l"],
+                &["-w", "-m", "1"],
+                &["-Hn"],
+            ];
+            let args = [options[number as usize % options.len()], &["-e"]].concat();
+            let theirs = grep(&oracle, &[&args[..], &[&text, "logs"]].concat());
+            let ours = shell.run(&[&["grep"], &args[..args.len() - 1], &["--", &text, "logs"]].concat());
+            assert_eq!(ours.code, theirs.code, "{args:?} {text:?}: {}", ours.stderr);
+            assert!(sorted(&ours.stdout) == sorted(&theirs.stdout), "{args:?} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rare_word_costs_a_few_reads() {
+    let shell = Shell::new();
+    logs(&shell, 400);
+    shell.write("logs/deep/one.log", "first\nthe needle is here\n");
+    shell.run("index build logs").ok();
+    let found = shell.run("grep --stats -nw needle logs").code(0);
+    assert_eq!(found.text(), "logs/deep/one.log:2:the needle is here\n");
+    let words: Vec<&str> = found.stderr.split_ascii_whitespace().collect();
+    let (read, all): (f64, f64) = (words[1].parse().unwrap(), words[3].parse().unwrap());
+    assert!(all == 401.0 && read / all <= 0.05, "{}", found.stderr);
+    let none = shell.run("grep --stats -w nowhere logs").code(1);
+    assert!(none.text().is_empty() && none.stderr.starts_with("read "), "{none:?}");
+}
+
+#[test]
+fn says_so_when_it_has_to_read_everything() {
+    let shell = Shell::new();
+    fs::create_dir(shell.path("logs")).unwrap();
+    shell.write("logs/a", "disk full\n");
+    let found = shell.run("grep full logs").code(0);
+    assert_eq!(found.text(), "logs/a:disk full\n");
+    assert!(
+        found.stderr.contains("logs has no index") && found.stderr.contains("umbel index build logs"),
+        "{}",
+        found.stderr
+    );
+    shell.run("index build logs").ok();
+    let found = shell.run("grep full logs").code(0);
+    assert_eq!(found.text(), "logs/a:disk full\n");
+    assert!(found.stderr.contains("cannot tell") && found.stderr.contains("-w"), "{}", found.stderr);
+    for args in ["grep -w full logs", "grep --no-index full logs", "grep -w full --index logs.idx logs"] {
+        assert_eq!(shell.run(args).ok().text(), "logs/a:disk full\n");
+    }
+    shell.write("other", "full\n");
+    shell.run("grep -w full --index logs.idx other").refused(&["logs.idx is not an index of other"]);
+    // The index of a directory serves those within it, and each file.
+    fs::create_dir(shell.path("logs/deep")).unwrap();
+    shell.write("logs/deep/b", "half full\n");
+    shell.run("index update logs.idx -q").ok();
+    assert_eq!(shell.run("grep -w full logs/deep").ok().text(), "logs/deep/b:half full\n");
+    assert_eq!(shell.run("grep -w full logs/deep/b").ok().text(), "half full\n");
+    shell.run("grep -w disk logs/deep").code(1);
+}
+
+#[test]
+fn what_cannot_be_read_is_named_and_the_rest_is_searched() {
+    let shell = Shell::new();
+    fs::create_dir_all(shell.path("logs/closed")).unwrap();
+    shell.write("logs/a", "word\n");
+    shell.write("logs/closed/b", "word\n");
+    shell.write("logs/zero", b"word \0 bytes\nword\n");
+    shell.write("logs/latin", b"w\xf6rd word\n");
+    shell.write("logs/cut.gz", &gzip("word\n".repeat(1000))[..20]);
+    symlink("..", shell.path("logs/loop")).unwrap();
+    symlink("nowhere", shell.path("logs/dangling")).unwrap();
+    let built = shell.run("index build logs");
+    assert_eq!(built.code, Some(2), "{built:?}");
+    assert!(built.stderr.contains("logs/cut.gz") && built.stderr.lines().count() == 1, "{}", built.stderr);
+    shell.allow("logs/closed", 0);
+    for args in ["grep -w word logs", "grep -w word --no-index logs"] {
+        let found = shell.run(args);
+        let lines = String::from_utf8_lossy(&found.stdout).into_owned();
+        // The superuser may read everything.
+        let closed =
+            if fs::read_dir(shell.path("logs/closed")).is_ok() { "logs/closed/b:word\n" } else { "" };
+        assert_eq!(
+            lines,
+            format!(
+                "logs/a:word\n{closed}logs/latin:w\u{fffd}rd word\numbel: logs/zero: binary file matches\n"
+            )
+        );
+        assert_eq!(found.code, Some(2), "{}", found.stderr);
+        assert!(found.stderr.contains("logs/cut.gz"), "{}", found.stderr);
+    }
+    assert_eq!(shell.run("grep -wa word logs/zero").ok().stdout, b"word \0 bytes\nword\n");
+    assert_eq!(shell.run("grep -wc word logs/zero").ok().text(), "2\n");
+    shell.run("grep -w word nowhere").failed(&["nowhere"]);
+    shell.run("grep -w word logs --index logs/a").refused(&["logs/a", "not an index"]);
+    shell.run("grep").refused(&["STRING"]);
+    shell.allow("logs/closed", 0o755);
+}

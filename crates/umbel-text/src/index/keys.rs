@@ -1,0 +1,99 @@
+//! The keys of a piece of text: its words, and if asked for all substrings of one length, each once.
+
+use super::settings::{Settings, gram, word};
+use crate::words::{Runs, fold_into};
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+use umbel::Digest;
+
+/// Collects the different keys of one text after the other, in memory that is used again.
+#[derive(Default)]
+pub(super) struct Keys {
+    seen: HashSet<u64, BuildHasherDefault<Digested>>,
+    folded: Vec<u8>,
+}
+
+impl Keys {
+    /// The different keys of a text.
+    pub fn of(&mut self, text: &[u8], settings: &Settings) -> impl ExactSizeIterator<Item = Digest> {
+        self.seen.clear();
+        for run in Runs::of(text) {
+            let bytes = &text[run.range()];
+            let key = if run.plain {
+                word(bytes)
+            } else {
+                self.folded.clear();
+                fold_into(bytes, &mut self.folded);
+                word(&self.folded)
+            };
+            self.seen.insert(key.get());
+        }
+        if let Some(length) = settings.grams {
+            grams(text, length, |bytes| {
+                self.seen.insert(gram(bytes).get());
+            });
+        }
+        self.seen.iter().copied().map(Digest::from_hash)
+    }
+}
+
+/// All substrings of a length within lines, in small letters of ASCII, each as a number.
+pub(super) fn grams(text: &[u8], length: u32, mut each: impl FnMut(u64)) {
+    let mask = u64::MAX >> (64 - 8 * length);
+    let (mut bytes, mut fresh) = (0u64, 0);
+    for byte in text {
+        if *byte == b'\n' {
+            fresh = 0;
+            continue;
+        }
+        bytes = (bytes << 8 | u64::from(byte.to_ascii_lowercase())) & mask;
+        fresh += 1;
+        if fresh >= length {
+            each(bytes);
+        }
+    }
+}
+
+/// For keys that are hashed already.
+#[derive(Default)]
+struct Digested(u64);
+
+impl Hasher for Digested {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, digest: u64) {
+        self.0 = digest;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_word_is_a_key_once_in_small_letters() {
+        let mut keys = Keys::default();
+        let found: BTreeSet<Digest> =
+            keys.of(b"Error: error at 10:32\nERROR_LOG", &Settings::WORDS).collect();
+        let words = ["error", "at", "10", "32", "error_log"];
+        assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
+        assert_eq!(keys.of(b"", &Settings::WORDS).len(), 0);
+    }
+
+    #[test]
+    fn substrings_do_not_reach_over_the_end_of_a_line() {
+        let mut found = Vec::new();
+        grams(b"aBcd\nefg", 3, |bytes| found.push(bytes));
+        let number = |text: &[u8; 3]| u64::from_be_bytes([0, 0, 0, 0, 0, text[0], text[1], text[2]]);
+        assert_eq!(found, [number(b"abc"), number(b"bcd"), number(b"efg")]);
+        grams(b"abcdefghi", 8, |bytes| found.push(bytes));
+        assert_eq!(found[3..], [u64::from_be_bytes(*b"abcdefgh"), u64::from_be_bytes(*b"bcdefghi")]);
+    }
+}

@@ -1,0 +1,312 @@
+//! Making an index: files are read, many at once, and their filters put side by side.
+//!
+//! An update makes the same file that a new build would, byte for byte, but takes the filters of files that have not
+//! changed from the old one. Memory is bounded by the largest shelf, whatever the length of all files: filters wait in a
+//! temporary file until those of their size can be put together.
+
+use super::catalog::{Block, Catalog, Entry, Root, join};
+use super::keys::Keys;
+use super::pages::PageWriter;
+use super::settings::{Settings, rung_bits};
+use super::shelf::{WIDTH, column, shelve};
+use super::stamp::Stamp;
+use super::walk::{Found, identity, walk};
+use super::{HEAD, Index, MAGIC, VERSION};
+use crate::text::Text;
+use memchr::{memchr, memchr_iter};
+use rayon::prelude::*;
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use tempfile::SpooledTempFile;
+use umbel::file::{Part, Placing};
+use umbel::{Error, Result};
+
+/// How an index takes its place, and who is told how far the work is.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether it refuses to replace an index that is there already.
+    pub create_new: bool,
+    /// How many bytes of files were read so far.
+    pub bytes: Arc<AtomicU64>,
+}
+
+/// What came of it.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Made {
+    /// Files in the index.
+    pub files: u64,
+    /// Those of them that were read; the others had not changed.
+    pub read: u64,
+    /// Files that were in the index before and are not there any more.
+    pub dropped: u64,
+    /// Bytes of text.
+    pub text: u64,
+    /// Bytes of the index.
+    pub bytes: u64,
+    /// What could not be read, and is not in the index.
+    pub failed: Vec<(PathBuf, io::Error)>,
+    /// Files that changed while they were read. They count as changed until an update finds them at rest.
+    pub restless: Vec<PathBuf>,
+}
+
+/// How many bytes of files are worked on at once.
+const BATCH: u64 = 64 << 20;
+/// How many files are.
+const MANY: usize = 512;
+/// How many blocks of one file are.
+const BLOCKS: usize = 8;
+/// How many bytes of filters wait in memory before a file is used.
+const SPOOL: usize = 256 << 20;
+
+/// Builds the index of directories and files.
+pub fn build(index: &Path, roots: &[PathBuf], settings: &Settings, options: &Options) -> Result<Made> {
+    settings.check()?;
+    if roots.is_empty() {
+        return Err(Error::parameter("roots", "nothing", "a directory or a file to index"));
+    }
+    let absolute = |given: &PathBuf| {
+        let failed = |source| Error::Io { path: given.clone(), doing: "find", source };
+        Ok(Root { given: given.clone(), absolute: std::path::absolute(given).map_err(failed)? })
+    };
+    let roots = roots.iter().map(absolute).collect::<Result<Vec<Root>>>()?;
+    make(index, roots, *settings, None, options)
+}
+
+/// Brings an index up to date: reads what has changed, drops what has gone.
+pub fn update(index: &Path, options: &Options) -> Result<Made> {
+    let old = Index::open(index)?;
+    make(index, old.catalog.roots.clone(), old.catalog.settings, Some(&old), options)
+}
+
+fn make(
+    to: &Path,
+    roots: Vec<Root>,
+    settings: Settings,
+    old: Option<&Index>,
+    options: &Options,
+) -> Result<Made> {
+    // What could not be written in the end had better fail now.
+    let mut part = Part::beside(to, Placing { create_new: options.create_new, ..Placing::default() })?;
+    let failed = |doing| move |source| Error::Io { path: to.to_owned(), doing, source };
+    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL, folder), length: 0 };
+    let mut made = Made::default();
+    let mut catalog = Catalog { settings, roots, entries: Vec::new(), blocks: Vec::new() };
+    let mut sources = Vec::new();
+    let without = identity(to);
+    for root in 0..catalog.roots.len() as u32 {
+        let path = match old {
+            Some(old) => old.resolve(root),
+            None => catalog.roots[root as usize].given.clone(),
+        };
+        let walked = walk(&path, without);
+        made.failed.extend(walked.failed);
+        for batch in batches(&walked.found) {
+            let read = |found: &Found| match old.and_then(|old| old.unchanged(root, found)) {
+                Some(entry) => Ok((entry, None)),
+                None => read(&join(&path, &found.path), found, &settings, options)
+                    .map(|(entry, fresh)| (entry, Some(fresh))),
+            };
+            let batch: Vec<_> = batch.par_iter().map(|found| (found, read(found))).collect();
+            for (found, result) in batch {
+                let (mut entry, fresh) = match result {
+                    Ok(read) => read,
+                    // It went while others were read.
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                    Err(error) => {
+                        made.failed.push((join(&path, &found.path), error));
+                        continue;
+                    }
+                };
+                let start = catalog.blocks.len() as u32;
+                match (fresh, old) {
+                    (Some(fresh), _) => {
+                        made.read += 1;
+                        for (block, filter) in fresh {
+                            catalog.blocks.push(block);
+                            sources.push(Source::New(
+                                filters.add(&filter).map_err(failed("keep filters beside"))?,
+                            ));
+                        }
+                    }
+                    (None, Some(old)) => {
+                        sources.extend(entry.blocks.clone().map(Source::Old));
+                        let blocks = entry.blocks.start as usize..entry.blocks.end as usize;
+                        catalog.blocks.extend_from_slice(&old.catalog.blocks[blocks]);
+                    }
+                    (None, None) => {}
+                }
+                if !entry.certain {
+                    made.restless.push(join(&path, &found.path));
+                }
+                (entry.root, entry.blocks) = (root, start..catalog.blocks.len() as u32);
+                catalog.entries.push(entry);
+            }
+        }
+    }
+    made.files = catalog.entries.len() as u64;
+    made.text = catalog.blocks.iter().map(|block| block.bytes).sum();
+    made.dropped = old.map_or(0, |old| old.gone(&catalog));
+    let mut old = old.map(OldFilters::of);
+    let (rungs, length) = catalog.rungs();
+    let encoded = catalog.encode();
+    let total = HEAD + encoded.len() as u64 + length;
+    let mut pages = PageWriter::new(BufWriter::with_capacity(1 << 20, part.file()));
+    let mut head = MAGIC.to_vec();
+    head.extend(VERSION.to_le_bytes());
+    head.extend([0; 4]);
+    head.extend((encoded.len() as u64).to_le_bytes());
+    head.extend(total.to_le_bytes());
+    pages.write(&head).and_then(|()| pages.write(&encoded)).map_err(failed("write to"))?;
+    for rung in &rungs {
+        for (_, blocks) in rung.shelves() {
+            let mut columns = Vec::with_capacity(WIDTH);
+            for &block in blocks {
+                columns.push(match (&sources[block as usize], &mut old) {
+                    (Source::New(start), _) => {
+                        filters.get(*start, rung.bits).map_err(failed("keep filters beside"))?
+                    }
+                    (Source::Old(block), Some(old)) => old.get(*block)?,
+                    (Source::Old(_), None) => Vec::new(),
+                });
+            }
+            pages.write(&shelve(&columns, rung.bits)).map_err(failed("write to"))?;
+        }
+    }
+    pages.finish().map_err(failed("write to"))?;
+    made.bytes = super::pages::file_length(total);
+    part.persist()?;
+    Ok(made)
+}
+
+/// Where the filter of a block comes from.
+enum Source {
+    /// From the waiting ones, at this place.
+    New(u64),
+    /// From the old index, by its number there.
+    Old(u32),
+}
+
+/// Files in their order, so many that their filters fit into memory.
+fn batches(found: &[Found]) -> impl Iterator<Item = &[Found]> {
+    let mut left = found;
+    std::iter::from_fn(move || {
+        let mut bytes = 0;
+        let fits = |found: &&Found| {
+            let before = bytes;
+            bytes += found.stamp.size;
+            before < BATCH
+        };
+        let count = left.iter().take(MANY).take_while(fits).count();
+        let (now, later) = left.split_at(count);
+        left = later;
+        (!now.is_empty()).then_some(now)
+    })
+}
+
+/// The blocks of a file, each with its filter.
+type Fresh = Vec<(Block, Vec<u64>)>;
+
+/// Reads a file and makes the filters of its blocks.
+fn read(path: &Path, found: &Found, settings: &Settings, options: &Options) -> io::Result<(Entry, Fresh)> {
+    let file = File::open(path)?;
+    let (stamp, settled) = Stamp::settled(&file)?;
+    let mut text = Text::of(&file, &options.bytes)?;
+    let mut fresh = Vec::new();
+    let (mut texts, mut binary) = (0, false);
+    let mut ended = false;
+    while !ended {
+        let mut blocks = Vec::new();
+        while !ended && blocks.len() < BLOCKS {
+            let mut block = Vec::new();
+            text.block(settings.block as usize, &mut block)?;
+            // A shorter block is the last one.
+            ended = (block.len() as u64) < settings.block;
+            if !block.is_empty() {
+                binary = binary || memchr(0, &block).is_some();
+                texts += u32::from(!binary);
+                blocks.push(block);
+            }
+        }
+        let make = |keys: &mut Keys, block: &Vec<u8>| filter(keys, block, settings);
+        fresh.par_extend(blocks.par_iter().map_init(Keys::default, make));
+    }
+    let certain = settled && Stamp::of(&file.metadata()?) == stamp;
+    let compressed = text.compressed;
+    let entry = Entry { root: 0, path: found.path.clone(), stamp, certain, compressed, blocks: 0..0, texts };
+    Ok((entry, fresh))
+}
+
+/// A block of text, and the filter of its keys.
+fn filter(keys: &mut Keys, text: &[u8], settings: &Settings) -> (Block, Vec<u64>) {
+    let lines = memchr_iter(b'\n', text).count() as u64;
+    let keys = keys.of(text, settings);
+    let block = Block { bytes: text.len() as u64, lines, keys: keys.len() as u64 };
+    let bits = if block.keys > 0 { rung_bits(settings.rung(block.keys)) } else { 0 };
+    (block, column(keys, bits, settings.hashes()))
+}
+
+/// Filters that wait for others of their size.
+struct Waiting {
+    file: SpooledTempFile,
+    length: u64,
+}
+
+impl Waiting {
+    /// Keeps a filter, and tells where.
+    fn add(&mut self, filter: &[u64]) -> io::Result<u64> {
+        let start = self.length;
+        let bytes: Vec<u8> = filter.iter().flat_map(|word| word.to_le_bytes()).collect();
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.write_all(&bytes)?;
+        self.length += bytes.len() as u64;
+        Ok(start)
+    }
+
+    fn get(&mut self, start: u64, bits: u64) -> io::Result<Vec<u64>> {
+        let mut bytes = vec![0; 8 * super::shelf::words(bits)];
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut bytes)?;
+        Ok(bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect())
+    }
+}
+
+/// The filters of an index, taken from it shelf by shelf.
+struct OldFilters<'a> {
+    index: &'a Index,
+    /// For each block its rung, and its place there.
+    places: Vec<(u32, u32)>,
+    /// The rung and shelf of these filters.
+    at: Option<(u32, u32)>,
+    filters: Vec<Vec<u64>>,
+}
+
+impl<'a> OldFilters<'a> {
+    fn of(index: &'a Index) -> OldFilters<'a> {
+        let mut places = vec![(0, 0); index.catalog.blocks.len()];
+        for (number, rung) in index.rungs.iter().enumerate() {
+            for (place, &block) in rung.blocks.iter().enumerate() {
+                places[block as usize] = (number as u32, place as u32);
+            }
+        }
+        OldFilters { index, places, at: None, filters: Vec::new() }
+    }
+
+    /// Files are asked for in the order of the old index, so that each shelf is taken once.
+    fn get(&mut self, block: u32) -> Result<Vec<u64>> {
+        let (number, place) = self.places[block as usize];
+        let shelf = place / WIDTH as u32;
+        if self.at != Some((number, shelf)) {
+            let rung = &self.index.rungs[number as usize];
+            if let Some((start, blocks)) = rung.shelves().nth(shelf as usize) {
+                self.filters = self.index.columns(rung.bits, start, blocks.len())?;
+            }
+            self.at = Some((number, shelf));
+        }
+        Ok(std::mem::take(&mut self.filters[place as usize % WIDTH]))
+    }
+}

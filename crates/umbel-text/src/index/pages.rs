@@ -1,0 +1,136 @@
+//! A file of pages, each with a checksum, so that a part of it can be believed without reading the rest.
+//!
+//! A page has 4096 bytes: 4088 of the contents, then XXH3-64 of them with the page's number as seed. The contents run
+//! from page to page; the last page is filled up with zeros.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use umbel::file::FormatError;
+use umbel::{Error, Hasher, Result};
+
+/// The bytes of a page.
+pub(super) const PAGE: usize = 4096;
+/// Those of them that are contents.
+const CONTENTS: usize = PAGE - 8;
+
+fn sum(contents: &[u8], page: u64) -> u64 {
+    Hasher::fast(page).digest_bytes(contents).get()
+}
+
+/// The length of a file with so many bytes of contents.
+pub(super) fn file_length(contents: u64) -> u64 {
+    contents.div_ceil(CONTENTS as u64) * PAGE as u64
+}
+
+/// Writes contents as pages.
+pub(super) struct PageWriter<W> {
+    to: W,
+    page: u64,
+    pending: Vec<u8>,
+}
+
+impl<W: Write> PageWriter<W> {
+    pub fn new(to: W) -> PageWriter<W> {
+        PageWriter { to, page: 0, pending: Vec::with_capacity(PAGE) }
+    }
+
+    pub fn write(&mut self, mut contents: &[u8]) -> io::Result<()> {
+        while !contents.is_empty() {
+            let (now, later) = contents.split_at(contents.len().min(CONTENTS - self.pending.len()));
+            self.pending.extend_from_slice(now);
+            contents = later;
+            if self.pending.len() == CONTENTS {
+                self.page()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn page(&mut self) -> io::Result<()> {
+        self.pending.resize(CONTENTS, 0);
+        let sum = sum(&self.pending, self.page);
+        self.pending.extend(sum.to_le_bytes());
+        self.to.write_all(&self.pending)?;
+        self.pending.clear();
+        self.page += 1;
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub fn finish(mut self) -> io::Result<()> {
+        if !self.pending.is_empty() {
+            self.page()?;
+        }
+        self.to.flush()
+    }
+}
+
+/// Reads contents from pages, and believes none without its checksum.
+#[derive(Debug)]
+pub(super) struct Pages {
+    file: File,
+    path: PathBuf,
+    length: u64,
+}
+
+impl Pages {
+    pub fn open(path: &Path) -> Result<Pages> {
+        let failed = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+        let file = File::open(path).map_err(failed("open"))?;
+        let length = file.metadata().map_err(failed("examine"))?.len();
+        Ok(Pages { file, path: path.to_owned(), length })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The length of the file.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
+    pub fn wrong(&self, problem: FormatError) -> Error {
+        Error::Format { path: self.path.clone(), problem }
+    }
+
+    /// The first bytes, whatever they are.
+    pub fn start(&self) -> Result<[u8; 8]> {
+        let mut start = [0; 8];
+        let length = self.length.min(8) as usize;
+        self.read_at(&mut start[..length], 0)?;
+        Ok(start)
+    }
+
+    /// Contents from an offset on.
+    pub fn read(&self, offset: u64, contents: &mut [u8]) -> Result<()> {
+        let mut page = [0; PAGE];
+        let mut done = 0;
+        while done < contents.len() {
+            let at = offset + done as u64;
+            let (number, within) = (at / CONTENTS as u64, (at % CONTENTS as u64) as usize);
+            self.read_at(&mut page, number * PAGE as u64)?;
+            let (inside, end) = page.split_at(CONTENTS);
+            if end != sum(inside, number).to_le_bytes() {
+                let part = format!("page {number}, from byte {} on,", number * PAGE as u64);
+                return Err(self.wrong(FormatError::Damaged { part }));
+            }
+            let now = (contents.len() - done).min(CONTENTS - within);
+            contents[done..done + now].copy_from_slice(&inside[within..within + now]);
+            done += now;
+        }
+        Ok(())
+    }
+
+    fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(bytes, offset).map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.wrong(FormatError::Length {
+                expected: self.length.max(offset + bytes.len() as u64),
+                found: self.length,
+            }),
+            _ => Error::Io { path: self.path.clone(), doing: "read", source },
+        })
+    }
+}

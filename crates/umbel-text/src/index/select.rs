@@ -1,0 +1,272 @@
+//! Which files may hold what is looked for: what the filters say, held against the files as they are now.
+
+use super::Index;
+use super::catalog::{Catalog, Entry, join};
+use super::query::{Look, keys};
+use super::stamp::Stamp;
+use super::walk::{Found, Walked, identity, in_order, walk};
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use umbel::{Digest, Result};
+
+/// What is looked for, as an index sees it.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// A file may hold it if it has all keys of one of these.
+    alternatives: Vec<Vec<Digest>>,
+}
+
+impl Query {
+    /// Whether the index can tell files apart by it. If not, every file may hold it.
+    pub fn is_decided(&self) -> bool {
+        self.alternatives.iter().all(|keys| !keys.is_empty())
+    }
+}
+
+/// The files as they are now, and what of each has to be read.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Selection {
+    /// All files, in the order of their names.
+    pub files: Vec<Selected>,
+    /// What could not be looked at.
+    pub failed: Vec<(PathBuf, io::Error)>,
+}
+
+/// A file, and what of it has to be read.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Selected {
+    /// Its name, beginning as the directory was written.
+    pub name: PathBuf,
+    /// Where it can be read.
+    pub path: PathBuf,
+    /// What has to be read.
+    pub part: Part,
+    pub(crate) stamp: Stamp,
+}
+
+impl Selected {
+    /// The length of the file.
+    pub fn bytes(&self) -> u64 {
+        self.stamp.size
+    }
+
+    /// Whether a file that was opened is the one that was selected.
+    pub(crate) fn is_still(&self, file: &File) -> io::Result<bool> {
+        Ok(Stamp::of(&file.metadata()?) == self.stamp)
+    }
+}
+
+/// What of a file may hold what is looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Nothing: certainly not here.
+    Nothing,
+    /// These blocks, in their order.
+    Blocks(Vec<Piece>),
+    /// All of it: the index does not know it as it is.
+    All(Why),
+}
+
+/// Why an index says nothing about a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// It is not in the index.
+    New,
+    /// It is not as it was when it was read.
+    Changed,
+}
+
+/// A block of a file's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it starts.
+    pub start: u64,
+    /// How long it is.
+    pub bytes: u64,
+    /// How many lines are before it.
+    pub lines_before: u64,
+    /// Whether there is a zero byte in it, or before it: then it is not taken for text.
+    pub binary: bool,
+}
+
+impl Selection {
+    /// The names of files that may hold it.
+    pub fn named(&self) -> impl Iterator<Item = PathBuf> + '_ {
+        self.files.iter().filter(|file| file.part != Part::Nothing).map(|file| file.name.clone())
+    }
+}
+
+impl Index {
+    /// What a file must hold that has at least one of these texts.
+    pub fn any_of(&self, texts: &[impl AsRef<[u8]>], look: Look) -> Query {
+        let settings = &self.catalog.settings;
+        Query { alternatives: texts.iter().map(|text| keys(text.as_ref(), look, settings)).collect() }
+    }
+
+    /// What a file must hold that has all of these texts.
+    pub fn all_of(&self, texts: &[impl AsRef<[u8]>], look: Look) -> Query {
+        Query { alternatives: vec![self.any_of(texts, look).alternatives.concat()] }
+    }
+
+    /// The files that may hold it as far as the index knows, without a look at them: for an index that is far from its
+    /// files. What has changed since is answered as it was.
+    pub fn recall(&self, query: &Query) -> Result<Vec<PathBuf>> {
+        let matching = self.matching(query)?;
+        let may = |entry: &&Entry| self.part(entry, &matching) != Part::Nothing;
+        Ok(self.catalog.entries.iter().filter(may).map(|entry| self.catalog.name(entry)).collect())
+    }
+
+    /// The files of the index, as they are now.
+    pub fn select(&self, query: &Query) -> Result<Selection> {
+        let matching = self.matching(query)?;
+        let mut selection = Selection { files: Vec::new(), failed: Vec::new() };
+        for (number, root) in self.catalog.roots.iter().enumerate() {
+            let path = self.resolve(number as u32);
+            // A root that was moved is named by where it is.
+            let name = if std::path::absolute(&root.given).is_ok_and(|given| given == path) {
+                &root.given
+            } else {
+                &path
+            };
+            let walked = walk(&path, identity(self.path()));
+            self.judge(
+                &mut selection,
+                walked,
+                &matching,
+                &Place { name, path: &path, within: Some((number as u32, Path::new(""))) },
+            );
+        }
+        Ok(selection)
+    }
+
+    /// The files under a directory, as they are now; nothing is known of what the index does not cover.
+    pub fn select_under(&self, query: &Query, directory: &Path) -> Result<Selection> {
+        let matching = self.matching(query)?;
+        let mut selection = Selection { files: Vec::new(), failed: Vec::new() };
+        let within = self.locate(directory);
+        let within = within.as_ref().map(|(root, path)| (*root, path.as_path()));
+        let walked = walk(directory, identity(self.path()));
+        self.judge(&mut selection, walked, &matching, &Place { name: directory, path: directory, within });
+        Ok(selection)
+    }
+
+    /// Whether a directory, or a file, is one of the roots or in one of them.
+    pub fn covers(&self, directory: &Path) -> bool {
+        self.locate(directory).is_some()
+    }
+
+    /// The root that a directory is in, and its path from there.
+    fn locate(&self, directory: &Path) -> Option<(u32, PathBuf)> {
+        let directory = fs::canonicalize(directory).ok()?;
+        let roots = self.catalog.roots.iter().enumerate();
+        let mut places = roots.flat_map(|(number, root)| {
+            let places = [Some(root.absolute.clone()), self.sibling(number as u32)];
+            places.into_iter().flatten().map(move |place| (number as u32, place))
+        });
+        places.find_map(|(number, place)| {
+            let root = fs::canonicalize(place).ok()?;
+            directory.strip_prefix(root).ok().map(|path| (number, path.to_owned()))
+        })
+    }
+
+    /// Where a root is now: where it was, or beside the index, if both were moved together.
+    pub(super) fn resolve(&self, root: u32) -> PathBuf {
+        let absolute = &self.catalog.roots[root as usize].absolute;
+        match self.sibling(root) {
+            Some(sibling) if !absolute.exists() && sibling.exists() => sibling,
+            _ => absolute.clone(),
+        }
+    }
+
+    fn sibling(&self, root: u32) -> Option<PathBuf> {
+        let name = self.catalog.roots[root as usize].absolute.file_name()?;
+        Some(std::path::absolute(self.path()).ok()?.with_file_name(name))
+    }
+
+    /// Which blocks have the keys.
+    fn matching(&self, query: &Query) -> Result<Vec<bool>> {
+        // A block without keys holds no word; that it holds no punctuation cannot be told.
+        let mut matching = vec![!query.is_decided(); self.catalog.blocks.len()];
+        if query.is_decided() {
+            for keys in &query.alternatives {
+                self.each_match(keys, |block| matching[block as usize] = true)?;
+            }
+        }
+        Ok(matching)
+    }
+
+    /// The entry of a file that has certainly not changed since it was read.
+    pub(super) fn unchanged(&self, root: u32, found: &Found) -> Option<Entry> {
+        let entry = self.catalog.entry(root, &found.path)?;
+        (entry.certain && entry.stamp == found.stamp).then(|| entry.clone())
+    }
+
+    /// How many files of this index are not in a newer one.
+    pub(super) fn gone(&self, newer: &Catalog) -> u64 {
+        self.catalog.entries.iter().filter(|entry| newer.entry(entry.root, &entry.path).is_none()).count()
+            as u64
+    }
+
+    fn judge(&self, selection: &mut Selection, walked: Walked, matching: &[bool], place: &Place<'_>) {
+        selection.failed.extend(walked.failed);
+        for found in walked.found {
+            let entry =
+                place.within.and_then(|(root, within)| self.catalog.entry(root, &join(within, &found.path)));
+            let part = match entry {
+                None => Part::All(Why::New),
+                Some(entry) if !entry.certain || entry.stamp != found.stamp => Part::All(Why::Changed),
+                Some(entry) => self.part(entry, matching),
+            };
+            let (name, path) = (join(place.name, &found.path), join(place.path, &found.path));
+            selection.files.push(Selected { name, path, part, stamp: found.stamp });
+        }
+    }
+
+    /// The matching blocks of a file.
+    fn part(&self, entry: &Entry, matching: &[bool]) -> Part {
+        let (mut start, mut lines_before) = (0, 0);
+        let mut pieces = Vec::new();
+        for (place, number) in entry.blocks.clone().enumerate() {
+            let block = &self.catalog.blocks[number as usize];
+            if matching[number as usize] {
+                let binary = place >= entry.texts as usize;
+                pieces.push(Piece { start, bytes: block.bytes, lines_before, binary });
+            }
+            start += block.bytes;
+            lines_before += block.lines;
+        }
+        if pieces.is_empty() { Part::Nothing } else { Part::Blocks(pieces) }
+    }
+}
+
+/// All files under a directory, or the file itself, of which nothing is known.
+pub fn everything(directory: &Path) -> Selection {
+    let Walked { found, failed } = walk(directory, None);
+    let unknown = |found: Found| {
+        let path = join(directory, &found.path);
+        Selected { name: path.clone(), path, part: Part::All(Why::New), stamp: found.stamp }
+    };
+    Selection { files: found.into_iter().map(unknown).collect(), failed }
+}
+
+/// A directory whose files are judged.
+struct Place<'a> {
+    /// What their names begin with.
+    name: &'a Path,
+    /// Where they are.
+    path: &'a Path,
+    /// The root it is in, and its path from there, if it is in one.
+    within: Option<(u32, &'a Path)>,
+}
+
+impl Catalog {
+    /// What is known of a file.
+    fn entry(&self, root: u32, path: &Path) -> Option<&Entry> {
+        let order = |entry: &Entry| entry.root.cmp(&root).then_with(|| in_order(&entry.path, path));
+        self.entries.binary_search_by(order).ok().map(|found| &self.entries[found])
+    }
+}

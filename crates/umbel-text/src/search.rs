@@ -1,0 +1,245 @@
+//! Lines that hold a text: what `grep -F` finds, in the files and blocks that an index could not rule out.
+//!
+//! ```
+//! use umbel_text::index::{Look, everything};
+//! use umbel_text::search::{Pattern, Searcher};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let log = folder.path().join("monday.log");
+//! std::fs::write(&log, "all quiet\ndisk full on node7\n")?;
+//!
+//! let pattern = Pattern::new(["full"], Look { whole_words: true, ..Look::default() });
+//! let mut lines = Vec::new();
+//! for file in &everything(folder.path()).files {
+//!     Searcher::new(&pattern).search(file, |line| {
+//!         lines.push((line.number, line.text.to_vec()));
+//!         true
+//!     })?;
+//! }
+//! assert_eq!(lines, [(2, b"disk full on node7".to_vec())]);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+
+use crate::index::{Look, Part, Piece, Selected};
+use crate::text::Text;
+use crate::words::{fold_into, is_word};
+use memchr::memmem::Finder;
+use memchr::{memchr, memchr_iter, memrchr};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How much of a file that is not in the index is read at once.
+const BLOCK: usize = 1 << 20;
+
+/// What is looked for: one of these texts.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    texts: Vec<Finder<'static>>,
+    look: Look,
+    /// Whether a byte of the text is a byte of the folded text.
+    ascii: bool,
+}
+
+impl Pattern {
+    /// Lines with at least one of these texts.
+    pub fn new(texts: impl IntoIterator<Item = impl AsRef<[u8]>>, look: Look) -> Pattern {
+        let mut ascii = true;
+        let finder = |text: &[u8]| {
+            ascii &= text.is_ascii();
+            let mut folded = Vec::new();
+            match look.ignore_case {
+                true => fold_into(text, &mut folded),
+                false => folded.extend_from_slice(text),
+            }
+            Finder::new(&folded).into_owned()
+        };
+        let texts = texts.into_iter().map(|text| text.as_ref().to_vec()).collect::<Vec<_>>();
+        let texts = texts.iter().map(|text| &text[..]).map(finder).collect();
+        Pattern { texts, look, ascii }
+    }
+
+    /// Where the first match starts.
+    fn find(&self, text: &[u8]) -> Option<usize> {
+        self.texts.iter().filter_map(|finder| self.find_one(finder, text)).min()
+    }
+
+    fn find_one(&self, finder: &Finder<'_>, text: &[u8]) -> Option<usize> {
+        let mut from = 0;
+        loop {
+            let start = from + finder.find(text.get(from..)?)?;
+            if !self.look.whole_words || is_whole(text, start, start + finder.needle().len()) {
+                return Some(start);
+            }
+            from = start + 1;
+        }
+    }
+}
+
+/// Whether neither before nor behind it stands what could belong to its words.
+fn is_whole(text: &[u8], start: usize, end: usize) -> bool {
+    let before = bstr::decode_last_utf8(&text[..start]).0;
+    let behind = bstr::decode_utf8(&text[end..]).0;
+    !before.is_some_and(is_word) && !behind.is_some_and(is_word)
+}
+
+/// A line that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Its number, from 1; 0 if lines are not counted.
+    pub number: u64,
+    /// Its bytes, without the newline.
+    pub text: &'a [u8],
+    /// Whether there is a zero byte up to here: it is not text that one would want to see.
+    pub binary: bool,
+}
+
+/// Looks for a pattern in one file after the other.
+pub struct Searcher<'a> {
+    pattern: &'a Pattern,
+    numbers: bool,
+    block: Vec<u8>,
+    folded: Vec<u8>,
+    read: AtomicU64,
+}
+
+impl<'a> Searcher<'a> {
+    /// Looks for this pattern.
+    pub fn new(pattern: &'a Pattern) -> Searcher<'a> {
+        Searcher { pattern, numbers: true, block: Vec::new(), folded: Vec::new(), read: AtomicU64::new(0) }
+    }
+
+    /// Whether lines are counted, which costs a little.
+    pub fn numbers(mut self, numbers: bool) -> Searcher<'a> {
+        self.numbers = numbers;
+        self
+    }
+
+    /// How many bytes of files were read.
+    pub fn bytes_read(&self) -> u64 {
+        self.read.load(Relaxed)
+    }
+
+    /// Calls with every line found in what has to be read of a file, until it says that this is enough.
+    pub fn search(&mut self, file: &Selected, mut each: impl FnMut(Line<'_>) -> bool) -> io::Result<()> {
+        if file.part == Part::Nothing {
+            return Ok(());
+        }
+        let opened = File::open(&file.path)?;
+        // What the index says is about the file as it was when its directory was looked at.
+        let same = file.is_still(&opened)?;
+        match &file.part {
+            Part::Blocks(pieces) if same => self.pieces(&opened, pieces, &mut each),
+            _ => self.whole(&opened, &mut each),
+        }
+    }
+
+    fn whole(&mut self, file: &File, each: &mut impl FnMut(Line<'_>) -> bool) -> io::Result<()> {
+        let Searcher { pattern, numbers, block, folded, read } = self;
+        let mut text = Text::of(file, read)?;
+        let mut scan = Scan { pattern, numbers: *numbers, lines: 0, binary: false, folded };
+        loop {
+            text.block(BLOCK, block)?;
+            if block.is_empty() {
+                return Ok(());
+            }
+            scan.binary = scan.binary || memchr(0, block).is_some();
+            if !scan.block(block, each) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn pieces(
+        &mut self,
+        file: &File,
+        pieces: &[Piece],
+        each: &mut impl FnMut(Line<'_>) -> bool,
+    ) -> io::Result<()> {
+        let Searcher { pattern, numbers, block, folded, read } = self;
+        let mut text = Text::of(file, read)?;
+        let mut position = 0;
+        for piece in pieces {
+            if text.compressed {
+                text.skip(piece.start - position, block)?;
+                text.exactly(piece.bytes, block)?;
+            } else {
+                block.resize(piece.bytes as usize, 0);
+                file.read_exact_at(block, piece.start)?;
+                read.fetch_add(piece.bytes, Relaxed);
+            }
+            position = piece.start + piece.bytes;
+            let lines = piece.lines_before;
+            let mut scan = Scan { pattern, numbers: *numbers, lines, binary: piece.binary, folded };
+            if !scan.block(block, each) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Goes through the blocks of a text.
+struct Scan<'a> {
+    pattern: &'a Pattern,
+    numbers: bool,
+    /// Lines before the block.
+    lines: u64,
+    binary: bool,
+    folded: &'a mut Vec<u8>,
+}
+
+impl Scan<'_> {
+    /// Calls with every line found; whether more is wanted.
+    fn block(&mut self, block: &[u8], each: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+        if self.pattern.look.ignore_case && !self.pattern.ascii {
+            return self.folded_lines(block, each);
+        }
+        let text = if self.pattern.look.ignore_case {
+            self.folded.clear();
+            self.folded.extend_from_slice(block);
+            self.folded.make_ascii_lowercase();
+            &self.folded[..]
+        } else {
+            block
+        };
+        let mut from = 0;
+        while from < block.len()
+            && let Some(found) = self.pattern.find(&text[from..])
+        {
+            let start = from + memrchr(b'\n', &block[from..from + found]).map_or(0, |newline| newline + 1);
+            let end =
+                memchr(b'\n', &block[from + found..]).map_or(block.len(), |newline| from + found + newline);
+            if self.numbers {
+                self.lines += memchr_iter(b'\n', &block[from..start]).count() as u64;
+            }
+            let number = if self.numbers { self.lines + 1 } else { 0 };
+            if !each(Line { number, text: &block[start..end], binary: self.binary }) {
+                return false;
+            }
+            self.lines += 1;
+            from = end + 1;
+        }
+        if self.numbers && from < block.len() {
+            self.lines += memchr_iter(b'\n', &block[from..]).count() as u64;
+        }
+        true
+    }
+
+    /// Where folding changes lengths it is done line by line.
+    fn folded_lines(&mut self, block: &[u8], each: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+        for line in block.strip_suffix(b"\n").unwrap_or(block).split(|byte| *byte == b'\n') {
+            self.lines += 1;
+            self.folded.clear();
+            fold_into(line, self.folded);
+            let number = if self.numbers { self.lines } else { 0 };
+            if self.pattern.find(self.folded).is_some()
+                && !each(Line { number, text: line, binary: self.binary })
+            {
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,151 @@
+//! A file's text in blocks of whole lines, decompressed on the way.
+
+use crate::content::{self, Format};
+use memchr::memchr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// No line is longer than this: it has to fit into memory.
+const LONGEST: usize = 1 << 30;
+
+/// How much is read at once.
+const CHUNK: usize = 1 << 16;
+
+/// The text of a file.
+pub(crate) struct Text<'a> {
+    reader: Box<dyn Read + Send + 'a>,
+    /// What was read beyond the last block.
+    rest: Vec<u8>,
+    /// Whether it is compressed.
+    pub compressed: bool,
+}
+
+impl<'a> Text<'a> {
+    /// The text of a file; `count` is told how many bytes of the file were read.
+    pub fn of(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
+        let (format, reader) = content::decompressed(Counted { file, count })?;
+        let compressed = matches!(format, Some(Format::Gzip | Format::Zstd));
+        Ok(Text { reader, rest: Vec::new(), compressed })
+    }
+
+    /// The next block: at least so many bytes, to the end of a line; less only at the end of the text, where there is
+    /// nothing.
+    pub fn block(&mut self, least: usize, block: &mut Vec<u8>) -> io::Result<()> {
+        block.clear();
+        std::mem::swap(block, &mut self.rest);
+        self.rest.clear();
+        let mut seen = least.saturating_sub(1);
+        loop {
+            if let Some(end) = block.get(seen..).and_then(|new| memchr(b'\n', new)) {
+                self.rest.extend_from_slice(&block[seen + end + 1..]);
+                block.truncate(seen + end + 1);
+                return Ok(());
+            }
+            seen = seen.max(block.len());
+            if !self.more(block)? {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next bytes, exactly so many unless the text ends before.
+    pub fn exactly(&mut self, length: u64, block: &mut Vec<u8>) -> io::Result<()> {
+        block.clear();
+        std::mem::swap(block, &mut self.rest);
+        self.rest.clear();
+        while (block.len() as u64) < length && self.more(block)? {}
+        if block.len() as u64 > length {
+            self.rest.extend_from_slice(&block[length as usize..]);
+            block.truncate(length as usize);
+        }
+        Ok(())
+    }
+
+    /// Passes over so many bytes.
+    pub fn skip(&mut self, mut length: u64, block: &mut Vec<u8>) -> io::Result<()> {
+        while length > 0 {
+            self.exactly(length.min(CHUNK as u64), block)?;
+            if block.is_empty() {
+                break;
+            }
+            length -= block.len() as u64;
+        }
+        Ok(())
+    }
+
+    fn more(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
+        let start = block.len();
+        if start >= LONGEST {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "it has a line of more than 1 GiB"));
+        }
+        block.resize(start + CHUNK, 0);
+        loop {
+            match self.reader.read(&mut block[start..]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                result => {
+                    block.truncate(start + *result.as_ref().unwrap_or(&0));
+                    return result.map(|read| read > 0);
+                }
+            }
+        }
+    }
+}
+
+/// A file that counts the bytes it gives.
+struct Counted<'a> {
+    file: &'a File,
+    count: &'a AtomicU64,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.count.fetch_add(read as u64, Relaxed);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::io::{Seek, Write};
+
+    proptest! {
+        #[test]
+        fn blocks_are_whole_lines_and_together_the_text(lines in prop::collection::vec("[a-z]{0,20}", 0..40), least in 1usize..60, open: bool) {
+            let mut text = lines.join("\n");
+            if !open {
+                text.push('\n');
+            }
+            let mut file = tempfile::tempfile().unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+            (&file).rewind().unwrap();
+            let count = AtomicU64::new(0);
+            let mut reader = Text::of(&file, &count).unwrap();
+            let (mut block, mut all, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
+            loop {
+                reader.block(least, &mut block).unwrap();
+                if block.is_empty() {
+                    break;
+                }
+                all.extend_from_slice(&block);
+                lengths.push(block.len() as u64);
+                let last = all.len() == text.len();
+                prop_assert!(last || block.len() >= least && block.ends_with(b"\n"));
+            }
+            prop_assert_eq!(&all, text.as_bytes());
+            prop_assert_eq!(count.load(Relaxed), text.len() as u64);
+            (&file).rewind().unwrap();
+            let mut reader = Text::of(&file, &count).unwrap();
+            let mut again = Vec::new();
+            for length in lengths {
+                reader.exactly(length, &mut block).unwrap();
+                prop_assert_eq!(block.len() as u64, length);
+                again.extend_from_slice(&block);
+            }
+            prop_assert_eq!(&again, text.as_bytes());
+        }
+    }
+}
