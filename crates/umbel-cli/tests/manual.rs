@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "build",
     "add",
     "check",
@@ -22,6 +22,8 @@ const COMMANDS: [&str; 21] = [
     "fold",
     "meta",
     "key",
+    "password",
+    "url",
     "net",
     "lab",
     "completions",
@@ -61,6 +63,12 @@ fn every_command_explains_itself() {
         "count build",
         "count add",
         "count get",
+        "password build",
+        "password add",
+        "password check",
+        "password range",
+        "url build",
+        "url check",
         "net flows",
         "net scan",
         "net block",
