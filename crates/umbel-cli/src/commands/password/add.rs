@@ -1,6 +1,6 @@
 //! `umbel password add`: more words that are not to be used again.
 
-use super::typed;
+use super::reading;
 use crate::commands::filling::warn_if_overfull;
 use crate::filters::{Lock, Secrets};
 use crate::input::check_not_output;
@@ -49,8 +49,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let digester = Digester::new(recipe, filter.hasher().clone());
     let readers: Vec<_> = match args.lists[..] {
-        [] => vec![("standard input".to_owned(), typed::words("Password to add")?)],
-        _ => typed::open(&args.lists, &Arc::default()).collect::<Result<_>>()?,
+        [] => vec![("standard input".to_owned(), reading::words("Password to add")?)],
+        _ => reading::open(&args.lists, &Arc::default()).collect::<Result<_>>()?,
     };
     let mut total = 0;
     for (list, reader) in readers {

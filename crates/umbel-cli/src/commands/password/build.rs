@@ -1,6 +1,6 @@
 //! `umbel password build`: a filter from lists of weak passwords.
 
-use super::typed;
+use super::reading;
 use crate::commands::filling::warn_if_overfull;
 use crate::commands::writing::WriteArgs;
 use crate::filters::{NewKey, Secrets, beside, read_key};
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let progress = Progress::of_bytes(Arc::clone(&count), total_len(&lists));
     let mut digester = None;
     let mut total = 0;
-    for list in typed::open(&lists, &count) {
+    for list in reading::open(&lists, &count) {
         let (name, reader) = list?;
         let in_list = || format!("cannot use {name}");
         let list = List::open(reader, args.said()).with_context(in_list)?;

@@ -1,6 +1,6 @@
 //! `umbel password check`: whether candidates are weak.
 
-use super::typed;
+use super::reading;
 use crate::commands::NONE;
 use crate::filters::{Secrets, check_whole};
 use crate::output::Out;
@@ -92,7 +92,7 @@ fn ask_range(list: &mut RangeList, candidate: &[u8]) -> Result<bool, Error> {
 /// Asks for every candidate, and tells the answers in order.
 fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result<ExitCode> {
     let alone = std::io::stdin().is_terminal();
-    let mut lines = Lines::new(typed::words("Password")?);
+    let mut lines = Lines::new(reading::words("Password")?);
     let mut out = Out::new(false)?;
     let (mut asked, mut weak) = (0, 0);
     while lines.more().context("cannot read standard input")? {
@@ -108,10 +108,9 @@ fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result
             let _ = if alone { writeln!(told, "{word}") } else { writeln!(told, "{number}: {word}") };
         }
         if !args.quiet {
-            out.write(&told, true)?;
+            out.write_answers(&told)?;
         }
     }
-    out.finish()?;
     if asked == 0 {
         bail!("there was no password to check");
     }

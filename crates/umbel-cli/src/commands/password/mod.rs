@@ -4,7 +4,7 @@ mod add;
 mod build;
 mod check;
 mod range;
-mod typed;
+mod reading;
 
 use anyhow::Result;
 use std::process::ExitCode;

@@ -113,7 +113,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                     }
                 }
                 if !args.quiet {
-                    out.write(&told, true)?;
+                    out.write_answers(&told)?;
                 }
                 told.clear();
             }
@@ -125,10 +125,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
         }
         if !args.quiet {
-            out.write(&told, true)?;
+            out.write_answers(&told)?;
         }
     }
-    out.finish()?;
     if args.stats {
         let Tally { addresses, expressions, asked, in_vain, .. } = screen.tally();
         output::say(format_args!(

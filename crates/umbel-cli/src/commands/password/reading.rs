@@ -1,7 +1,7 @@
-//! Passwords that someone types, and lists that are opened.
+//! Where words come from: lists, pipes, and someone who types.
 
-use crate::input;
-use anyhow::{Context, Result};
+use crate::{input, typed};
+use anyhow::Result;
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,8 +13,7 @@ pub fn words(prompt: &str) -> Result<Box<dyn Read + Send>> {
     if !io::stdin().is_terminal() {
         return Ok(Box::new(input::open_list(Path::new("-"), Arc::default())?));
     }
-    let word = rpassword::prompt_password(format!("{prompt}: ")).context("cannot read from the terminal")?;
-    Ok(Box::new(Cursor::new(Wiped(Zeroizing::new(word)))))
+    Ok(Box::new(Cursor::new(Wiped(typed::secret(prompt)?))))
 }
 
 /// A word that is gone once it is read.
