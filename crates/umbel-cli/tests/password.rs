@@ -64,6 +64,8 @@ fn no_answer_and_no_message_shows_a_password() {
         ("password range list 5BAA6", 2),
         ("password add plain.umbel", 2),
         ("password add weak.umbel list", 0),
+        ("password check weak.umbel Zwölf-Boxkämpfer-4711", 2),
+        ("password add weak.umbel Zwölf-Boxkämpfer-4711", 2),
     ] {
         let answer = shell.pipe(args, format!("{secret}\n")).code(code);
         for shown in [String::from_utf8_lossy(&answer.stdout).into_owned(), answer.stderr] {

@@ -128,6 +128,7 @@ fn what_has_no_host_is_no_address() {
         ("http://[1.2.3.4]/", Invalid::Brackets),
         ("http://evil.example%2Fpath/", Invalid::Host),
         ("http://a%40b/", Invalid::Host),
+        ("\x7fELF\0\x01.example", Invalid::Host),
     ] {
         assert_eq!(Address::parse(text.as_bytes()), Err(why), "{text}");
     }

@@ -91,7 +91,7 @@ impl Experiment for Difference {
             let added: u64 = AT_ONCE.iter().sum();
             let text = claim(&format!("of {added} words that were added several at once, found"));
             findings.criteria.push(if knows {
-                // One in a hundred and a half changes nothing, since the filter already says yes.
+                // A word to which the filter says yes already changes nothing.
                 let share = 1.0 - attack.rate_before();
                 let chance = 4.0 * (added as f64 * share * (1.0 - share)).sqrt();
                 Criterion::at_least(text, all, added as f64 * share - chance)

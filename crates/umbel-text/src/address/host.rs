@@ -20,7 +20,7 @@ pub(super) fn canonical(authority: &[u8]) -> Result<(String, bool), Invalid> {
     if name.is_empty() {
         return Err(Invalid::NoHost);
     }
-    if name.iter().any(|byte| b"/\\?@:[]".contains(byte)) {
+    if name.iter().any(|byte| b"/\\?@:[]\0".contains(byte)) {
         return Err(Invalid::Host);
     }
     match ipv4(&name) {

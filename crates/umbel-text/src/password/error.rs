@@ -45,7 +45,7 @@ impl fmt::Display for Error {
                 write!(f, "its metadata has {name} = {value:?}, which is not understood: a newer umbel made it, or somebody changed it")
             }
             Error::NotAHash { line } => {
-                write!(f, "line {line} is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT, as the first line is")
+                write!(f, "line {line} is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT")
             }
             Error::NotAPrefix => f.write_str("a prefix has 5 hexadecimal digits"),
             Error::HashesAmongWords => f.write_str(

@@ -3,9 +3,9 @@
 use super::reading;
 use crate::commands::filling::warn_if_overfull;
 use crate::filters::{Lock, Secrets};
-use crate::input::check_not_output;
+use crate::input::{check_not_output, is_stdin};
 use crate::output::warn;
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -35,6 +35,12 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    // Not by its name: it may be a word that somebody took for an argument.
+    if args.lists.iter().any(|list| !is_stdin(list) && !list.exists()) {
+        bail!(
+            "a list is not there: words are no arguments, where others can see them; type them, or send them through a pipe"
+        );
+    }
     if !args.lists.is_empty() {
         check_not_output(&args.lists, &args.filter)?;
     }

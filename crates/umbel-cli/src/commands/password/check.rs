@@ -5,6 +5,7 @@ use crate::commands::NONE;
 use crate::filters::{Secrets, check_whole};
 use crate::output::Out;
 use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -43,9 +44,18 @@ pub struct Args {
 
     #[command(flatten)]
     secrets: Secrets,
+
+    /// What must not be here, and would be shown if it were refused by its name.
+    #[arg(hide = true)]
+    given: Vec<OsString>,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if !args.given.is_empty() {
+        bail!(
+            "a password is no argument, where others can see it: type it when asked, or send it through a pipe"
+        );
+    }
     match (&args.filter, &args.range) {
         (_, Some(list)) => {
             let failed = || format!("cannot ask {}", list.display());
