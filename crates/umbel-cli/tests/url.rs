@@ -38,6 +38,10 @@ fn without_the_exact_list_nobody_is_blamed() {
     shell.run("url check bad.urls evil.example/x --confirm elsewhere").code(1);
     shell.run("url check bad.urls evil.example --confirm missing").refused(&["missing"]);
     shell.run("url check bad.urls evil.example --confirm bad.urls").refused(&["not an exact list"]);
+    shell.pipe("url build -o other.urls", "good.example\n").ok();
+    shell
+        .run("url check bad.urls evil.example --confirm other.urls.exact")
+        .refused(&["was built with another exact list"]);
     let mut broken = shell.read("elsewhere");
     broken[80] ^= 1;
     shell.write("broken", &broken);

@@ -239,7 +239,7 @@ proptest! {
 fn hashes(count: u32) -> Vec<Full> {
     let hash = |number: u32| {
         let mut hash = sha256(&number.to_string());
-        if number % 3 == 0 {
+        if number.is_multiple_of(3) {
             hash[..4].copy_from_slice(&[7, 7, 7, 7]);
         }
         hash
@@ -314,7 +314,8 @@ fn a_filter_that_does_not_say_so_is_not_taken_for_one_of_addresses() {
     screen.record(&mut meta);
     let filter = screen.into_filter();
     for prefix in ["3", "33", "x", ""] {
-        let strange = Meta::from([("address-prefix".to_owned(), prefix.to_owned())]);
+        let mut strange = meta.clone();
+        strange.insert("address-prefix".into(), prefix.into());
         assert!(Screen::of_filter(filter.try_clone_owned().unwrap(), &strange).is_none(), "{prefix}");
     }
     assert!(Screen::of_filter(filter.try_clone_owned().unwrap(), &Meta::new()).is_none());

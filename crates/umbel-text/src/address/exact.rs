@@ -1,13 +1,4 @@
 //! The exact list: whole hashes in order in a file, found by halving, believed page by page.
-//!
-//! ```text
-//! header   64 bytes: "umbelurl", version (4, little-endian) = 1, zeros, at 48 the number of hashes (8), at 56 the sum of
-//!          the 56 bytes before
-//! pages  4096 bytes each: 127 hashes of 32 bytes in order, then 24 zeros, then the sum of the 4088 bytes before with the
-//!          page's number as seed; in the last page zeros stand where there are no more hashes
-//! ```
-//! Sums are XXH3-64. A page is verified whenever it is read, and nothing but pages is read: of a million hashes about
-//! fourteen, for each question.
 
 use super::{Confirm, Full};
 use std::fmt;
@@ -60,10 +51,25 @@ impl fmt::Display for ExactError {
 impl std::error::Error for ExactError {}
 
 /// An exact list in a file.
+///
+/// ```text
+/// header   64 bytes: "umbelurl", version (4, little-endian) = 1, zeros, at 40 the sum of all hashes (8), at 48
+///          their number (8), at 56 the sum of the 56 bytes before
+/// pages  4096 bytes each: 127 hashes of 32 bytes in order, then 24 zeros, then the sum of the 4088 bytes before with the
+///          page's number as seed; in the last page zeros stand where there are no more hashes
+/// ```
+/// Sums are XXH3-64. A page is verified whenever it is read, and nothing but pages is read: of a million hashes about
+/// fourteen, for each question.
 pub struct Exact {
     file: File,
     path: PathBuf,
     count: u64,
+    all: u64,
+}
+
+/// By which a list is known, and a filter that was built with it.
+pub(super) fn identity(hashes: &[Full]) -> u64 {
+    Hasher::fast(0).digest_bytes(hashes.as_flattened()).get()
 }
 
 fn sum(seed: u64, bytes: &[u8]) -> [u8; 8] {
@@ -76,6 +82,7 @@ impl Exact {
         let mut bytes = vec![0; HEADER];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[40..48].copy_from_slice(&identity(hashes).to_le_bytes());
         bytes[48..56].copy_from_slice(&(hashes.len() as u64).to_le_bytes());
         let header = sum(0, &bytes[..56]);
         bytes[56..].copy_from_slice(&header);
@@ -109,14 +116,17 @@ impl Exact {
         if version != VERSION {
             return Err(ExactError::Version(path, version));
         }
-        let count = header[48..56].iter().rev().fold(0, |count, byte| count << 8 | u64::from(*byte));
+        let number = |at: usize| {
+            header[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+        };
+        let (all, count) = (number(40), number(48));
         let len = file.metadata().map_err(failed)?.len();
         let wanted =
             count.div_ceil(EACH).checked_mul(PAGE as u64).and_then(|pages| pages.checked_add(HEADER as u64));
         if wanted != Some(len) {
             return Err(ExactError::Damaged(path, "it has not as many bytes as its hashes take"));
         }
-        Ok(Exact { file, path, count })
+        Ok(Exact { file, path, count, all })
     }
 
     /// How many hashes it has.
@@ -127,6 +137,11 @@ impl Exact {
     /// Whether it has none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
+    }
+
+    /// By which it is known; see [`Screen::fits`](super::Screen::fits).
+    pub(super) fn identity(&self) -> u64 {
+        self.all
     }
 
     /// The hashes of a page.

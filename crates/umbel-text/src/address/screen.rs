@@ -1,6 +1,7 @@
 //! The filter of first bytes, and the verdict that it never speaks alone.
 
-use super::{Address, ExactError};
+use super::exact::identity;
+use super::{Address, Exact, ExactError};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use umbel::file::Meta;
@@ -44,13 +45,15 @@ pub struct Tally {
     pub in_vain: u64,
 }
 
-/// The name of the mark in the metadata of a filter: how many bytes of a hash it holds.
-const MARK: &str = "address-prefix";
+/// The names of the marks in the metadata of a filter: how many bytes of a hash it holds, and of which list.
+const PREFIX: &str = "address-prefix";
+const LIST: &str = "address-list";
 
 /// A filter of the first bytes of hashes.
 pub struct Screen {
     filter: AnyFilter,
     prefix: usize,
+    list: u64,
     tally: Tally,
 }
 
@@ -79,18 +82,25 @@ impl Screen {
         let digests: Vec<Digest> =
             hashes.iter().map(|hash| filter.hasher().digest_bytes(&hash[..prefix])).collect();
         filter.insert_batch(&Hashed(&digests))?;
-        Ok(Screen { filter, prefix, tally: Tally::default() })
+        Ok(Screen { filter, prefix, list: identity(hashes), tally: Tally::default() })
     }
 
     /// A filter that was kept, with its metadata; `None` if they do not say that it is one of addresses.
     pub fn of_filter(filter: AnyFilter, meta: &Meta) -> Option<Screen> {
-        let prefix = meta.get(MARK)?.parse().ok().filter(|prefix| (4..=32).contains(prefix))?;
-        Some(Screen { filter, prefix, tally: Tally::default() })
+        let prefix = meta.get(PREFIX)?.parse().ok().filter(|prefix| (4..=32).contains(prefix))?;
+        let list = u64::from_str_radix(meta.get(LIST)?, 16).ok()?;
+        Some(Screen { filter, prefix, list, tally: Tally::default() })
     }
 
     /// Writes into the metadata of a filter what [`Screen::of_filter`] needs.
     pub fn record(&self, meta: &mut Meta) {
-        meta.insert(MARK.into(), self.prefix.to_string());
+        meta.insert(PREFIX.into(), self.prefix.to_string());
+        meta.insert(LIST.into(), format!("{:016x}", self.list));
+    }
+
+    /// Whether an exact list is that with which this filter was built: another would call addresses clear that are not.
+    pub fn fits(&self, exact: &Exact) -> bool {
+        self.list == exact.identity()
     }
 
     /// What is known of an address. Without an exact list it is never called unsafe.

@@ -6,7 +6,7 @@ use crate::facts::shown;
 use crate::filters::Secrets;
 use crate::input::{check_filter_first, name, open_list, resolve};
 use crate::output::{self, Out};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
@@ -79,6 +79,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         None if beside.exists() => Some(Exact::open(&beside)?),
         None => None,
     };
+    if exact.as_ref().is_some_and(|exact| !screen.fits(exact)) {
+        bail!(
+            "{} was built with another exact list: build both anew, or name the right one with --confirm",
+            args.filter.display()
+        );
+    }
     let mut out = Out::new(false)?;
     let mut seen = Seen::default();
     let mut check = |line: &[u8], told: &mut Vec<u8>| -> Result<bool> {
