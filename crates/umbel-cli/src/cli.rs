@@ -2,7 +2,7 @@
 
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
-    map, meta, net, plan, remove, uniq, why,
+    map, meta, net, password, plan, remove, uniq, url, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -45,6 +45,8 @@ pub enum Command {
     Key(key::Args),
     Index(index::Args),
     Grep(grep::Args),
+    Password(password::Args),
+    Url(url::Args),
     Net(net::Args),
     Lab(lab::Args),
     Completions(completions::Args),

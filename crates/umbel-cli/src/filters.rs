@@ -4,18 +4,20 @@ use crate::input::check_not_output;
 use crate::{hex, output, signals};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Read, Write};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::file::{self, Loaded, Mapped, Options};
 use umbel::{Hasher, Holds, KeyRing, Kind, Stored, Strength};
+use zeroize::Zeroizing;
 
 /// The secrets that open filters.
 #[derive(Args, Clone, Debug)]
 pub struct Secrets {
-    /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it (repeatable)
+    /// A file with the secret of a keyed or sealed hash, as `umbel key new` makes it, or just the 32 bytes of a sealed one
+    /// (repeatable)
     #[arg(long, value_name = "FILE")]
     key_file: Vec<PathBuf>,
 
@@ -40,6 +42,15 @@ impl Secrets {
             [path] => read_key(path).map(Some),
             _ => bail!("a filter is built with one secret: give --key-file once"),
         }
+    }
+
+    /// These, or if there are none, the one in a file beside the filter.
+    pub fn or_beside(&self, filter: &Path) -> Secrets {
+        let beside = beside(filter);
+        if self.key_file.is_empty() && beside.exists() {
+            return Secrets { key_file: vec![beside], ring: OnceLock::new() };
+        }
+        self.clone()
     }
 
     /// A filter in memory, wholly verified; one that holds something else than wanted is refused.
@@ -100,12 +111,13 @@ pub fn check_takes_keys(path: &Path, kind: Kind) -> Result<()> {
 /// What a key file starts with, before the strength and the secret in hexadecimal.
 const KEY: &str = "umbel-key";
 
-fn read_key(path: &Path) -> Result<Hasher> {
+/// The secret in a file.
+pub fn read_key(path: &Path) -> Result<Hasher> {
     let name = path.display();
     let failed = |doing: &str| format!("cannot {doing} the key file {name}");
     let file = File::open(path).with_context(|| failed("open"))?;
     let mode = file.metadata().with_context(|| failed("examine"))?.permissions().mode();
-    let mut text = Vec::new();
+    let mut text = Zeroizing::new(Vec::with_capacity(1024));
     file.take(1024).read_to_end(&mut text).with_context(|| failed("read"))?;
     let secret =
         parse_key(&text).with_context(|| format!("{name} is not a key file: `umbel key new` makes one"))?;
@@ -117,6 +129,12 @@ fn read_key(path: &Path) -> Result<Hasher> {
 }
 
 fn parse_key(text: &[u8]) -> Option<Hasher> {
+    // Such as `head -c 32 /dev/urandom` makes; other programs keep theirs so too.
+    if !text.starts_with(KEY.as_bytes())
+        && let Ok(secret) = <[u8; 32]>::try_from(text)
+    {
+        return Some(Hasher::sealed(secret));
+    }
     let words: Vec<&str> = str::from_utf8(text).ok()?.split_ascii_whitespace().collect();
     let [KEY, strength, secret] = words[..] else { return None };
     match strength.parse().ok()? {
@@ -132,9 +150,52 @@ fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
     bytes.try_into().ok()
 }
 
-/// The contents of a key file.
-pub fn key_file(strength: Strength, secret: &[u8]) -> String {
-    format!("{KEY} {strength} {}\n", hex::encode(secret))
+/// Where the secret of a filter is kept if nobody says where.
+pub fn beside(filter: &Path) -> PathBuf {
+    let mut name = filter.as_os_str().to_owned();
+    name.push(".key");
+    name.into()
+}
+
+/// A new secret, and the contents of the file that keeps it.
+pub struct NewKey {
+    pub hasher: Hasher,
+    contents: Zeroizing<String>,
+}
+
+impl NewKey {
+    pub fn random(strength: Strength) -> Result<NewKey> {
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut *secret).context("the system has no random numbers")?;
+        let (keyed, _) = secret.split_first_chunk().context("a secret of 32 bytes")?;
+        let contents = |secret: &[u8]| format!("{KEY} {strength} {}\n", hex::encode(secret)).into();
+        Ok(match strength {
+            Strength::Keyed => NewKey { hasher: Hasher::keyed(*keyed), contents: contents(keyed) },
+            Strength::Sealed => NewKey { hasher: Hasher::sealed(*secret), contents: contents(&*secret) },
+            _ => bail!("a {strength} hash has no secret: keyed and sealed have"),
+        })
+    }
+
+    /// Writes it to a new file that only its owner can read.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let name = path.display();
+        let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+        let mut created = match created {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                bail!(
+                    "{name} exists: a secret is never overwritten, since filters may depend on it; give another name"
+                )
+            }
+            result => result.with_context(|| format!("cannot create {name}"))?,
+        };
+        let written = created.write_all(self.contents.as_bytes()).and_then(|()| created.sync_all());
+        if let Err(error) = written {
+            // Half a secret is none, and would stand in the way of the next attempt. What went wrong first is what is told.
+            let _ = fs::remove_file(path);
+            return Err(error).with_context(|| format!("cannot write to {name}"));
+        }
+        Ok(())
+    }
 }
 
 /// Where a new filter goes.

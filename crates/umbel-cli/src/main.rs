@@ -26,6 +26,7 @@ mod runs;
 mod signals;
 mod sync;
 mod tuning;
+mod typed;
 
 use std::process::ExitCode;
 

@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 23] = [
+const COMMANDS: [&str; 25] = [
     "build",
     "add",
     "check",
@@ -24,6 +24,8 @@ const COMMANDS: [&str; 23] = [
     "key",
     "index",
     "grep",
+    "password",
+    "url",
     "net",
     "lab",
     "completions",
@@ -67,6 +69,12 @@ fn every_command_explains_itself() {
         "index update",
         "index which",
         "index info",
+        "password build",
+        "password add",
+        "password check",
+        "password range",
+        "url build",
+        "url check",
         "net flows",
         "net scan",
         "net block",

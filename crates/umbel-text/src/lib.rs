@@ -4,11 +4,17 @@
 //! | --- | --- | --- |
 //! | [`index`] | which of these files can hold a word? | a filter for each file, side by side |
 //! | [`search`] | where in them is it? | reading what the index cannot rule out |
+//! | [`password`] | is this password a weak one? | a filter that does not give them away |
+//! | [`address`] | is this web address unsafe? | a filter, and an exact list that confirms |
 //!
-//! [`content`] tells what a file is by its first bytes and decompresses it, and [`words`] says what a word is.
+//! [`content`] tells what a file is by its first bytes and decompresses it, [`words`] says what a word is, and [`lines`]
+//! reads secrets and wipes them.
 
+pub mod address;
 pub mod content;
 pub mod index;
+pub mod lines;
+pub mod password;
 pub mod search;
 mod text;
 pub mod words;

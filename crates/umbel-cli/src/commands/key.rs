@@ -1,15 +1,12 @@
 //! `umbel key`: secrets for keyed and sealed filters.
 
-use crate::filters::key_file;
+use crate::filters::NewKey;
 use crate::names;
 use crate::output;
-use anyhow::{Context, Result, bail};
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Hasher, Strength};
+use umbel::Strength;
 
 /// Make secrets for keyed and sealed filters.
 #[derive(clap::Args)]
@@ -41,30 +38,8 @@ struct NewArgs {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Command::New(NewArgs { file, hash }) = &args.command;
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).context("the system has no random numbers")?;
-    let (keyed, _) = secret.split_first_chunk().context("a secret of 32 bytes")?;
-    let (hasher, contents) = match hash {
-        Strength::Keyed => (Hasher::keyed(*keyed), key_file(*hash, keyed)),
-        Strength::Sealed => (Hasher::sealed(secret), key_file(*hash, &secret)),
-        _ => bail!("a {hash} hash has no secret: keyed and sealed have"),
-    };
-    let name = file.display();
-    let created = OpenOptions::new().write(true).create_new(true).mode(0o600).open(file);
-    let mut created = match created {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!(
-                "{name} exists: a secret is never overwritten, since filters may depend on it; give another name"
-            )
-        }
-        result => result.with_context(|| format!("cannot create {name}"))?,
-    };
-    let written = created.write_all(contents.as_bytes()).and_then(|()| created.sync_all());
-    if let Err(error) = written {
-        // Half a secret is none, and would stand in the way of the next attempt. What went wrong first is what is told.
-        let _ = std::fs::remove_file(file);
-        return Err(error).with_context(|| format!("cannot write to {name}"));
-    }
-    output::text(format_args!("{}\n", hasher.id()))?;
+    let key = NewKey::random(*hash)?;
+    key.write(file)?;
+    output::text(format_args!("{}\n", key.hasher.id()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -21,10 +21,12 @@ pub mod man;
 pub mod map;
 pub mod meta;
 pub mod net;
+pub mod password;
 pub mod plan;
 pub mod remove;
 mod selecting;
 pub mod uniq;
+pub mod url;
 pub mod why;
 mod writing;
 
@@ -56,6 +58,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Map(args) => map::run(&args),
         Command::Index(args) => index::run(&args),
         Command::Grep(args) => grep::run(&args),
+        Command::Password(args) => password::run(&args),
+        Command::Url(args) => url::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),

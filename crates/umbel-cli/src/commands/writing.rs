@@ -7,7 +7,7 @@ use crate::output;
 use crate::progress::size;
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use umbel::file::{Meta, Options};
 use umbel::{Holds, Stored};
 
@@ -27,6 +27,11 @@ pub struct WriteArgs {
 }
 
 impl WriteArgs {
+    /// The file it goes to, unless that is standard output.
+    pub fn path(&self) -> Option<&Path> {
+        self.target.path()
+    }
+
     /// Refuses before the work what would be refused after it; the metadata.
     pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<Meta> {
         if self.json && self.target.path().is_none() {

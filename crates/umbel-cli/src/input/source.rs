@@ -43,17 +43,7 @@ impl Source {
         let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
         let format = format(&start);
         let whole = Cursor::new(start).chain(file);
-        match format {
-            Some(Format::Filter) => {
-                bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters")
-            }
-            Some(Format::Foreign(program)) => {
-                bail!(
-                    "{name} is compressed with {program}: decompress it first, as in `{program} -dc {name} | umbel ...`"
-                )
-            }
-            Some(Format::Gzip | Format::Zstd) | None => {}
-        }
+        check_lines(&name, format)?;
         let reader = decoded(format, whole).with_context(failed)?;
         let name = match format {
             Some(Format::Gzip) => format!("{name} (as gzip)"),
@@ -88,6 +78,32 @@ impl Source {
     pub fn would_wait(&self) -> bool {
         self.slow.as_ref().is_some_and(|slow| !ready(slow, &Timespec::default()))
     }
+}
+
+/// Refuses what has no lines, as far as its first bytes tell.
+fn check_lines(name: &str, format: Option<Format>) -> Result<()> {
+    match format {
+        Some(Format::Filter) => {
+            bail!("{name} is a filter, not a list of keys: see `umbel union` to combine filters")
+        }
+        Some(Format::Foreign(program)) => {
+            bail!(
+                "{name} is compressed with {program}: decompress it first, as in `{program} -dc {name} | umbel ...`"
+            )
+        }
+        Some(Format::Gzip | Format::Zstd) | None => Ok(()),
+    }
+}
+
+/// Opens a list for whoever takes its lines apart, decompressed if need be, or standard input for `-`; `count` is told
+/// how many bytes were read.
+pub fn open_list(path: &Path, count: Arc<AtomicU64>) -> Result<impl Read + Send + use<>> {
+    let name = name(path);
+    let file = open_raw(path)?;
+    let counted = Counted { file, slow: false, count, stop: Arc::default() };
+    let (format, reader) = decompressed(counted).with_context(|| format!("cannot read {name}"))?;
+    check_lines(&name, format)?;
+    Ok(reader)
 }
 
 /// Opens a file of which the very bytes matter, or standard input for `-`.

@@ -20,6 +20,7 @@ mod hashes;
 mod header_filter;
 mod icarus;
 mod load;
+mod password;
 mod payload;
 mod privacy;
 mod query_rules;
@@ -77,6 +78,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(privacy::Privacy),
         Box::new(generalized::Generalized),
         Box::new(header_filter::HeaderFilter),
+        Box::new(password::Difference),
     ]
 }
 

@@ -1,0 +1,76 @@
+//! `umbel password add`: more words that are not to be used again.
+
+use super::reading;
+use crate::commands::filling::warn_if_overfull;
+use crate::filters::{Lock, Secrets};
+use crate::input::{check_not_output, is_stdin};
+use crate::output::warn;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use umbel::{AnyFilter, Filter, Hashed, Holds, Insert, Stored, Strength, file};
+use umbel_text::password::{Digester, List, Recipe};
+
+/// Add words to a filter of passwords, such as those that were used before.
+///
+/// They are treated as the filter says. The file is replaced as a whole; until then, and if anything goes wrong before, it
+/// stays as it was. Without a list a word is asked for on a terminal, without showing it, and otherwise words come from
+/// standard input.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel password add weak.umbel
+  umbel password add weak.umbel company-words.txt")]
+pub struct Args {
+    /// The filter to add to
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Lists of words, or of hashes for a filter that was built from hashes
+    #[arg(value_name = "LIST")]
+    lists: Vec<PathBuf>,
+
+    #[command(flatten)]
+    secrets: Secrets,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    // Not by its name: it may be a word that somebody took for an argument.
+    if args.lists.iter().any(|list| !is_stdin(list) && !list.exists()) {
+        bail!(
+            "a list is not there: words are no arguments, where others can see them; type them, or send them through a pipe"
+        );
+    }
+    if !args.lists.is_empty() {
+        check_not_output(&args.lists, &args.filter)?;
+    }
+    let name = args.filter.display();
+    let lock = Lock::take(&args.filter)?;
+    let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Holds::Set)?;
+    let options = loaded.options();
+    let mut filter = AnyFilter::try_from(loaded.filter)?;
+    let recipe = Recipe::of(&options.meta).with_context(|| format!("cannot add to {name}"))?;
+    if filter.hasher().id().strength == Strength::Fast {
+        warn(format_args!("{name} is not sealed: who sees it before and after can find out what was added"));
+    }
+    let digester = Digester::new(recipe, filter.hasher().clone());
+    let readers: Vec<_> = match args.lists[..] {
+        [] => vec![("standard input".to_owned(), reading::words("Password to add")?)],
+        _ => reading::open(&args.lists, &Arc::default()).collect::<Result<_>>()?,
+    };
+    let mut total = 0;
+    for (list, reader) in readers {
+        let read = List::open(reader, None)
+            .and_then(|list| list.read(&digester, 0, |digests| Ok(filter.insert_batch(&Hashed(&digests))?)));
+        total += read.with_context(|| format!("cannot use {list}"))?;
+    }
+    if total == 0 {
+        warn(format_args!("there were no words: {name} stays as it was"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let filter = Stored::from(filter);
+    file::save(&args.filter, &filter, &options)?;
+    drop(lock);
+    warn_if_overfull(&filter);
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,128 @@
+//! `umbel password check`: whether candidates are weak.
+
+use super::reading;
+use crate::commands::NONE;
+use crate::filters::{Secrets, check_whole};
+use crate::output::Out;
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel::Holds;
+use umbel_text::lines::Lines;
+use umbel_text::password::{Digester, Error, Prefix, RangeList, Recipe, normalised, sha1};
+
+/// Tell whether passwords are weak, without ever showing one.
+///
+/// On a terminal a password is asked for, without showing it. Otherwise every line of standard input is a candidate, and the
+/// answers are `1: weak`, `2: ok` and so on, each as soon as its line is there. An empty line is a weak password.
+///
+/// Exit code 0 if no candidate is weak, 1 if one is, and 2 if anything went wrong or there was none; so
+/// `if umbel password check -q weak.umbel; then` accepts a password only when it was really checked.
+///
+/// With --range a list of SHA-1 hashes is asked instead, as the service Have I Been Pwned is asked: only the first five digits
+/// of a candidate's hash are looked up, and the rest is compared here. That is exact, and no Bloom filter; but the whole list
+/// has to be there.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel password check weak.umbel
+  umbel password check weak.umbel < candidates.txt
+  umbel password check --range pwned-passwords-sha1-ordered-by-hash.txt")]
+pub struct Args {
+    /// The filter to ask; its secret is looked for in FILTER.key unless --key-file is given
+    #[arg(value_name = "FILTER", required_unless_present = "range", conflicts_with = "range")]
+    filter: Option<PathBuf>,
+
+    /// Print nothing; stop at the first weak one and tell by the exit code
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Ask a list of SHA-1 hashes by the first five digits instead
+    #[arg(long, value_name = "LIST")]
+    range: Option<PathBuf>,
+
+    #[command(flatten)]
+    secrets: Secrets,
+
+    /// What must not be here, and would be shown if it were refused by its name.
+    #[arg(hide = true)]
+    given: Vec<OsString>,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if !args.given.is_empty() {
+        bail!(
+            "a password is no argument, where others can see it: type it when asked, or send it through a pipe"
+        );
+    }
+    match (&args.filter, &args.range) {
+        (_, Some(list)) => {
+            let failed = || format!("cannot ask {}", list.display());
+            if list.is_dir() {
+                bail!("{} is a directory: name the list in it", list.display());
+            }
+            let mut list = RangeList::open(list).with_context(failed)?;
+            answer(args, |candidate| ask_range(&mut list, candidate).with_context(failed))
+        }
+        (Some(path), None) => {
+            let filter = args.secrets.or_beside(path).map(path, Holds::Set)?;
+            let failed = || format!("cannot ask {}", path.display());
+            let recipe = Recipe::of(filter.meta()).with_context(failed)?;
+            let hasher = filter.hasher().context("a filter of passwords has a hash of umbel")?;
+            let mut digester = Digester::new(recipe, hasher.clone());
+            answer(args, |candidate| {
+                let mut weak = false;
+                digester
+                    .each(candidate, |digest| {
+                        weak |= filter.contains_tile(&[digest])? & 1 == 1;
+                        Ok(())
+                    })
+                    .with_context(failed)?;
+                check_whole(&filter, path)?;
+                Ok(weak)
+            })
+        }
+        (None, None) => bail!("name the filter to ask"),
+    }
+}
+
+/// Whether a candidate is in a list that is asked by five digits; both forms count, as in a filter of hashes.
+fn ask_range(list: &mut RangeList, candidate: &[u8]) -> Result<bool, Error> {
+    let forms = [sha1(candidate), sha1(&normalised(candidate, false))];
+    let distinct = if forms[0] == forms[1] { &forms[..1] } else { &forms[..] };
+    for form in distinct {
+        if list.range(Prefix::of(form))?.iter().any(|suffix| suffix.is_of(form)) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Asks for every candidate, and tells the answers in order.
+fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result<ExitCode> {
+    let alone = std::io::stdin().is_terminal();
+    let mut lines = Lines::new(reading::words("Password")?);
+    let mut out = Out::new(false)?;
+    let (mut asked, mut weak) = (0, 0);
+    while lines.more().context("cannot read standard input")? {
+        let mut told = Vec::new();
+        for (number, candidate) in (lines.number()..).zip(lines.lot()) {
+            let is_weak = candidate.is_empty() || is_weak(candidate)?;
+            (asked, weak) = (number, weak + u64::from(is_weak));
+            if args.quiet && is_weak {
+                return Ok(ExitCode::from(NONE));
+            }
+            let word = if is_weak { "weak" } else { "ok" };
+            // Memory can be written to.
+            let _ = if alone { writeln!(told, "{word}") } else { writeln!(told, "{number}: {word}") };
+        }
+        if !args.quiet {
+            out.write_answers(&told)?;
+        }
+    }
+    if asked == 0 {
+        bail!("there was no password to check");
+    }
+    Ok(if weak > 0 { ExitCode::from(NONE) } else { ExitCode::SUCCESS })
+}

@@ -1,0 +1,129 @@
+//! `umbel url build`: a filter and an exact list from unsafe addresses.
+
+use super::beside;
+use crate::filters::{Secrets, unless_exists};
+use crate::input::{check_not_output, name, open_list, resolve};
+use crate::number;
+use crate::output::{self, warn};
+use crate::progress::size;
+use anyhow::{Context, Result, bail};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use umbel::Stored;
+use umbel::file::{self, Meta, Options};
+use umbel_text::address::{Address, Exact, Full, Screen, sha256};
+use umbel_text::lines::Lines;
+
+/// Build a filter of unsafe addresses, and the exact list beside it.
+///
+/// A line is a host (`evil.example`), a host with a folder (`host.example/bad/`) or a page, with a scheme or without; empty
+/// lines and those that start with `#` are left out. A host stands for all hosts below it, up to four parts more than its own
+/// and five in all, and a folder for what is below it, if it is at most three deep.
+///
+/// OUTPUT holds four bytes of each hash in a filter, and OUTPUT.exact the whole hashes, 32 bytes each. The filter can be given
+/// to many, and the exact list can stay where it is.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel url build phishing.txt -o bad.urls")]
+pub struct Args {
+    /// Lists of addresses; `-`, or no list, is standard input
+    #[arg(value_name = "LIST")]
+    lists: Vec<PathBuf>,
+
+    /// The file to write; the exact list goes to FILE.exact
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Replace both files if they are there
+    #[arg(short, long)]
+    force: bool,
+
+    /// The share of other addresses' expressions for which the exact list is asked in vain
+    #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate, default_value = "0.1%")]
+    fpr: f64,
+
+    /// How many bytes of each hash go into the filter, from 4 to 32
+    #[arg(long, value_name = "BYTES", default_value_t = Screen::PREFIX)]
+    prefix: usize,
+
+    #[command(flatten)]
+    secrets: Secrets,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let exact = beside(&args.output);
+    let lists = resolve(&args.lists)?;
+    for path in [&args.output, &exact] {
+        check_not_output(&lists, path)?;
+        if path.is_dir() {
+            bail!("{} is a directory: name a file in it with -o", path.display());
+        }
+        if !args.force && path.exists() {
+            bail!("{} exists: give -f to replace it, or another name", path.display());
+        }
+    }
+    let hasher = args.secrets.single()?.unwrap_or_default();
+    let mut hashes: Vec<Full> = Vec::new();
+    let mut skipped = Skipped::default();
+    for list in &lists {
+        let failed = || format!("cannot read {}", name(list));
+        let mut lines = Lines::new(open_list(list, Arc::default())?);
+        while lines.more().with_context(failed)? {
+            for (number, line) in (lines.number()..).zip(lines.lot()) {
+                let line = line.trim_ascii();
+                if line.is_empty() || line.starts_with(b"#") {
+                    continue;
+                }
+                match Address::parse(line) {
+                    Ok(address) => hashes.push(sha256(&address.expression())),
+                    Err(why) => skipped.add(format_args!("line {number} of {}, since {why}", name(list))),
+                }
+            }
+        }
+    }
+    if hashes.is_empty() {
+        match skipped.first {
+            Some(first) => bail!("there is no address: the first line that is none is {first}"),
+            None => bail!("there is no address in the list"),
+        }
+    }
+    skipped.tell();
+    hashes.sort_unstable();
+    hashes.dedup();
+    let screen = Screen::of_hashes(&hashes, args.prefix, args.fpr, hasher)?;
+    let mut meta = Meta::new();
+    screen.record(&mut meta);
+    Exact::save(&exact, &hashes, args.force).map_err(|error| unless_exists(error, &exact))?;
+    let filter = Stored::from(screen.into_filter());
+    let options = Options { meta, create_new: !args.force, ..Options::default() };
+    file::save(&args.output, &filter, &options).map_err(|error| unless_exists(error, &args.output))?;
+    if std::io::stderr().is_terminal() {
+        let bytes = filter.stats().bytes;
+        output::say(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lines that are no addresses.
+#[derive(Default)]
+struct Skipped {
+    count: u64,
+    first: Option<String>,
+}
+
+impl Skipped {
+    fn add(&mut self, which: std::fmt::Arguments<'_>) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| which.to_string());
+    }
+
+    fn tell(&self) {
+        if let Some(first) = &self.first {
+            let lines =
+                if self.count == 1 { "line that is no address" } else { "lines that are no addresses" };
+            warn(format_args!("skipped {} {lines}; the first is {first}", self.count));
+        }
+    }
+}

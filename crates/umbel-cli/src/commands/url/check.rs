@@ -1,0 +1,149 @@
+//! `umbel url check`: whether addresses are unsafe.
+
+use super::beside;
+use crate::commands::{FAILED, NONE};
+use crate::facts::shown;
+use crate::filters::Secrets;
+use crate::input::{check_filter_first, name, open_list, resolve};
+use crate::output::{self, Out};
+use anyhow::{Context, Result, bail};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use umbel::{AnyFilter, Holds};
+use umbel_text::address::{Address, Exact, Screen, Tally, Verdict};
+use umbel_text::lines::Lines;
+
+/// Tell whether web addresses are unsafe.
+///
+/// For each address a line is printed, with tabs: `clear`, `unsafe`, `unconfirmed` or `invalid`, the address in its canonical
+/// form, and after an unsafe one the line of the list that it falls under. An address is clear if the filter says no, which is
+/// certain, or the exact list does. It is unsafe only if the exact list says so. Without that list, a yes of the filter is
+/// unconfirmed.
+///
+/// Exit code 0 if all addresses are clear, 1 if one is unsafe, 3 if none is but one is unconfirmed, and 2 if one is invalid or
+/// anything else went wrong.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel url check bad.urls http://www.evil.example/page
+  umbel url check bad.urls --stats < visited.txt")]
+pub struct Args {
+    /// The filter to ask
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Addresses; without any they are the lines of standard input
+    #[arg(value_name = "URL")]
+    urls: Vec<OsString>,
+
+    /// The exact list [default: FILTER.exact]
+    #[arg(long, value_name = "FILE")]
+    confirm: Option<PathBuf>,
+
+    /// Print nothing; stop at the first address that is not clear and tell by the exit code
+    #[arg(short, long)]
+    quiet: bool,
+
+    /// Say at the end how often the exact list was asked, and how often in vain
+    #[arg(long)]
+    stats: bool,
+
+    #[command(flatten)]
+    secrets: Secrets,
+}
+
+/// No address is unsafe, but one may be.
+const UNCONFIRMED: u8 = 3;
+
+/// What the addresses so far make of the exit code.
+#[derive(Default)]
+struct Seen {
+    invalid: bool,
+    listed: bool,
+    unconfirmed: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let named: Vec<PathBuf> = args.urls.iter().map(PathBuf::from).collect();
+    check_filter_first("url check FILTER", &args.filter, &named)?;
+    let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
+    let screen = Screen::of_filter(AnyFilter::try_from(loaded.filter)?, &loaded.meta);
+    let mut screen = screen.with_context(|| {
+        format!("{} is not a filter of addresses: `umbel url build` makes one", args.filter.display())
+    })?;
+    let beside = beside(&args.filter);
+    let mut exact = match &args.confirm {
+        Some(path) => Some(Exact::open(path)?),
+        None if beside.exists() => Some(Exact::open(&beside)?),
+        None => None,
+    };
+    if exact.as_ref().is_some_and(|exact| !screen.fits(exact)) {
+        bail!(
+            "{} was built with another exact list: build both anew, or name the right one with --confirm",
+            args.filter.display()
+        );
+    }
+    let mut out = Out::new(false)?;
+    let mut seen = Seen::default();
+    let mut check = |line: &[u8], told: &mut Vec<u8>| -> Result<bool> {
+        let answer = match Address::parse(line) {
+            Err(why) => {
+                seen.invalid = true;
+                format!("invalid\t{}\t{why}\n", shown(line))
+            }
+            Ok(address) => match screen.check(&address, exact.as_mut())? {
+                Verdict::Clear => format!("clear\t{address}\n"),
+                Verdict::Unsafe(expression) => {
+                    seen.listed = true;
+                    format!("unsafe\t{address}\t{expression}\n")
+                }
+                Verdict::Unconfirmed => {
+                    seen.unconfirmed = true;
+                    format!("unconfirmed\t{address}\n")
+                }
+            },
+        };
+        told.extend(answer.bytes());
+        Ok(!args.quiet || !(seen.invalid || seen.listed || seen.unconfirmed))
+    };
+    let mut told = Vec::new();
+    if args.urls.is_empty() {
+        'input: for path in resolve(&[])? {
+            let mut lines = Lines::new(open_list(&path, Arc::default())?);
+            while lines.more().with_context(|| format!("cannot read {}", name(&path)))? {
+                for line in lines.lot().filter(|line| !line.trim_ascii().is_empty()) {
+                    if !check(line, &mut told)? {
+                        break 'input;
+                    }
+                }
+                if !args.quiet {
+                    out.write_answers(&told)?;
+                }
+                told.clear();
+            }
+        }
+    } else {
+        for url in &args.urls {
+            if !check(url.as_bytes(), &mut told)? {
+                break;
+            }
+        }
+        if !args.quiet {
+            out.write_answers(&told)?;
+        }
+    }
+    if args.stats {
+        let Tally { addresses, expressions, asked, in_vain, .. } = screen.tally();
+        output::say(format_args!(
+            "{addresses} addresses, {expressions} expressions, exact list asked {asked} times, {in_vain} in vain"
+        ));
+    }
+    Ok(match seen {
+        Seen { invalid: true, .. } => ExitCode::from(FAILED),
+        Seen { listed: true, .. } => ExitCode::from(NONE),
+        Seen { unconfirmed: true, .. } => ExitCode::from(UNCONFIRMED),
+        _ => ExitCode::SUCCESS,
+    })
+}

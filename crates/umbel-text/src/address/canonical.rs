@@ -1,0 +1,184 @@
+//! An address in the one form that all its spellings share, as Safe Browsing's documentation describes it.
+
+use super::host;
+use std::fmt;
+
+/// Why something is not an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Invalid {
+    /// There is nothing where the host should be.
+    NoHost,
+    /// The host has characters that would end it.
+    Host,
+    /// What stands in brackets is no IPv6 address.
+    Brackets,
+    /// After the host comes a colon, and then no number.
+    Port,
+    /// A scheme without two slashes, such as `mailto:`.
+    Scheme,
+}
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Invalid::NoHost => "there is no host",
+            Invalid::Host => "its host has characters that no host has",
+            Invalid::Brackets => "what is in brackets is not an IPv6 address",
+            Invalid::Port => "its port is not a number",
+            Invalid::Scheme => "it is not a web address: after the scheme come two slashes",
+        })
+    }
+}
+
+impl std::error::Error for Invalid {}
+
+/// A canonical address: printable ASCII, whatever it was made from.
+///
+/// ```
+/// use umbel_text::address::Address;
+/// let address = Address::parse(b" HTTP://user@WWW.Example.com:80/a/./b/../%2561#top").unwrap();
+/// assert_eq!(address.to_string(), "http://www.example.com/a/a");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Address {
+    scheme: String,
+    pub(super) host: String,
+    /// Whether the host is a number, which has no parents.
+    pub(super) numeric: bool,
+    pub(super) path: String,
+    pub(super) query: Option<String>,
+}
+
+impl Address {
+    /// Takes an address apart and makes it canonical. Without a scheme it is one of `http`.
+    ///
+    /// Where the documentation unescapes everything before it looks for the host, this finds the host first, as browsers
+    /// do: in `http://good.example%2F@evil.example/` it is `evil.example`.
+    pub fn parse(text: &[u8]) -> Result<Address, Invalid> {
+        let mut text: Vec<u8> = text.to_vec();
+        text.retain(|byte| !matches!(byte, b'\t' | b'\r' | b'\n'));
+        if let Some(fragment) = text.iter().position(|byte| *byte == b'#') {
+            text.truncate(fragment);
+        }
+        let trimmed = text.trim_ascii();
+        match scheme(trimmed) {
+            Some((name, rest)) => Address::of_parts(name, rest),
+            None => {
+                // Some write the whole address as it would be in a query.
+                let plain = unescaped(trimmed);
+                match scheme(&plain) {
+                    Some((name, rest)) => Address::of_parts(name, rest),
+                    None => Address::of_parts(b"http", without_scheme(trimmed)?),
+                }
+            }
+        }
+    }
+
+    fn of_parts(scheme: &[u8], rest: &[u8]) -> Result<Address, Invalid> {
+        // A backslash ends a host too, for browsers.
+        let end = rest.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?')).unwrap_or(rest.len());
+        let (authority, rest) = rest.split_at(end);
+        let (host, numeric) = host::canonical(authority)?;
+        let mut rest = unescaped(rest);
+        if let Some(first @ b'\\') = rest.first_mut() {
+            *first = b'/';
+        }
+        let (path, query) = match rest.iter().position(|byte| *byte == b'?') {
+            Some(mark) => (&rest[..mark], Some(escaped(&rest[mark + 1..]))),
+            None => (&rest[..], None),
+        };
+        let scheme = String::from_utf8_lossy(scheme).to_ascii_lowercase();
+        Ok(Address { scheme, host, numeric, path: escaped(&resolved(path)), query })
+    }
+
+    /// The host.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The host, the path and the query: what is listed.
+    pub fn expression(&self) -> String {
+        let Address { host, path, .. } = self;
+        match self.query.as_deref() {
+            None | Some("") => format!("{host}{path}"),
+            Some(query) => format!("{host}{path}?{query}"),
+        }
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Address { scheme, host, path, query, .. } = self;
+        write!(f, "{scheme}://{host}{path}")?;
+        query.as_ref().map_or(Ok(()), |query| write!(f, "?{query}"))
+    }
+}
+
+/// The scheme before `://`, and what comes after.
+fn scheme(text: &[u8]) -> Option<(&[u8], &[u8])> {
+    let end = text.iter().position(|byte| !byte.is_ascii_alphanumeric() && !b"+-.".contains(byte))?;
+    let (name, rest) = text.split_at(end);
+    let rest = rest.strip_prefix(b"://")?;
+    name.first().is_some_and(u8::is_ascii_alphabetic).then_some((name, rest))
+}
+
+/// An address without a scheme: what is before its first colon is a host, so that a port has to come after it.
+fn without_scheme(text: &[u8]) -> Result<&[u8], Invalid> {
+    let end = text.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?' | b'[')).unwrap_or(text.len());
+    let Some(colon) = text[..end].iter().position(|byte| *byte == b':') else { return Ok(text) };
+    let web = [&b"http"[..], b"https", b"ftp", b"ws", b"wss"];
+    let is_scheme = web.iter().any(|name| text[..colon].eq_ignore_ascii_case(name));
+    let is_port = text[colon + 1..end].iter().all(u8::is_ascii_digit);
+    if is_port && !is_scheme { Ok(text) } else { Err(Invalid::Scheme) }
+}
+
+/// Without its escapes, and without those that are then there, until none is left.
+pub(super) fn unescaped(text: &[u8]) -> Vec<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let mut plain: Vec<u8> = Vec::with_capacity(text.len());
+    for byte in text {
+        plain.push(*byte);
+        // A byte that comes out of an escape may be the end of another one.
+        while let [.., b'%', high, low] = plain[..]
+            && let (Some(high), Some(low)) = (digit(high), digit(low))
+        {
+            plain.truncate(plain.len() - 3);
+            plain.push(high << 4 | low);
+        }
+    }
+    plain
+}
+
+/// Printable: all else is escaped, and so are the two characters that mean something.
+pub(super) fn escaped(text: &[u8]) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for byte in text {
+        match byte {
+            0..=b' ' | 127.. | b'#' | b'%' => safe.push_str(&format!("%{byte:02X}")),
+            byte => safe.push(char::from(*byte)),
+        }
+    }
+    safe
+}
+
+/// A path without `.`, `..` and repeated slashes.
+fn resolved(path: &[u8]) -> Vec<u8> {
+    let mut parts: Vec<&[u8]> = Vec::new();
+    let mut last: &[u8] = b"";
+    for part in path.split(|byte| *byte == b'/') {
+        last = part;
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let mut path = vec![b'/'];
+    path.extend(parts.join(&b'/'));
+    // What ends in a slash, or in what stands for a folder, is a folder.
+    if matches!(last, b"" | b"." | b"..") && !parts.is_empty() {
+        path.push(b'/');
+    }
+    path
+}

@@ -1,0 +1,60 @@
+//! What may be listed for an address: its host and parents of it, with its path and parents of that.
+
+use super::Address;
+
+/// The expressions of an address, at most 5 hosts by 6 paths, the address itself first.
+pub type Expressions = Vec<String>;
+
+/// Hosts beside the exact one.
+const HOSTS: usize = 4;
+/// Parts of a host that are looked at: the last five.
+const PARTS: usize = 5;
+/// Paths beside the exact one, with and without its query: the root and its children.
+const PATHS: usize = 4;
+
+impl Address {
+    /// Everything that may be listed for this address.
+    ///
+    /// Of a host, that is the host itself, and the last five parts of it, the last four, three and two; a number has no
+    /// parents. Of a path, the path with its query, without it, and its first four folders from the root.
+    ///
+    /// ```
+    /// use umbel_text::address::Address;
+    /// let address = Address::parse(b"http://a.b.c/1/2.html?param=1").unwrap();
+    /// assert_eq!(address.expressions(), [
+    ///     "a.b.c/1/2.html?param=1", "a.b.c/1/2.html", "a.b.c/", "a.b.c/1/",
+    ///     "b.c/1/2.html?param=1", "b.c/1/2.html", "b.c/", "b.c/1/",
+    /// ]);
+    /// ```
+    pub fn expressions(&self) -> Expressions {
+        let mut paths = Vec::new();
+        if let Some(query) = self.query.as_deref().filter(|query| !query.is_empty()) {
+            paths.push(format!("{}?{query}", self.path));
+        }
+        paths.push(self.path.clone());
+        let folders = self.path.match_indices('/').take(PATHS).map(|(slash, _)| &self.path[..=slash]);
+        paths.extend(folders.filter(|folder| *folder != self.path).map(str::to_owned));
+        let combined =
+            self.hosts().into_iter().flat_map(|host| paths.iter().map(move |path| format!("{host}{path}")));
+        combined.collect()
+    }
+
+    fn hosts(&self) -> Vec<&str> {
+        let mut hosts = vec![&self.host[..]];
+        if self.numeric {
+            return hosts;
+        }
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(self.host.match_indices('.').map(|(dot, _)| dot + 1)).collect();
+        // Not the host itself again, and not the last part alone.
+        let first = starts.len().saturating_sub(PARTS).max(1);
+        let last = starts.len().saturating_sub(1).max(first);
+        hosts.extend(
+            starts[first.min(starts.len())..last.min(starts.len())]
+                .iter()
+                .take(HOSTS)
+                .map(|start| &self.host[*start..]),
+        );
+        hosts
+    }
+}

@@ -1,0 +1,96 @@
+//! Lines as they come, in memory that is wiped afterwards: they may be secret.
+
+use memchr::{memchr_iter, memrchr};
+use std::io::{self, ErrorKind, Read};
+use zeroize::Zeroizing;
+
+/// Room for whole lines; a longer one is no word and no address.
+const ROOM: usize = 1 << 20;
+
+/// What some programs start a text in UTF-8 with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The lines of a reader, lot by lot.
+///
+/// ```
+/// use umbel_text::lines::Lines;
+/// let mut lines = Lines::new(&b"one\r\ntwo\nthree"[..]);
+/// let mut all = Vec::new();
+/// while lines.more()? {
+///     all.extend(lines.lot().map(<[u8]>::to_vec));
+/// }
+/// assert_eq!(all, [&b"one"[..], b"two", b"three"]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub struct Lines<R> {
+    reader: R,
+    buffer: Zeroizing<Vec<u8>>,
+    /// The lot is `start..whole`, and up to `end` there is the start of the next line.
+    start: usize,
+    whole: usize,
+    end: usize,
+    /// How many lines the lots before had.
+    before: u64,
+    begun: bool,
+}
+
+impl<R: Read> Lines<R> {
+    /// Lines that end with a newline, before which a carriage return is no part of them.
+    pub fn new(reader: R) -> Lines<R> {
+        let buffer = Zeroizing::new(vec![0; ROOM]);
+        Lines { reader, buffer, start: 0, whole: 0, end: 0, before: 0, begun: false }
+    }
+
+    /// Reads until there is a line, or more of them if they come at once; `false` at the end.
+    pub fn more(&mut self) -> io::Result<bool> {
+        self.before += self.lot().count() as u64;
+        self.buffer.copy_within(self.whole..self.end, 0);
+        self.end -= self.whole;
+        (self.start, self.whole) = (0, 0);
+        loop {
+            if self.end == ROOM {
+                let line = self.before + 1;
+                let problem = format!("line {line} is longer than a megabyte");
+                return Err(io::Error::new(ErrorKind::InvalidData, problem));
+            }
+            let read = match self.reader.read(&mut self.buffer[self.end..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                result => result?,
+            };
+            let searched = self.end;
+            self.end += read;
+            let last = memrchr(b'\n', &self.buffer[searched..self.end]);
+            if let Some(last) = last {
+                self.whole = searched + last + 1;
+            } else if read == 0 {
+                self.whole = self.end;
+            }
+            if self.whole > 0 || read == 0 {
+                break;
+            }
+        }
+        if !self.begun && self.buffer[..self.whole].starts_with(BYTE_ORDER_MARK) {
+            self.start = BYTE_ORDER_MARK.len();
+        }
+        self.begun = true;
+        Ok(self.whole > self.start)
+    }
+
+    /// The lines that are there now, without their ends.
+    pub fn lot(&self) -> impl Iterator<Item = &[u8]> {
+        let lot = &self.buffer[self.start..self.whole];
+        let ends =
+            memchr_iter(b'\n', lot).chain((!lot.ends_with(b"\n") && !lot.is_empty()).then_some(lot.len()));
+        let mut start = 0;
+        ends.map(move |end| {
+            let line = &lot[start..end];
+            start = end + 1;
+            line.strip_suffix(b"\r").unwrap_or(line)
+        })
+    }
+
+    /// The number of the first of them, from 1.
+    pub fn number(&self) -> u64 {
+        self.before + 1
+    }
+}

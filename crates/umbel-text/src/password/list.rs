@@ -1,0 +1,122 @@
+//! Lists of weak passwords: words, or SHA-1 hashes with counts as leaked lists are published.
+
+use super::recipe::unhex;
+use super::{Digester, Error, Form};
+use crate::lines::Lines;
+use rayon::prelude::*;
+use std::io::Read;
+use umbel::Digest;
+
+/// What the lines of a list are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lists {
+    /// Passwords.
+    Words,
+    /// Their SHA-1 hashes, each with a count or without.
+    Hashes,
+}
+
+/// A line of a leaked list: the hash of a password, and how often it was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pwned {
+    /// The SHA-1 of the password.
+    pub sha1: [u8; 20],
+    /// How often it was found, if the list says so.
+    pub count: Option<u64>,
+}
+
+impl Pwned {
+    /// Forty hexadecimal digits, and a count after a colon if there is one.
+    ///
+    /// ```
+    /// use umbel_text::password::{Pwned, sha1};
+    /// let line = Pwned::parse(b"5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:9659365").unwrap();
+    /// assert_eq!(line.sha1, *sha1(b"password"));
+    /// assert_eq!(line.count, Some(9_659_365));
+    /// assert_eq!(Pwned::parse(b"password"), None);
+    /// ```
+    pub fn parse(line: &[u8]) -> Option<Pwned> {
+        let (digits, rest) = line.split_first_chunk::<40>()?;
+        let sha1 = unhex(digits)?;
+        let count = match rest {
+            [] => None,
+            [b':', count @ ..] if count.iter().all(u8::is_ascii_digit) => {
+                Some(str::from_utf8(count).ok()?.parse().ok()?)
+            }
+            _ => return None,
+        };
+        Some(Pwned { sha1, count })
+    }
+}
+
+/// A list that is being read.
+pub struct List<R> {
+    lines: Lines<R>,
+    holds: Lists,
+    more: bool,
+}
+
+impl<R: Read> List<R> {
+    /// Reads the first lines, to see what they are unless that is said.
+    pub fn open(reader: R, said: Option<Lists>) -> Result<List<R>, Error> {
+        let mut lines = Lines::new(reader);
+        let more = lines.more()?;
+        let first = lines.lot().find(|line| !line.is_empty());
+        let seen =
+            if first.is_some_and(|line| Pwned::parse(line).is_some()) { Lists::Hashes } else { Lists::Words };
+        Ok(List { lines, holds: said.unwrap_or(seen), more })
+    }
+
+    /// What its lines are.
+    pub fn holds(&self) -> Lists {
+        self.holds
+    }
+
+    /// Gives the digests of all lines, many at once and in no order; how many lines there were. Empty lines are left out,
+    /// and so are hashes that were found less often than `least`.
+    pub fn read(
+        mut self,
+        digester: &Digester,
+        least: u64,
+        mut sink: impl FnMut(Vec<Digest>) -> Result<(), Error>,
+    ) -> Result<u64, Error> {
+        if self.holds == Lists::Hashes && digester.recipe().form != Form::Sha1 {
+            return Err(Error::HashesAmongWords);
+        }
+        // Threads take single words if a word takes long.
+        let piece = if digester.recipe().slow.is_some() { 1 } else { 1024 };
+        let mut total = 0;
+        while self.more {
+            let first = self.lines.number();
+            let lot: Vec<(u64, &[u8])> =
+                (first..).zip(self.lines.lot()).filter(|(_, line)| !line.is_empty()).collect();
+            let work = |digester: &mut Digester, lines: &[(u64, &[u8])]| -> Result<Vec<Digest>, Error> {
+                let mut digests = Vec::with_capacity(lines.len());
+                for (number, line) in lines {
+                    match self.holds {
+                        Lists::Words => digester.each(line, |digest| {
+                            digests.push(digest);
+                            Ok(())
+                        })?,
+                        Lists::Hashes => {
+                            let Pwned { sha1, count } =
+                                Pwned::parse(line).ok_or(Error::NotAHash { line: *number })?;
+                            if count.is_none_or(|count| count >= least) {
+                                digests.push(digester.of_sha1(&sha1)?);
+                            }
+                        }
+                    }
+                }
+                Ok(digests)
+            };
+            let pieces: Vec<Result<Vec<Digest>, Error>> =
+                lot.par_chunks(piece).map_init(|| digester.clone(), work).collect();
+            total += lot.len() as u64;
+            for digests in pieces {
+                sink(digests?)?;
+            }
+            self.more = self.lines.more()?;
+        }
+        Ok(total)
+    }
+}

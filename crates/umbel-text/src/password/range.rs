@@ -1,0 +1,204 @@
+//! The other way to ask a leaked list: by the first five digits of a hash (k-anonymity).
+//!
+//! Whoever keeps the list learns five digits of forty, which some hundred of its hashes share, and answers with the
+//! rest of each; the client compares at home. That is how Have I Been Pwned answers. There are no false positives, and it
+//! is no filter: the list has to be there, all 40 bytes of each line.
+
+use super::{Error, Pwned};
+use crate::lines::Lines;
+use std::fmt::{self, Write as _};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::str::FromStr;
+
+/// What a client tells: the first five digits of a SHA-1 hash.
+///
+/// ```
+/// use umbel_text::password::{Prefix, sha1};
+/// assert_eq!(Prefix::of(&sha1(b"password")).to_string(), "5BAA6");
+/// assert_eq!("5baa6".parse::<Prefix>()?, Prefix::of(&sha1(b"password")));
+/// assert!("5baa61".parse::<Prefix>().is_err());
+/// # Ok::<(), umbel_text::password::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Prefix(u32);
+
+impl Prefix {
+    /// That of a hash.
+    pub fn of(sha1: &[u8; 20]) -> Prefix {
+        Prefix(u32::from_be_bytes([0, sha1[0], sha1[1], sha1[2]]) >> 4)
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Prefix, Error> {
+        let digits = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = if digits { u32::from_str_radix(text, 16).ok() } else { None };
+        number.map(Prefix).ok_or(Error::NotAPrefix)
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:05X}", self.0)
+    }
+}
+
+/// What it is told: the other 35 digits of a hash, and how often its password was found.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Suffix {
+    digits: String,
+    /// How often; 1 in a list without counts.
+    pub count: u64,
+}
+
+impl Suffix {
+    fn of(line: &Pwned) -> Suffix {
+        Suffix { digits: suffix(&line.sha1), count: line.count.unwrap_or(1) }
+    }
+
+    /// Whether it is that of this hash.
+    pub fn is_of(&self, sha1: &[u8; 20]) -> bool {
+        self.digits == suffix(sha1)
+    }
+}
+
+fn suffix(sha1: &[u8; 20]) -> String {
+    let mut digits = String::with_capacity(40);
+    for byte in sha1 {
+        // Memory can be written to.
+        let _ = write!(digits, "{byte:02X}");
+    }
+    digits.split_off(5)
+}
+
+impl fmt::Display for Suffix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.digits, self.count)
+    }
+}
+
+/// All suffixes of a prefix in a list in any order, in theirs: reads all of it.
+pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>, Error> {
+    let mut lines = Lines::new(reader);
+    let mut found = Vec::new();
+    while lines.more()? {
+        for (number, line) in (lines.number()..).zip(lines.lot()).filter(|(_, line)| !line.is_empty()) {
+            let line = Pwned::parse(line).ok_or(Error::NotAHash { line: number })?;
+            if Prefix::of(&line.sha1) == prefix {
+                found.push(Suffix::of(&line));
+            }
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// A leaked list in a file. If it is sorted by hash, as it can be had, only a few pages of it are read.
+pub struct RangeList {
+    file: File,
+    len: u64,
+    sorted: bool,
+}
+
+/// More than a line has: forty digits, a colon, twenty digits of a count, and the end.
+const LINE: usize = 64;
+/// What is read through in any case.
+const SMALL: u64 = 1 << 20;
+/// Lines that are looked at to see whether a list is sorted.
+const SAMPLE: u64 = 256;
+
+impl RangeList {
+    /// Opens a list of SHA-1 hashes, and looks at some lines to see whether they are in order: by hash, and not by how
+    /// often they were found. A few lines that are elsewhere than they should be are not noticed; use [`scan`] for such a list.
+    pub fn open(path: impl AsRef<Path>) -> Result<RangeList, Error> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        let mut list = RangeList { file, len, sorted: len > SMALL };
+        let mut before = None;
+        for sample in 0..=SAMPLE {
+            if !list.sorted {
+                break;
+            }
+            let at = (u128::from(len - LINE as u64) * u128::from(sample) / u128::from(SAMPLE)) as u64;
+            let here = list.line_from(at)?.map(|line| line.sha1);
+            list.sorted = here.is_none() || here >= before;
+            before = here.or(before);
+        }
+        Ok(list)
+    }
+
+    /// Whether it is taken to be sorted, so that not all of it is read.
+    pub fn is_sorted(&self) -> bool {
+        self.sorted
+    }
+
+    /// All suffixes of a prefix, in order.
+    pub fn range(&mut self, prefix: Prefix) -> Result<Vec<Suffix>, Error> {
+        if !self.sorted {
+            self.file.seek(SeekFrom::Start(0))?;
+            return scan(&self.file, prefix);
+        }
+        // The first place from which the next line is not before the prefix.
+        let (mut low, mut high) = (0, self.len);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.line_from(middle)? {
+                Some(line) if Prefix::of(&line.sha1) < prefix => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        self.file.seek(SeekFrom::Start(low.saturating_sub(1)))?;
+        let mut lines = Lines::new(&self.file);
+        let mut found = Vec::new();
+        // What is left of the line before is passed over.
+        let mut skip = usize::from(low > 0);
+        while lines.more()? {
+            for line in lines.lot().skip(std::mem::take(&mut skip)).filter(|line| !line.is_empty()) {
+                let line = Pwned::parse(line).ok_or_else(not_a_hash)?;
+                if Prefix::of(&line.sha1) != prefix {
+                    return Ok(found);
+                }
+                found.push(Suffix::of(&line));
+            }
+        }
+        Ok(found)
+    }
+
+    /// The first whole line from this byte on.
+    fn line_from(&mut self, at: u64) -> Result<Option<Pwned>, Error> {
+        let mut bytes = [0; 2 * LINE];
+        // From the byte before, which ends a line if this one starts another.
+        self.file.seek(SeekFrom::Start(at.saturating_sub(1)))?;
+        let mut len = 0;
+        while len < bytes.len() {
+            match self.file.read(&mut bytes[len..]) {
+                Ok(0) => break,
+                Ok(read) => len += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let mut lines = bytes[..len].split(|byte| *byte == b'\n').skip(usize::from(at > 0));
+        let Some(line) = lines.next() else {
+            return if len < bytes.len() { Ok(None) } else { Err(not_a_hash()) };
+        };
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        // Nothing comes after the end of the last line.
+        if line.is_empty() && lines.next().is_none() {
+            return Ok(None);
+        }
+        Pwned::parse(line).map(Some).ok_or_else(not_a_hash)
+    }
+}
+
+/// In the middle of a large file lines are not counted.
+fn not_a_hash() -> Error {
+    Error::Io(io::Error::new(
+        io::ErrorKind::InvalidData,
+        "a line is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT",
+    ))
+}
