@@ -23,6 +23,7 @@ const EXCEPTIONS: u64 = 50_000;
 const LETTERS: [usize; 4] = [3, 4, 5, 9];
 const SIMPLE: usize = 4;
 const ALL: usize = 9;
+const FEW: usize = 50;
 /// Where Debian's lists of words are, if they are.
 const LISTS: [&str; 2] = ["/usr/share/dict/american-english", "/usr/share/dict/words"];
 
@@ -44,9 +45,10 @@ impl Experiment for Hyphenation {
                     of those in memory saves 0.9 (1 - P) of the reads: 45 % at P = 1/2 to 88.6 % at P = 1/64, in 72 800 bits at \
                     first and 72 800 more for each further step. P = 1/16 leaves 16 % of the reads.",
             set_up: "The table by the formula, and measured with 500 000 numbered words. Then real words: the patterns of TeX of at \
-                     most four letters stand for the simple rules, and all its patterns and its own exceptions for the dictionary. A \
-                     word is an exception if the two disagree. The words are put together from English parts; \
-                     Debian's list of words is taken as well where it is installed. Every word is looked up once.",
+                     most three, four or five letters stand for the simple rules, and all its patterns with its exceptions for the \
+                     dictionary; and last all patterns for the rules. A word is an exception if the two disagree. The words are put \
+                     together from English parts; Debian's list of words is taken as well where it is installed. Every word is \
+                     looked up once.",
             seconds: [1, 10],
             timed: false,
             parameters: &[WORDS_ASKED, BUILDS],
@@ -58,10 +60,10 @@ impl Experiment for Hyphenation {
         as_printed(lab, &mut findings)?;
         with_patterns(lab, &mut findings)?;
         findings.verdict = "The savings are those of the formula, in Bloom's numbers and with words that TeX hyphenates. His bits are \
-                            1.456 log2(1/P) for a word, where 1.4427 are enough, and those of the last row belong to P = 1/128. How much is \
-                            saved depends on the rules more than on the filter: no filter saves more than the share of words that \
-                            the rules get right. Today all patterns fit into memory, and of TeX's own exceptions there are a \
-                            handful."
+                            1.456 log2(1/P) for a word, where 1.4427 are enough, and those of the last row belong to P = 1/128. How \
+                            much is saved depends on the rules more than on the filter: no filter saves more than the share of words \
+                            that the rules get right. Patterns of four letters come near Bloom's nine words of ten. Today all \
+                            patterns fit into memory, and leave fewer than one word in a hundred to the dictionary."
             .into();
         Ok(findings)
     }
@@ -196,8 +198,12 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 format!("{from}: share of words that patterns of at most {letters} letters get right");
             match letters {
                 SIMPLE => findings.criteria.push(Criterion::near(claim, share, 0.87, 0.06)),
-                ALL => findings.criteria.push(Criterion::at_least(claim, share, 0.97)),
+                ALL => findings.criteria.push(Criterion::at_least(claim, share, 0.99)),
                 _ => {}
+            }
+            // A filter of a handful of words has no rate to speak of.
+            if exceptions.len() < FEW {
+                continue;
             }
             let mut dots = Vec::new();
             for (k, ..) in PRINTED {

@@ -8,7 +8,7 @@ use crate::fields::{Fields, sum};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use umbel::file::{self, FormatError, Placing};
+use umbel::file::FormatError;
 use umbel::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";
@@ -42,7 +42,9 @@ impl Log {
         head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
         head.extend(number.to_le_bytes());
         head.extend(sum(0, &head).to_le_bytes());
-        file::save_bytes(path, &head, Placing::default())?;
+        // It need not be on the disk before somebody asks for that.
+        let write = || File::create(path)?.write_all(&head);
+        write().map_err(|source| Error::Io { path: path.to_owned(), doing: "create", source })?;
         Log::append_to(path, HEAD as u64)
     }
 
@@ -50,6 +52,10 @@ impl Log {
     pub fn open(path: &Path, number: u64) -> Result<Replayed> {
         let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
         let bytes = std::fs::read(path).map_err(io("read"))?;
+        if bytes.len() < HEAD || bytes.iter().all(|byte| *byte == 0) {
+            let (log, entries) = (Log::create(path, number)?, Vec::new());
+            return Ok(Replayed { log, entries, torn: bytes.len() as u64 });
+        }
         let (entries, length) =
             replay(&bytes, number).map_err(|problem| Error::Format { path: path.to_owned(), problem })?;
         let log = Log::append_to(path, length)?;
@@ -89,7 +95,12 @@ impl Log {
     /// Waits until everything is on the disk.
     pub fn sync(&self) -> Result<()> {
         let failed = |source| Error::Io { path: self.path.clone(), doing: "flush", source };
-        self.file.sync_data().map_err(failed)
+        self.file.sync_data().map_err(failed)?;
+        // Its name too. Some file systems cannot flush a folder.
+        if let Some(Ok(folder)) = self.path.parent().map(File::open) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
     }
 
     fn problem(&self, problem: FormatError) -> Error {
@@ -101,7 +112,6 @@ impl Log {
 fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     let mut fields = Fields(bytes);
     let head = fields.bytes(HEAD as u64).and_then(|head| head.split_last_chunk::<8>());
-    // It had its head before it had its name.
     let (head, end) = head.ok_or(FormatError::Length { expected: HEAD as u64, found: bytes.len() as u64 })?;
     if !head.starts_with(MAGIC) {
         return Err(FormatError::Invalid { what: "it is no log".into() });
