@@ -298,7 +298,7 @@ impl Draw {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (u128::from(x ^ x >> 31) * u128::from(end) >> 64) as u64
+        umbel::hash::reduce(x ^ x >> 31, end)
     }
 }
 

@@ -250,6 +250,26 @@ fn only_one_has_a_store_at_a_time() {
     open(folder.path());
 }
 
+#[test]
+fn a_flush_that_fails_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path());
+    store.put(b"a", b"1").unwrap();
+    // There is something else where the table should be.
+    let place = folder.path().join("00000001-00000001.table");
+    std::fs::create_dir(&place).unwrap();
+    assert!(store.flush().is_err());
+    assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
+    let wrote = store.put(b"b", b"2").is_ok();
+    std::fs::remove_dir(&place).unwrap();
+    drop(store);
+    let mut store = open(folder.path());
+    assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
+    assert_eq!(store.get(b"b").unwrap().is_some(), wrote, "what was accepted is there");
+    store.flush().unwrap();
+    assert_eq!(store.get(b"a").unwrap(), Some(b"1".to_vec()));
+}
+
 /// Two tables: of `old` keys and of `new` keys, each with several blocks.
 fn two_tables(folder: &Path) -> [PathBuf; 2] {
     let mut store = open(folder);

@@ -22,8 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     plain.connection().execute_batch("COMMIT")?;
 
     // Every tenth is there.
-    let ask =
-        |number: u64| format!("word {}", number * 7919 % WORDS + if number % 10 == 0 { 0 } else { WORDS });
+    let ask = |number: u64| {
+        format!("word {}", number * 7919 % WORDS + if number.is_multiple_of(10) { 0 } else { WORDS })
+    };
     let start = Instant::now();
     let without =
         (0..LOOKUPS).map(|number| plain.get(&ask(number))).filter(|found| matches!(found, Ok(Some(_))));

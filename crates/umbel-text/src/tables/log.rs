@@ -23,8 +23,8 @@ pub(super) struct Log {
     pub path: PathBuf,
     file: File,
     length: u64,
-    /// Whether something is behind the last record that could not be taken away.
-    broken: bool,
+    /// Whether nothing may be added: it would not be read again.
+    closed: bool,
 }
 
 /// What a log had when it was opened.
@@ -69,13 +69,13 @@ impl Log {
     fn append_to(path: &Path, length: u64) -> Result<Log> {
         let file = OpenOptions::new().append(true).open(path);
         let file = file.map_err(|source| Error::Io { path: path.to_owned(), doing: "open", source })?;
-        Ok(Log { path: path.to_owned(), file, length, broken: false })
+        Ok(Log { path: path.to_owned(), file, length, closed: false })
     }
 
     /// Adds a record; wholly, or the log is as it was.
     pub fn append(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
-        if self.broken {
-            let what = "a write has failed, and what it left could not be removed; open the store again";
+        if self.closed {
+            let what = "a write has failed, and what it left could not be removed: open the store again";
             return Err(self.problem(FormatError::Invalid { what: what.into() }));
         }
         let lengths = [key.len() as u32, value.map_or(0, |value| value.len() as u32 + 1)];
@@ -85,11 +85,17 @@ impl Log {
         record.extend(sum(self.length, &record).to_le_bytes());
         record.extend(body);
         if let Err(source) = self.file.write_all(&record) {
-            self.broken = self.file.set_len(self.length).is_err();
+            // Nothing could be read behind what was not written wholly.
+            self.closed = self.file.set_len(self.length).is_err();
             return Err(Error::Io { path: self.path.clone(), doing: "write to", source });
         }
         self.length += record.len() as u64;
         Ok(())
+    }
+
+    /// Takes no more records.
+    pub fn close(&mut self) {
+        self.closed = true;
     }
 
     /// Waits until everything is on the disk.

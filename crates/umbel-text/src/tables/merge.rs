@@ -22,22 +22,23 @@ impl Iterator for Merged<'_> {
     type Item = Result<Entry>;
 
     fn next(&mut self) -> Option<Result<Entry>> {
-        let mut least: Option<(usize, Vec<u8>)> = None;
+        let mut least: Option<(usize, &[u8])> = None;
         for (number, source) in self.newest_first.iter_mut().enumerate() {
-            match source.peek() {
-                Some(Ok((key, _))) => {
-                    if least.as_ref().is_none_or(|(_, least)| key < least) {
-                        least = Some((number, key.clone()));
-                    }
-                }
-                Some(Err(_)) => return source.next(),
-                None => {}
+            if source.peek().is_some_and(Result::is_err) {
+                return source.next();
+            }
+            if let Some(Ok((key, _))) = source.peek()
+                && least.is_none_or(|(_, least)| key.as_slice() < least)
+            {
+                least = Some((number, key));
             }
         }
-        let (number, key) = least?;
+        let (number, _) = least?;
         let newest = self.newest_first[number].next();
-        for older in &mut self.newest_first[number + 1..] {
-            older.next_if(|entry| entry.as_ref().is_ok_and(|(other, _)| *other == key));
+        if let Some(Ok((key, _))) = &newest {
+            for older in &mut self.newest_first[number + 1..] {
+                older.next_if(|entry| entry.as_ref().is_ok_and(|(other, _)| other == key));
+            }
         }
         newest
     }

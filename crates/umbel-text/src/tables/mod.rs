@@ -234,8 +234,9 @@ impl Store {
         let lock = locked(&folder.join("lock"))?;
         let (mut spans, mut logs) = (Vec::new(), Vec::new());
         for entry in fs::read_dir(folder).map_err(io("read"))? {
-            let name = entry.map_err(io("read"))?.file_name();
-            let Some(name) = name.to_str() else { continue };
+            let path = entry.map_err(io("read"))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_file());
+            let Some(name) = name else { continue };
             spans.extend(Span::of_file(name));
             logs.extend(number_of_log(name));
         }
@@ -390,8 +391,18 @@ impl Store {
         }
         let number = self.next_number();
         let entries = self.memory.iter().map(|(key, value)| Ok((key.clone(), value.clone())));
-        let table = self.make(Span { first: number, last: number }, entries)?;
-        self.newest_first.insert(0, table);
+        let span = Span { first: number, last: number };
+        let made = self.make(span, entries);
+        if made.is_err() {
+            // If the table is there, but could not be opened, what is written to its log from now on would not be read again.
+            let gone = fs::remove_file(self.folder.join(span.file_name()));
+            if gone.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
+                && let Some(log) = &mut self.log
+            {
+                log.close();
+            }
+        }
+        self.newest_first.insert(0, made?);
         self.memory.clear();
         self.held = 0;
         if let Some(log) = self.log.take() {
@@ -420,9 +431,13 @@ impl Store {
         let span = Span { first: oldest.first, last: newest.last };
         let forget = tables.end == count;
         let lives = |entry: &Result<Entry>| !forget || !matches!(entry, Ok((_, None)));
-        let table = self.make(span, Merged::new(sources(merged)).filter(lives))?;
+        let made = self.make(span, Merged::new(sources(merged)).filter(lives));
         let own = self.folder.join(span.file_name());
-        self.newest_first.splice(tables, [table]);
+        if made.is_err() && !paths.contains(&own) {
+            // It would take the place of the others when the store is opened.
+            let _ = fs::remove_file(&own);
+        }
+        self.newest_first.splice(tables, [made?]);
         // The new one covers them: what cannot be removed now is removed when the store is opened.
         for path in paths.iter().filter(|path| **path != own) {
             let _ = fs::remove_file(path);
