@@ -9,6 +9,9 @@
 //!
 //! [`content`] tells what a file is by its first bytes and decompresses it, [`words`] says what a word is, and [`lines`]
 //! reads secrets and wipes them.
+//! [`content`] tells what a file is by its first bytes, and decompresses it.
+//! [`tables`] is a small store of sorted tables on disk, of which a filter each tells which cannot hold a key.
+//! [`guard`] puts a filter in front of any expensive lookup.
 
 pub mod address;
 pub mod content;
@@ -18,3 +21,6 @@ pub mod password;
 pub mod search;
 mod text;
 pub mod words;
+mod fields;
+pub mod guard;
+pub mod tables;

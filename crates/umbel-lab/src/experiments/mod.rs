@@ -18,6 +18,7 @@ mod groups;
 mod hash_families;
 mod hashes;
 mod header_filter;
+mod hyphen;
 mod icarus;
 mod load;
 mod password;
@@ -31,6 +32,7 @@ mod space_code;
 mod spie;
 mod stuffing;
 mod summary;
+mod tables;
 mod time_by_k;
 mod time_by_size;
 mod variable_increment;
@@ -79,6 +81,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(generalized::Generalized),
         Box::new(header_filter::HeaderFilter),
         Box::new(password::Difference),
+        Box::new(tables::Tables),
+        Box::new(hyphen::Hyphenation),
     ]
 }
 

@@ -1,0 +1,257 @@
+//! E12-tables: a filter for each table on disk, and how many tables are read.
+
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use umbel::sizing::rate::classic;
+use umbel::{AnyFilter, Construction, Error, Filter, Kind, Plan, Result, Spec, plan};
+use umbel_text::tables::{Options, Store, share};
+
+pub struct Tables;
+
+/// How many tables, and the rate of each.
+const SHAPES: [(u64, f64); 3] = [(3, 0.01), (3, 0.1), (8, 0.05)];
+/// Keys of tables that each have ten times as many as the one before, and bits for each key.
+const LEVELS: [u64; 3] = [500, 5000, 50_000];
+const BITS: [f64; 3] = [2.0, 5.0, 10.0];
+
+const KEYS: Parameter = Parameter::count("n", "keys of a table", [500, 2000], [100, 100_000]);
+const ABSENT: Parameter =
+    Parameter::count("queries", "lookups of absent keys", [10_000, 50_000], [5000, 10_000_000]);
+const BUILDS: Parameter = Parameter::count("builds", "stores", [4, 12], [2, 100]);
+
+impl Experiment for Tables {
+    fn about(&self) -> About {
+        About {
+            id: "E12-tables",
+            title: "A filter for each table on disk, and how many tables are read",
+            source: "the first seminar paper; Chang et al. 2006 (Bigtable); Dayan, Athanassoulis and Idreos 2017 (Monkey)",
+            claim: "With T tables and a rate of p, a lookup of an absent key reads T p tables instead of T: 0.03 instead of 3. A \
+                    key that is in one table takes 1 + p for each newer table, and 1 + (T - 1) p if all have to be consulted. If \
+                    tables have different sizes, the rates of their filters should be proportional to them.",
+            set_up: "Stores on disk, of tables with different keys. Absent keys are looked up, then all keys, newest first and \
+                     with their whole history; the store counts the tables that it reads. Then filters of three tables, each ten \
+                     times as large as the one before, with the same memory shared evenly by key and as Monkey does.",
+            seconds: [1, 12],
+            timed: false,
+            parameters: &[KEYS, ABSENT, BUILDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        reads(lab, &mut findings)?;
+        shared(lab, &mut findings)?;
+        findings.verdict = "Tables are read as seldom as the formulas say, and no answer changes. The most is saved on keys that \
+                            are not there: there a filter of 1 % makes 0.03 reads of 3. Rates in proportion to the sizes of \
+                            tables make fewer reads with the same memory, since the small tables cost little and are read in \
+                            vain as easily as the large ones."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Tables read for a lookup, in one store.
+struct Reads {
+    absent: f64,
+    /// From the newest table to the oldest.
+    early: Vec<f64>,
+    history: f64,
+    right: bool,
+}
+
+fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (keys, absent, builds) = (lab.count(&KEYS), lab.count(&ABSENT), lab.count(&BUILDS));
+    let mut table =
+        Table::new("reads", &["tables", "p", "lookup", "expected", "measured", "without_filters"]);
+    let (mut expected_line, mut dots, mut right) = (Vec::new(), Vec::new(), true);
+    for (tables, rate) in SHAPES {
+        let theory = Theory::of(Kind::Blocked, keys, rate)?;
+        let p = theory.rate;
+        let runs =
+            (0..builds).map(|build| in_a_store(lab, tables, rate, build)).collect::<Result<Vec<_>>>()?;
+        right &= runs.iter().all(|run| run.right);
+        let mut judge =
+            |lookup: String, of: &dyn Fn(&Reads) -> f64, lookups: u64, certain: f64, filters: u64| {
+                let filters = filters as f64;
+                let (expected, measured) =
+                    (certain + filters * p, runs.iter().map(of).sum::<f64>() / builds as f64);
+                let tolerance = 0.01 * filters * p + theory.chance(filters, lookups, builds);
+                let claim = format!("T = {tables}, p = {rate}: tables read, {lookup}");
+                findings.criteria.push(Criterion::near(claim, measured, expected, tolerance));
+                let without = if certain == 0.0 { tables as f64 } else { 1.0 + filters };
+                table.add([
+                    tables.to_string(),
+                    rate.to_string(),
+                    lookup,
+                    format!("{expected:.6}"),
+                    format!("{measured:.6}"),
+                    without.to_string(),
+                ]);
+            };
+        judge("absent key".into(), &|run| run.absent, absent, 0.0, tables);
+        for newer in [0, tables / 2, tables - 1] {
+            let lookup = format!("key with {newer} newer tables");
+            judge(lookup, &|run| run.early[newer as usize], keys, 1.0, newer);
+        }
+        judge("whole history".into(), &|run| run.history, tables * keys, 1.0, tables - 1);
+        if (tables, rate) == (8, 0.05) {
+            let mean = |newer: usize| runs.iter().map(|run| run.early[newer]).sum::<f64>() / builds as f64;
+            dots = (0..tables).map(|newer| (newer as f64, mean(newer as usize))).collect();
+            expected_line = (0..tables).map(|newer| (newer as f64, 1.0 + p * newer as f64)).collect();
+        }
+    }
+    findings
+        .criteria
+        .push(Criterion::that("every answer is what was written, or that there is nothing", right));
+    findings.tables.push(table);
+    let without = (0..8).map(|newer| (f64::from(newer), 1.0 + f64::from(newer))).collect();
+    findings.charts.push(Chart {
+        name: "reads".into(),
+        title: "Tables read for a key in one of eight tables, at 5 %".into(),
+        x: Axis::linear("newer tables"),
+        y: Axis::linear("tables read"),
+        series: vec![
+            Series::new("1 + p newer", Mark::Line, 0, expected_line),
+            Series::new("measured", Mark::Dots, 0, dots),
+            Series::new("without filters", Mark::Dashes, 6, without),
+        ],
+    });
+    Ok(())
+}
+
+/// What filters of tables with so many keys do, for the bits that they have: whole words, a little more than they need.
+struct Theory {
+    rate: f64,
+    /// The standard deviation of the rate from filter to filter, since one has more bits set than another.
+    between: f64,
+}
+
+impl Theory {
+    fn of(kind: Kind, keys: u64, rate: f64) -> Result<Theory> {
+        let Plan { stored_bits, hashes, .. } = plan(kind, &Spec::new(keys, rate)?)?;
+        let (bits, k) = (stored_bits as f64, f64::from(hashes));
+        let load = k * keys as f64 / bits;
+        let zeros = (-load).exp();
+        let rate = classic(stored_bits, keys, hashes)?;
+        let fill = (zeros * (1.0 - (1.0 + load) * zeros) / bits).sqrt();
+        Ok(Theory { rate, between: rate * k * fill / (1.0 - zeros) })
+    }
+
+    /// Four standard errors of the reads for a lookup that asks so many filters of a store.
+    fn chance(&self, filters: f64, lookups: u64, builds: u64) -> f64 {
+        let counting = self.rate * (1.0 - self.rate) / lookups as f64;
+        4.0 * (filters * (counting + self.between.powi(2)) / builds as f64).sqrt()
+    }
+}
+
+fn in_a_store(lab: &Lab, tables: u64, rate: f64, build: u64) -> Result<Reads> {
+    let failed = |source| Error::Io { path: std::env::temp_dir(), doing: "make a folder in", source };
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let options = Options { rate, memory: usize::MAX, hasher: lab.hasher(build) };
+    let mut store = Store::open(folder.path(), options)?;
+    let (own, per_table) = (lab.keys(build), lab.count(&KEYS));
+    let members = own.members(tables * per_table);
+    for keys in members.chunks(per_table as usize) {
+        keys.iter().try_for_each(|key| store.put(&key.to_le_bytes(), &key.to_be_bytes()))?;
+        store.flush()?;
+    }
+    let mut right = true;
+    let mut reads = |keys: &[u64], look: &mut dyn FnMut(u64) -> Result<bool>| -> Result<f64> {
+        let before = store.counts().read;
+        for key in keys {
+            right &= look(*key)?;
+        }
+        Ok((store.counts().read - before) as f64 / keys.len() as f64)
+    };
+    let has = |key: u64| Ok(store.get(&key.to_le_bytes())? == Some(key.to_be_bytes().to_vec()));
+    let absent =
+        reads(&own.strangers(lab.count(&ABSENT)), &mut |key| Ok(store.get(&key.to_le_bytes())?.is_none()))?;
+    let newest_first = members.chunks(per_table as usize).rev();
+    let early = newest_first.map(|keys| reads(keys, &mut |key| has(key))).collect::<Result<_>>()?;
+    let history = reads(&members, &mut |key| Ok(store.history(&key.to_le_bytes())?.len() == 1))?;
+    Ok(Reads { absent, early, history, right })
+}
+
+/// The same memory, shared evenly by key and as Monkey does.
+fn shared(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let mut table = Table::new(
+        "shared",
+        &["bits_per_key", "expected_even", "measured_even", "expected_shared", "measured_shared"],
+    );
+    let [mut even_line, mut shared_line, mut even_dots, mut shared_dots] = [const { Vec::new() }; 4];
+    let total: u64 = LEVELS.iter().sum();
+    for bits in BITS {
+        let even = [(-bits * std::f64::consts::LN_2.powi(2)).exp(); LEVELS.len()];
+        let rates = share(&LEVELS, bits * total as f64)?;
+        let mut judge = |what: &str, rates: &[f64]| -> Result<[f64; 2]> {
+            let (expected, measured) = (rates.iter().sum(), in_filters(lab, rates)?);
+            let claim = format!("{bits} bits for each key, shared {what}: tables read for an absent key");
+            // Bits and hash functions are whole numbers: that is a few per cent in small filters.
+            let tolerance = 0.05 * expected + chance(lab, rates)?;
+            findings.criteria.push(Criterion::near(claim, measured, expected, tolerance));
+            Ok([expected, measured])
+        };
+        let [[expected_even, found_even], [expected, found]] =
+            [judge("evenly", &even)?, judge("by size", &rates)?];
+        let claim = format!("{bits} bits for each key: reads when shared by size / evenly");
+        findings.criteria.push(Criterion::at_most(claim, found / found_even, 0.6));
+        let figures = [expected_even, found_even, expected, found].map(|reads| format!("{reads:.6}"));
+        let [expected_even, measured_even, expected_shared, measured_shared] = figures;
+        table.add([bits.to_string(), expected_even, measured_even, expected_shared, measured_shared]);
+        even_dots.push((bits, found_even));
+        shared_dots.push((bits, found));
+    }
+    for bits in (4..=48).map(|quarter| f64::from(quarter) / 4.0) {
+        even_line.push((bits, LEVELS.len() as f64 * (-bits * std::f64::consts::LN_2.powi(2)).exp()));
+        shared_line.push((bits, share(&LEVELS, bits * total as f64)?.iter().sum()));
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "shared".into(),
+        title: "Tables read for an absent key, of three of 500 to 50 000 keys".into(),
+        x: Axis::linear("bits for each key"),
+        y: Axis::log("tables read"),
+        series: vec![
+            Series::new("shared evenly", Mark::Line, 0, even_line),
+            Series::new("shared evenly, measured", Mark::Dots, 0, even_dots),
+            Series::new("shared by size", Mark::Line, 1, shared_line),
+            Series::new("shared by size, measured", Mark::Dots, 1, shared_dots),
+        ],
+    });
+    Ok(())
+}
+
+/// Four standard errors of the reads for an absent key, with filters of these rates.
+fn chance(lab: &Lab, rates: &[f64]) -> Result<f64> {
+    let (lookups, builds, mut squares) = (lab.count(&ABSENT), lab.count(&BUILDS), 0.0);
+    for (keys, rate) in LEVELS.into_iter().zip(rates).filter(|(_, rate)| **rate < 1.0) {
+        squares += Theory::of(Kind::Standard, keys, *rate)?.chance(1.0, lookups, builds).powi(2);
+    }
+    Ok(squares.sqrt())
+}
+
+/// How many of the filters of these tables say yes to an absent key, on average.
+fn in_filters(lab: &Lab, rates: &[f64]) -> Result<f64> {
+    let (absent, builds) = (lab.count(&ABSENT), lab.count(&BUILDS));
+    let mut sum = 0;
+    for build in 0..builds {
+        let (hasher, own) = (lab.hasher(build), lab.keys(build));
+        let strangers = lab.digests(&hasher, &own.strangers(absent));
+        let members = lab.digests(&hasher, &own.members(LEVELS.iter().sum()));
+        let (mut yes, mut rest) = (0, &members[..]);
+        for (keys, rate) in LEVELS.into_iter().zip(rates) {
+            let (own, others) = rest.split_at(keys as usize);
+            rest = others;
+            // No filter at all is one that says yes to everything.
+            if *rate >= 1.0 {
+                yes += absent;
+                continue;
+            }
+            let spec = Spec::new(keys, *rate)?.with_hasher(hasher.clone());
+            let filter =
+                AnyFilter::from_digests(Kind::Standard, &spec, own.to_vec(), &Construction::default())?;
+            yes += filter.contains_batch(&umbel::Hashed(&strangers)).count();
+        }
+        sum += yes;
+    }
+    Ok(sum as f64 / (absent * builds) as f64)
+}

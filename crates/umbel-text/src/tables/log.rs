@@ -1,0 +1,164 @@
+//! What was written since the last flush, on disk as well: the write-ahead log.
+//!
+//! A log has the number of the table that it will become. Once that table is there the log is of no use, so that no crash in
+//! between does harm.
+
+use super::table::Entry;
+use crate::fields::{Fields, sum};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use umbel::file::FormatError;
+use umbel::{Error, Result};
+
+const MAGIC: &[u8; 8] = b"UMBELLOG";
+const VERSION: u32 = 1;
+/// Magic, version, nothing, the number and the sum.
+const HEAD: usize = 8 + 4 + 4 + 8 + 8;
+/// Of a record: the lengths of key and value, the sum of both, and the sum of that.
+const RECORD: usize = 4 + 4 + 8 + 8;
+
+#[derive(Debug)]
+pub(super) struct Log {
+    pub path: PathBuf,
+    file: File,
+    length: u64,
+    /// Whether nothing may be added: it would not be read again.
+    closed: bool,
+}
+
+/// What a log had when it was opened.
+pub(super) struct Replayed {
+    pub log: Log,
+    pub entries: Vec<Entry>,
+    /// Bytes of a last record that was not written wholly.
+    pub torn: u64,
+}
+
+impl Log {
+    /// A new log.
+    pub fn create(path: &Path, number: u64) -> Result<Log> {
+        let mut head = MAGIC.to_vec();
+        head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
+        head.extend(number.to_le_bytes());
+        head.extend(sum(0, &head).to_le_bytes());
+        // It need not be on the disk before somebody asks for that.
+        let write = || File::create(path)?.write_all(&head);
+        write().map_err(|source| Error::Io { path: path.to_owned(), doing: "create", source })?;
+        Log::append_to(path, HEAD as u64)
+    }
+
+    /// Opens a log and reads what is in it. A last record that was not written wholly, as a crash leaves it, is cut off.
+    pub fn open(path: &Path, number: u64) -> Result<Replayed> {
+        let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+        let bytes = std::fs::read(path).map_err(io("read"))?;
+        if bytes.len() < HEAD || bytes.iter().all(|byte| *byte == 0) {
+            let (log, entries) = (Log::create(path, number)?, Vec::new());
+            return Ok(Replayed { log, entries, torn: bytes.len() as u64 });
+        }
+        let (entries, length) =
+            replay(&bytes, number).map_err(|problem| Error::Format { path: path.to_owned(), problem })?;
+        let log = Log::append_to(path, length)?;
+        let torn = bytes.len() as u64 - length;
+        if torn > 0 {
+            log.file.set_len(length).map_err(io("cut"))?;
+        }
+        Ok(Replayed { log, entries, torn })
+    }
+
+    fn append_to(path: &Path, length: u64) -> Result<Log> {
+        let file = OpenOptions::new().append(true).open(path);
+        let file = file.map_err(|source| Error::Io { path: path.to_owned(), doing: "open", source })?;
+        Ok(Log { path: path.to_owned(), file, length, closed: false })
+    }
+
+    /// Adds a record; wholly, or the log is as it was.
+    pub fn append(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        if self.closed {
+            let what = "a write has failed, and what it left could not be removed: open the store again";
+            return Err(self.problem(FormatError::Invalid { what: what.into() }));
+        }
+        let lengths = [key.len() as u32, value.map_or(0, |value| value.len() as u32 + 1)];
+        let body = [key, value.unwrap_or_default()].concat();
+        let mut record = lengths.map(u32::to_le_bytes).as_flattened().to_vec();
+        record.extend(sum(self.length, &body).to_le_bytes());
+        record.extend(sum(self.length, &record).to_le_bytes());
+        record.extend(body);
+        if let Err(source) = self.file.write_all(&record) {
+            // Nothing could be read behind what was not written wholly.
+            self.closed = self.file.set_len(self.length).is_err();
+            return Err(Error::Io { path: self.path.clone(), doing: "write to", source });
+        }
+        self.length += record.len() as u64;
+        Ok(())
+    }
+
+    /// Takes no more records.
+    pub fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Waits until everything is on the disk.
+    pub fn sync(&self) -> Result<()> {
+        let failed = |source| Error::Io { path: self.path.clone(), doing: "flush", source };
+        self.file.sync_data().map_err(failed)?;
+        // Its name too. Some file systems cannot flush a folder.
+        if let Some(Ok(folder)) = self.path.parent().map(File::open) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    fn problem(&self, problem: FormatError) -> Error {
+        Error::Format { path: self.path.clone(), problem }
+    }
+}
+
+/// The records, and where the last whole one ends.
+fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
+    let mut fields = Fields(bytes);
+    let head = fields.bytes(HEAD as u64).and_then(|head| head.split_last_chunk::<8>());
+    let (head, end) = head.ok_or(FormatError::Length { expected: HEAD as u64, found: bytes.len() as u64 })?;
+    if !head.starts_with(MAGIC) {
+        return Err(FormatError::Invalid { what: "it is no log".into() });
+    }
+    if sum(0, head) != u64::from_le_bytes(*end) {
+        return Err(FormatError::Damaged { part: "the head".into() });
+    }
+    if head[8..12] != VERSION.to_le_bytes() {
+        return Err(FormatError::Unknown { what: "another version of the format of logs".into() });
+    }
+    if head[16..] != number.to_le_bytes() {
+        return Err(FormatError::Invalid { what: "it has the name of another log".into() });
+    }
+    let (mut entries, mut length) = (Vec::new(), HEAD as u64);
+    while !fields.0.is_empty() {
+        let damaged = || FormatError::Damaged { part: format!("record {}", entries.len() + 1) };
+        let rest = fields.0;
+        let Some((start, end)) = fields.bytes(RECORD as u64).and_then(|head| head.split_last_chunk::<8>())
+        else {
+            break;
+        };
+        if sum(length, start) != u64::from_le_bytes(*end) {
+            // A file may have grown before what was written to it arrived.
+            if rest.iter().all(|byte| *byte == 0) {
+                break;
+            }
+            return Err(damaged());
+        }
+        let mut start = Fields(start);
+        let (Some(key), Some(value), Some(of_body)) = (start.u32(), start.u32(), start.u64()) else { break };
+        let size = u64::from(key) + u64::from(value.saturating_sub(1));
+        let Some(body) = fields.bytes(size) else { break };
+        if sum(length, body) != of_body {
+            if fields.0.is_empty() {
+                break;
+            }
+            return Err(damaged());
+        }
+        let (key, rest) = body.split_at(key as usize);
+        entries.push((key.to_vec(), (value > 0).then(|| rest.to_vec())));
+        length += RECORD as u64 + size;
+    }
+    Ok((entries, length))
+}

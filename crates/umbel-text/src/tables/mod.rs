@@ -1,0 +1,592 @@
+//! Sorted tables on disk, and a filter each in memory that tells which of them cannot hold a key.
+//!
+//! This is what Bigtable, Cassandra and LevelDB do, in small. What is written goes into memory and into a log; a
+//! [flush](Store::flush) makes a table of it, which never changes again. A lookup asks the tables from the newest to the oldest
+//! and ends at the first that has the key. Each table's filter is asked first: if it says no the table is not read. The key is
+//! hashed once for all of them.
+//!
+//! ```
+//! use umbel_text::tables::{Options, Store};
+//! let folder = tempfile::tempdir()?;
+//! let mut store = Store::open(folder.path(), Options::default())?;
+//! store.put(b"apple", b"red")?;
+//! store.flush()?;
+//! store.put(b"pear", b"green")?;
+//! store.flush()?;
+//! store.put(b"plum", b"blue")?;
+//! store.delete(b"pear")?;
+//! store.flush()?;
+//!
+//! // Three tables, of which the filters say that two need not be read.
+//! assert_eq!(store.get(b"apple")?.as_deref(), Some(&b"red"[..]));
+//! assert_eq!((store.counts().asked, store.counts().skipped, store.counts().read), (3, 2, 1));
+//!
+//! // That it is deleted is known from the newest table.
+//! assert_eq!(store.get(b"pear")?, None);
+//!
+//! store.merge(0..3)?;
+//! assert_eq!(store.tables().len(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! With T tables and a rate of p, a lookup of a key that is nowhere reads T p tables instead of T; one of a key that is in one
+//! table reads 1 + p times the number of newer tables. [`Store::history`], which has to consult them all, reads 1 + (T - 1) p.
+//! [`share`] tells how memory is best shared between tables of different sizes.
+//!
+//! # What is kept, and what is not
+//!
+//! - What was flushed is there after any crash: a table is written wholly or not at all, and flushed to the disk.
+//! - What was put and not flushed is in the log. It survives the end of the process, and of the machine after [`Store::sync`].
+//! - A merge takes the place of its tables in one step. What is left behind by a crash is removed when the store is opened.
+//! - A deleted key is a key as well, a *tombstone*, and in the filter: else an older table would bring it back. Tombstones go
+//!   when tables are merged into the oldest.
+//! - A damaged part of a table is named when it is read, and keys that are elsewhere are found. Where a whole table is damaged
+//!   or missing, keys of newer tables are found; for all others there is an error, not an older value, until
+//!   [`Store::set_aside`] is told to do without that table.
+//! - One process has a store at a time.
+//!
+//! Tables are written from memory, so that a merge needs as much memory as its table has bytes. There is no secret in it.
+//!
+//! # The files
+//!
+//! Of a table `00000003-00000005.table`, which holds what the tables 3 to 5 held, with all numbers in little-endian order:
+//!
+//! | bytes | what |
+//! | --- | --- |
+//! | 8 | `UMBELTAB` |
+//! | 4, 4 | the version, 1, and 0 |
+//! | 8 | the length of the file |
+//! | 8 each | the first and the last number, the entries, how many of them are deleted, the bytes of the blocks and of the index |
+//! | 8 | XXH3-64 of everything before |
+//! | | blocks of 4096 bytes or a little more: entries, in the order of their keys, and XXH3-64 of them with the number of the block, from 0, as its seed |
+//! | | the index: for each block the length of its first key, that key, and the length of the block; then XXH3-64 of these |
+//! | | the filter, as a filter file |
+//!
+//! An entry is the length of the key, the length of the value and 1 (0 for a deleted key), the key, and the value. Lengths in
+//! entries and in the index have seven bits in a byte, the lowest first (LEB128).
+//!
+//! Of a log `00000006.log`, which will be table 6: `UMBELLOG`, the version as above, the number in 8 bytes, and XXH3-64 of these.
+//! Then records: the length of the key and that of the value and 1, in 4 bytes each, XXH3-64 of key and value, XXH3-64 of these
+//! 16 bytes, key and value; both sums have the record's place in the file as their seed.
+
+mod log;
+mod merge;
+mod share;
+mod table;
+
+pub use share::share;
+
+use log::{Log, Replayed};
+use merge::{Merged, Source};
+use std::collections::BTreeMap;
+use std::fs::{self, File, TryLockError};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use table::{Entry, Table};
+use umbel::file::{self, FormatError, Placing};
+use umbel::{Digest, Error, Filter, Hasher, Result};
+
+/// The most bytes of a key.
+pub const MAX_KEY: usize = 1 << 16;
+/// The most bytes of a value.
+pub const MAX_VALUE: usize = 1 << 30;
+/// What an entry takes in memory beside its bytes, about.
+const OVERHEAD: usize = 64;
+
+/// A file whose name has a larger number is not one of ours.
+const MOST_FLUSHES: u64 = 1 << 48;
+
+/// What a store is to be.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The rate of false positives of the filter of a table.
+    pub rate: f64,
+    /// After how many bytes in memory there is a flush.
+    pub memory: usize,
+    /// The hash of the filters. With one that is keyed nobody can choose keys that make filters say yes in vain.
+    pub hasher: Hasher,
+}
+
+impl Default for Options {
+    /// One in a hundred, 4 MiB, and the fast hash.
+    fn default() -> Options {
+        Options { rate: 0.01, memory: 4 << 20, hasher: Hasher::default() }
+    }
+}
+
+/// What lookups have cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Lookups.
+    pub lookups: u64,
+    /// Filters of tables that were asked.
+    pub asked: u64,
+    /// Tables that were not read, since their filter said no.
+    pub skipped: u64,
+    /// Tables that were read, a block each.
+    pub read: u64,
+    /// Of these, tables that did not have the key.
+    pub wasted: u64,
+}
+
+/// What can be said of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct About {
+    /// Its file.
+    pub path: PathBuf,
+    /// Keys, deleted ones among them.
+    pub entries: u64,
+    /// Deleted keys.
+    pub tombstones: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Bytes of the filter in memory.
+    pub filter_bytes: u64,
+    /// What is wrong with it, if it cannot be used.
+    pub damage: Option<String>,
+}
+
+/// The numbers of the flushes that a table has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Span {
+    first: u64,
+    last: u64,
+}
+
+impl Span {
+    fn file_name(self) -> String {
+        format!("{:08}-{:08}.table", self.first, self.last)
+    }
+
+    fn of_file(name: &str) -> Option<Span> {
+        let (first, last) = name.strip_suffix(".table")?.split_once('-')?;
+        let span = Span { first: first.parse().ok()?, last: last.parse().ok()? };
+        let sound = 1 <= span.first && span.first <= span.last && span.last < MOST_FLUSHES;
+        (sound && span.file_name() == name).then_some(span)
+    }
+
+    fn covers(self, other: Span) -> bool {
+        self.first <= other.first && other.last <= self.last
+    }
+}
+
+/// A table, or what is known of one that cannot be used.
+#[derive(Debug)]
+enum Slot {
+    Table(Box<Table>),
+    Damaged { span: Span, path: PathBuf, why: String },
+}
+
+impl Slot {
+    fn span(&self) -> Span {
+        match self {
+            Slot::Table(table) => table.span,
+            Slot::Damaged { span, .. } => *span,
+        }
+    }
+
+    fn table(&self) -> Result<&Table> {
+        match self {
+            Slot::Table(table) => Ok(table),
+            Slot::Damaged { path, why, .. } => {
+                let what = format!("this table cannot be used: {why}");
+                Err(Error::Format { path: path.clone(), problem: FormatError::Invalid { what } })
+            }
+        }
+    }
+}
+
+/// The counts, while they are counted.
+#[derive(Debug, Default)]
+struct Tally {
+    lookups: AtomicU64,
+    skipped: AtomicU64,
+    read: AtomicU64,
+    wasted: AtomicU64,
+}
+
+/// A store of keys and values: sorted tables in a folder.
+#[derive(Debug)]
+pub struct Store {
+    folder: PathBuf,
+    options: Options,
+    memory: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Bytes in memory.
+    held: usize,
+    newest_first: Vec<Slot>,
+    /// None until something is written.
+    log: Option<Log>,
+    torn: u64,
+    tally: Tally,
+    /// Locked as long as this store is open.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens a store, or makes one of an empty folder or one that is not there.
+    pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
+        let folder = folder.as_ref();
+        let io = |doing| move |source| Error::Io { path: folder.to_owned(), doing, source };
+        // What would be refused at the first flush is refused now.
+        umbel::Spec::new(1, options.rate).and_then(|spec| umbel::plan(umbel::Kind::Blocked, &spec))?;
+        fs::create_dir_all(folder).map_err(io("create"))?;
+        let lock = locked(&folder.join("lock"))?;
+        let (mut spans, mut logs) = (Vec::new(), Vec::new());
+        for entry in fs::read_dir(folder).map_err(io("read"))? {
+            let path = entry.map_err(io("read"))?.path();
+            let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_file());
+            let Some(name) = name else { continue };
+            spans.extend(Span::of_file(name));
+            logs.extend(number_of_log(name));
+        }
+        let newest_first = opened(folder, spans, &options)?;
+        let mut store = Store {
+            folder: folder.to_owned(),
+            options,
+            memory: BTreeMap::new(),
+            held: 0,
+            newest_first,
+            log: None,
+            torn: 0,
+            tally: Tally::default(),
+            _lock: lock,
+        };
+        store.replay(logs)?;
+        Ok(store)
+    }
+
+    /// Takes up the log that has not become a table yet.
+    fn replay(&mut self, mut logs: Vec<u64>) -> Result<()> {
+        logs.sort_unstable();
+        let next = self.next_number();
+        logs.retain(|number| {
+            let of_a_table = *number < next;
+            if of_a_table {
+                // If it cannot be removed now, then another time.
+                let _ = fs::remove_file(self.log_path(*number));
+            }
+            !of_a_table
+        });
+        let Some(number) = logs.pop() else { return Ok(()) };
+        if !logs.is_empty() {
+            let what = "there is another log before it, whose table is missing".into();
+            let path = self.log_path(number);
+            return Err(Error::Format { path, problem: FormatError::Invalid { what } });
+        }
+        if number > next {
+            self.newest_first.insert(0, missing(&self.folder, Span { first: next, last: number - 1 }));
+        }
+        let Replayed { log, entries, torn } = Log::open(&self.log_path(number), number)?;
+        entries.into_iter().for_each(|(key, value)| self.remember(key, value));
+        (self.log, self.torn) = (Some(log), torn);
+        Ok(())
+    }
+
+    fn next_number(&self) -> u64 {
+        self.newest_first.first().map_or(1, |slot| slot.span().last + 1)
+    }
+
+    fn log_path(&self, number: u64) -> PathBuf {
+        self.folder.join(format!("{number:08}.log"))
+    }
+
+    /// Writes a value under a key; the one that was there before is no more.
+    pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        self.write(key, Some(value))
+    }
+
+    /// Deletes a key, whether it is there or not.
+    pub fn delete(&mut self, key: &[u8]) -> Result<()> {
+        self.write(key, None)
+    }
+
+    fn write(&mut self, key: &[u8], value: Option<&[u8]>) -> Result<()> {
+        let too_long = |name, length, most| {
+            Err(Error::parameter(name, format!("{length} bytes"), format!("at most {most} bytes")))
+        };
+        if key.len() > MAX_KEY {
+            return too_long("the key", key.len(), MAX_KEY);
+        }
+        if let Some(length) = value.map(<[u8]>::len).filter(|length| *length > MAX_VALUE) {
+            return too_long("the value", length, MAX_VALUE);
+        }
+        // Before, not after: whoever is told of an error has written nothing.
+        if self.held >= self.options.memory {
+            self.flush()?;
+        }
+        if self.log.is_none() {
+            let number = self.next_number();
+            self.log = Some(Log::create(&self.log_path(number), number)?);
+        }
+        self.log.as_mut().map_or(Ok(()), |log| log.append(key, value))?;
+        self.remember(key.to_vec(), value.map(<[u8]>::to_vec));
+        Ok(())
+    }
+
+    fn remember(&mut self, key: Vec<u8>, value: Option<Vec<u8>>) {
+        let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
+        self.held += size(&value);
+        let length = key.len();
+        match self.memory.insert(key, value) {
+            Some(before) => self.held -= size(&before),
+            None => self.held += length + OVERHEAD,
+        }
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        self.tally.lookups.fetch_add(1, Relaxed);
+        if let Some(value) = self.memory.get(key) {
+            return Ok(value.clone());
+        }
+        let digest = self.options.hasher.digest_bytes(key);
+        for slot in &self.newest_first {
+            if let Some(newest) = self.read(slot, key, digest)? {
+                return Ok(newest);
+            }
+        }
+        Ok(None)
+    }
+
+    /// Everything that was written under a key and has not been merged away, the newest first; `None` where it was deleted.
+    pub fn history(&self, key: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
+        self.tally.lookups.fetch_add(1, Relaxed);
+        let mut all: Vec<_> = self.memory.get(key).cloned().into_iter().collect();
+        let digest = self.options.hasher.digest_bytes(key);
+        for slot in &self.newest_first {
+            all.extend(self.read(slot, key, digest)?);
+        }
+        Ok(all)
+    }
+
+    /// Reads a table, unless its filter says no.
+    fn read(&self, slot: &Slot, key: &[u8], digest: Digest) -> Result<Option<Option<Vec<u8>>>> {
+        let table = slot.table()?;
+        if !table.filter.contains_digest(digest) {
+            self.tally.skipped.fetch_add(1, Relaxed);
+            return Ok(None);
+        }
+        self.tally.read.fetch_add(1, Relaxed);
+        let found = table.get(key)?;
+        self.tally.wasted.fetch_add(u64::from(found.is_none()), Relaxed);
+        Ok(found)
+    }
+
+    /// All keys that are not deleted, in order, with their values. Reads every table.
+    pub fn entries(&self) -> Result<impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>> + '_> {
+        let memory = self.memory.iter().map(|(key, value)| Ok((key.clone(), value.clone())));
+        let tables = self.newest_first.iter().map(Slot::table).collect::<Result<Vec<_>>>()?;
+        let sources = std::iter::once(Box::new(memory) as Source<'_>).chain(sources(tables));
+        Ok(Merged::new(sources).filter_map(|entry| match entry {
+            Ok((key, value)) => Some(Ok((key, value?))),
+            Err(error) => Some(Err(error)),
+        }))
+    }
+
+    /// Makes a table of what is in memory. Does nothing if there is nothing.
+    pub fn flush(&mut self) -> Result<()> {
+        if self.memory.is_empty() {
+            return Ok(());
+        }
+        let number = self.next_number();
+        let entries = self.memory.iter().map(|(key, value)| Ok((key.clone(), value.clone())));
+        let span = Span { first: number, last: number };
+        let made = self.make(span, entries);
+        if made.is_err() {
+            // If the table is there, but could not be opened, what is written to its log from now on would not be read again.
+            let gone = fs::remove_file(self.folder.join(span.file_name()));
+            if gone.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
+                && let Some(log) = &mut self.log
+            {
+                log.close();
+            }
+        }
+        self.newest_first.insert(0, made?);
+        self.memory.clear();
+        self.held = 0;
+        if let Some(log) = self.log.take() {
+            // The table is there: if its log stays for now, it will not be read again.
+            let _ = fs::remove_file(&log.path);
+        }
+        Ok(())
+    }
+
+    /// Waits until what was put is on the disk, flushed or not.
+    pub fn sync(&self) -> Result<()> {
+        self.log.as_ref().map_or(Ok(()), Log::sync)
+    }
+
+    /// Makes one table of several that follow each other; 0 is the newest. Of a key the newest value is kept. Deleted keys are
+    /// forgotten if the oldest table is among them.
+    pub fn merge(&mut self, tables: Range<usize>) -> Result<()> {
+        let count = self.newest_first.len();
+        let Some(slots) = self.newest_first.get(tables.clone()).filter(|slots| !slots.is_empty()) else {
+            let got = format!("{} to {}", tables.start, tables.end);
+            return Err(Error::parameter("tables", got, format!("some of the {count} that there are")));
+        };
+        let merged = slots.iter().map(Slot::table).collect::<Result<Vec<_>>>()?;
+        let paths: Vec<PathBuf> = merged.iter().map(|table| table.path.clone()).collect();
+        let (newest, oldest) = (merged[0].span, merged[merged.len() - 1].span);
+        let span = Span { first: oldest.first, last: newest.last };
+        let forget = tables.end == count;
+        let lives = |entry: &Result<Entry>| !forget || !matches!(entry, Ok((_, None)));
+        let made = self.make(span, Merged::new(sources(merged)).filter(lives));
+        let own = self.folder.join(span.file_name());
+        if made.is_err() && !paths.contains(&own) {
+            // It would take the place of the others when the store is opened.
+            let _ = fs::remove_file(&own);
+        }
+        self.newest_first.splice(tables, [made?]);
+        // The new one covers them: what cannot be removed now is removed when the store is opened.
+        for path in paths.iter().filter(|path| **path != own) {
+            let _ = fs::remove_file(path);
+        }
+        Ok(())
+    }
+
+    /// Writes a table and opens it.
+    fn make(&self, span: Span, entries: impl Iterator<Item = Result<Entry>>) -> Result<Slot> {
+        let path = self.folder.join(span.file_name());
+        file::save_bytes(&path, &table::encode(span, entries, &self.options)?, Placing::default())?;
+        Table::open(&path, span, &self.options).map(|table| Slot::Table(Box::new(table)))
+    }
+
+    /// Does without a table that is damaged or missing: what it held is lost, and older values count again. Its file, if there
+    /// is one, gets the ending `.damaged`. Of the others nothing is changed; 0 is the newest.
+    pub fn set_aside(&mut self, table: usize) -> Result<()> {
+        let Some(Slot::Damaged { span, path, .. }) = self.newest_first.get(table) else {
+            return Err(Error::parameter("table", table, "the number of one that is damaged"));
+        };
+        if path.exists() {
+            let aside = path.with_extension("table.damaged");
+            fs::rename(path, aside).map_err(|source| Error::Io {
+                path: path.clone(),
+                doing: "rename",
+                source,
+            })?;
+        }
+        let span = *span;
+        // A merge may have ended so late that its tables are still there: then they count again.
+        if self.newest_first.iter().any(|slot| slot.span() != span && span.covers(slot.span())) {
+            self.newest_first.remove(table);
+        } else {
+            self.newest_first[table] = self.make(span, std::iter::empty())?;
+        }
+        Ok(())
+    }
+
+    /// The tables, the newest first.
+    pub fn tables(&self) -> Vec<About> {
+        let about = |slot: &Slot| match slot {
+            Slot::Table(table) => About {
+                path: table.path.clone(),
+                entries: table.entries,
+                tombstones: table.tombstones,
+                bytes: table.length,
+                filter_bytes: table.filter.stats().bytes,
+                damage: None,
+            },
+            Slot::Damaged { path, why, .. } => About {
+                path: path.clone(),
+                entries: 0,
+                tombstones: 0,
+                bytes: 0,
+                filter_bytes: 0,
+                damage: Some(why.clone()),
+            },
+        };
+        self.newest_first.iter().map(about).collect()
+    }
+
+    /// What lookups have cost since the store was opened.
+    pub fn counts(&self) -> Counts {
+        let Tally { lookups, skipped, read, wasted } = &self.tally;
+        let [lookups, skipped, read, wasted] =
+            [lookups, skipped, read, wasted].map(|count| count.load(Relaxed));
+        Counts { lookups, asked: skipped + read, skipped, read, wasted }
+    }
+
+    /// Bytes at the end of the log that were dropped when the store was opened: of a record that a crash has cut off.
+    pub fn torn(&self) -> u64 {
+        self.torn
+    }
+}
+
+fn sources<'a>(tables: Vec<&'a Table>) -> impl Iterator<Item = Source<'a>> {
+    tables.into_iter().map(|table| Box::new(table.entries()) as Source<'a>)
+}
+
+fn number_of_log(name: &str) -> Option<u64> {
+    let number = name.strip_suffix(".log")?.parse().ok()?;
+    (number < MOST_FLUSHES && format!("{number:08}.log") == name).then_some(number)
+}
+
+/// A lock that nobody else has.
+fn locked(path: &Path) -> Result<File> {
+    let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+    let file = File::options().create(true).truncate(false).write(true).open(path).map_err(io("open"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::Error(source)) => Err(io("lock")(source)),
+        Err(TryLockError::WouldBlock) => {
+            let source =
+                std::io::Error::new(std::io::ErrorKind::WouldBlock, "another process has the store open");
+            Err(io("lock")(source))
+        }
+    }
+}
+
+/// The tables of these spans, the newest first. What a merge has made needless is removed; what is missing is noticed.
+fn opened(folder: &Path, spans: Vec<Span>, options: &Options) -> Result<Vec<Slot>> {
+    let mut slots: Vec<Slot> = spans
+        .into_iter()
+        .map(|span| {
+            let path = folder.join(span.file_name());
+            match Table::open(&path, span, options) {
+                Ok(table) => Slot::Table(Box::new(table)),
+                Err(error) => Slot::Damaged { span, why: told(error), path },
+            }
+        })
+        .collect();
+    let whole: Vec<Span> =
+        slots.iter().filter(|slot| matches!(slot, Slot::Table(_))).map(Slot::span).collect();
+    slots.retain(|slot| {
+        let needless = whole.iter().any(|other| *other != slot.span() && other.covers(slot.span()));
+        if needless {
+            let _ = fs::remove_file(folder.join(slot.span().file_name()));
+        }
+        !needless
+    });
+    // A damaged table that covers others that are still there is asked before them.
+    slots.sort_by_key(|slot| (slot.span().last, slot.span().last - slot.span().first));
+    let (mut all, mut next) = (Vec::new(), 1);
+    for slot in slots {
+        let span = slot.span();
+        if span.first > next {
+            all.push(missing(folder, Span { first: next, last: span.first - 1 }));
+        }
+        if span.first < next && matches!(slot, Slot::Table(_)) {
+            let what = "it overlaps with another table".into();
+            let path = folder.join(span.file_name());
+            return Err(Error::Format { path, problem: FormatError::Invalid { what } });
+        }
+        next = span.last + 1;
+        all.push(slot);
+    }
+    all.reverse();
+    Ok(all)
+}
+
+fn missing(folder: &Path, span: Span) -> Slot {
+    Slot::Damaged { span, path: folder.join(span.file_name()), why: "its file is missing".into() }
+}
+
+/// What is wrong, without the path, which is told beside it.
+fn told(error: Error) -> String {
+    match error {
+        Error::Format { problem, .. } => problem.to_string(),
+        Error::Io { doing, source, .. } => format!("cannot {doing} it: {source}"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,291 @@
+//! A sorted table on disk: its bytes, which the [store](super) describes, and how one key is found in them.
+
+use super::{Options, Span};
+use crate::fields::{Fields, put_varint, sum};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use umbel::file::{self, FormatError};
+use umbel::{AnyFilter, Construction, Digest, Error, Filter, KeyRing, Kind, Result, Spec, Stored};
+
+const MAGIC: &[u8; 8] = b"UMBELTAB";
+const VERSION: u32 = 1;
+const SUM: usize = 8;
+/// Magic, version, nothing, length, six numbers and the sum.
+const HEAD: usize = 8 + 4 + 4 + 8 + 6 * 8 + SUM;
+/// A block takes entries until it has so many bytes.
+const BLOCK: usize = 4096;
+
+/// A key and its value; none if it was deleted.
+pub(super) type Entry = (Vec<u8>, Option<Vec<u8>>);
+
+/// The bytes of a table of these entries, which come in the order of their keys.
+pub(super) fn encode(
+    span: Span,
+    entries: impl Iterator<Item = Result<Entry>>,
+    options: &Options,
+) -> Result<Vec<u8>> {
+    let mut out = vec![0; HEAD];
+    let (mut index, mut digests) = (Vec::new(), Vec::new());
+    let (mut block, mut blocks, mut tombstones) = (Vec::new(), 0u64, 0u64);
+    for entry in entries {
+        let (key, value) = entry?;
+        if block.is_empty() {
+            put_varint(&mut index, key.len() as u64);
+            index.extend(&key);
+        }
+        put_varint(&mut block, key.len() as u64);
+        put_varint(&mut block, value.as_ref().map_or(0, |value| value.len() as u64 + 1));
+        block.extend(&key);
+        block.extend(value.iter().flatten());
+        tombstones += u64::from(value.is_none());
+        digests.push(options.hasher.digest_bytes(&key));
+        if block.len() >= BLOCK {
+            put_block(&mut out, &mut index, &mut block, &mut blocks);
+        }
+    }
+    if !block.is_empty() {
+        put_block(&mut out, &mut index, &mut block, &mut blocks);
+    }
+    let entries = digests.len() as u64;
+    let block_bytes = (out.len() - HEAD) as u64;
+    index.extend(sum(0, &index).to_le_bytes());
+    out.extend(&index);
+    out.extend(file::to_bytes(&filter(digests, options)?, &file::Options::default())?);
+    let mut head = MAGIC.to_vec();
+    head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
+    let numbers =
+        [out.len() as u64, span.first, span.last, entries, tombstones, block_bytes, index.len() as u64];
+    head.extend(numbers.map(u64::to_le_bytes).as_flattened());
+    head.extend(sum(0, &head).to_le_bytes());
+    out[..HEAD].copy_from_slice(&head);
+    Ok(out)
+}
+
+/// Ends a block: its sum behind it, its length into the index.
+fn put_block(out: &mut Vec<u8>, index: &mut Vec<u8>, block: &mut Vec<u8>, blocks: &mut u64) {
+    block.extend(sum(*blocks, block).to_le_bytes());
+    put_varint(index, block.len() as u64);
+    out.append(block);
+    *blocks += 1;
+}
+
+/// The filter of a table's keys, those of deleted ones among them.
+fn filter(digests: Vec<Digest>, options: &Options) -> Result<AnyFilter> {
+    let spec = Spec::new((digests.len() as u64).max(1), options.rate)?.with_hasher(options.hasher.clone());
+    AnyFilter::from_digests(Kind::Blocked, &spec, digests, &Construction::default())
+}
+
+/// Where a block is, and the key that it starts with.
+#[derive(Debug)]
+struct Place {
+    first: Vec<u8>,
+    offset: u64,
+    length: usize,
+}
+
+/// A table: filter and sparse index in memory, the blocks on disk.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub span: Span,
+    pub path: PathBuf,
+    pub length: u64,
+    pub entries: u64,
+    pub tombstones: u64,
+    pub filter: AnyFilter,
+    index: Vec<Place>,
+    // To seek and to read have to be one step.
+    file: Mutex<File>,
+}
+
+impl Table {
+    /// Opens a table: head, index and filter are read and verified, blocks when they are asked for.
+    pub fn open(path: &Path, span: Span, options: &Options) -> Result<Table> {
+        let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+        let mut file = File::open(path).map_err(io("open"))?;
+        let found = file.metadata().map_err(io("read"))?.len();
+        let mut head = Vec::new();
+        (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(io("read"))?;
+        let problem = |problem| Error::Format { path: path.to_owned(), problem };
+        let head = Head::read(&head, found).map_err(problem)?;
+        if head.span != span {
+            return Err(problem(invalid("it has the name of another table")));
+        }
+        let mut rest = Vec::new();
+        file.seek(SeekFrom::Start(HEAD as u64 + head.block_bytes)).map_err(io("read"))?;
+        file.read_to_end(&mut rest).map_err(io("read"))?;
+        let mut fields = Fields(&rest);
+        let index = fields.bytes(head.index_bytes);
+        let index = index.ok_or_else(|| problem(FormatError::Length { expected: head.length, found }))?;
+        let index = read_index(index, head.block_bytes).map_err(problem)?;
+        let kept = file::from_bytes(fields.0, &KeyRing::from_iter([options.hasher.clone()]));
+        let mut table = Table {
+            span,
+            path: path.to_owned(),
+            length: head.length,
+            entries: head.entries,
+            tombstones: head.tombstones,
+            filter: filter(Vec::new(), options)?,
+            index,
+            file: Mutex::new(file),
+        };
+        table.filter = match kept.map(|loaded| loaded.filter) {
+            Ok(Stored::Set(kept)) if kept.hasher() == &options.hasher => kept,
+            // It is damaged, or made with another hash. What it was made from is all there.
+            _ => table.rebuilt(options)?,
+        };
+        Ok(table)
+    }
+
+    fn rebuilt(&self, options: &Options) -> Result<AnyFilter> {
+        let digest = |entry: Result<Entry>| Ok(options.hasher.digest_bytes(&entry?.0));
+        filter(self.entries().map(digest).collect::<Result<_>>()?, options)
+    }
+
+    /// Reads the one block in which a key can be. `None` if it is not there; else what was written of it.
+    pub fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
+        let after = self.index.partition_point(|place| place.first.as_slice() <= key);
+        let Some(block) = after.checked_sub(1) else { return Ok(None) };
+        let bytes = self.block(block)?;
+        let mut fields = Fields(&bytes);
+        while !fields.0.is_empty() {
+            let (found, value) = self.entry(&mut fields)?;
+            if found == key {
+                return Ok(Some(value.map(<[u8]>::to_vec)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// All entries, in the order of their keys.
+    pub fn entries(&self) -> impl Iterator<Item = Result<Entry>> + '_ {
+        (0..self.index.len()).flat_map(|block| match self.block_entries(block) {
+            Ok(entries) => entries.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        })
+    }
+
+    fn block_entries(&self, block: usize) -> Result<Vec<Entry>> {
+        let (bytes, mut entries) = (self.block(block)?, Vec::new());
+        let mut fields = Fields(&bytes);
+        while !fields.0.is_empty() {
+            let (key, value) = self.entry(&mut fields)?;
+            entries.push((key.to_vec(), value.map(<[u8]>::to_vec)));
+        }
+        Ok(entries)
+    }
+
+    fn entry<'a>(&self, fields: &mut Fields<'a>) -> Result<(&'a [u8], Option<&'a [u8]>)> {
+        let mut read = || {
+            let (key, value) = (fields.varint()?, fields.varint()?);
+            let key = fields.bytes(key)?;
+            Some((key, if value == 0 { None } else { Some(fields.bytes(value - 1)?) }))
+        };
+        read().ok_or_else(|| self.problem(invalid("an entry that is none")))
+    }
+
+    /// Reads and verifies a block.
+    fn block(&self, number: usize) -> Result<Vec<u8>> {
+        let Place { offset, length, .. } = self.index[number];
+        let mut bytes = vec![0; length];
+        let mut read = || {
+            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            file.seek(SeekFrom::Start(offset))?;
+            file.read_exact(&mut bytes)
+        };
+        read().map_err(|source| match source.kind() {
+            io::ErrorKind::UnexpectedEof => self.problem(FormatError::Damaged { part: part(number) }),
+            _ => Error::Io { path: self.path.clone(), doing: "read", source },
+        })?;
+        let whole = bytes.split_last_chunk::<SUM>();
+        if whole.is_none_or(|(block, end)| sum(number as u64, block) != u64::from_le_bytes(*end)) {
+            return Err(self.problem(FormatError::Damaged { part: part(number) }));
+        }
+        bytes.truncate(length - SUM);
+        Ok(bytes)
+    }
+
+    fn problem(&self, problem: FormatError) -> Error {
+        Error::Format { path: self.path.clone(), problem }
+    }
+}
+
+fn part(block: usize) -> String {
+    format!("block {}", block + 1)
+}
+
+/// The start of a file, which vouches for itself.
+struct Head {
+    length: u64,
+    span: Span,
+    entries: u64,
+    tombstones: u64,
+    block_bytes: u64,
+    index_bytes: u64,
+}
+
+impl Head {
+    fn read(bytes: &[u8], found: u64) -> Result<Head, FormatError> {
+        let mut fields = Fields(bytes);
+        let short = || FormatError::Length { expected: HEAD as u64, found };
+        match fields.array() {
+            Some(magic) if &magic == MAGIC => {}
+            // A file may be cut anywhere.
+            None if MAGIC.starts_with(bytes) => return Err(short()),
+            _ => return Err(invalid("it is no table")),
+        }
+        let version = fields.u32().ok_or_else(short)?;
+        if version != VERSION {
+            return Err(FormatError::Unknown { what: format!("version {version} of the format of tables") });
+        }
+        let whole = bytes.first_chunk::<HEAD>().and_then(|head| head.split_last_chunk::<SUM>());
+        let (head, end) = whole.ok_or_else(short)?;
+        if sum(0, head) != u64::from_le_bytes(*end) {
+            return Err(FormatError::Damaged { part: "the head".into() });
+        }
+        fields.u32().ok_or_else(short)?;
+        let mut number = || fields.u64().ok_or_else(short);
+        let length = number()?;
+        let (first, last) = (number()?, number()?);
+        let [entries, tombstones, block_bytes, index_bytes] = [number()?, number()?, number()?, number()?];
+        if length != found {
+            return Err(FormatError::Length { expected: length, found });
+        }
+        if block_bytes > length {
+            return Err(invalid("numbers that cannot be"));
+        }
+        Ok(Head { length, span: Span { first, last }, entries, tombstones, block_bytes, index_bytes })
+    }
+}
+
+/// The places of the blocks.
+fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<Place>, FormatError> {
+    let whole = bytes.split_last_chunk::<SUM>();
+    let damaged = || FormatError::Damaged { part: "the index".into() };
+    let (index, _) =
+        whole.filter(|(index, end)| sum(0, index) == u64::from_le_bytes(**end)).ok_or_else(damaged)?;
+    let (mut fields, mut places, mut end) = (Fields(index), Vec::<Place>::new(), 0u64);
+    while !fields.0.is_empty() {
+        let mut read = || {
+            let key = fields.varint()?;
+            let first = fields.bytes(key)?.to_vec();
+            let length = fields.varint()?;
+            let offset = HEAD as u64 + end;
+            end = end.checked_add(length).filter(|end| *end <= block_bytes)?;
+            let ascending = places.last().is_none_or(|before| before.first < first);
+            let length = usize::try_from(length).ok()?;
+            (ascending && length > SUM).then_some(Place { first, offset, length })
+        };
+        let place = read().ok_or_else(|| invalid("an index that is none"))?;
+        places.push(place);
+    }
+    if end != block_bytes {
+        return Err(invalid("blocks that are not in the index"));
+    }
+    Ok(places)
+}
+
+fn invalid(what: &str) -> FormatError {
+    FormatError::Invalid { what: what.into() }
+}

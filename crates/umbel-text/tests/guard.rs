@@ -1,0 +1,390 @@
+//! A guard answers as its store does, whatever happens to the store, and asks it less often.
+
+#[path = "../examples/guard_sqlite/store.rs"]
+mod sqlite;
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use sqlite::Words;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::{Duration, SystemTime};
+use umbel::{Counting, Filter, Insert, Kind, Scalable};
+use umbel_text::guard::{Change, Files, Guard, Lookup, NoFilter, Renewal};
+
+/// What is shared by everybody who changes it.
+#[derive(Default)]
+struct Shared {
+    map: BTreeMap<u64, u64>,
+    /// Changes of others.
+    version: u64,
+    /// What fails next.
+    fails: Option<What>,
+    lookups: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Get,
+    Version,
+    Keys,
+    InsertBefore,
+    InsertAfter,
+}
+
+#[derive(Clone, Default)]
+struct Model(Rc<RefCell<Shared>>);
+
+#[derive(Debug, PartialEq, Eq)]
+struct Refused;
+
+impl Model {
+    fn may(&self, what: What) -> Result<(), Refused> {
+        let mut shared = self.0.borrow_mut();
+        if shared.fails == Some(what) {
+            shared.fails = None;
+            return Err(Refused);
+        }
+        Ok(())
+    }
+}
+
+impl Lookup for Model {
+    type Key = u64;
+    type Value = u64;
+    type Error = Refused;
+    type Version = u64;
+
+    fn get(&mut self, key: &u64) -> Result<Option<u64>, Refused> {
+        self.may(What::Get)?;
+        let mut shared = self.0.borrow_mut();
+        shared.lookups += 1;
+        Ok(shared.map.get(key).copied())
+    }
+
+    fn version(&mut self) -> Result<Option<u64>, Refused> {
+        self.may(What::Version)?;
+        Ok(Some(self.0.borrow().version))
+    }
+
+    fn keys(&mut self, each: &mut dyn FnMut(&u64)) -> Result<bool, Refused> {
+        self.may(What::Keys)?;
+        self.0.borrow().map.keys().for_each(each);
+        Ok(true)
+    }
+}
+
+impl Change for Model {
+    fn insert(&mut self, key: &u64, value: u64) -> Result<(), Refused> {
+        self.may(What::InsertBefore)?;
+        self.0.borrow_mut().map.insert(*key, value);
+        self.may(What::InsertAfter)
+    }
+
+    fn remove(&mut self, key: &u64) -> Result<bool, Refused> {
+        Ok(self.0.borrow_mut().map.remove(key).is_some())
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Get(u64),
+    Insert(u64, u64),
+    Remove(u64),
+    ByOthers(u64, Option<u64>),
+    Fail(What),
+    Renew,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let key = 0..40u64;
+    let what = prop_oneof![
+        Just(What::Get),
+        Just(What::Version),
+        Just(What::Keys),
+        Just(What::InsertBefore),
+        Just(What::InsertAfter)
+    ];
+    let step = prop_oneof![
+        12 => key.clone().prop_map(Step::Get),
+        4 => (key.clone(), any::<u64>()).prop_map(|(key, value)| Step::Insert(key, value)),
+        3 => key.clone().prop_map(Step::Remove),
+        2 => (key, any::<Option<u64>>()).prop_map(|(key, value)| Step::ByOthers(key, value)),
+        2 => what.prop_map(Step::Fail),
+        1 => Just(Step::Renew),
+    ];
+    prop::collection::vec(step, 1..200)
+}
+
+fn counting(keys: u64) -> umbel::Result<Counting> {
+    Counting::with_capacity(keys, 0.3)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 600, rng_seed: RngSeed::Fixed(5), failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn answers_are_those_of_the_store_whoever_changes_it_and_whatever_fails(
+        steps in steps(),
+        renewal in prop_oneof![
+            Just(Renewal::WhenItPays), Just(Renewal::Never), (0..5u64).prop_map(Renewal::After)
+        ],
+    ) {
+        let model = Model::default();
+        let shared = model.0.clone();
+        let mut guard = Guard::new(model, counting).unwrap().renewing(renewal);
+        for step in steps {
+            match step {
+                Step::Get(key) => {
+                    let expected = shared.borrow().map.get(&key).copied();
+                    match guard.get(&key) {
+                        Ok(found) => prop_assert_eq!(found, expected),
+                        Err(Refused) => prop_assert!(shared.borrow().fails.is_none()),
+                    }
+                }
+                Step::Insert(key, value) => {
+                    let _ = guard.insert(&key, value);
+                }
+                Step::Remove(key) => {
+                    let expected = shared.borrow().map.contains_key(&key);
+                    prop_assert_eq!(guard.remove_from_both(&key), Ok(expected));
+                }
+                Step::ByOthers(key, value) => {
+                    let mut shared = shared.borrow_mut();
+                    shared.version += 1;
+                    match value {
+                        Some(value) => shared.map.insert(key, value),
+                        None => shared.map.remove(&key),
+                    };
+                }
+                Step::Fail(what) => shared.borrow_mut().fails = Some(what),
+                Step::Renew => {
+                    let _ = guard.renew();
+                }
+            }
+        }
+        let tally = guard.tally();
+        let sum = tally.skipped + tally.found + tally.wasted + tally.passed + tally.failed;
+        prop_assert_eq!(tally.asked, sum);
+    }
+}
+
+fn model(keys: std::ops::Range<u64>) -> Model {
+    let model = Model::default();
+    model.0.borrow_mut().map = keys.map(|key| (key, key)).collect();
+    model
+}
+
+#[test]
+fn what_is_not_there_is_hardly_ever_looked_for() {
+    let model = model(0..10_000);
+    let shared = model.0.clone();
+    let mut guard = Guard::with_rate(model, 0.01).unwrap();
+    (0..110_000).for_each(|key| assert_eq!(guard.get(&key).unwrap(), (key < 10_000).then_some(key)));
+    let tally = guard.tally();
+    assert_eq!((tally.asked, tally.found, tally.passed, tally.failed), (110_000, 10_000, 0, 0));
+    // It is made for twice the keys that there are, so that it wastes less than one in a hundred.
+    assert!(tally.wasted < 1000 && tally.skipped == 100_000 - tally.wasted, "{tally:?}");
+    assert_eq!(shared.borrow().lookups, 10_000 + tally.wasted);
+}
+
+#[test]
+fn a_filter_that_has_become_too_full_is_made_anew_and_one_that_grows_is_not() {
+    let mut guard = Guard::with_rate(model(0..0), 0.01).unwrap();
+    (0..100_000).for_each(|key| guard.insert(&key, key).unwrap());
+    // 1024, and twice that whenever it is full.
+    assert_eq!(guard.tally().renewals, 7);
+    let rate = guard.filter().stats().rate_now;
+    assert!(rate < 0.0105, "{rate}");
+
+    let make = |keys| Scalable::with_capacity(keys, 0.01);
+    let mut guard = Guard::new(model(0..0), make).unwrap();
+    (0..100_000).for_each(|key| guard.insert(&key, key).unwrap());
+    assert_eq!((guard.tally().renewals, guard.filter().kind()), (0, Kind::Scalable));
+    (100_000..200_000).for_each(|key| assert_eq!(guard.get(&key), Ok(None)));
+    assert!(guard.tally().wasted < 1050, "{:?}", guard.tally());
+}
+
+#[test]
+fn a_stale_filter_is_passed_by_until_it_is_made_anew() {
+    let model = model(0..10);
+    let shared = model.0.clone();
+    let mut guard = Guard::with_rate(model, 0.001).unwrap().renewing(Renewal::After(3));
+    assert_eq!(guard.get(&50), Ok(None));
+    shared.borrow_mut().map.insert(50, 1);
+    shared.borrow_mut().version += 1;
+    for _ in 0..3 {
+        assert_eq!(guard.get(&50), Ok(Some(1)));
+    }
+    assert_eq!((guard.tally().passed, guard.tally().renewals), (3, 0));
+    assert_eq!(guard.get(&50), Ok(Some(1)));
+    assert_eq!((guard.tally().passed, guard.tally().renewals, guard.tally().found), (3, 1, 1));
+}
+
+#[test]
+fn a_key_that_the_store_refused_is_one_maybe_too_many_and_no_more() {
+    let model = model(0..0);
+    let shared = model.0.clone();
+    let mut guard = Guard::with_rate(model, 0.001).unwrap();
+    shared.borrow_mut().fails = Some(What::InsertBefore);
+    assert_eq!(guard.insert(&1, 1), Err(Refused));
+    assert_eq!(guard.get(&1), Ok(None));
+    assert_eq!(guard.tally().wasted, 1);
+}
+
+#[test]
+fn a_counting_filter_forgets_what_is_removed() {
+    let make = |keys| Counting::with_capacity(keys, 0.001);
+    let mut guard = Guard::new(model(0..1000), make).unwrap();
+    (0..1000).for_each(|key| assert_eq!(guard.remove_from_both(&key), Ok(true)));
+    assert_eq!(guard.remove_from_both(&1), Ok(false));
+    (0..1000).for_each(|key| assert_eq!(guard.get(&key), Ok(None)));
+    assert!(guard.tally().skipped > 990);
+    let mut guard = Guard::new(model(0..1000), make).unwrap();
+    (0..1000).for_each(|key| assert_eq!(guard.remove(&key), Ok(true)));
+    (0..1000).for_each(|key| assert_eq!(guard.get(&key), Ok(None)));
+    assert_eq!(guard.tally().wasted, 1000);
+}
+
+#[test]
+fn a_filter_that_is_brought_is_used_as_long_as_it_fits() {
+    let mut filter = umbel::Bloom::<umbel::Standard>::with_capacity(100, 0.001).unwrap();
+    filter.insert_batch(&[0u64, 1, 2]).unwrap();
+    let model = model(0..3);
+    let shared = model.0.clone();
+    let mut guard = Guard::with_filter(model, filter, 0);
+    assert_eq!((guard.get(&1), guard.get(&9)), (Ok(Some(1)), Ok(None)));
+    assert_eq!((guard.tally().found, guard.tally().skipped), (1, 1));
+    shared.borrow_mut().version = 1;
+    assert_eq!(guard.get(&9), Ok(None));
+    assert_eq!(guard.tally().passed, 1);
+    assert!(matches!(guard.renew(), Err(NoFilter::NoKeys)));
+}
+
+#[test]
+fn the_time_that_is_saved_is_what_the_store_would_have_taken() {
+    struct Slow;
+    impl Lookup for Slow {
+        type Key = u64;
+        type Value = ();
+        type Error = Refused;
+        type Version = ();
+        fn get(&mut self, key: &u64) -> Result<Option<()>, Refused> {
+            std::thread::sleep(Duration::from_millis(1));
+            Ok((*key < 20).then_some(()))
+        }
+        fn version(&mut self) -> Result<Option<()>, Refused> {
+            Ok(Some(()))
+        }
+        fn keys(&mut self, each: &mut dyn FnMut(&u64)) -> Result<bool, Refused> {
+            (0..20).for_each(|key| each(&key));
+            Ok(true)
+        }
+    }
+    let mut guard = Guard::with_rate(Slow, 0.001).unwrap();
+    (0..220).for_each(|key| assert_eq!(guard.get(&key), Ok((key < 20).then_some(()))));
+    let saved = guard.tally().seconds_saved();
+    assert!(guard.tally().skipped > 190 && saved > 0.15, "{saved} {:?}", guard.tally());
+}
+
+/// A number, drawn.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        umbel::hash::reduce(x ^ x >> 31, end)
+    }
+}
+
+#[test]
+fn over_sqlite_a_million_random_operations_have_the_same_answers_with_and_without_the_filter() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("words.db");
+    let mut plain = Words::open(&path).unwrap();
+    let mut guard = Guard::with_rate(Words::open(&path).unwrap(), 0.01).unwrap();
+    let mut draw = Draw(1);
+    let mut missed = 0;
+    for operation in 0..1_000_000u64 {
+        let word = draw.below(30_000).to_string();
+        match draw.below(1000) {
+            0..=7 => guard.insert(&word, operation.to_le_bytes().to_vec()).unwrap(),
+            8..=11 => {
+                let was_there = plain.get(&word).unwrap().is_some();
+                assert_eq!(guard.remove(&word).unwrap(), was_there);
+            }
+            // Another connection, and this one behind the back of its guard.
+            12 => plain.insert(&word, operation.to_le_bytes().to_vec()).unwrap(),
+            13 => drop(plain.remove(&word).unwrap()),
+            14 => {
+                let insert = "INSERT OR REPLACE INTO words VALUES (?1, x'00')";
+                guard.store_mut().connection().execute(insert, [&word]).unwrap();
+            }
+            _ => {
+                let with = guard.get(&word).unwrap();
+                let without = plain.get(&word).unwrap();
+                missed += u64::from(with != without);
+            }
+        }
+    }
+    assert_eq!(missed, 0);
+    let tally = guard.tally();
+    assert!(tally.renewals > 100 && tally.skipped > 200_000, "{tally:?}");
+}
+
+#[test]
+fn over_files_what_anybody_adds_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let settling = Duration::from_secs(60);
+    let files = || Files::new(folder.path()).settling(settling);
+    // As if nothing had happened for some time.
+    let settle = |seconds: u64| {
+        let time = SystemTime::now() - Duration::from_secs(100_000 - seconds);
+        std::fs::File::open(folder.path()).unwrap().set_modified(time).unwrap();
+    };
+    let mut plain = files();
+    (0..50).for_each(|number| plain.insert(&number.to_string(), vec![number]).unwrap());
+    settle(0);
+    let mut guard = Guard::with_rate(files(), 0.001).unwrap().renewing(Renewal::After(0));
+    let mut draw = Draw(2);
+    for round in 1..500 {
+        let name = draw.below(200).to_string();
+        match draw.below(10) {
+            0 => guard.insert(&name, b"by the guard".to_vec()).unwrap(),
+            1 => std::fs::write(folder.path().join(&name), "by others").unwrap(),
+            2 => {
+                let was_there = folder.path().join(&name).exists();
+                assert_eq!(guard.remove(&name).unwrap(), was_there);
+            }
+            _ => {}
+        }
+        // Fresh, it has no version; settled, it has another one.
+        if draw.below(4) == 0 {
+            settle(round);
+        }
+        for _ in 0..5 {
+            let name = draw.below(200).to_string();
+            assert_eq!(guard.get(&name).unwrap(), plain.get(&name).unwrap());
+        }
+    }
+    let tally = guard.tally();
+    assert!(tally.renewals > 20 && tally.skipped > 100 && tally.passed > 100, "{tally:?}");
+}
+
+#[test]
+fn over_files_a_name_is_no_way_out_of_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("secret"), "x").unwrap();
+    std::fs::create_dir(folder.path().join("inner")).unwrap();
+    let mut files = Files::new(folder.path().join("inner"));
+    for name in ["../secret", "/etc/passwd", "", ".", "..", "a/b", "a/"] {
+        assert!(files.get(name).is_err(), "{name:?}");
+        assert!(files.insert(name, Vec::new()).is_err() && files.remove(name).is_err(), "{name:?}");
+    }
+    assert!(Guard::with_rate(Files::new(folder.path().join("nowhere")), 0.01).is_err());
+}
