@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 22] = [
     "build",
     "add",
     "check",
@@ -22,6 +22,7 @@ const COMMANDS: [&str; 21] = [
     "fold",
     "meta",
     "key",
+    "vault",
     "net",
     "lab",
     "completions",
@@ -61,6 +62,14 @@ fn every_command_explains_itself() {
         "count build",
         "count add",
         "count get",
+        "vault init",
+        "vault add",
+        "vault search",
+        "vault list",
+        "vault get",
+        "vault remove",
+        "vault check",
+        "vault info",
         "net flows",
         "net scan",
         "net block",

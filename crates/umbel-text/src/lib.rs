@@ -1,5 +1,7 @@
 //! Bloom filters for documents.
 //!
-//! [`content`] tells what a file is by its first bytes, and decompresses it.
+//! [`content`] tells what a file is by its first bytes, and decompresses it. [`vault`] keeps encrypted files that can be
+//! searched where they lie.
 
 pub mod content;
+pub mod vault;

@@ -23,6 +23,7 @@ pub mod plan;
 pub mod remove;
 mod selecting;
 pub mod uniq;
+pub mod vault;
 pub mod why;
 mod writing;
 
@@ -52,6 +53,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Vault(args) => vault::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),

@@ -33,6 +33,7 @@ mod summary;
 mod time_by_k;
 mod time_by_size;
 mod variable_increment;
+mod vault;
 mod words;
 mod worked_examples;
 
@@ -77,6 +78,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(privacy::Privacy),
         Box::new(generalized::Generalized),
         Box::new(header_filter::HeaderFilter),
+        Box::new(vault::DictionaryAttack),
     ]
 }
 
