@@ -148,7 +148,8 @@ fn the_rate_is_two_to_the_minus_r() {
         assert!(words.iter().all(|word| index.contains(&id, 0, word)));
         let fill = index.ones() as f64 / shape.bits() as f64;
         let strangers = 2000;
-        let hits = (0..strangers).filter(|i| index.contains(&id, 0, &key.trapdoor(&format!("out{i}")))).count();
+        let hits =
+            (0..strangers).filter(|i| index.contains(&id, 0, &key.trapdoor(&format!("out{i}")))).count();
         asked += f64::from(strangers);
         taken += hits as f64;
         expected += f64::from(strangers) * fill.powi(6);
@@ -257,6 +258,16 @@ fn nothing_can_be_moved_left_out_or_taken_from_elsewhere() {
 }
 
 #[test]
+fn a_name_may_be_any_bytes_but_not_too_many() {
+    let place = Place::new(8, 1e-4);
+    for name in [&b""[..], b"../..\xff\n", &[b'n'; 1 << 16]] {
+        let id = place.vault.add(name, None, &b"text"[..]).expect("a document").entry.id;
+        assert_eq!(place.vault.entry(&id).expect("a head").head.name, name);
+    }
+    assert!(place.vault.add(&[b'n'; (1 << 16) + 1], None, &b"text"[..]).is_err());
+}
+
+#[test]
 fn what_comes_out_is_what_went_in() {
     let place = Place::new(8, 1e-4);
     for length in [0, 1, 1023, 1024, 1025, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 3 * CHUNK + 5] {
@@ -287,7 +298,10 @@ fn the_same_document_twice_has_nothing_in_common_and_nothing_shows() {
         let shown = path.display();
         for needle in ["confid", "secret", "txt"] {
             let found = bytes.windows(needle.len()).any(|window| window == needle.as_bytes());
-            assert!(!found && !path.file_name().unwrap().to_string_lossy().contains(needle), "{needle} in {shown}");
+            assert!(
+                !found && !path.file_name().unwrap().to_string_lossy().contains(needle),
+                "{needle} in {shown}"
+            );
         }
     }
 }

@@ -34,8 +34,11 @@ impl Experiment for DictionaryAttack {
     }
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
-        let (dictionary, words, documents) =
-            (lab.count(&DICTIONARY), lab.count(&WORDS).min(lab.count(&DICTIONARY) / 2), lab.count(&DOCUMENTS));
+        let (dictionary, words, documents) = (
+            lab.count(&DICTIONARY),
+            lab.count(&WORDS).min(lab.count(&DICTIONARY) / 2),
+            lab.count(&DOCUMENTS),
+        );
         let shape = Shape::for_rate(2000, RATE)?;
         let all: Vec<String> = (0..dictionary).map(|number| format!("w{:x}", mix(number))).collect();
         let owner = IndexKey::new(&secret(lab, 1), shape.hashes());
@@ -52,9 +55,9 @@ impl Experiment for DictionaryAttack {
         let m = shape.bits() as f64;
         for document in 0..documents {
             let (order, members) = drawn(lab, document, dictionary, words);
-            let held = |member: bool| order.iter().filter(move |word| members[**word] == member);
-            let filter = insecure_demo(held(true).map(|word| &all[*word][..]), RATE)?;
-            let trapdoors: Vec<Trapdoor> = held(true).map(|word| known[*word].clone()).collect();
+            let held: Vec<usize> = order.iter().copied().filter(|word| members[*word]).collect();
+            let filter = insecure_demo(held.iter().map(|word| &all[*word][..]), RATE)?;
+            let trapdoors: Vec<Trapdoor> = held.iter().map(|word| known[*word].clone()).collect();
             let build = |copy: u64| {
                 let number = document << 1 | copy;
                 let id = Id(secret(lab, 3 + number).first_chunk().copied().unwrap_or_default());
@@ -84,8 +87,12 @@ impl Experiment for DictionaryAttack {
         let total = (words * documents) as f64;
         let chance = (dictionary * documents) as f64 * shape.rate();
         findings.criteria = vec![
-            Criterion::at_least("plain filter: share of the words that the server reads", plain.right / total, 1.0)
-                .shows("e33"),
+            Criterion::at_least(
+                "plain filter: share of the words that the server reads",
+                plain.right / total,
+                1.0,
+            )
+            .shows("e33"),
             Criterion::at_least(
                 "plain filter: share of what it reads that is right",
                 plain.right / (plain.right + plain.wrong).max(1.0),
@@ -104,7 +111,11 @@ impl Experiment for DictionaryAttack {
                 0.0,
                 4.0 * (inside.variance() + outside.variance()).sqrt(),
             ),
-            Criterion::at_least("index, the owner's trapdoors: share of the words found", asked.right / total, 1.0),
+            Criterion::at_least(
+                "index, the owner's trapdoors: share of the words found",
+                asked.right / total,
+                1.0,
+            ),
             Criterion::near(
                 "two indexes of the same words: bits in common, all pairs",
                 shared,

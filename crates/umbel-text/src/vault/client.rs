@@ -18,6 +18,8 @@ use umbel::file::{self, Placing};
 
 /// The file with the vault's sealed key.
 const HEADER: &str = "vault";
+/// Far more than a path has, and less than a sealed head takes.
+const LONGEST_NAME: usize = 1 << 16;
 /// Nobody but the owner, and nothing is written over.
 const PLACING: Placing = Placing { create_new: true, private: true, locked: false };
 
@@ -108,6 +110,19 @@ impl Vault {
         }
     }
 
+    /// Refuses a place where no new vault can be made, before anybody is asked for a passphrase: a directory has to be
+    /// empty.
+    pub fn check_free(folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            entries => match entries.map_err(Error::io(folder, "list"))?.next() {
+                Some(_) => Err(Error::Occupied { path: folder.to_owned() }),
+                None => Ok(()),
+            },
+        }
+    }
+
     /// Makes a vault in a new directory, or in one with nothing in it.
     pub fn create(folder: impl AsRef<Path>, passphrase: &Passphrase, options: &Options) -> Result<Vault> {
         let folder = folder.as_ref();
@@ -146,7 +161,16 @@ impl Vault {
 
     /// Encrypts a document and its words, and puts it into the vault once all of it is on the disk. What is compressed with
     /// gzip or zstd is kept as it is, and found by the words of what was compressed.
-    pub fn add(&self, name: &[u8], modified: Option<SystemTime>, mut from: impl Read + Send) -> Result<Added> {
+    pub fn add(
+        &self,
+        name: &[u8],
+        modified: Option<SystemTime>,
+        mut from: impl Read + Send,
+    ) -> Result<Added> {
+        if name.len() > LONGEST_NAME {
+            let needs = format!("one of at most {LONGEST_NAME} bytes");
+            return Err(Error::parameter("name", format_args!("{} bytes", name.len()), needs));
+        }
         let id = Id::random()?;
         let path = self.server.path(&id);
         let mut noise = Noise::random()?;
@@ -430,13 +454,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     match builder.create(folder) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            let mut entries = fs::read_dir(folder).map_err(Error::io(folder, "list"))?;
-            match entries.next() {
-                Some(_) => Err(Error::Occupied { path: folder.to_owned() }),
-                None => Ok(()),
-            }
-        }
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Vault::check_free(folder),
         made => made.map_err(Error::io(folder, "create")),
     }
 }

@@ -312,7 +312,16 @@ impl Document {
         let Document { path, id, mut file, content, .. } = self;
         file.seek(SeekFrom::Start(FRONT as u64)).map_err(Error::io(&path, "read"))?;
         let cipher = &keys.content;
-        Ok(Contents { file, cipher, id, sealed: content, size: head.size, number: 0, chunk: Vec::new(), at: 0 })
+        Ok(Contents {
+            file,
+            cipher,
+            id,
+            sealed: content,
+            size: head.size,
+            number: 0,
+            chunk: Vec::new(),
+            at: 0,
+        })
     }
 }
 
@@ -400,8 +409,7 @@ mod tests {
     fn a_head_comes_back() {
         for name in [&b""[..], b"notes.txt", b"\xff\x00/..", &[b'n'; 5000]] {
             for modified in [None, Some(-5), Some(1_700_000_000)] {
-                let head =
-                    Head { name: name.to_vec(), size: 3, modified, added: 7, words: 2, is_text: true };
+                let head = Head { name: name.to_vec(), size: 3, modified, added: 7, words: 2, is_text: true };
                 let bytes = head.to_bytes();
                 assert!(bytes.len().is_multiple_of(HEAD_STEP));
                 assert_eq!(Head::from_bytes(&bytes), Some(head));

@@ -104,9 +104,7 @@ impl Stored {
         let shape = Shape::new(number(40)?, number(44)?);
         let bits = u64::from(number(48)?) | u64::from(number(52)?) << 32;
         match shape {
-            Ok(shape) if shape.bits() == bits => {
-                Ok(Stored { header: Header { cost, shape }, bytes, salt })
-            }
+            Ok(shape) if shape.bits() == bits => Ok(Stored { header: Header { cost, shape }, bytes, salt }),
             _ => Err(Error::damaged(path, "its indexes cannot be")),
         }
     }

@@ -126,7 +126,8 @@ fn walk(
         return files.push(path.to_owned());
     }
     let failed = || format!("cannot open {}", path.display());
-    let found = match if named { fs::metadata(path) } else { fs::symlink_metadata(path) }.with_context(failed) {
+    let found = match if named { fs::metadata(path) } else { fs::symlink_metadata(path) }.with_context(failed)
+    {
         Ok(found) => found,
         Err(error) => return complain(error),
     };

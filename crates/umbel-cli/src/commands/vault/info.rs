@@ -57,7 +57,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         rows.add("documents", seen.len());
         rows.add(
             "contents",
-            format!("{}, encrypted; the documents take {} to {}", size(content), size(shortest), size(longest)),
+            format!(
+                "{}, encrypted; the documents take {} to {}",
+                size(content),
+                size(shortest),
+                size(longest)
+            ),
         );
         rows.add(
             "indexes",
@@ -70,7 +75,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
         rows.add(
             "rate",
-            format!("{}, with {} keys; a word that is nowhere finds {wrong:.4} documents", percent(shape.rate()), shape.hashes()),
+            format!(
+                "{}, with {} keys; a word that is nowhere finds {wrong:.4} documents",
+                percent(shape.rate()),
+                shape.hashes()
+            ),
         );
         rows.add(
             "passphrase",
@@ -80,7 +89,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 cost.passes
             ),
         );
-        rows.add("can be seen", "all of this, when documents came and went, and which of them a search finds");
+        rows.add(
+            "can be seen",
+            "all of this, when documents came and went, and which of them a search finds",
+        );
         rows.add("cannot be seen", "words, names, contents, dates, exact lengths, what is searched for");
         output::text(rows)?;
     }

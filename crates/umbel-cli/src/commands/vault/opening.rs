@@ -47,6 +47,7 @@ impl Secret {
 
     /// The passphrase of a new vault, which is asked for twice.
     pub fn new_passphrase(&self, folder: &Path) -> Result<Passphrase> {
+        Vault::check_free(folder)?;
         let passphrase = match &self.passphrase_file {
             Some(path) => read(path)?,
             None => {
@@ -103,8 +104,9 @@ fn as_passphrase(bytes: Zeroizing<Vec<u8>>) -> Result<Passphrase> {
 
 /// What is typed on the terminal, which does not show it.
 fn typed(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
-    let typed = rpassword::prompt_password(prompt)
-        .context("there is no terminal on which the passphrase can be typed: give it with --passphrase-file")?;
+    let typed = rpassword::prompt_password(prompt).context(
+        "there is no terminal on which the passphrase can be typed: give it with --passphrase-file",
+    )?;
     Ok(Zeroizing::new(typed.into_bytes()))
 }
 
@@ -136,8 +138,11 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
     let ids = vault.server().documents()?;
     let mut found = Vec::new();
     for wanted in wanted {
-        let named: Vec<Id> =
-            entries.iter().filter(|entry| entry.head.name == wanted.as_bytes()).map(|entry| entry.id).collect();
+        let named: Vec<Id> = entries
+            .iter()
+            .filter(|entry| entry.head.name == wanted.as_bytes())
+            .map(|entry| entry.id)
+            .collect();
         // A damaged document has no name any more, but it has an id.
         let begins = |id: &&Id| wanted.len() >= 4 && id.to_string().starts_with(&wanted[..]);
         let candidates = if named.is_empty() { ids.iter().filter(begins).copied().collect() } else { named };
@@ -145,12 +150,21 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
             [one] => found.push(one),
             [] => {
                 let broken = tell(problems);
-                output::error(format_args!("there is no {} in {}", shown(wanted), vault.server().folder().display()));
+                output::error(format_args!(
+                    "there is no {} in {}",
+                    shown(wanted),
+                    vault.server().folder().display()
+                ));
                 return Ok(Err(broken.unwrap_or(ExitCode::from(NONE))));
             }
             _ => {
                 let ids: Vec<String> = candidates.iter().map(Id::to_string).collect();
-                bail!("{} are {} documents: give the id of one, {}", shown(wanted), ids.len(), ids.join(" or "));
+                bail!(
+                    "{} are {} documents: give the id of one, {}",
+                    shown(wanted),
+                    ids.len(),
+                    ids.join(" or ")
+                );
             }
         }
     }

@@ -55,7 +55,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     output::bytes(lines.as_bytes())?;
     if hits.refuted > 0 && io::stderr().is_terminal() {
-        output::say(format_args!("documents that the indexes took for hits, and that are none: {}", hits.refuted));
+        output::say(format_args!(
+            "documents that the indexes took for hits, and that are none: {}",
+            hits.refuted
+        ));
     }
     Ok(tell(hits.problems).unwrap_or(found(any)))
 }
