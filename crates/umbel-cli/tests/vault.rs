@@ -216,6 +216,30 @@ fn a_damaged_document_is_named_and_the_others_are_fine() {
 }
 
 #[test]
+fn whatever_a_server_puts_there_nobody_waits_for_it_or_believes_it() {
+    let shell = filled();
+    let strange = |number: u32| format!("v/{number:032x}.doc");
+    let made = shell.program("mkfifo").arg(shell.path(&strange(1))).status().expect("mkfifo");
+    assert!(made.success());
+    fs::create_dir(shell.path(&strange(2))).expect("a folder");
+    std::os::unix::fs::symlink("/etc/passwd", shell.path(&strange(3))).expect("a link");
+    let huge = fs::File::create(shell.path(&strange(4))).expect("a file");
+    huge.set_len(1 << 40).expect("a file with holes");
+    shell.write("v/notes", "not a document");
+    for (args, lines) in [("list v", 3), ("search v dawn", 1), ("check v", 1)] {
+        let said = vault(&shell, args).code(2);
+        assert_eq!(
+            (said.text().lines().count(), said.stderr.lines().count()),
+            (lines, 4),
+            "{args}: {}",
+            said.stderr
+        );
+    }
+    assert_eq!(number(&shell.run("vault info v --json").code(2).json(), "damaged"), 4.0);
+    assert_eq!(vault(&shell, "get v plan.txt").ok().text(), "We attack at dawn.\n");
+}
+
+#[test]
 fn nothing_is_written_over_or_elsewhere() {
     let shell = filled();
     shell.write("mine", "mine");
@@ -235,7 +259,7 @@ fn nothing_is_written_over_or_elsewhere() {
     let list = vault(&shell, "list v").ok();
     assert!(list.text().contains("escape") && !list.text().contains('\x1b'), "no terminal is taken over");
     // What is not there.
-    assert!(vault(&shell, "get v nobody").code(1).stderr.contains("there is no nobody in v"));
+    assert!(vault(&shell, "get v nobody").code(1).stderr.contains("there is no document \"nobody\" in v"));
     vault(&shell, "remove v plan.txt nobody").code(1);
     assert_eq!(vault(&shell, "search v attack").ok().text(), "plan.txt\n", "all or none is removed");
     // A directory with other things is not made a vault, nor is one made twice.

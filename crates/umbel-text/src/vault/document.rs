@@ -10,7 +10,7 @@ use super::keys::{Cipher, Keys};
 use super::zidx::{Id, Index, Shape, Trapdoor};
 use sha2::{Digest, Sha256};
 use std::fmt;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -187,6 +187,14 @@ impl<'a, W: Write> Sealer<'a, W> {
     }
 }
 
+/// Opens a file of a vault. Whoever keeps the vault may have put anything in its place, and a pipe would wait for ever.
+pub(super) fn open_regular(path: &Path) -> Result<File> {
+    if !fs::metadata(path).map_err(Error::io(path, "open"))?.is_file() {
+        return Err(Error::damaged(path, "it is not a regular file"));
+    }
+    File::open(path).map_err(Error::io(path, "open"))
+}
+
 /// A document in a vault, as whoever keeps it sees it.
 #[derive(Debug)]
 pub(super) struct Document {
@@ -206,12 +214,8 @@ impl Document {
     /// Opens the file of a document. Its numbers are checked against its length.
     pub fn open(path: &Path, id: Id) -> Result<Document> {
         let damaged = |what: &str| Error::damaged(path, what);
-        let mut file = File::open(path).map_err(Error::io(path, "open"))?;
-        let found = file.metadata().map_err(Error::io(path, "examine"))?;
-        if !found.is_file() {
-            return Err(damaged("it is not a regular file"));
-        }
-        let length = found.len();
+        let mut file = open_regular(path)?;
+        let length = file.metadata().map_err(Error::io(path, "examine"))?.len();
         if length < (FRONT + TRAILER) as u64 {
             return Err(damaged("it is too short"));
         }

@@ -1,11 +1,11 @@
 //! The file `vault` of a vault: what the passphrase needs to open it, and the shape of its indexes. `docs/vault.md` in the
 //! repository describes the bytes.
 
+use super::document::open_regular;
 use super::error::{Error, Result};
 use super::keys::{Cipher, Cost, Passphrase};
 use super::zidx::Shape;
 use sha2::{Digest, Sha256};
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use zeroize::Zeroizing;
@@ -70,11 +70,13 @@ pub(super) struct Stored {
 impl Stored {
     /// Reads the header of the vault in a directory.
     pub fn read(folder: &Path, path: &Path) -> Result<Stored> {
-        let file = File::open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
+        let file = open_regular(path).map_err(|error| match error {
+            Error::Io { source, .. }
+                if matches!(source.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+            {
                 Error::NoVault { path: folder.to_owned() }
             }
-            _ => Error::io(path, "open")(error),
+            other => other,
         })?;
         let mut bytes = Vec::new();
         file.take(LENGTH as u64 + 1).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;

@@ -84,7 +84,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         rows.add(
             "passphrase",
             format!(
-                "Argon2id, {} and {} passes for every guess",
+                "Argon2id; a guess takes {}, passes: {}",
                 size(u64::from(cost.memory) * 1024),
                 cost.passes
             ),

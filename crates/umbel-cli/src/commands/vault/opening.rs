@@ -151,7 +151,7 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
             [] => {
                 let broken = tell(problems);
                 output::error(format_args!(
-                    "there is no {} in {}",
+                    "there is no document \"{}\" in {}",
                     shown(wanted),
                     vault.server().folder().display()
                 ));
