@@ -1,8 +1,7 @@
 //! The commands, as clap sees them. Each declares its own options beside its code.
 
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
-    map, meta, net, password, plan, remove, uniq, url, why,
+    add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man, map, meta, net, password, plan, remove, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -47,6 +46,7 @@ pub enum Command {
     Grep(grep::Args),
     Password(password::Args),
     Url(url::Args),
+    Vault(vault::Args),
     Net(net::Args),
     Lab(lab::Args),
     Completions(completions::Args),

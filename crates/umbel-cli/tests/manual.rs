@@ -4,7 +4,8 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 22] = [
     "build",
     "add",
     "check",
@@ -26,6 +27,7 @@ const COMMANDS: [&str; 25] = [
     "grep",
     "password",
     "url",
+    "vault",
     "net",
     "lab",
     "completions",
@@ -75,6 +77,14 @@ fn every_command_explains_itself() {
         "password range",
         "url build",
         "url check",
+        "vault init",
+        "vault add",
+        "vault search",
+        "vault list",
+        "vault get",
+        "vault remove",
+        "vault check",
+        "vault info",
         "net flows",
         "net scan",
         "net block",

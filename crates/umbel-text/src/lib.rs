@@ -12,6 +12,8 @@
 //! [`content`] tells what a file is by its first bytes, and decompresses it.
 //! [`tables`] is a small store of sorted tables on disk, of which a filter each tells which cannot hold a key.
 //! [`guard`] puts a filter in front of any expensive lookup.
+//! [`content`] tells what a file is by its first bytes, and decompresses it. [`vault`] keeps encrypted files that can be
+//! searched where they lie.
 
 pub mod address;
 pub mod content;
@@ -24,3 +26,4 @@ pub mod words;
 mod fields;
 pub mod guard;
 pub mod tables;
+pub mod vault;

@@ -27,6 +27,7 @@ pub mod remove;
 mod selecting;
 pub mod uniq;
 pub mod url;
+pub mod vault;
 pub mod why;
 mod writing;
 
@@ -60,6 +61,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Grep(args) => grep::run(&args),
         Command::Password(args) => password::run(&args),
         Command::Url(args) => url::run(&args),
+        Command::Vault(args) => vault::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),

@@ -36,6 +36,7 @@ mod tables;
 mod time_by_k;
 mod time_by_size;
 mod variable_increment;
+mod vault;
 mod words;
 mod worked_examples;
 
@@ -83,6 +84,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(password::Difference),
         Box::new(tables::Tables),
         Box::new(hyphen::Hyphenation),
+        Box::new(vault::DictionaryAttack),
     ]
 }
 

@@ -41,9 +41,34 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
 /// ```
 pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Result<File> {
     let path = path.as_ref();
-    let mut part = Part::beside(path, placing)?;
-    part.file().write_all(bytes).map_err(|source| Error::io(path, "write to", source))?;
-    part.persist()
+    save_with(path, placing, |file| {
+        file.write_all(bytes).map_err(|source| Error::io(path, "write to", source))
+    })
+}
+
+/// Writes a file that is too large for memory as [`save_bytes`] writes others: wholly or not at all. If `write` fails,
+/// nothing is left of it, and what was there before is as it was.
+///
+/// ```
+/// use std::io::Write;
+/// use umbel::file::{self, Placing};
+/// let directory = tempfile::tempdir()?;
+/// let path = directory.path().join("numbers");
+/// let failed = file::save_with(&path, Placing::default(), |file| {
+///     file.write_all(b"one, two, ").expect("a file that can be written to");
+///     Err(umbel::Error::parameter("n", 3, "a number that can be written"))
+/// });
+/// assert!(failed.is_err() && !path.exists());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn save_with<E: From<Error>>(
+    path: impl AsRef<Path>,
+    placing: Placing,
+    write: impl FnOnce(&mut File) -> Result<(), E>,
+) -> Result<File, E> {
+    let mut part = Part::beside(path.as_ref(), placing)?;
+    write(part.file())?;
+    Ok(part.persist()?)
 }
 
 /// Writes the bytes of the file that [`save`] would write to a pipe, or whatever else takes bytes, without a copy of

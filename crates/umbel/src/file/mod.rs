@@ -33,7 +33,7 @@ mod part;
 
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
 pub(crate) use encode::Encoder;
-pub use encode::{Storable, save, save_bytes, size, to_bytes, write};
+pub use encode::{Storable, save, save_bytes, save_with, size, to_bytes, write};
 pub use error::FormatError;
 pub use header::MAGIC;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};

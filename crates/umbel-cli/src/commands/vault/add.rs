@@ -1,0 +1,212 @@
+//! `umbel vault add`: files into a vault.
+
+use super::opening::{Secret, facts};
+use crate::commands::FAILED;
+use crate::facts::shown;
+use crate::input::{is_stdin, name, open_raw, total_len};
+use crate::output;
+use crate::progress::{Progress, size};
+use anyhow::{Context, Result, bail};
+use std::collections::HashMap;
+use std::fs::{self, Metadata};
+use std::io::{self, IsTerminal, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use umbel_text::vault::zidx::Id;
+use umbel_text::vault::{Options, Vault};
+
+/// Encrypt files and put them into a vault.
+///
+/// A vault that is not there is made. Of a directory all files are taken, but no links. Text that is compressed with gzip or
+/// zstd is found by its words; what is no text is kept too, and found by its name alone. A file that cannot be read is told,
+/// and the others are added. What is added is wholly in the vault or not at all, whenever the work is interrupted.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 all is in the vault, 2 something went wrong.")]
+pub struct Args {
+    /// The directory of the vault
+    #[arg(value_name = "VAULT")]
+    vault: PathBuf,
+
+    /// Files and directories; `-` is standard input, and needs a --name
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+
+    /// The name of the one file in the vault
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+
+    /// Take the new file instead of one with the same name
+    #[arg(long)]
+    replace: bool,
+
+    /// Print what was added as JSON, a document in each line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secret: Secret,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.name.is_some() && (args.files.len() > 1 || args.files[0].is_dir()) {
+        bail!("--name is for one file");
+    }
+    if args.name.is_none() && args.files.iter().any(|file| is_stdin(file)) {
+        bail!("what comes from standard input needs a name: give it with --name");
+    }
+    if args.secret.is_stdin() && args.files.iter().any(|file| is_stdin(file)) {
+        bail!("standard input cannot be both the passphrase and a document");
+    }
+    if args.vault.is_file() {
+        bail!("{} is a file: the vault, which is a directory, comes first", args.vault.display());
+    }
+    let mut failed = 0;
+    let mut complain = |error: anyhow::Error| {
+        output::error(format_args!("{error:#}"));
+        failed += 1;
+    };
+    let mut files = Vec::new();
+    for file in &args.files {
+        walk(file, fs::metadata(&args.vault).ok().as_ref(), true, &mut files, &mut complain);
+    }
+    if files.is_empty() {
+        output::error("there is no file to add");
+        return Ok(ExitCode::from(FAILED));
+    }
+    let vault = open(args)?;
+    let mut adding = Adding { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
+    let progress = Progress::of_bytes(Arc::clone(&adding.read), total_len(&files));
+    for file in &files {
+        match adding.add(file) {
+            Ok(()) => {}
+            Err(error) if output::is_broken_pipe(&error) => return Err(error),
+            Err(error) => complain(error),
+        }
+    }
+    progress.finish();
+    if !args.json && io::stderr().is_terminal() {
+        output::say(format_args!("added: {}, of {}", adding.count, size(adding.bytes)));
+    }
+    Ok(if failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// The vault, which is made if it is not there.
+fn open(args: &Args) -> Result<Vault> {
+    if Vault::exists(&args.vault)? {
+        return args.secret.open(&args.vault);
+    }
+    let passphrase = args.secret.new_passphrase(&args.vault)?;
+    let vault = Vault::create(&args.vault, &passphrase, &Options::default())?;
+    output::say(format_args!("umbel: made a new vault, {}", args.vault.display()));
+    Ok(vault)
+}
+
+/// The documents of each name.
+fn names(vault: &Vault) -> Result<HashMap<Vec<u8>, Vec<Id>>> {
+    let mut names: HashMap<_, Vec<_>> = HashMap::new();
+    for entry in vault.entries()?.0 {
+        names.entry(entry.head.name).or_default().push(entry.id);
+    }
+    Ok(names)
+}
+
+/// The files of a directory, in the order of their names, and what is no directory itself.
+fn walk(
+    path: &Path,
+    vault: Option<&Metadata>,
+    named: bool,
+    files: &mut Vec<PathBuf>,
+    complain: &mut impl FnMut(anyhow::Error),
+) {
+    if is_stdin(path) {
+        return files.push(path.to_owned());
+    }
+    let failed = || format!("cannot open {}", path.display());
+    let found = match if named { fs::metadata(path) } else { fs::symlink_metadata(path) }.with_context(failed)
+    {
+        Ok(found) => found,
+        Err(error) => return complain(error),
+    };
+    if !found.is_dir() {
+        // A pipe in a directory would wait for its writer.
+        if named || found.is_file() {
+            files.push(path.to_owned());
+        }
+        return;
+    }
+    // A vault in the directory is no document of its own.
+    if vault.is_some_and(|vault| (vault.dev(), vault.ino()) == (found.dev(), found.ino())) {
+        return;
+    }
+    let mut inside = Vec::new();
+    match fs::read_dir(path).with_context(failed) {
+        Ok(entries) => {
+            for entry in entries {
+                match entry.with_context(failed) {
+                    Ok(entry) => inside.push(entry.path()),
+                    Err(error) => complain(error),
+                }
+            }
+        }
+        Err(error) => complain(error),
+    }
+    inside.sort_unstable();
+    inside.iter().for_each(|path| walk(path, vault, false, files, complain));
+}
+
+struct Adding<'a> {
+    args: &'a Args,
+    vault: Vault,
+    known: HashMap<Vec<u8>, Vec<Id>>,
+    read: Arc<AtomicU64>,
+    bytes: u64,
+    count: u64,
+}
+
+impl Adding<'_> {
+    fn add(&mut self, path: &Path) -> Result<()> {
+        let called = match &self.args.name {
+            Some(name) => name.as_bytes().to_vec(),
+            None => path.strip_prefix(".").unwrap_or(path).as_os_str().as_bytes().to_vec(),
+        };
+        let before = self.known.get(&called).cloned().unwrap_or_default();
+        if !before.is_empty() && !self.args.replace {
+            bail!("{} is in the vault already: --replace takes the new one instead", shown(&called));
+        }
+        let file = open_raw(path)?;
+        let modified = file.metadata().ok().filter(Metadata::is_file).and_then(|found| found.modified().ok());
+        let reader = Counted { file, read: Arc::clone(&self.read) };
+        let failed = || format!("{} was not added", name(path));
+        let added = self.vault.add(&called, modified, reader).with_context(failed)?;
+        if let Some(why) = &added.cut {
+            output::warn(format_args!(
+                "{} is in the vault, but cannot be decompressed to its end, and is found by the words before that: {why}",
+                name(path)
+            ));
+        }
+        // Not before the new one is safe.
+        before.iter().try_for_each(|id| self.vault.remove(id))?;
+        self.bytes += added.entry.head.size;
+        self.count += 1;
+        self.known.insert(called, vec![added.entry.id]);
+        if self.args.json { output::json(&facts(&added.entry)) } else { Ok(()) }
+    }
+}
+
+/// A file that counts the bytes it gives.
+struct Counted {
+    file: fs::File,
+    read: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.read.fetch_add(read as u64, Relaxed);
+        Ok(read)
+    }
+}

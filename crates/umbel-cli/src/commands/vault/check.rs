@@ -1,0 +1,30 @@
+//! `umbel vault check`: whether all documents are what was written.
+
+use super::opening::{Secret, tell};
+use crate::output;
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Read every document of a vault, and tell which are damaged.
+///
+/// That a document was taken away altogether, or that an old one was put back, cannot be told.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 all documents are what was written, 2 something went wrong.")]
+pub struct Args {
+    /// The directory of the vault
+    #[arg(value_name = "VAULT")]
+    vault: PathBuf,
+
+    #[command(flatten)]
+    secret: Secret,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let vault = args.secret.open(&args.vault)?;
+    let ids = vault.server().documents()?;
+    let problems: Vec<_> = ids.iter().filter_map(|id| vault.check(id).err()).collect();
+    let whole = ids.len() - problems.len();
+    output::text(format_args!("whole: {whole}, damaged: {}\n", problems.len()))?;
+    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+}

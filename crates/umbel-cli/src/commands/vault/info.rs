@@ -1,0 +1,100 @@
+//! `umbel vault info`: what everybody can see of a vault.
+
+use super::opening::tell;
+use crate::facts::{Rows, percent};
+use crate::output;
+use crate::progress::size;
+use anyhow::Result;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use umbel_text::vault::{Header, Server, Vault};
+
+/// Tell what whoever has the directory of a vault can see, without its passphrase.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The directory of the vault
+    #[arg(value_name = "VAULT")]
+    vault: PathBuf,
+
+    /// Print it as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let Header { cost, shape } = Vault::header_of(&args.vault)?;
+    let (seen, problems) = Server::new(&args.vault).seen()?;
+    let sum = |of: fn(&umbel_text::vault::Seen) -> u64| seen.iter().map(of).sum::<u64>();
+    let (parts, content) = (sum(|seen| seen.parts.into()), sum(|seen| seen.content));
+    let [ones, bits] = [sum(|seen| seen.bits[0]), sum(|seen| seen.bits[1])];
+    let fill = ones as f64 / bits.max(1) as f64;
+    // What a word that is nowhere is expected to find.
+    let wrong = parts as f64 * shape.rate();
+    let lengths = seen.iter().map(|seen| seen.content);
+    let (shortest, longest) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
+    if args.json {
+        output::json(&json!({
+            "documents": seen.len(),
+            "damaged": problems.len(),
+            "content_bytes": content,
+            "shortest": shortest,
+            "longest": longest,
+            "index_parts": parts,
+            "index_bytes": bits / 8,
+            "words_per_part": shape.words(),
+            "bits_per_part": shape.bits(),
+            "hashes": shape.hashes(),
+            "fill": fill,
+            "rate": shape.rate(),
+            "expected_wrong": wrong,
+            "kdf_memory": u64::from(cost.memory) * 1024,
+            "kdf_passes": cost.passes,
+            "kdf_lanes": cost.lanes,
+        }))?;
+    } else {
+        let mut rows = Rows::default();
+        rows.add("documents", seen.len());
+        rows.add(
+            "contents",
+            format!(
+                "{}, encrypted; the documents take {} to {}",
+                size(content),
+                size(shortest),
+                size(longest)
+            ),
+        );
+        rows.add(
+            "indexes",
+            format!(
+                "{parts} of {} each, for {} words; {:.2} % of their bits are set",
+                size(shape.bits() / 8),
+                shape.words(),
+                100.0 * fill
+            ),
+        );
+        rows.add(
+            "rate",
+            format!(
+                "{}, with {} keys; a word that is nowhere finds {wrong:.4} documents",
+                percent(shape.rate()),
+                shape.hashes()
+            ),
+        );
+        rows.add(
+            "passphrase",
+            format!(
+                "Argon2id; a guess takes {}, passes: {}",
+                size(u64::from(cost.memory) * 1024),
+                cost.passes
+            ),
+        );
+        rows.add(
+            "can be seen",
+            "all of this, when documents came and went, and which of them a search finds",
+        );
+        rows.add("cannot be seen", "words, names, contents, dates, exact lengths, what is searched for");
+        output::text(rows)?;
+    }
+    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+}

@@ -1,0 +1,55 @@
+//! `umbel vault`: encrypted files that can be searched where they lie.
+
+mod add;
+mod check;
+mod get;
+mod info;
+mod init;
+mod list;
+mod opening;
+mod remove;
+mod search;
+
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Keep encrypted files in a directory that strangers may keep, and search them there for words.
+///
+/// A vault is a directory. Whoever has it, but not the passphrase, sees how many documents there are and about how long
+/// they are, and no names, words or contents. It can lie on a server that you do not trust: files are encrypted and searched
+/// with keys that never leave this computer. `docs/vault.md` tells what can be seen and what cannot.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel vault add secrets diary.txt letters/
+  umbel vault search secrets holiday 2023
+  umbel vault list secrets
+  umbel vault get secrets diary.txt -o diary.txt")]
+pub struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Init(init::Args),
+    Add(add::Args),
+    Search(search::Args),
+    List(list::Args),
+    Get(get::Args),
+    Remove(remove::Args),
+    Check(check::Args),
+    Info(info::Args),
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    match &args.command {
+        Command::Init(args) => init::run(args),
+        Command::Add(args) => add::run(args),
+        Command::Search(args) => search::run(args),
+        Command::List(args) => list::run(args),
+        Command::Get(args) => get::run(args),
+        Command::Remove(args) => remove::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Info(args) => info::run(args),
+    }
+}

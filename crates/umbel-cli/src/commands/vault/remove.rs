@@ -1,0 +1,36 @@
+//! `umbel vault remove`: documents out of a vault.
+
+use super::opening::{Secret, resolve};
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Remove documents from a vault.
+///
+/// If one of them is not there, none is removed. Whoever had a copy of the vault still has theirs.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 done, 1 there is no such document, 2 something went wrong.")]
+pub struct Args {
+    /// The directory of the vault
+    #[arg(value_name = "VAULT")]
+    vault: PathBuf,
+
+    /// Names of documents, or the starts of their ids
+    #[arg(value_name = "NAME|ID", required = true)]
+    documents: Vec<String>,
+
+    #[command(flatten)]
+    secret: Secret,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let vault = args.secret.open(&args.vault)?;
+    let mut ids = match resolve(&vault, &args.documents)? {
+        Ok(ids) => ids,
+        Err(code) => return Ok(code),
+    };
+    ids.sort_unstable();
+    ids.dedup();
+    ids.iter().try_for_each(|id| vault.remove(id))?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,64 @@
+//! `umbel vault search`: the documents that hold some words.
+
+use super::opening::{Secret, facts, tell};
+use crate::commands::found;
+use crate::facts::shown;
+use crate::output;
+use anyhow::Result;
+use serde_json::json;
+use std::io::{self, IsTerminal};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Print the names of the documents that hold all of some words.
+///
+/// Words are runs of letters, digits and underscores; capitals do not matter. The indexes are asked with trapdoors that are
+/// made of the words and the key, so that this half of the work could be a server's, which learns no word. What they find is
+/// then decrypted and read, so that what is printed is certain; with --possible it is not.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 something found, 1 nothing found, 2 something went wrong.")]
+pub struct Args {
+    /// The directory of the vault
+    #[arg(value_name = "VAULT")]
+    vault: PathBuf,
+
+    /// Words, which all have to be in a document
+    #[arg(value_name = "WORD", required = true)]
+    words: Vec<String>,
+
+    /// Believe the indexes, and read no document: some that are printed may not hold the words
+    #[arg(long)]
+    possible: bool,
+
+    /// Print what is found as JSON, a document in each line
+    #[arg(long)]
+    json: bool,
+
+    #[command(flatten)]
+    secret: Secret,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let vault = args.secret.open(&args.vault)?;
+    let query = vault.query(&args.words)?;
+    let hits = vault.search(&query, !args.possible)?;
+    let any = !hits.hits.is_empty();
+    let mut lines = String::new();
+    for entry in &hits.hits {
+        if args.json {
+            let mut facts = facts(entry);
+            facts["confirmed"] = json!(!args.possible);
+            lines += &format!("{facts}\n");
+        } else {
+            lines += &format!("{}\n", shown(&entry.head.name));
+        }
+    }
+    output::bytes(lines.as_bytes())?;
+    if hits.refuted > 0 && io::stderr().is_terminal() {
+        output::say(format_args!(
+            "documents that the indexes took for hits, and that are none: {}",
+            hits.refuted
+        ));
+    }
+    Ok(tell(hits.problems).unwrap_or(found(any)))
+}

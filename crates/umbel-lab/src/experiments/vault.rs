@@ -1,0 +1,241 @@
+//! Encrypted documents with a filter of their words: what a server reads from a plain one, and from one with keys.
+
+use crate::keys::mix;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use umbel::{Filter, Result};
+use umbel_text::vault::insecure_demo;
+use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
+
+pub struct DictionaryAttack;
+
+const DICTIONARY: Parameter =
+    Parameter::count("dictionary", "words that the server tries", [4000, 50_000], [1000, 1_000_000]);
+const WORDS: Parameter = Parameter::count("words", "words of a document", [300, 1500], [100, 2000]);
+const DOCUMENTS: Parameter = Parameter::count("documents", "documents", [4, 20], [2, 200]);
+
+/// The rate of the plain filter, and of the indexes: 2^-14 is not above it.
+const RATE: f64 = 1e-4;
+
+impl Experiment for DictionaryAttack {
+    fn about(&self) -> About {
+        About {
+            id: "E12-vault",
+            title: "A server that guesses words",
+            source: "The third seminar paper; Goh 2003",
+            claim: "A server can search encrypted documents by a Bloom filter of the words of each, and learns nothing of them.",
+            set_up: "Documents of 300 words, drawn from a dictionary of 4000. Each has a plain filter, whose hash everybody knows, and an \
+                     index with secret keys (Z-IDX), filled up to as many words as there may be. The server has both, and the \
+                     dictionary, and no key. It asks the plain filter for every word. Of the index it knows all but the keys, so it \
+                     makes up some and asks with those.",
+            seconds: [1, 30],
+            timed: false,
+            parameters: &[DICTIONARY, WORDS, DOCUMENTS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let (dictionary, words, documents) = (
+            lab.count(&DICTIONARY),
+            lab.count(&WORDS).min(lab.count(&DICTIONARY) / 2),
+            lab.count(&DOCUMENTS),
+        );
+        let shape = Shape::for_rate(2000, RATE)?;
+        let all: Vec<String> = (0..dictionary).map(|number| format!("w{:x}", mix(number))).collect();
+        let owner = IndexKey::new(&secret(lab, 1), shape.hashes());
+        let server = IndexKey::new(&secret(lab, 2), shape.hashes());
+        let known: Vec<Trapdoor> = all.iter().map(|word| owner.trapdoor(word)).collect();
+        let made_up: Vec<Trapdoor> = all.iter().map(|word| server.trapdoor(word)).collect();
+
+        let mut plain = Guesses::new(dictionary);
+        let mut keyed = Guesses::new(dictionary);
+        let mut asked = Guesses::new(dictionary);
+        // Bits that are set where the made-up keys of a word point to: of words in the document, and of others.
+        let (mut inside, mut outside) = (Share::default(), Share::default());
+        let (mut shared, mut expected, mut variance) = (0.0, 0.0, 0.0);
+        let m = shape.bits() as f64;
+        for document in 0..documents {
+            let (order, members) = drawn(lab, document, dictionary, words);
+            let held: Vec<usize> = order.iter().copied().filter(|word| members[*word]).collect();
+            let filter = insecure_demo(held.iter().map(|word| &all[*word][..]), RATE)?;
+            let trapdoors: Vec<Trapdoor> = held.iter().map(|word| known[*word].clone()).collect();
+            let build = |copy: u64| {
+                let number = document << 1 | copy;
+                let id = Id(secret(lab, 3 + number).first_chunk().copied().unwrap_or_default());
+                let mut noise = Noise::new(&secret(lab, 1 << 32 | number));
+                (id, Index::build(&shape, &id, 0, &trapdoors, &mut noise))
+            };
+            let ((id, index), (_, twin)) = (build(0), build(1));
+            for (tried, word) in order.iter().enumerate() {
+                let member = members[*word];
+                plain.note(tried, member, filter.contains(&all[*word][..]));
+                asked.note(tried, member, index.contains(&id, 0, &known[*word]));
+                let set = made_up[*word].positions(&id, 0, shape.bits());
+                let set = set.filter(|position| index.bit(*position)).count() as u64;
+                keyed.note(tried, member, set == u64::from(shape.hashes()));
+                let share = if member { &mut inside } else { &mut outside };
+                share.set += set;
+                share.of += u64::from(shape.hashes());
+            }
+            let both = index.bits().iter().zip(twin.bits()).map(|(a, b)| (a & b).count_ones()).sum::<u32>();
+            let (x, y) = (index.ones() as f64, twin.ones() as f64);
+            shared += f64::from(both);
+            expected += x * y / m;
+            variance += x * y * (m - x) * (m - y) / (m * m * (m - 1.0));
+        }
+
+        let mut findings = Findings::default();
+        let total = (words * documents) as f64;
+        let strangers = ((dictionary - words) * documents) as f64;
+        let chance = (dictionary * documents) as f64 * shape.rate();
+        findings.criteria = vec![
+            Criterion::at_least(
+                "plain filter: share of the words that the server reads",
+                plain.right / total,
+                1.0,
+            )
+            .shows("e33"),
+            Criterion::near(
+                "plain filter: words that it takes for read, and that are not there",
+                plain.wrong,
+                strangers * RATE,
+                4.0 * (strangers * RATE).sqrt().max(1.0) + 0.1 * strangers * RATE,
+            ),
+            Criterion::near(
+                "index, keys made up: words that the server takes for found",
+                keyed.right + keyed.wrong,
+                chance,
+                4.0 * chance.sqrt().max(1.0),
+            ),
+            Criterion::near(
+                "index, keys made up: bits set for words that are there, less those for others",
+                inside.mean() - outside.mean(),
+                0.0,
+                4.0 * (inside.variance() + outside.variance()).sqrt(),
+            ),
+            Criterion::at_least(
+                "index, the owner's trapdoors: share of the words found",
+                asked.right / total,
+                1.0,
+            ),
+            Criterion::near(
+                "two indexes of the same words: bits in common, all pairs",
+                shared,
+                expected,
+                4.0 * variance.sqrt(),
+            ),
+        ];
+        let mut table = Table::new("guesses", &["who", "tried", "right", "wrong", "share_of_words"]);
+        for (who, guesses) in [
+            ("server, plain filter", &plain),
+            ("server, index", &keyed),
+            ("owner's trapdoors, index", &asked),
+        ] {
+            table.add([
+                who.to_owned(),
+                (dictionary * documents).to_string(),
+                guesses.right.to_string(),
+                guesses.wrong.to_string(),
+                format!("{:.4}", guesses.right / total),
+            ]);
+        }
+        let mut bits = Table::new("bits", &["words", "bits_set", "of", "share"]);
+        for (words, share) in [("in the document", &inside), ("others", &outside)] {
+            bits.add([
+                words.to_owned(),
+                share.set.to_string(),
+                share.of.to_string(),
+                format!("{:.4}", share.mean()),
+            ]);
+        }
+        findings.tables = vec![table, bits];
+        let series = [("plain filter", &plain), ("index with keys", &keyed)];
+        findings.charts.push(Chart {
+            name: "read".into(),
+            title: "Words of the documents that the server reads".into(),
+            x: Axis::linear("share of the dictionary that was tried"),
+            y: Axis::linear("share of the words"),
+            series: (0..)
+                .zip(series)
+                .map(|(i, (name, guesses))| Series::new(name.to_owned(), Mark::Path, i, guesses.path(total)))
+                .collect(),
+        });
+        findings.verdict = "From a plain filter the server reads every word that is in its dictionary, with hardly a mistake, in \
+                            milliseconds: the encryption of the document protects nothing that a dictionary has. From the index with \
+                            keys it reads nothing: words of the document and others look the same to it, and so do two documents with \
+                            the same words. Once the owner asks for a word, the server learns which documents hold it, though not \
+                            which word it was."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// Bytes that depend on the seed.
+fn secret(lab: &Lab, number: u64) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (i, eight) in (0..).zip(bytes.as_chunks_mut::<8>().0) {
+        *eight = lab.draw(number, i, u64::MAX).to_le_bytes();
+    }
+    bytes
+}
+
+/// The dictionary in an order of its own for a document, and which words of it are in there.
+fn drawn(lab: &Lab, document: u64, dictionary: u64, words: u64) -> (Vec<usize>, Vec<bool>) {
+    let mut order: Vec<usize> = (0..dictionary as usize).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, lab.draw(0xd0c << 32 | document, last as u64, last as u64 + 1) as usize);
+    }
+    let mut members = vec![false; order.len()];
+    // Spread over the order in which the server tries them.
+    let step = dictionary / words.max(1);
+    (0..words).for_each(|word| members[order[(word * step) as usize]] = true);
+    (order, members)
+}
+
+/// What somebody took for words of documents.
+struct Guesses {
+    right: f64,
+    wrong: f64,
+    /// How many were right after each tenth of the dictionary.
+    tenths: [f64; 11],
+    dictionary: u64,
+}
+
+impl Guesses {
+    fn new(dictionary: u64) -> Guesses {
+        Guesses { right: 0.0, wrong: 0.0, tenths: [0.0; 11], dictionary }
+    }
+
+    fn note(&mut self, tried: usize, member: bool, taken: bool) {
+        match (taken, member) {
+            (true, true) => {
+                self.right += 1.0;
+                let tenth = (tried as u64 * 10 / self.dictionary) as usize + 1;
+                self.tenths[tenth..].iter_mut().for_each(|right| *right += 1.0);
+            }
+            (true, false) => self.wrong += 1.0,
+            _ => {}
+        }
+    }
+
+    fn path(&self, total: f64) -> Vec<(f64, f64)> {
+        (0..).zip(self.tenths).map(|(tenth, right)| (f64::from(tenth) / 10.0, right / total)).collect()
+    }
+}
+
+/// Bits that are set.
+#[derive(Default)]
+struct Share {
+    set: u64,
+    of: u64,
+}
+
+impl Share {
+    fn mean(&self) -> f64 {
+        self.set as f64 / self.of.max(1) as f64
+    }
+
+    /// Of the mean.
+    fn variance(&self) -> f64 {
+        self.mean() * (1.0 - self.mean()) / self.of.max(1) as f64
+    }
+}

@@ -1,0 +1,468 @@
+//! The half of a vault that its owner runs: it has the keys.
+
+use super::document::{BadChunk, Contents, Head, MOST_PARTS, Sealer};
+use super::error::{Error, Result};
+use super::header::{self, Header, Stored};
+use super::keys::{Cost, Keys, Passphrase};
+use super::server::Server;
+use super::words;
+use super::zidx::{Id, Index, Noise, Shape, Trapdoor};
+use crate::content;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+use umbel::file::{self, Placing};
+
+/// The file with the vault's sealed key.
+const HEADER: &str = "vault";
+/// Far more than a path has, and less than a sealed head takes.
+const LONGEST_NAME: usize = 1 << 16;
+/// Nobody but the owner, and nothing is written over.
+const PLACING: Placing = Placing { create_new: true, private: true, locked: false };
+
+/// How a new vault is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// What a guess of the passphrase costs.
+    pub cost: Cost,
+    /// The most words of a part of an index.
+    pub words: u32,
+    /// The share of documents that seem to hold a word which they do not hold.
+    pub rate: f64,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { cost: Cost::DEFAULT, words: 2000, rate: 1e-4 }
+    }
+}
+
+/// A vault that is open.
+pub struct Vault {
+    server: Server,
+    header: Header,
+    keys: Keys,
+}
+
+/// A document, as its owner sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Its id, which is the name of its file.
+    pub id: Id,
+    /// What was written about it.
+    pub head: Head,
+}
+
+/// What became of a document that was added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Added {
+    /// The document.
+    pub entry: Entry,
+    /// What is wrong with it if it is compressed and cannot be decompressed: it has only the words before that.
+    pub cut: Option<String>,
+}
+
+/// Words to look for.
+#[derive(Debug)]
+pub struct Query {
+    words: Vec<String>,
+    trapdoors: Vec<Trapdoor>,
+}
+
+impl Query {
+    /// What a server has to be given.
+    pub fn trapdoors(&self) -> &[Trapdoor] {
+        &self.trapdoors
+    }
+
+    /// The words, as they are in indexes.
+    pub fn words(&self) -> &[String] {
+        &self.words
+    }
+}
+
+/// What a search came to.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Documents that may hold all words, or that do if they were read.
+    pub hits: Vec<Entry>,
+    /// Documents that the server took for hits, and that were read and are none.
+    pub refuted: u64,
+    /// How many documents there are.
+    pub asked: u64,
+    /// What is wrong with some documents.
+    pub problems: Vec<Error>,
+}
+
+impl Vault {
+    /// Whether there is a vault in a directory, whatever its passphrase is.
+    pub fn exists(folder: impl AsRef<Path>) -> Result<bool> {
+        let path = folder.as_ref().join(HEADER);
+        match fs::symlink_metadata(&path) {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(false),
+                _ => Err(Error::io(&path, "find")(error)),
+            },
+        }
+    }
+
+    /// Refuses a place where no new vault can be made, before anybody is asked for a passphrase: a directory has to be
+    /// empty.
+    pub fn check_free(folder: impl AsRef<Path>) -> Result<()> {
+        let folder = folder.as_ref();
+        match fs::read_dir(folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            entries => match entries.map_err(Error::io(folder, "list"))?.next() {
+                Some(_) => Err(Error::Occupied { path: folder.to_owned() }),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// Makes a vault in a new directory, or in one with nothing in it.
+    pub fn create(folder: impl AsRef<Path>, passphrase: &Passphrase, options: &Options) -> Result<Vault> {
+        let folder = folder.as_ref();
+        let shape = Shape::for_rate(options.words, options.rate)?;
+        let header = Header { cost: options.cost, shape };
+        let (key, bytes) = header::create(&header, passphrase)?;
+        make_folder(folder)?;
+        file::save_bytes(folder.join(HEADER), &bytes, PLACING)?;
+        Ok(Vault { server: Server::new(folder), header, keys: Keys::new(&key, shape.hashes()) })
+    }
+
+    /// Opens the vault in a directory.
+    pub fn open(folder: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Vault> {
+        let folder = folder.as_ref();
+        let stored = Stored::read(folder, &folder.join(HEADER))?;
+        let key = stored.open(folder, passphrase)?;
+        let header = stored.header;
+        Ok(Vault { server: Server::new(folder), header, keys: Keys::new(&key, header.shape.hashes()) })
+    }
+
+    /// What everybody may know of the vault in a directory.
+    pub fn header_of(folder: impl AsRef<Path>) -> Result<Header> {
+        let folder = folder.as_ref();
+        Ok(Stored::read(folder, &folder.join(HEADER))?.header)
+    }
+
+    /// What everybody may know of it.
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The half that needs no key.
+    pub fn server(&self) -> &Server {
+        &self.server
+    }
+
+    /// Encrypts a document and its words, and puts it into the vault once all of it is on the disk. What is compressed with
+    /// gzip or zstd is kept as it is, and found by the words of what was compressed.
+    pub fn add(
+        &self,
+        name: &[u8],
+        modified: Option<SystemTime>,
+        mut from: impl Read + Send,
+    ) -> Result<Added> {
+        if name.len() > LONGEST_NAME {
+            let needs = format!("one of at most {LONGEST_NAME} bytes");
+            return Err(Error::parameter("name", format_args!("{} bytes", name.len()), needs));
+        }
+        let id = Id::random()?;
+        let path = self.server.path(&id);
+        let mut noise = Noise::random()?;
+        let mut added = None;
+        file::save_with(&path, PLACING, |file| {
+            let failed = || Error::io(&path, "write to");
+            let sealer = Sealer::start(&self.keys, id, BufWriter::with_capacity(1 << 18, file));
+            let mut tee = Tee { from: &mut from, to: sealer.map_err(failed())?, failed: None };
+            let mut found = HashSet::new();
+            let most = u64::from(self.header.shape.words()) * u64::from(MOST_PARTS);
+            let read = read_words(&mut tee, &mut found, most);
+            // Whatever the words needed, all of it has to be in the vault.
+            let drained = io::copy(&mut tee, &mut io::sink());
+            let Tee { to: sealer, failed: went_wrong, .. } = tee;
+            match went_wrong {
+                Some(Failed::Reading(error)) => {
+                    let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
+                    return Err(Error::io(&name, "read")(error));
+                }
+                Some(Failed::Writing(error)) => return Err(failed()(error)),
+                None => drained.map_err(failed())?,
+            };
+            if found.len() as u64 > most {
+                return Err(Error::TooManyWords { most });
+            }
+            let (is_text, cut) = match read {
+                Ok(is_text) => (is_text, None),
+                Err(error) => (true, Some(error.to_string())),
+            };
+            let head = Head {
+                name: name.to_vec(),
+                size: sealer.taken,
+                modified: modified.map(seconds),
+                added: seconds(SystemTime::now()),
+                words: found.len() as u64,
+                is_text,
+            };
+            let parts = self.index(&id, found, &mut noise);
+            sealer.finish(&self.keys, &self.header.shape, &head, &parts).map_err(failed())?;
+            added = Some(Added { entry: Entry { id, head }, cut });
+            Ok(())
+        })?;
+        added.ok_or_else(|| Error::damaged(&path, "it was not written"))
+    }
+
+    /// The indexes of a document with these words: as many as it needs, each as full as all others.
+    fn index(&self, id: &Id, words: HashSet<String>, noise: &mut Noise) -> Vec<Index> {
+        let shape = &self.header.shape;
+        let mut words: Vec<String> = words.into_iter().collect();
+        // In which part a word is must not tell where in the document it is.
+        words.sort_unstable();
+        noise.shuffle(&mut words);
+        let trapdoors: Vec<Trapdoor> = words.par_iter().map(|word| self.keys.index.trapdoor(word)).collect();
+        let count = trapdoors.len().div_ceil(shape.words() as usize).max(1);
+        let part = trapdoors.len().div_ceil(count).max(1);
+        let mut parts = Vec::with_capacity(count);
+        for number in 0..count {
+            let words = trapdoors.chunks(part).nth(number).unwrap_or_default();
+            parts.push(Index::build(shape, id, number as u32, words, noise));
+        }
+        parts
+    }
+
+    /// All documents, in the order in which they were added, and what is wrong with some.
+    pub fn entries(&self) -> Result<(Vec<Entry>, Vec<Error>)> {
+        let (mut entries, problems) = self.server.each(|id| self.entry(id))?;
+        entries.sort_by(|a, b| (a.head.added, &a.head.name, a.id).cmp(&(b.head.added, &b.head.name, b.id)));
+        Ok((entries, problems))
+    }
+
+    /// A document.
+    pub fn entry(&self, id: &Id) -> Result<Entry> {
+        let head = self.server.open(id)?.head(&self.keys, &self.header.shape)?;
+        Ok(Entry { id: *id, head })
+    }
+
+    fn contents(&self, id: &Id) -> Result<(Head, Contents<'_>)> {
+        let mut document = self.server.open(id)?;
+        let head = document.head(&self.keys, &self.header.shape)?;
+        let contents = document.contents(&self.keys, &head)?;
+        Ok((head, contents))
+    }
+
+    /// Writes the contents of a document. Nothing is written that was not checked, but if a later part is damaged, the
+    /// earlier ones have been: [`check`](Vault::check) it first, or write to a place that can be given up.
+    pub fn read(&self, id: &Id, to: &mut impl Write) -> Result<(), ReadError> {
+        let (_, mut contents) = self.contents(id).map_err(ReadError::Vault)?;
+        let mut buffer = vec![0; super::CHUNK];
+        loop {
+            match contents.read(&mut buffer).map_err(|error| self.failed(id, error)) {
+                Ok(0) => return to.flush().map_err(ReadError::Output),
+                Ok(read) => to.write_all(&buffer[..read]).map_err(ReadError::Output)?,
+                Err(error) => return Err(ReadError::Vault(error)),
+            }
+        }
+    }
+
+    /// Writes the contents of a document to a new file, wholly or not at all; `replace` says whether the file may be there
+    /// already.
+    pub fn save(&self, id: &Id, path: &Path, replace: bool) -> Result<()> {
+        let placing = Placing { create_new: !replace, private: true, locked: false };
+        file::save_with(path, placing, |file| {
+            self.read(id, file).map_err(|error| match error {
+                ReadError::Vault(error) => error,
+                ReadError::Output(error) => Error::io(path, "write to")(error),
+            })
+        })?;
+        Ok(())
+    }
+
+    /// Reads all of a document, and says what is wrong with it.
+    pub fn check(&self, id: &Id) -> Result<()> {
+        self.read(id, &mut io::sink()).map_err(|error| match error {
+            ReadError::Vault(error) => error,
+            ReadError::Output(error) => Error::io(&self.server.path(id), "read")(error),
+        })
+    }
+
+    fn failed(&self, id: &Id, error: io::Error) -> Error {
+        let path = self.server.path(id);
+        match error.get_ref().and_then(|error| error.downcast_ref::<BadChunk>()) {
+            Some(bad) => Error::damaged(&path, bad.to_string()),
+            None => Error::io(&path, "read")(error),
+        }
+    }
+
+    /// Takes a document out of the vault. Copies of its file may still be elsewhere.
+    pub fn remove(&self, id: &Id) -> Result<()> {
+        let path = self.server.path(id);
+        fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
+        // Some file systems cannot flush a directory.
+        if let Ok(folder) = File::open(self.server.folder()) {
+            let _ = folder.sync_all();
+        }
+        Ok(())
+    }
+
+    /// All words of the texts, each of which has to have one.
+    pub fn query(&self, texts: &[impl AsRef<str>]) -> Result<Query> {
+        let mut all = Vec::new();
+        for text in texts.iter().map(AsRef::as_ref) {
+            let mut words = words::of(text);
+            if words.is_empty() {
+                return Err(Error::NoWord { text: text.to_owned() });
+            }
+            all.append(&mut words);
+        }
+        all.sort_unstable();
+        all.dedup();
+        let trapdoors = all.iter().map(|word| self.keys.index.trapdoor(word)).collect();
+        Ok(Query { words: all, trapdoors })
+    }
+
+    /// Asks the server, and opens the heads of what it found; with `confirm` it reads the documents too, and keeps only
+    /// those that hold all words.
+    pub fn search(&self, query: &Query, confirm: bool) -> Result<Found> {
+        let answer = self.server.search(&query.trapdoors)?;
+        self.reveal(query, answer, confirm)
+    }
+
+    /// What a server's answer means.
+    pub fn reveal(&self, query: &Query, answer: super::server::Answer, confirm: bool) -> Result<Found> {
+        let mut found = Found { asked: answer.asked, problems: answer.problems, ..Found::default() };
+        let opened: Vec<_> = answer
+            .hits
+            .par_iter()
+            .map(|id| {
+                let entry = self.entry(id)?;
+                let holds = !confirm || self.holds(&entry, &query.words)?;
+                Ok((entry, holds))
+            })
+            .collect();
+        for hit in opened {
+            match hit {
+                Ok((entry, true)) => found.hits.push(entry),
+                Ok(_) => found.refuted += 1,
+                Err(error) => found.problems.push(error),
+            }
+        }
+        found.hits.sort_by(|a, b| (&a.head.name, a.id).cmp(&(&b.head.name, b.id)));
+        Ok(found)
+    }
+
+    /// Whether a document holds all the words.
+    fn holds(&self, entry: &Entry, words: &[String]) -> Result<bool> {
+        if !entry.head.is_text {
+            return Ok(false);
+        }
+        let (_, contents) = self.contents(&entry.id)?;
+        let mut tee = Tee { from: contents, to: Nowhere, failed: None };
+        let mut missing: HashSet<&str> = words.iter().map(String::as_str).collect();
+        let read = content::decompressed(&mut tee).and_then(|(_, text)| {
+            words::read(text, |word| {
+                missing.remove(&word[..]);
+            })
+        });
+        match tee.failed {
+            Some(Failed::Reading(error) | Failed::Writing(error)) => Err(self.failed(&entry.id, error)),
+            // What could not be decompressed was not when it was added either.
+            None => Ok(missing.is_empty() && read.unwrap_or(true)),
+        }
+    }
+}
+
+/// Why contents could not be written.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The document.
+    Vault(Error),
+    /// The place they were written to.
+    Output(io::Error),
+}
+
+/// Reads the words of a document, decompressed; whether it is text. No more are kept than are allowed, and one.
+fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: u64) -> io::Result<bool> {
+    let (_, text) = content::decompressed(from)?;
+    words::read(text, |word| {
+        if found.len() as u64 <= most {
+            found.insert(word);
+        }
+    })
+}
+
+/// Where contents go that are read for their words.
+trait Take {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()>;
+}
+
+impl<W: Write> Take for Sealer<'_, W> {
+    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Sealer::take(self, bytes)
+    }
+}
+
+/// They go nowhere.
+struct Nowhere;
+
+impl Take for Nowhere {
+    fn take(&mut self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+enum Failed {
+    Reading(io::Error),
+    Writing(io::Error),
+}
+
+/// What is read through it is taken as well; and what went wrong is known, whatever a decoder makes of it.
+struct Tee<R, T> {
+    from: R,
+    to: T,
+    failed: Option<Failed>,
+}
+
+impl<R: Read, T: Take> Read for Tee<R, T> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let stopped = || io::Error::other("it cannot be read on");
+        if self.failed.is_some() {
+            return Err(stopped());
+        }
+        let read = match self.from.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
+            Err(error) => {
+                self.failed = Some(Failed::Reading(error));
+                return Err(stopped());
+            }
+            Ok(read) => read,
+        };
+        if let Err(error) = self.to.take(&buffer[..read]) {
+            self.failed = Some(Failed::Writing(error));
+            return Err(stopped());
+        }
+        Ok(read)
+    }
+}
+
+/// A directory for the owner alone, with nothing in it.
+fn make_folder(folder: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Vault::check_free(folder),
+        made => made.map_err(Error::io(folder, "create")),
+    }
+}
+
+/// Seconds since 1970, before it less than nothing.
+fn seconds(time: SystemTime) -> i64 {
+    match time.duration_since(SystemTime::UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_secs()).map_or(i64::MIN + 1, |seconds| -seconds),
+    }
+}

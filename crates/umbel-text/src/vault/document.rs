@@ -1,0 +1,425 @@
+//! The file of a document: its contents in sealed chunks, its sealed head, and its indexes, which are for the server.
+//! `docs/vault.md` in the repository describes the bytes.
+//!
+//! Contents are sealed as they are read, with the STREAM construction (Hoang, Reyhanitabar, Rogaway and Vizár 2015): the
+//! nonce of a chunk is the document, the number of the chunk and whether it is the last, so that none can be left out,
+//! moved, or taken from another document. The head vouches for everything that is not sealed.
+
+use super::error::{Error, Result};
+use super::keys::{Cipher, Keys};
+use super::zidx::{Id, Index, Shape, Trapdoor};
+use sha2::{Digest, Sha256};
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+const MAGIC: &[u8; 8] = b"UMBELDOC";
+const VERSION: u32 = 1;
+/// Magic, version, four zeros, and the id.
+const FRONT: usize = 32;
+/// Lengths of the contents and of the head, parts, bits of a part, and the checksum.
+const TRAILER: usize = 32;
+const SUM: usize = 8;
+/// Bytes that are sealed at once.
+pub const CHUNK: usize = 1 << 16;
+const TAG: usize = 16;
+/// What a sealed head can take: far more than the longest name.
+const LONGEST_HEAD: u64 = 1 << 17;
+/// A head is filled up to a multiple of this, so that the length of a name hardly shows.
+const HEAD_STEP: usize = 256;
+/// Numbers of a head before the name.
+const HEAD_NUMBERS: usize = 8 + 8 + 8 + 8 + 1 + 4;
+/// Contents are filled up to at least this.
+const SHORTEST: u64 = 1024;
+/// The most parts that the index of a document has.
+pub const MOST_PARTS: u32 = 4096;
+/// The most bits of a part; a vault's shape has no more.
+const MOST_BITS: u64 = 1 << 27;
+
+/// So long are contents of this length when they are sealed, without the tags: at most 12 % longer, and told to very few
+/// bits (Padmé, Nikitin and others 2019).
+pub fn padded(length: u64) -> u64 {
+    let length = length.max(SHORTEST);
+    let exponent = length.ilog2();
+    let kept = exponent.ilog2() + 1;
+    length.checked_next_multiple_of(1 << (exponent - kept)).unwrap_or(length)
+}
+
+/// What only the owner knows of a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The name under which it was added, which may be any bytes.
+    pub name: Vec<u8>,
+    /// Its bytes.
+    pub size: u64,
+    /// When it was changed, in seconds since 1970, if that was known.
+    pub modified: Option<i64>,
+    /// When it was added, in seconds since 1970.
+    pub added: i64,
+    /// Its different words.
+    pub words: u64,
+    /// Whether it was taken for text; else it has no words.
+    pub is_text: bool,
+}
+
+impl Head {
+    fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        bytes.extend(self.size.to_le_bytes());
+        bytes.extend(self.modified.unwrap_or(i64::MIN).to_le_bytes());
+        bytes.extend(self.added.to_le_bytes());
+        bytes.extend(self.words.to_le_bytes());
+        bytes.push(u8::from(self.is_text));
+        bytes.extend((self.name.len() as u32).to_le_bytes());
+        bytes.extend(&self.name);
+        bytes.resize(bytes.len().next_multiple_of(HEAD_STEP), 0);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Head> {
+        let (numbers, rest) = bytes.split_at_checked(HEAD_NUMBERS)?;
+        let long = |at: usize| numbers.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
+        let length = u32::from_le_bytes(*numbers.last_chunk()?) as usize;
+        Some(Head {
+            name: rest.get(..length)?.to_vec(),
+            size: long(0)?,
+            modified: Some(long(8)? as i64).filter(|seconds| *seconds != i64::MIN),
+            added: long(16)? as i64,
+            words: long(24)?,
+            is_text: numbers[32] != 0,
+        })
+    }
+}
+
+/// The nonce of a chunk, or of the head.
+fn nonce(id: &Id, purpose: &[u8; 3], number: u32, last: bool) -> [u8; 24] {
+    let mut nonce = [0; 24];
+    nonce[..16].copy_from_slice(&id.0);
+    nonce[16..19].copy_from_slice(purpose);
+    nonce[19..23].copy_from_slice(&number.to_le_bytes());
+    nonce[23] = u8::from(last);
+    nonce
+}
+
+fn front(id: &Id) -> [u8; FRONT] {
+    let mut bytes = [0; FRONT];
+    bytes[..8].copy_from_slice(MAGIC);
+    bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[16..].copy_from_slice(&id.0);
+    bytes
+}
+
+/// Contents on their way into a file.
+pub(super) struct Sealer<'a, W> {
+    cipher: &'a Cipher,
+    id: Id,
+    to: W,
+    chunk: Vec<u8>,
+    number: u32,
+    /// Bytes of the contents.
+    pub taken: u64,
+    /// Bytes that were written for them.
+    sealed: u64,
+}
+
+impl<'a, W: Write> Sealer<'a, W> {
+    pub fn start(keys: &'a Keys, id: Id, mut to: W) -> io::Result<Sealer<'a, W>> {
+        to.write_all(&front(&id))?;
+        let chunk = Vec::with_capacity(CHUNK);
+        Ok(Sealer { cipher: &keys.content, id, to, chunk, number: 0, taken: 0, sealed: 0 })
+    }
+
+    pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.taken += bytes.len() as u64;
+        self.fill(bytes)
+    }
+
+    fn fill(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            // Not before more comes is it known that a chunk is not the last.
+            if self.chunk.len() == CHUNK {
+                self.seal(false)?;
+            }
+            let (now, later) = bytes.split_at(bytes.len().min(CHUNK - self.chunk.len()));
+            self.chunk.extend(now);
+            bytes = later;
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self, last: bool) -> io::Result<()> {
+        let too_long = || io::Error::new(io::ErrorKind::FileTooLarge, "it is too long for a vault");
+        let nonce = nonce(&self.id, b"txt", self.number, last);
+        let sealed = self.cipher.seal(&nonce, &self.chunk, &[]).ok_or_else(too_long)?;
+        self.to.write_all(&sealed)?;
+        self.sealed += sealed.len() as u64;
+        self.number = self.number.checked_add(1).ok_or_else(too_long)?;
+        self.chunk.clear();
+        Ok(())
+    }
+
+    /// Writes what is left, the head and the indexes.
+    pub fn finish(mut self, keys: &Keys, shape: &Shape, head: &Head, parts: &[Index]) -> io::Result<()> {
+        let zeros = [0; 4096];
+        let mut missing = padded(self.taken) - self.taken;
+        while missing > 0 {
+            let now = missing.min(zeros.len() as u64);
+            self.fill(&zeros[..now as usize])?;
+            missing -= now;
+        }
+        self.seal(true)?;
+        let plain = head.to_bytes();
+        let mut numbers = Vec::new();
+        numbers.extend(self.sealed.to_le_bytes());
+        numbers.extend([(plain.len() + TAG) as u32, parts.len() as u32].map(u32::to_le_bytes).as_flattened());
+        numbers.extend(shape.bits().to_le_bytes());
+        let mut hash = Sha256::new().chain_update(front(&self.id));
+        parts.iter().for_each(|part| hash.update(part.bits()));
+        hash.update(&numbers);
+        let hash: [u8; 32] = hash.finalize().into();
+        let sealed = keys.head.seal(&nonce(&self.id, b"top", 0, true), &plain, &hash);
+        self.to.write_all(&sealed.unwrap_or_default())?;
+        parts.iter().try_for_each(|part| self.to.write_all(part.bits()))?;
+        self.to.write_all(&numbers)?;
+        self.to.write_all(&hash[..SUM])?;
+        self.to.flush()
+    }
+}
+
+/// Opens a file of a vault. Whoever keeps the vault may have put anything in its place, and a pipe would wait for ever.
+pub(super) fn open_regular(path: &Path) -> Result<File> {
+    if !fs::metadata(path).map_err(Error::io(path, "open"))?.is_file() {
+        return Err(Error::damaged(path, "it is not a regular file"));
+    }
+    File::open(path).map_err(Error::io(path, "open"))
+}
+
+/// A document in a vault, as whoever keeps it sees it.
+#[derive(Debug)]
+pub(super) struct Document {
+    pub path: PathBuf,
+    pub id: Id,
+    file: File,
+    /// Bytes of the sealed contents and of the sealed head.
+    pub content: u64,
+    head: u64,
+    pub parts: u32,
+    bits: u64,
+    numbers: [u8; TRAILER - SUM],
+    sum: [u8; SUM],
+}
+
+impl Document {
+    /// Opens the file of a document. Its numbers are checked against its length.
+    pub fn open(path: &Path, id: Id) -> Result<Document> {
+        let damaged = |what: &str| Error::damaged(path, what);
+        let mut file = open_regular(path)?;
+        let length = file.metadata().map_err(Error::io(path, "examine"))?.len();
+        if length < (FRONT + TRAILER) as u64 {
+            return Err(damaged("it is too short"));
+        }
+        let (mut start, mut end) = ([0; FRONT], [0; TRAILER]);
+        file.read_exact(&mut start).map_err(Error::io(path, "read"))?;
+        let version = start[8..].first_chunk().copied().map_or(0, u32::from_le_bytes);
+        if start.starts_with(MAGIC) && version != VERSION {
+            return Err(Error::Newer { path: path.to_owned(), version });
+        }
+        if start != front(&id) {
+            return Err(damaged("it does not start as the document of its name"));
+        }
+        file.seek(SeekFrom::Start(length - TRAILER as u64)).map_err(Error::io(path, "read"))?;
+        file.read_exact(&mut end).map_err(Error::io(path, "read"))?;
+        let (numbers, sum) = end.split_at(TRAILER - SUM);
+        let long = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
+        let short = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u32::from_le_bytes);
+        let (content, head, parts, bits) = (long(0), u64::from(short(8)), short(12), long(16));
+        let sane = (1..=MOST_PARTS).contains(&parts)
+            && bits.is_multiple_of(64)
+            && (64..=MOST_BITS).contains(&bits)
+            && head <= LONGEST_HEAD
+            && content >= SHORTEST;
+        let expected = u64::from(parts)
+            .checked_mul(bits / 8)
+            .and_then(|index| index.checked_add(content)?.checked_add(head + (FRONT + TRAILER) as u64));
+        if !sane || expected != Some(length) {
+            return Err(damaged("its length is not the one that it was written with"));
+        }
+        let numbers = numbers.first_chunk().copied().unwrap_or_default();
+        let sum = sum.first_chunk().copied().unwrap_or_default();
+        Ok(Document { path: path.to_owned(), id, file, content, head, parts, bits, numbers, sum })
+    }
+
+    fn read(&mut self, at: u64, bytes: &mut [u8]) -> Result<()> {
+        let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(bytes));
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => Error::damaged(&self.path, "it was shortened"),
+            _ => Error::io(&self.path, "read")(error),
+        })
+    }
+
+    /// Looks at each part of the index, and then checks that all of it is as it was written.
+    fn parts(&mut self, mut look: impl FnMut(u32, &Index)) -> Result<[u8; 32]> {
+        let size = self.bits / 8;
+        let start = FRONT as u64 + self.content + self.head;
+        let mut hash = Sha256::new().chain_update(front(&self.id));
+        let mut bytes = vec![0; size as usize];
+        for part in 0..self.parts {
+            self.read(start + u64::from(part) * size, &mut bytes)?;
+            hash.update(&bytes);
+            let index = Index::from_bits(bytes);
+            look(part, &index);
+            bytes = index.into_bits();
+        }
+        hash.update(self.numbers);
+        let hash: [u8; 32] = hash.finalize().into();
+        if hash[..SUM] != self.sum {
+            return Err(Error::damaged(&self.path, "the checksum of its index does not match"));
+        }
+        Ok(hash)
+    }
+
+    /// Whether all words of the trapdoors may be in it.
+    pub fn may_contain(&mut self, trapdoors: &[Trapdoor]) -> Result<bool> {
+        let id = self.id;
+        let mut found = vec![false; trapdoors.len()];
+        self.parts(|part, index| {
+            for (found, trapdoor) in found.iter_mut().zip(trapdoors) {
+                *found = *found || index.contains(&id, part, trapdoor);
+            }
+        })?;
+        Ok(found.into_iter().all(|found| found))
+    }
+
+    /// Bits of the index that are set, and all bits.
+    pub fn fill(&mut self) -> Result<[u64; 2]> {
+        let mut ones = 0;
+        self.parts(|_, index| ones += index.ones())?;
+        Ok([ones, u64::from(self.parts) * self.bits])
+    }
+
+    /// What its owner wrote about it.
+    pub fn head(&mut self, keys: &Keys, shape: &Shape) -> Result<Head> {
+        let hash = self.parts(|_, _| ())?;
+        let mut sealed = vec![0; self.head as usize];
+        self.read(FRONT as u64 + self.content, &mut sealed)?;
+        let plain = keys.head.open(&nonce(&self.id, b"top", 0, true), &sealed, &hash);
+        let plain = plain.ok_or_else(|| {
+            Error::damaged(&self.path, "its head is not what was written, or is from another vault")
+        })?;
+        let head = Head::from_bytes(&plain).filter(|_| self.bits == shape.bits());
+        head.ok_or_else(|| Error::damaged(&self.path, "its head makes no sense"))
+    }
+
+    /// Its contents, of which nothing is given away before it is checked.
+    pub fn contents<'a>(self, keys: &'a Keys, head: &Head) -> Result<Contents<'a>> {
+        let Document { path, id, mut file, content, .. } = self;
+        file.seek(SeekFrom::Start(FRONT as u64)).map_err(Error::io(&path, "read"))?;
+        let cipher = &keys.content;
+        Ok(Contents {
+            file,
+            cipher,
+            id,
+            sealed: content,
+            size: head.size,
+            number: 0,
+            chunk: Vec::new(),
+            at: 0,
+        })
+    }
+}
+
+/// Contents on their way out of a file.
+pub(super) struct Contents<'a> {
+    file: File,
+    cipher: &'a Cipher,
+    id: Id,
+    /// Sealed bytes that are still to be read.
+    sealed: u64,
+    /// Bytes of the contents that are still to be read; what follows was only filled up.
+    size: u64,
+    number: u32,
+    chunk: Vec<u8>,
+    at: usize,
+}
+
+/// A chunk that is not what was written.
+#[derive(Debug)]
+pub(super) struct BadChunk(u32);
+
+impl fmt::Display for BadChunk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "chunk {} of its contents is not what was written", self.0)
+    }
+}
+
+impl std::error::Error for BadChunk {}
+
+impl Contents<'_> {
+    /// The next chunk, checked.
+    fn next(&mut self) -> io::Result<()> {
+        let bad = |number| io::Error::new(io::ErrorKind::InvalidData, BadChunk(number));
+        let length = self.sealed.min((CHUNK + TAG) as u64);
+        let mut sealed = vec![0; length as usize];
+        self.file.read_exact(&mut sealed).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => bad(self.number),
+            _ => error,
+        })?;
+        self.sealed -= length;
+        let nonce = nonce(&self.id, b"txt", self.number, self.sealed == 0);
+        let mut plain = self.cipher.open(&nonce, &sealed, &[]).ok_or_else(|| bad(self.number))?;
+        plain.truncate(usize::try_from(self.size).unwrap_or(usize::MAX));
+        self.size -= plain.len() as u64;
+        self.number = self.number.wrapping_add(1);
+        (self.chunk, self.at) = (plain, 0);
+        Ok(())
+    }
+}
+
+impl Read for Contents<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // To the last chunk, even if it holds nothing but what was filled up: only that one tells that none is missing.
+        while self.at == self.chunk.len() && self.sealed > 0 {
+            self.next()?;
+        }
+        if self.at == self.chunk.len() && self.size > 0 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, BadChunk(self.number)));
+        }
+        let now = buffer.len().min(self.chunk.len() - self.at);
+        buffer[..now].copy_from_slice(&self.chunk[self.at..self.at + now]);
+        self.at += now;
+        Ok(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_hardly_show_and_cost_little() {
+        assert_eq!((padded(0), padded(1), padded(1024)), (1024, 1024, 1024));
+        let mut told = std::collections::BTreeSet::new();
+        for length in (1024..2_000_000).step_by(7) {
+            let long = padded(length);
+            assert!(long >= length && (long as f64) < 1.12 * length as f64, "{length}");
+            told.insert(long);
+        }
+        assert!(told.len() < 300, "{}", told.len());
+        assert_eq!(padded(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn a_head_comes_back() {
+        for name in [&b""[..], b"notes.txt", b"\xff\x00/..", &[b'n'; 5000]] {
+            for modified in [None, Some(-5), Some(1_700_000_000)] {
+                let head = Head { name: name.to_vec(), size: 3, modified, added: 7, words: 2, is_text: true };
+                let bytes = head.to_bytes();
+                assert!(bytes.len().is_multiple_of(HEAD_STEP));
+                assert_eq!(Head::from_bytes(&bytes), Some(head));
+            }
+        }
+        assert_eq!(Head::from_bytes(&[255; HEAD_STEP]), None);
+        assert_eq!(Head::from_bytes(&[0; 10]), None);
+    }
+}

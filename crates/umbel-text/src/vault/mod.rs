@@ -1,0 +1,59 @@
+//! A vault: encrypted files in a directory that a stranger may keep, and that can be searched there for words.
+//!
+//! Whoever keeps the directory sees neither words nor names nor contents. Files are encrypted before they get there, and
+//! each has an index that can be asked only with the trapdoor of a word (Goh 2003), which only the owner can make.
+//!
+//! ```
+//! use umbel_text::vault::{Cost, Options, Passphrase, Server, Vault};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let place = folder.path().join("vault");
+//! let passphrase = Passphrase::new(b"correct horse battery staple".to_vec().into()).ok_or("none")?;
+//! # let options = Options { cost: Cost::WEAKEST, ..Options::default() };
+//! # let _ = "
+//! let options = Options::default();
+//! # ";
+//!
+//! // The owner has the passphrase.
+//! let vault = Vault::create(&place, &passphrase, &options)?;
+//! vault.add(b"plan.txt", None, &b"We attack at dawn."[..])?;
+//! vault.add(b"menu.txt", None, &b"Soup and bread."[..])?;
+//! let query = vault.query(&["attack", "DAWN"])?;
+//!
+//! // The server has the directory, and is sent the trapdoors.
+//! let answer = Server::new(&place).search(query.trapdoors())?;
+//! assert_eq!(answer.hits.len(), 1);
+//!
+//! // What it found only the owner can read.
+//! let found = vault.reveal(&query, answer, true)?;
+//! assert_eq!(found.hits[0].head.name, b"plan.txt");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | file | what |
+//! | --- | --- |
+//! | [`zidx`] | the index, for whoever wants nothing but the scheme |
+//! | [`words`] | what a word is |
+//! | [`Vault`] | the half with the keys |
+//! | [`Server`] | the half without |
+//! | [`insecure_demo`] | what happens without a key |
+//!
+//! `docs/vault.md` in the repository describes the bytes, what leaks and what does not.
+
+mod client;
+mod document;
+mod error;
+mod header;
+mod insecure;
+mod keys;
+mod server;
+pub mod words;
+pub mod zidx;
+
+pub use client::{Added, Entry, Found, Options, Query, ReadError, Vault};
+pub use document::{CHUNK, Head, MOST_PARTS, padded};
+pub use error::{Error, Result};
+pub use header::Header;
+pub use insecure::insecure_demo;
+pub use keys::{Cost, Passphrase};
+pub use server::{Answer, Seen, Server};

@@ -1,0 +1,311 @@
+//! The index of Goh 2003 (Z-IDX): a Bloom filter that can be asked only by whoever is given a trapdoor, and in which the
+//! same word sets other bits for every document.
+//!
+//! ```
+//! use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape};
+//!
+//! let shape = Shape::new(100, 14)?;
+//! let key = IndexKey::new(&[7; 32], shape.hashes());
+//! let (one, other) = (Id([1; 16]), Id([2; 16]));
+//! let words = [key.trapdoor("attack"), key.trapdoor("dawn")];
+//! let index = Index::build(&shape, &one, 0, &words, &mut Noise::new(&[9; 32]));
+//!
+//! // Whoever has the index and the trapdoor can ask, and nobody else.
+//! assert!(index.contains(&one, 0, &key.trapdoor("dawn")));
+//! assert!(!index.contains(&one, 0, &key.trapdoor("dusk")));
+//! assert!(!index.contains(&one, 0, &IndexKey::new(&[8; 32], 14).trapdoor("dawn")));
+//!
+//! // The same words in another document have nothing in common with it.
+//! let same = Index::build(&shape, &other, 0, &words, &mut Noise::new(&[10; 32]));
+//! assert_ne!(index.bits(), same.bits());
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! The trapdoor of a word w is F(k₁, w), .., F(k_r, w), with F = HMAC-SHA-256. Its codewords in an index are F(x_i, document
+//! and part) for the parts x_i of the trapdoor; the bits are the codewords modulo m. An index for at most u words that has v
+//! gets (u - v)·r further bits at random, so that all indexes of a vault are filled alike.
+
+use hmac::{Hmac, KeyInit, Mac};
+use rayon::prelude::*;
+use sha2::Sha256;
+use std::f64::consts::LN_2;
+use std::fmt;
+use umbel::{Error, Result};
+use zeroize::{Zeroize, Zeroizing};
+
+/// A function with a secret in it.
+#[derive(Clone)]
+pub(super) struct Prf(Hmac<Sha256>);
+
+impl Prf {
+    pub(super) fn new(key: &[u8; 32]) -> Prf {
+        // HMAC takes a key of a block, and fills a shorter one up with zeros.
+        let mut block = Zeroizing::new([0; 64]);
+        block[..32].copy_from_slice(key);
+        Prf(Hmac::new((&*block).into()))
+    }
+
+    pub(super) fn of(&self, message: &[&[u8]]) -> [u8; 32] {
+        let mut mac = self.0.clone();
+        message.iter().for_each(|bytes| mac.update(bytes));
+        mac.finalize().into_bytes().into()
+    }
+}
+
+/// The number of a document: 16 random bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Id(pub [u8; 16]);
+
+impl Id {
+    /// A new one.
+    pub(super) fn random() -> Result<Id, getrandom::Error> {
+        let mut id = [0; 16];
+        getrandom::fill(&mut id).map(|()| Id(id))
+    }
+
+    /// Reads 32 hexadecimal digits in lower case.
+    pub fn parse(text: &str) -> Option<Id> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Some(byte - b'0'),
+            b'a'..=b'f' => Some(byte - b'a' + 10),
+            _ => None,
+        };
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let mut id = [0; 16];
+        if pairs.len() != 16 || !rest.is_empty() {
+            return None;
+        }
+        for (byte, [high, low]) in id.iter_mut().zip(pairs) {
+            *byte = digit(*high)? << 4 | digit(*low)?;
+        }
+        Some(Id(id))
+    }
+}
+
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// What all indexes of a vault have in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    words: u32,
+    hashes: u32,
+    bits: u64,
+}
+
+impl Shape {
+    /// For so many words in an index (u), and so many keys (r); the bits (m) are such that half of them are set.
+    pub fn new(words: u32, hashes: u32) -> Result<Shape> {
+        if !(8..=1 << 20).contains(&words) {
+            return Err(Error::parameter("words", words, "a number from 8 to 1048576"));
+        }
+        if !(1..=64).contains(&hashes) {
+            return Err(Error::parameter("hashes", hashes, "a number from 1 to 64"));
+        }
+        let bits = (f64::from(words) * f64::from(hashes) / LN_2).ceil() as u64;
+        Ok(Shape { words, hashes, bits: bits.next_multiple_of(64) })
+    }
+
+    /// With as many keys as a rate needs: 2^-r is not above it.
+    pub fn for_rate(words: u32, rate: f64) -> Result<Shape> {
+        if !(rate > 0.0 && rate < 1.0) {
+            return Err(Error::parameter("p", rate, "a rate between 0 and 1"));
+        }
+        Shape::new(words, (1.0 / rate).log2().ceil().clamp(1.0, 1000.0) as u32)
+    }
+
+    /// The most words of an index (u).
+    pub fn words(&self) -> u32 {
+        self.words
+    }
+
+    /// Keys, and bits for each word (r).
+    pub fn hashes(&self) -> u32 {
+        self.hashes
+    }
+
+    /// Bits of an index (m).
+    pub fn bits(&self) -> u64 {
+        self.bits
+    }
+
+    /// The share of bits that are expected to be set, in every index.
+    pub fn fill(&self) -> f64 {
+        let draws = f64::from(self.words) * f64::from(self.hashes);
+        1.0 - (draws * (-1.0 / self.bits as f64).ln_1p()).exp()
+    }
+
+    /// The chance that an index seems to hold a word that it does not hold: about 2^-r.
+    pub fn rate(&self) -> f64 {
+        self.fill().powi(self.hashes as i32)
+    }
+}
+
+/// The keys k₁ .. k_r.
+pub struct IndexKey {
+    keys: Vec<Prf>,
+}
+
+impl IndexKey {
+    /// So many keys from one secret.
+    pub fn new(secret: &[u8; 32], hashes: u32) -> IndexKey {
+        let prf = Prf::new(secret);
+        let key = |i: u32| Prf::new(&Zeroizing::new(prf.of(&[b"key", &i.to_le_bytes()])));
+        IndexKey { keys: (0..hashes).map(key).collect() }
+    }
+
+    /// What a server has to be given to look for a word. It tells the server nothing else, but it works for ever, and is
+    /// the same whenever the word is asked for.
+    pub fn trapdoor(&self, word: &str) -> Trapdoor {
+        Trapdoor { parts: self.keys.iter().map(|key| key.of(&[word.as_bytes()])).collect() }
+    }
+}
+
+impl fmt::Debug for IndexKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "IndexKey({} secrets)", self.keys.len())
+    }
+}
+
+/// The right to look for one word.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Trapdoor {
+    parts: Vec<[u8; 32]>,
+}
+
+impl Drop for Trapdoor {
+    fn drop(&mut self) {
+        self.parts.as_flattened_mut().zeroize();
+    }
+}
+
+impl Trapdoor {
+    /// Its bytes, for the way to a server.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.parts.concat()
+    }
+
+    /// From the bytes that came to the server.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Trapdoor> {
+        let (parts, rest) = bytes.as_chunks::<32>();
+        let fits = (1..=64).contains(&parts.len()) && rest.is_empty();
+        fits.then(|| Trapdoor { parts: parts.to_vec() })
+    }
+
+    /// The bits of the word in an index of m bits.
+    pub fn positions(&self, id: &Id, part: u32, m: u64) -> impl Iterator<Item = u64> {
+        self.parts.iter().map(move |x| below(Prf::new(x).of(&[&id.0, &part.to_le_bytes()]), m))
+    }
+}
+
+impl fmt::Debug for Trapdoor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trapdoor({} parts)", self.parts.len())
+    }
+}
+
+/// The first eight bytes modulo m.
+fn below(bytes: [u8; 32], m: u64) -> u64 {
+    let [eight, ..] = bytes.as_chunks::<8>().0 else { return 0 };
+    u64::from_le_bytes(*eight) % m.max(1)
+}
+
+/// Random numbers from a secret that is thrown away afterwards.
+pub struct Noise {
+    prf: Prf,
+    block: u64,
+    ready: Vec<u64>,
+}
+
+impl Noise {
+    /// All that comes of it depends on the secret alone.
+    pub fn new(secret: &[u8; 32]) -> Noise {
+        Noise { prf: Prf::new(secret), block: 0, ready: Vec::new() }
+    }
+
+    /// From the system's random numbers.
+    pub(super) fn random() -> Result<Noise, getrandom::Error> {
+        let mut secret = Zeroizing::new([0; 32]);
+        getrandom::fill(&mut secret[..])?;
+        Ok(Noise::new(&secret))
+    }
+
+    /// A number below `range`; all are as likely, but for a share of `range` / 2^64.
+    pub(super) fn below(&mut self, range: u64) -> u64 {
+        if self.ready.is_empty() {
+            let block = self.prf.of(&[b"noise", &self.block.to_le_bytes()]);
+            self.block += 1;
+            self.ready.extend(block.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
+        }
+        self.ready.pop().unwrap_or(0) % range.max(1)
+    }
+
+    /// Brings things into an order that tells nothing.
+    pub(super) fn shuffle<T>(&mut self, things: &mut [T]) {
+        for last in (1..things.len()).rev() {
+            things.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+/// The words of a document, or of a part of it, for whoever is given trapdoors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Index {
+    bits: Vec<u8>,
+}
+
+impl Index {
+    /// Of the words with these trapdoors, in a part of a document; of more than u words the rate suffers.
+    pub fn build(shape: &Shape, id: &Id, part: u32, words: &[Trapdoor], noise: &mut Noise) -> Index {
+        let m = shape.bits;
+        let mut index = Index { bits: vec![0; (m / 8) as usize] };
+        let positions: Vec<u64> =
+            words.par_iter().flat_map_iter(|trapdoor| trapdoor.positions(id, part, m)).collect();
+        positions.into_iter().for_each(|position| index.set(position));
+        let blind = u64::from(shape.words).saturating_sub(words.len() as u64) * u64::from(shape.hashes);
+        (0..blind).for_each(|_| index.set(noise.below(m)));
+        index
+    }
+
+    /// The index with these bits.
+    pub fn from_bits(bits: Vec<u8>) -> Index {
+        Index { bits }
+    }
+
+    /// Its bits, the lowest of each byte first.
+    pub fn bits(&self) -> &[u8] {
+        &self.bits
+    }
+
+    pub(super) fn into_bits(self) -> Vec<u8> {
+        self.bits
+    }
+
+    fn set(&mut self, position: u64) {
+        self.bits[(position / 8) as usize] |= 1 << (position % 8);
+    }
+
+    /// Whether a bit is set.
+    pub fn bit(&self, position: u64) -> bool {
+        self.bits.get((position / 8) as usize).is_some_and(|byte| byte >> (position % 8) & 1 == 1)
+    }
+
+    /// Whether the word of the trapdoor may be in it: half of the bits are set, so most others are told by two of them.
+    pub fn contains(&self, id: &Id, part: u32, trapdoor: &Trapdoor) -> bool {
+        trapdoor.positions(id, part, self.bits.len() as u64 * 8).all(|position| self.bit(position))
+    }
+
+    /// Bits that are set.
+    pub fn ones(&self) -> u64 {
+        self.bits.iter().map(|byte| u64::from(byte.count_ones())).sum()
+    }
+}
