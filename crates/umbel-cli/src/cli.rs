@@ -2,7 +2,7 @@
 
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, fold, info, key, lab, man, map, meta,
-    net, plan, remove, uniq, why,
+    net, plan, remove, similar, spell, uniq, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -43,6 +43,8 @@ pub enum Command {
     Fold(fold::Args),
     Meta(meta::Args),
     Key(key::Args),
+    Spell(spell::Args),
+    Similar(similar::Args),
     Net(net::Args),
     Lab(lab::Args),
     Completions(completions::Args),

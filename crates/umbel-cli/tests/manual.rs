@@ -4,7 +4,7 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 21] = [
+const COMMANDS: [&str; 23] = [
     "build",
     "add",
     "check",
@@ -22,6 +22,8 @@ const COMMANDS: [&str; 21] = [
     "fold",
     "meta",
     "key",
+    "spell",
+    "similar",
     "net",
     "lab",
     "completions",

@@ -22,6 +22,8 @@ pub mod net;
 pub mod plan;
 pub mod remove;
 mod selecting;
+pub mod similar;
+pub mod spell;
 pub mod uniq;
 pub mod why;
 mod writing;
@@ -52,6 +54,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Uniq(args) => uniq::run(&args),
         Command::Remove(args) => remove::run(&args),
         Command::Map(args) => map::run(&args),
+        Command::Spell(args) => spell::run(&args),
+        Command::Similar(args) => similar::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),
