@@ -101,7 +101,7 @@ fn capitals_possessives_and_elisions_stand_for_words() {
     for word in ["iPhone", "don't", "Don't", "DON'T", "Aujourd'hui"] {
         assert!(known.knows(word), "{word}");
     }
-    for word in ["haus", "nasa", "tHe", "teh", "dog't", "d'amour", "l'amuor", "iphone", "x", "amour'l"] {
+    for word in ["haus", "nasa", "tHe", "teh", "dog't", "x'amour", "l'amuor", "iphone", "x", "amour'l"] {
         assert!(!known.knows(word), "{word}");
     }
 }
@@ -168,7 +168,12 @@ proptest! {
         prop_assert!(list.iter().all(|word| known.knows(word)));
         let suggestions = known.suggest(&word, usize::MAX);
         let expected: BTreeSet<String> = list.iter().filter(|other| distance(&word, other) == 1).cloned().collect();
-        prop_assert_eq!(suggestions.words.iter().cloned().collect::<BTreeSet<_>>(), expected);
+        let suggested = suggestions.words.iter().cloned().collect::<BTreeSet<_>>();
+        if word.chars().count() > 2 {
+            prop_assert_eq!(suggested, expected);
+        } else {
+            prop_assert!(suggested.is_subset(&expected), "of so short words not all are tried");
+        }
         prop_assert!(suggestions.read <= suggestions.tried);
     }
 
@@ -285,7 +290,7 @@ fn a_filter_alone_knows_but_cannot_suggest() {
         filter
     };
     let known = Dictionary::from_filter(filter, List::parse(&[b"umbel\n"]).unwrap()).unwrap();
-    assert!(known.knows("Brown") && known.knows("umbel") && !known.knows("brwon"));
+    assert!(known.knows("Brown") && !known.knows("d'brown") && known.knows("umbel") && !known.knows("brwon"));
     assert!(known.suggest("brwon", 5).words.is_empty());
     assert_eq!(known.suggest("umble", 5).words, ["umbel"], "but further words it can");
 }

@@ -87,9 +87,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(if documents.skipped.is_empty() { code } else { ExitCode::from(FAILED) })
 }
 
-/// A share of elements: 1 as well.
+/// A similarity that pairs can be asked for.
 fn share(text: &str) -> Result<f64, String> {
-    if text == "1" || text == "100%" { Ok(1.0) } else { number::rate(text) }
+    let share = if text == "1" || text == "100%" { 1.0 } else { number::rate(text)? };
+    if share >= 0.05 { Ok(share) } else { Err("a similarity from 0.05 to 1 is needed".to_string()) }
 }
 
 /// Files to compare, and what is wrong with others.
@@ -295,8 +296,8 @@ fn pair(left: &str, right: &str, likeness: &Likeness) -> Value {
         "right_and": likeness.right_and,
         "left_in_right": told.map(|overlap| overlap.left_in_right.value),
         "right_in_left": told.map(|overlap| overlap.right_in_left.value),
-        "left_contained": likeness.left_inside,
-        "right_contained": likeness.right_inside,
+        "left_contained": jaccard.map(|_| likeness.left_inside),
+        "right_contained": jaccard.map(|_| likeness.right_inside),
     })
 }
 
@@ -327,6 +328,8 @@ fn describe(one: &Document, two: &Document, likeness: &Likeness, args: &Args) ->
 
 /// Whether one seems to be a part of the other.
 fn inside(likeness: &Likeness, one: &str, two: &str) -> Option<String> {
+    // Everything seems to be in a filter that is full.
+    likeness.jaccard()?;
     match (likeness.left_inside, likeness.right_inside) {
         (true, true) => Some(format!("{one} and {two} have the same elements, as far as the filters tell")),
         (true, false) => Some(format!("{one} is contained in {two}, as far as the filters tell")),

@@ -26,7 +26,9 @@ mod query_rules;
 mod rate_table;
 mod removal;
 mod scalable;
+mod similar;
 mod space_code;
+mod spell;
 mod spie;
 mod stuffing;
 mod summary;
@@ -77,6 +79,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(privacy::Privacy),
         Box::new(generalized::Generalized),
         Box::new(header_filter::HeaderFilter),
+        Box::new(spell::Spelling),
+        Box::new(similar::Similar),
     ]
 }
 

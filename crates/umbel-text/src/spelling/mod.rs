@@ -27,8 +27,8 @@
 //! Letters of any script, with apostrophes between them; a hyphen parts two words. Words with digits or underscores are left
 //! out, and so are addresses of pages and people, names of files, and paths, unless they are asked for. Whatever is in
 //! the list as it stands is known. A word with a capital is known if it is in small letters; a word in capitals if it is in
-//! small ones or with a capital; a word with `'s` if it is without; a word behind an elision, as `amour` in `l'amour`, if the list
-//! has the elided form with its apostrophe, as `l'`. A noun that the list has only with a capital is unknown without it.
+//! small ones or with a capital; a word with `'s` if it is without. If the list has words that begin with `l'`, its language elides, as French and
+//! Italian do, and `l'amour` is known if `amour` is. A noun that the list has only with a capital is unknown without it.
 //!
 //! Each of these forms is a question to the filter, and each lets a misspelling pass with the rate: one of small letters
 //! once, one with a capital twice, one in capitals three times as often.
@@ -51,7 +51,19 @@ use umbel::{AnyFilter, Filter, Hasher, Insert, Kind, Result, Spec};
 pub struct Dictionary {
     filter: AnyFilter,
     list: List,
+    /// Whether the language has words such as `l'amour`.
+    elides: bool,
 }
+
+/// A word that every language has which elides.
+const ELISION: &str = "l'";
+
+/// What French and Italian elide.
+const ELIDED: [&str; 27] = [
+    "c'", "d'", "j'", "l'", "m'", "n'", "s'", "t'", "qu'", "jusqu'", "lorsqu'", "puisqu'", "quoiqu'",
+    "quelqu'", "presqu'", "un'", "dell'", "all'", "nell'", "sull'", "dall'", "coll'", "quell'", "quest'",
+    "bell'", "anch'", "com'",
+];
 
 impl Dictionary {
     /// A dictionary that lets a misspelling pass with this rate.
@@ -65,7 +77,8 @@ impl Dictionary {
         let mut filter = AnyFilter::build(Kind::Blocked, &spec)?;
         let words: Vec<&str> = list.iter().collect();
         filter.insert_batch(&words[..])?;
-        Ok(Dictionary { filter, list })
+        let elides = list.iter().any(|word| word.starts_with(ELISION));
+        Ok(Dictionary { filter, list, elides })
     }
 
     /// A dictionary that is a filter and nothing else, with further words: it knows, but it cannot suggest, except those.
@@ -74,7 +87,8 @@ impl Dictionary {
         if !words.is_empty() {
             filter.insert_batch(&words[..])?;
         }
-        Ok(Dictionary { filter, list: more })
+        let elides = filter.contains(ELISION);
+        Ok(Dictionary { filter, list: more, elides })
     }
 
     /// The filter.
@@ -109,10 +123,10 @@ impl Dictionary {
             }
     }
 
-    /// A word taken apart behind an apostrophe, if the dictionary has what is before it.
+    /// A word taken apart behind an apostrophe, if there something is elided.
     fn without_elision<'a>(&self, word: &'a str) -> Option<(&'a str, &'a str)> {
-        let (elided, rest) = word.split_at(word.find('\'')? + 1);
-        (!rest.is_empty() && self.knows_form(elided)).then_some((elided, rest))
+        let (elided, rest) = word.split_at(word.find('\'').filter(|_| self.elides)? + 1);
+        ELIDED.contains(&&elided.to_lowercase()[..]).then_some((elided, rest))
     }
 }
 

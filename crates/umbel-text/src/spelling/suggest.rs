@@ -2,9 +2,13 @@
 
 use super::{Dictionary, Shape, capitalised, shape};
 use umbel::{Digest, Filter, TILE};
+use unicode_normalization::UnicodeNormalization;
 
 /// Words of more letters get no suggestions: nobody has mistyped one letter of those.
 const LONGEST: usize = 64;
+
+/// Of words with fewer letters, half of all short words are one edit away: only capitals and the order of two letters are tried.
+const SHORTEST: usize = 3;
 
 /// Words to put in the place of one that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,6 +25,7 @@ pub struct Suggestions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Edit {
     Case,
+    Accent,
     Transposition,
     Doubling,
     Vowel,
@@ -113,19 +118,23 @@ impl<'a> Trial<'a> {
         let whole: String = word.iter().collect();
         self.tried((false, Edit::Case), capitalised(&whole));
         self.tried((false, Edit::Case), whole.to_uppercase());
+        if let [first, second] = word {
+            self.tried((true, Edit::Transposition), [*second, *first].iter().collect());
+        }
+        if word.len() < SHORTEST {
+            return;
+        }
         for (i, letter) in word.iter().enumerate() {
             let (before, after) = (&word[..i], &word[i + 1..]);
             let doubled = before.last() == Some(letter);
             let edit = if doubled { Edit::Doubling } else { Edit::Deletion };
-            if word.len() > 1 {
-                self.tried((i == 0, edit), join([before, after, &[]]));
-            }
+            self.tried((i == 0, edit), join([before, after, &[]]));
             if let Some((next, after)) = after.split_first() {
                 self.tried((i == 0, Edit::Transposition), join([before, &[*next, *letter], after]));
             }
             for other in letters.iter().filter(|other| *other != letter) {
-                let edit = if alike(*letter, *other) { Edit::Vowel } else { Edit::Substitution };
-                self.tried((i == 0, edit), join([before, &[*other], after]));
+                let edit = exchange(*letter, *other);
+                self.tried((i == 0 && edit != Edit::Accent, edit), join([before, &[*other], after]));
             }
         }
         for i in 0..=word.len() {
@@ -162,11 +171,13 @@ impl<'a> Trial<'a> {
     }
 }
 
-/// Whether the two are the same letter with and without an accent, or both vowels.
-fn alike(one: char, other: char) -> bool {
-    let plain =
-        |c: char| unicode_normalization::UnicodeNormalization::nfd(std::iter::once(c)).next().unwrap_or(c);
+/// What it is to write one letter for another.
+fn exchange(one: char, other: char) -> Edit {
+    let plain = |c: char| std::iter::once(c).nfd().next().unwrap_or(c);
     let vowel = |c: char| matches!(c, 'a' | 'e' | 'i' | 'o' | 'u' | 'y');
-    let (one, other) = (plain(one), plain(other));
-    one == other || vowel(one) && vowel(other)
+    match (plain(one), plain(other)) {
+        (one, other) if one == other => Edit::Accent,
+        (one, other) if vowel(one) && vowel(other) => Edit::Vowel,
+        _ => Edit::Substitution,
+    }
 }

@@ -29,6 +29,9 @@ pub struct Passed {
 /// So much of a line is held at once. A word is cut in two only if there is no white space in as much.
 const MOST: usize = 1 << 20;
 
+/// So much of a text is searched for a zero byte, at least.
+const BEGINNING: usize = 8 << 10;
+
 /// Hands on every word of a text until told to stop. A text with a zero byte at its beginning is refused: it is none.
 pub fn each_word<B>(
     mut text: impl BufRead,
@@ -37,16 +40,16 @@ pub fn each_word<B>(
 ) -> io::Result<(Passed, Option<B>)> {
     let mut scan = Scan { addresses, line: 1, column: 1, passed: Passed::default() };
     let mut held: Vec<u8> = Vec::new();
-    let mut first = true;
+    let mut seen = 0;
     loop {
         let ready = match text.fill_buf() {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             ready => ready?,
         };
-        if first && memchr::memchr(0, ready).is_some() {
+        if seen < BEGINNING && memchr::memchr(0, ready).is_some() {
             return Err(io::Error::new(ErrorKind::InvalidData, "it is binary, and has no words"));
         }
-        first = false;
+        seen += ready.len();
         if ready.is_empty() {
             break;
         }
