@@ -45,6 +45,11 @@ impl Progress {
         Progress::watch(done, Some(total), "{wide_bar} {pos} of {len} experiments")
     }
 
+    /// How many of so many files have been read.
+    pub fn of_files(done: Arc<AtomicU64>, total: u64) -> Progress {
+        Progress::watch(done, Some(total), "{wide_bar} {human_pos} of {human_len} files, {eta} left")
+    }
+
     fn watch(done: Arc<AtomicU64>, total: Option<u64>, template: &'static str) -> Progress {
         if !std::io::stderr().is_terminal() {
             return Progress(None);

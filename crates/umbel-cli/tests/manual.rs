@@ -4,8 +4,9 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 28] = [
 const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "build",
     "add",
     "check",
@@ -28,6 +29,8 @@ const COMMANDS: [&str; 22] = [
     "password",
     "url",
     "vault",
+    "spell",
+    "similar",
     "net",
     "lab",
     "completions",

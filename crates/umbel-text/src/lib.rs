@@ -14,6 +14,8 @@
 //! [`guard`] puts a filter in front of any expensive lookup.
 //! [`content`] tells what a file is by its first bytes, and decompresses it. [`vault`] keeps encrypted files that can be
 //! searched where they lie.
+//! [`content`] tells what a file is by its first bytes, and decompresses it. [`spelling`] finds words that are in no
+//! dictionary. [`similarity`] tells how much documents have in common.
 
 pub mod address;
 pub mod content;
@@ -27,3 +29,5 @@ mod fields;
 pub mod guard;
 pub mod tables;
 pub mod vault;
+pub mod similarity;
+pub mod spelling;

@@ -25,6 +25,8 @@ pub mod password;
 pub mod plan;
 pub mod remove;
 mod selecting;
+pub mod similar;
+pub mod spell;
 pub mod uniq;
 pub mod url;
 pub mod vault;
@@ -62,6 +64,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Password(args) => password::run(&args),
         Command::Url(args) => url::run(&args),
         Command::Vault(args) => vault::run(&args),
+        Command::Spell(args) => spell::run(&args),
+        Command::Similar(args) => similar::run(&args),
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),

@@ -28,7 +28,9 @@ mod query_rules;
 mod rate_table;
 mod removal;
 mod scalable;
+mod similar;
 mod space_code;
+mod spell;
 mod spie;
 mod stuffing;
 mod summary;
@@ -85,6 +87,8 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(tables::Tables),
         Box::new(hyphen::Hyphenation),
         Box::new(vault::DictionaryAttack),
+        Box::new(spell::Spelling),
+        Box::new(similar::Similar),
     ]
 }
 

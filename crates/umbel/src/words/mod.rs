@@ -7,11 +7,13 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod bits;
+mod common;
 mod fault;
 mod line;
 mod packed;
 mod shared;
 
+pub use common::count_common;
 #[cfg(unix)]
 pub use fault::release_bus_signal;
 pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};

@@ -1,0 +1,190 @@
+//! E12-similar: how similar two sets are, from the AND of their filters.
+
+use crate::measure::Rate;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::sizing::estimate::Overlap;
+use umbel::{Bloom, Digest, Hashed, Insert, Result, Standard};
+use umbel_text::similarity::{Sketch, compare, fill};
+
+pub struct Similar;
+
+const BITS: Parameter = Parameter::count("m", "bits of a filter", [2048; 2], [256, 1_000_000]);
+const HASHES: Parameter = Parameter::count("k", "hash functions", [4; 2], [1, 32]);
+const ELEMENTS: Parameter = Parameter::count("n", "elements of each set", [200; 2], [20, 100_000]);
+const BUILDS: Parameter = Parameter::count("builds", "pairs of filters", [400, 10_000], [50, 100_000]);
+
+/// Quarters of the elements that both have, the AND fraction, and the corrected Jaccard similarity, at m = 2048, k = 4, n = 200.
+const PRINTED: [(u64, f64, f64); 5] =
+    [(0, 0.324, 0.001), (1, 0.470, 0.144), (2, 0.628, 0.332), (3, 0.805, 0.600), (4, 1.0, 1.0)];
+
+/// How far a figure may be from the printed one.
+const TOLERANCE: f64 = 0.01;
+
+impl Experiment for Similar {
+    fn about(&self) -> About {
+        About {
+            id: "E12-similar",
+            title: "The AND of two filters tells how similar two documents are, above a floor",
+            source: "Jain et al. 2005; the third seminar paper",
+            claim: "The share of the bits of A that are also set in B tells how similar two documents are, without comparing them.",
+            set_up: "Two sets of 200 elements, of which none, a quarter, half, three quarters or all are in both, in filters of 2048 bits with \
+                     k = 4, over many pairs of filters with different hashes: the share of A's bits that are in B, and the Jaccard similarity that \
+                     follows from the bits of A, of B and of their union. Then disjoint sets, of which B grows.",
+            seconds: [1, 5],
+            timed: false,
+            parameters: &[BITS, HASHES, ELEMENTS, BUILDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        shares(lab, &mut findings)?;
+        floor(lab, &mut findings)?;
+        findings.verdict = "The share of common bits orders documents by their similarity, but it does not measure it: of two sets that share \
+                            nothing, it is the fill of the second filter, and a full filter has everything in common with everybody. The \
+                            Jaccard similarity from the three numbers of bits has no such floor, and is right on average. A part of a set is \
+                            always recognised as one."
+            .into();
+        Ok(findings)
+    }
+}
+
+fn sketch(lab: &Lab, build: u64, digests: &[Digest]) -> Result<Sketch> {
+    let layout = Standard::new(lab.count(&BITS), lab.count(&HASHES) as u32)?;
+    let mut filter = Bloom::with_layout(layout, lab.hasher(build))?;
+    filter.insert_batch(&Hashed(digests))?;
+    Ok(filter)
+}
+
+/// The similarity before it is cut off at 0 and 1.
+fn unclamped(overlap: &Overlap) -> f64 {
+    (overlap.left.value + overlap.right.value - overlap.union.value) / overlap.union.value
+}
+
+/// Sets that have more and more in common.
+fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (n, builds) = (lab.count(&ELEMENTS), lab.count(&BUILDS));
+    let as_printed = (lab.count(&BITS), lab.count(&HASHES), n) == (2048, 4, 200);
+    let mut table = Table::new(
+        "similarity",
+        &[
+            "shared",
+            "and_printed",
+            "and_measured",
+            "jaccard_true",
+            "jaccard_printed",
+            "jaccard_measured",
+            "jaccard_sd",
+        ],
+    );
+    let (mut ands, mut jaccards, mut truths) = (Vec::new(), Vec::new(), Vec::new());
+    for (quarters, and_printed, jaccard_printed) in PRINTED {
+        let shared = n * quarters / 4;
+        let (mut and, mut jaccard, mut inside, mut full) = (Vec::new(), Vec::new(), true, 0);
+        for build in 0..builds {
+            let keys = Keys::of_build(build).members(2 * n - shared);
+            let digests = lab.digests(&lab.hasher(build), &keys);
+            let (one, two) = digests.split_at((n - shared) as usize);
+            let one = [one, &two[..shared as usize]].concat();
+            let likeness = compare(&sketch(lab, build, &one)?, &sketch(lab, build, two)?)?;
+            let part = compare(&sketch(lab, build, &two[..shared as usize])?, &sketch(lab, build, &one)?)?;
+            inside &= part.left_inside;
+            and.push(likeness.left_and);
+            match likeness.overlap {
+                // Not clamped at 0, so that the mean of disjoint sets is right too.
+                Some(overlap) => jaccard.push(unclamped(&overlap)),
+                None => full += 1,
+            }
+        }
+        let share = shared as f64 / n as f64;
+        let truth = shared as f64 / (2 * n - shared) as f64;
+        let (and, spread) = (Rate::of(&and, 1), Rate::of(&jaccard, 1));
+        let chance = 4.0 * spread.deviation / (builds as f64).sqrt();
+        if as_printed {
+            let claim = |what: &str| format!("{share} shared: {what}");
+            findings.criteria.push(Criterion::near(
+                claim("share of A's bits that are in B"),
+                and.mean,
+                and_printed,
+                TOLERANCE,
+            ));
+            let similar = claim("Jaccard similarity, corrected");
+            findings.criteria.push(Criterion::near(similar, spread.mean, jaccard_printed, TOLERANCE));
+        }
+        if full == 0 {
+            let claim = format!("{share} shared: the corrected similarity is the true one");
+            findings.criteria.push(Criterion::near(claim, spread.mean, truth, 0.005 + chance));
+        }
+        findings
+            .criteria
+            .push(Criterion::that(format!("{share} shared: a part is recognised as one"), inside));
+        ands.push((share, and.mean));
+        jaccards.push((share, spread.mean));
+        truths.push((share, truth));
+        let told = |value: f64| format!("{value:.4}");
+        let printed = |value: f64| if as_printed { format!("{value:.3}") } else { String::new() };
+        table.add([
+            share.to_string(),
+            printed(and_printed),
+            told(and.mean),
+            told(truth),
+            printed(jaccard_printed),
+            told(spread.mean),
+            told(spread.deviation),
+        ]);
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "similarity".into(),
+        title: "Two sets that have more and more in common".into(),
+        x: Axis::linear("share of the elements of each that are in both"),
+        y: Axis::linear("similarity"),
+        series: vec![
+            Series::new("share of common bits", Mark::Dots, 0, ands),
+            Series::new("Jaccard, from the bits", Mark::Dots, 1, jaccards),
+            Series::new("Jaccard, true", Mark::Line, 1, truths),
+        ],
+    });
+    Ok(())
+}
+
+/// Sets that have nothing in common, of which the second grows.
+fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
+    let (m, k, n) = (lab.count(&BITS) as f64, lab.count(&HASHES) as f64, lab.count(&ELEMENTS));
+    let builds = lab.count(&BUILDS) / 4;
+    let mut table = Table::new("floor", &["elements_of_b", "fill_of_b", "and_measured", "jaccard_measured"]);
+    let (mut dots, mut curve) = (Vec::new(), Vec::new());
+    for eighths in [1, 2, 4, 8, 16, 24] {
+        let others = (n * eighths / 8).max(1);
+        let (mut and, mut filled, mut jaccard) = (Vec::new(), Vec::new(), Vec::new());
+        for build in 0..builds {
+            let digests = lab.digests(&lab.hasher(build), &Keys::of_build(build).members(n + others));
+            let (one, two) = digests.split_at(n as usize);
+            let (one, two) = (sketch(lab, build, one)?, sketch(lab, build, two)?);
+            let likeness = compare(&one, &two)?;
+            and.push(likeness.left_and);
+            filled.push(fill(&two));
+            jaccard.extend(likeness.overlap.as_ref().map(unclamped));
+        }
+        let (and, filled, jaccard) = (Rate::of(&and, 1), Rate::of(&filled, 1), Rate::of(&jaccard, 1));
+        let chance = 4.0 * and.deviation / (builds as f64).sqrt();
+        let claim = format!("nothing shared, {others} elements in B: common bits beyond the fill of B");
+        findings.criteria.push(Criterion::near(claim, and.mean - filled.mean, 0.0, 0.001 + chance));
+        dots.push((others as f64, and.mean));
+        curve.push((others as f64, 1.0 - (-k * others as f64 / m).exp()));
+        let told = |value: f64| format!("{value:.4}");
+        table.add([others.to_string(), told(filled.mean), told(and.mean), told(jaccard.mean)]);
+    }
+    findings.tables.push(table);
+    findings.charts.push(Chart {
+        name: "floor".into(),
+        title: "Two sets that have nothing in common".into(),
+        x: Axis::linear("elements of B"),
+        y: Axis::linear("share of A's bits that are in B"),
+        series: vec![
+            Series::new("fill of B", Mark::Line, 0, curve),
+            Series::new("measured", Mark::Dots, 0, dots),
+        ],
+    });
+    Ok(())
+}

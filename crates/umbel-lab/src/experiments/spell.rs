@@ -1,0 +1,172 @@
+//! E12-spell: a dictionary in a filter, misspellings that it misses, and suggestions that hardly read the list.
+
+use crate::keys::mix;
+use crate::measure::Rate;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use std::collections::HashSet;
+use umbel::Result;
+use umbel_text::spelling::{Dictionary, List};
+
+pub struct Spelling;
+
+const WORDS: Parameter = Parameter::count("n", "words of the list", [50_000, 200_000], [1000, 1_000_000]);
+const WRONG: Parameter =
+    Parameter::count("queries", "misspellings", [100_000, 1_000_000], [1000, 10_000_000]);
+const BUILDS: Parameter = Parameter::count("builds", "filters for each rate", [5, 10], [3, 100]);
+const RATES: [f64; 4] = [0.1, 0.01, 0.001, 0.0001];
+
+/// For so many misspellings words are suggested.
+const SUGGESTED: usize = 300;
+
+impl Experiment for Spelling {
+    fn about(&self) -> About {
+        About {
+            id: "E12-spell",
+            title: "A spell checker that reads its dictionary only to suggest",
+            source: "the first and the third seminar paper",
+            claim: "A filter of the dictionary finds misspelt words: what it does not know is certainly not in the dictionary.",
+            set_up: "A list of made-up words of two to four syllables, and misspellings of its words, one or two letters away, of which none is in the \
+                     list. Filters of the list at rates from 10 % to 0.01 %, with different hashes: the share of the misspellings that \
+                     each takes for words. Then suggestions for misspellings: every word one letter away is tried, by the list alone, and by the filter \
+                     first.",
+            seconds: [1, 12],
+            timed: false,
+            parameters: &[WORDS, WRONG, BUILDS],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let words: HashSet<String> = (0..lab.count(&WORDS)).map(|number| made_up(lab, number)).collect();
+        let list = words.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+        let list = List::parse(&[list.as_bytes()])?;
+        let wrong = misspellings(lab, &list, &words);
+        let mut findings = Findings::default();
+        let mut table = Table::new(
+            "misspellings",
+            &[
+                "rate",
+                "missed",
+                "missed_sd",
+                "words_told",
+                "tried_per_word",
+                "read_per_word",
+                "of_which_exist",
+            ],
+        );
+        let (mut missed_dots, mut read_dots) = (Vec::new(), Vec::new());
+        for rate in RATES {
+            let (mut missed, mut told, mut tried, mut read, mut found) = (Vec::new(), 0, 0, 0, 0);
+            let mut same = true;
+            for build in 0..lab.count(&BUILDS) {
+                let dictionary = Dictionary::hashed(list.clone(), rate, lab.hasher(build))?;
+                told += words.iter().filter(|word| !dictionary.knows(word)).count();
+                let known = wrong.iter().filter(|word| dictionary.knows(word)).count();
+                missed.push(known as f64 / wrong.len() as f64);
+                if build == 0 {
+                    for word in wrong.iter().take(SUGGESTED) {
+                        let suggestions = dictionary.suggest(word, usize::MAX);
+                        tried += suggestions.tried;
+                        read += suggestions.read;
+                        found += suggestions.words.len();
+                        same &= suggestions.words.iter().all(|word| words.contains(word));
+                    }
+                }
+            }
+            let missed = Rate::of(&missed, wrong.len() as u64);
+            let claim = |what: &str| format!("rate {rate}: {what}");
+            let tolerance = 0.02 * rate + missed.chance(rate);
+            findings.criteria.push(Criterion::near(
+                claim("misspellings that are missed"),
+                missed.mean,
+                rate,
+                tolerance,
+            ));
+            findings.criteria.push(Criterion::that(claim("no word of the list is told"), told == 0));
+            findings.criteria.push(Criterion::that(claim("everything suggested is in the list"), same));
+            let asked = SUGGESTED.min(wrong.len()) as f64;
+            let [tried, read, found] = [tried as f64, read as f64, found as f64].map(|count| count / asked);
+            // The list is read for words that exist, some of them twice, and for what the filter lets pass by mistake.
+            let most = 2.5 * found + 1.5 * rate * tried + 1.0;
+            findings.criteria.push(Criterion::at_most(
+                claim("reads of the list for a misspelling"),
+                read,
+                most,
+            ));
+            missed_dots.push((rate, missed.mean));
+            read_dots.push((rate, read / tried));
+            table.add([
+                rate.to_string(),
+                format!("{:.6}", missed.mean),
+                format!("{:.6}", missed.deviation),
+                told.to_string(),
+                format!("{tried:.1}"),
+                format!("{read:.2}"),
+                format!("{found:.2}"),
+            ]);
+        }
+        findings.tables.push(table);
+        findings.charts.push(Chart {
+            name: "misspellings".into(),
+            title: "Misspellings that are missed, and reads of the list that are left".into(),
+            x: Axis::log("rate of the filter"),
+            y: Axis::log("share"),
+            series: vec![
+                Series::new("the rate", Mark::Line, 0, RATES.map(|rate| (rate, rate)).to_vec()),
+                Series::new("misspellings missed", Mark::Dots, 0, missed_dots),
+                Series::new(
+                    "of the words tried, those for which the list was read",
+                    Mark::Dots,
+                    1,
+                    read_dots,
+                ),
+            ],
+        });
+        findings.verdict = "Misspellings are missed with the rate of the filter, and no word of the list is ever told. Of the hundreds of words \
+                            that are one letter away from a misspelling the list is asked for a few: those that exist, and a share as large as the rate. What is \
+                            suggested is exact."
+            .into();
+        Ok(findings)
+    }
+}
+
+/// A word of two to four syllables.
+fn made_up(lab: &Lab, number: u64) -> String {
+    let mut draws = 0;
+    let mut take = |from: &[u8]| {
+        draws += 1;
+        char::from(from[lab.draw(draws, number, from.len() as u64) as usize])
+    };
+    let mut word = String::new();
+    for _ in 0..2 + number % 3 {
+        word.extend([take(b"bcdfghklmnprstvw"), take(b"aeiou"), take(b"nrstlmk")]);
+    }
+    word
+}
+
+/// Words one or two letters away from those of the list, but none of them; different ones.
+fn misspellings(lab: &Lab, list: &List, words: &HashSet<String>) -> Vec<String> {
+    let originals: Vec<&str> = list.iter().collect();
+    let mut seen = HashSet::new();
+    let count = lab.count(&WRONG);
+    let made = (0..count).map(|number| {
+        let original = originals[lab.draw(50, number, originals.len() as u64) as usize];
+        let once = misspelt(original, mix(lab.seed.wrapping_add(number)));
+        if number % 2 == 0 { once } else { misspelt(&once, mix(lab.seed.wrapping_add(number + count))) }
+    });
+    made.filter(|word| !words.contains(word) && seen.insert(word.clone())).collect()
+}
+
+/// A letter taken out, put in, exchanged, or two letters in the wrong order.
+fn misspelt(word: &str, random: u64) -> String {
+    let mut letters: Vec<char> = word.chars().collect();
+    let [kind, at, letter] = [1, 2, 3].map(|draw: u64| mix(random ^ draw << 60));
+    let at = (at % letters.len() as u64) as usize;
+    let letter = char::from(b'a' + (letter % 26) as u8);
+    match kind % 4 {
+        0 => drop(letters.remove(at)),
+        1 => letters.insert(at, letter),
+        2 => letters[at] = letter,
+        _ => letters.swap(at, (at + 1).min(word.len() - 1)),
+    }
+    letters.into_iter().collect()
+}

@@ -1,0 +1,53 @@
+//! How long it takes to find the near-duplicates among so many documents, in memory:
+//! `cargo run --release -p umbel-text --example similar_speed [documents] [words]`.
+
+use std::time::Instant;
+use umbel_text::similarity::{By, Collection, Elements};
+
+/// A bijection that has nothing in common with the hashes of the library.
+fn mix(x: u64) -> u64 {
+    let x = (x ^ x >> 27).wrapping_mul(0x3c79_ac49_2ba7_b653);
+    let x = (x ^ x >> 33).wrapping_mul(0x1c69_b3f7_4ac4_ae35);
+    x ^ x >> 27
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1).map(|arg| arg.parse::<u64>());
+    let documents = args.next().transpose()?.unwrap_or(10_000);
+    let words = args.next().transpose()?.unwrap_or(500);
+    let mut collection = Collection::default();
+    let (mut bytes, mut read) = (0, 0.0);
+    for number in 0..documents {
+        // Every hundredth is the one before with a tenth of its words changed.
+        let copy = number % 100 == 99;
+        let source = if copy { number - 1 } else { number };
+        let length = words / 2 + mix(source) % words;
+        let word = |i: u64| {
+            let other = copy && i % 10 == 0;
+            // A few words are in every document, most are rare.
+            let vocabulary = if i % 4 == 0 { 200 } else { 200_000 };
+            mix(mix(source << 20 | i) ^ u64::from(other)) % vocabulary
+        };
+        let text: String = (0..length).map(|i| format!("{:x} ", word(i))).collect();
+        bytes += text.len();
+        let start = Instant::now();
+        collection.add(&Elements::of(text.as_bytes(), By::Words, false)?)?;
+        read += start.elapsed().as_secs_f64();
+    }
+    println!(
+        "{documents} documents, {bytes} bytes, filters of {} bytes, made in {read:.2} s",
+        collection.bytes()
+    );
+    for at_least in [0.8, 0.5, 0.2] {
+        let start = Instant::now();
+        let nearest = collection.nearest(at_least, 20)?;
+        println!(
+            "at least {at_least}: {} pairs, {} of {} laid over each other, {:.2} s",
+            nearest.count,
+            nearest.compared,
+            documents * (documents - 1) / 2,
+            start.elapsed().as_secs_f64()
+        );
+    }
+    Ok(())
+}

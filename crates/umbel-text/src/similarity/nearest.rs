@@ -1,0 +1,301 @@
+//! The pairs of many documents that are most similar.
+
+use super::{Elements, Likeness, Sketch, compare, fitting};
+use rayon::prelude::*;
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use umbel::words::count_common;
+use umbel::{Error, Result, Set};
+
+/// Documents, each with the filter that fits it.
+#[derive(Debug, Default)]
+pub struct Collection {
+    documents: Vec<Document>,
+}
+
+#[derive(Debug)]
+struct Document {
+    elements: usize,
+    sketch: Sketch,
+}
+
+/// Two documents of a collection.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pair {
+    /// The number of the first, from 0, in the order in which they were added.
+    pub left: usize,
+    /// The number of the second, a larger one.
+    pub right: usize,
+    /// What they have in common.
+    pub likeness: Likeness,
+}
+
+/// The most similar pairs of a collection.
+#[derive(Clone, Debug, Default)]
+pub struct Nearest {
+    /// The pairs, the most similar first.
+    pub pairs: Vec<Pair>,
+    /// How many pairs are similar enough, also those that are not listed.
+    pub count: u64,
+    /// How many pairs of filters were laid over each other: the others are too different in size.
+    pub compared: u64,
+}
+
+/// Below this a filter may have to be folded until it is full.
+const LEAST: f64 = 0.05;
+
+/// Rows are laid over each other in blocks of so many bytes, which stay in the nearest caches.
+const BLOCK: usize = 32 << 10;
+
+impl Collection {
+    /// Adds a document; its number is how many there were before.
+    pub fn add(&mut self, elements: &Elements) -> Result<()> {
+        let sketch = elements.filter(fitting(elements.len())?)?;
+        self.add_sketch(elements.len(), sketch);
+        Ok(())
+    }
+
+    /// Adds a document with so many elements whose filter has the [`fitting`] shape.
+    pub fn add_sketch(&mut self, elements: usize, sketch: Sketch) {
+        self.documents.push(Document { elements, sketch });
+    }
+
+    /// How many documents there are.
+    pub fn len(&self) -> usize {
+        self.documents.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+
+    /// The memory of all filters, in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.documents.iter().map(|document| 8 * document.sketch.words().words().len() as u64).sum()
+    }
+
+    /// The pairs whose estimated Jaccard similarity is at least so much (0.05 to 1), at most so many of them, the most similar first.
+    ///
+    /// No such pair is missed: where the number of elements alone says that two documents cannot be as similar, their filters are
+    /// not looked at; all others are laid over each other.
+    pub fn nearest(&self, at_least: f64, most: usize) -> Result<Nearest> {
+        if !(LEAST..=1.0).contains(&at_least) {
+            return Err(Error::parameter("at least", at_least, format!("a similarity from {LEAST} to 1")));
+        }
+        let mut sizes: Vec<usize> = self.documents.iter().map(|document| words(&document.sketch)).collect();
+        sizes.sort_unstable_by_key(|words| std::cmp::Reverse(*words));
+        sizes.dedup();
+        let mut best = Best::new(most);
+        // Larger documents, in the size of the class at hand.
+        let mut folded: Vec<(usize, Sketch)> = Vec::new();
+        for size in sizes {
+            let of_class = |number: &usize| words(&self.documents[*number].sketch) == size;
+            let members: Vec<usize> = (0..self.len()).filter(of_class).collect();
+            let largest = members.iter().map(|number| self.documents[*number].elements).max().unwrap_or(0);
+            folded.retain(|(number, _)| largest as f64 >= at_least * self.documents[*number].elements as f64);
+            for (_, sketch) in &mut folded {
+                while words(sketch) > size {
+                    *sketch = sketch.fold()?;
+                }
+            }
+            best.join(self.class(size, &members, &folded, at_least, most));
+            for number in members {
+                folded.push((number, self.documents[number].sketch.try_clone()?));
+            }
+        }
+        let (count, compared) = (best.count, best.compared);
+        let pairs = best.heap.into_sorted_vec().into_iter().map(|found| {
+            let Found { left, right, .. } = found;
+            let likeness = compare(&self.documents[left].sketch, &self.documents[right].sketch)?;
+            Ok(Pair { left, right, likeness })
+        });
+        Ok(Nearest { pairs: pairs.collect::<Result<_>>()?, count, compared })
+    }
+
+    /// The pairs of which at least one has the size of this class, and the other is not smaller.
+    fn class(
+        &self,
+        size: usize,
+        members: &[usize],
+        folded: &[(usize, Sketch)],
+        at_least: f64,
+        most: usize,
+    ) -> Best {
+        let mut rows: Vec<Row> = Vec::with_capacity(members.len() + folded.len());
+        let bits = 64.0 * size as f64;
+        let row = |number: usize, sketch: &Sketch, member| {
+            let ones = sketch.words().count_ones();
+            let zeros = 1.0 - ones as f64 / bits;
+            let elements = self.documents[number].elements;
+            Row { number, elements, ones, member, zeros: zeros.powf(1.0 / (1.0 + at_least)) }
+        };
+        rows.extend(members.iter().map(|number| row(*number, &self.documents[*number].sketch, true)));
+        rows.extend(folded.iter().map(|(number, sketch)| row(*number, sketch, false)));
+        // Folded filters are those of larger documents, but not in any order.
+        let mut order: Vec<usize> = (0..rows.len()).collect();
+        order.sort_by_key(|at| (rows[*at].elements, rows[*at].number));
+        let mut cells: Vec<u64> = Vec::with_capacity(rows.len() * size);
+        for at in &order {
+            let sketch = match at.checked_sub(members.len()) {
+                None => &self.documents[members[*at]].sketch,
+                Some(at) => &folded[at].1,
+            };
+            cells.extend_from_slice(sketch.words().words());
+        }
+        let rows: Vec<Row> = order.into_iter().map(|at| rows[at]).collect();
+        let class = Class { size, bits, cells, rows, at_least };
+        let block = (BLOCK / 8 / size).max(1);
+        let blocks = (0..class.rows.len()).step_by(block).collect::<Vec<_>>();
+        blocks
+            .into_par_iter()
+            .map(|start| class.block(start, block, most))
+            .reduce(|| Best::new(most), Best::joined)
+    }
+}
+
+fn words(sketch: &Sketch) -> usize {
+    sketch.words().words().len()
+}
+
+/// A document in the size of a class.
+#[derive(Clone, Copy)]
+struct Row {
+    number: usize,
+    elements: usize,
+    ones: u64,
+    /// Whether this is its own size.
+    member: bool,
+    /// The share of zero bits, to the power of 1 / (1 + the similarity asked for).
+    zeros: f64,
+}
+
+/// Filters of one size, in the order of the numbers of their elements.
+struct Class {
+    /// Words of a row.
+    size: usize,
+    bits: f64,
+    cells: Vec<u64>,
+    rows: Vec<Row>,
+    at_least: f64,
+}
+
+impl Class {
+    fn cells(&self, from: usize, to: usize) -> &[u64] {
+        &self.cells[from * self.size..to * self.size]
+    }
+
+    /// The pairs of a block of rows with themselves and all larger ones.
+    fn block(&self, start: usize, block: usize, most: usize) -> Best {
+        let mut best = Best::new(most);
+        let mut counts = Vec::new();
+        let end = (start + block).min(self.rows.len());
+        // The largest document that one of the block can be similar to.
+        let reach = |row: &Row| {
+            self.rows.partition_point(|other| row.elements as f64 >= self.at_least * other.elements as f64)
+        };
+        let last = reach(&self.rows[end - 1]);
+        for from in (start..last).step_by(block) {
+            for (i, row) in (start..).zip(&self.rows[start..end]) {
+                let (from, to) = (from.max(i + 1), (from + block).min(reach(row)));
+                if from >= to {
+                    continue;
+                }
+                count_common(self.cells(i, i + 1), self.cells(from, to), &mut counts);
+                for (other, common) in self.rows[from..to].iter().zip(&counts) {
+                    if row.member || other.member {
+                        best.compared += 1;
+                        self.judge(row, other, *common, &mut best);
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// Notes a pair that is similar enough.
+    fn judge(&self, one: &Row, other: &Row, common: u64, best: &mut Best) {
+        let both = one.ones + other.ones;
+        // With loads a, b and u = -ln(zeros), (a + b - u) / u >= s means u <= (a + b) / (1 + s): in bits, without a logarithm.
+        let most_union = self.bits * (1.0 - one.zeros * other.zeros);
+        if (both - common) as f64 > most_union + 1e-6 * self.bits {
+            return;
+        }
+        let load = |ones: u64| -(-(ones as f64) / self.bits).ln_1p();
+        let union = load(both - common);
+        let jaccard = ((load(one.ones) + load(other.ones) - union) / union).clamp(0.0, 1.0);
+        if jaccard >= self.at_least {
+            let (left, right) = (one.number.min(other.number), one.number.max(other.number));
+            best.add(Found { jaccard, left, right });
+        }
+    }
+}
+
+/// A pair that is similar enough. The greatest is the one to give up first.
+#[derive(Clone, Copy)]
+struct Found {
+    jaccard: f64,
+    left: usize,
+    right: usize,
+}
+
+impl Ord for Found {
+    fn cmp(&self, other: &Found) -> Ordering {
+        let by_place = || (self.left, self.right).cmp(&(other.left, other.right));
+        other.jaccard.total_cmp(&self.jaccard).then_with(by_place)
+    }
+}
+
+impl PartialOrd for Found {
+    fn partial_cmp(&self, other: &Found) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Found {
+    fn eq(&self, other: &Found) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Found {}
+
+/// The best pairs so far, and how many others there were: the same whatever the order in which they come.
+struct Best {
+    most: usize,
+    heap: BinaryHeap<Found>,
+    count: u64,
+    compared: u64,
+}
+
+impl Best {
+    fn new(most: usize) -> Best {
+        Best { most, heap: BinaryHeap::new(), count: 0, compared: 0 }
+    }
+
+    fn add(&mut self, found: Found) {
+        self.count += 1;
+        self.keep(found);
+    }
+
+    fn keep(&mut self, found: Found) {
+        if self.heap.len() < self.most {
+            self.heap.push(found);
+        } else if let Some(mut worst) = self.heap.peek_mut()
+            && found < *worst
+        {
+            *worst = found;
+        }
+    }
+
+    fn join(&mut self, other: Best) {
+        self.count += other.count;
+        self.compared += other.compared;
+        other.heap.into_iter().for_each(|found| self.keep(found));
+    }
+
+    fn joined(mut self, other: Best) -> Best {
+        self.join(other);
+        self
+    }
+}

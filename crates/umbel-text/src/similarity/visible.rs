@@ -1,0 +1,145 @@
+//! The text that a reader of a page sees.
+//!
+//! The page is read as a stream of tags, not built as a tree: what a style sheet or a program hides or writes is not known.
+
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::states::RawKind;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use std::cell::RefCell;
+use std::io::{self, ErrorKind, Read};
+
+/// Whether something that starts so is a page.
+pub fn is_html(start: &[u8]) -> bool {
+    let start = start.strip_prefix(b"\xef\xbb\xbf").unwrap_or(start).trim_ascii_start();
+    let is =
+        |tag: &str| start.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag.as_bytes()));
+    is("<!doctype html") || is("<html")
+}
+
+/// Hands on the visible text of a page, bit by bit: no scripts, no styles, no comments, nothing that is hidden.
+///
+/// ```
+/// let page = b"<title>Bees</title><p>B<b>ee</b>s hum.<script>if (a < b) {}</script><p hidden>Wasps<p>&amp; sting";
+/// let mut text = String::new();
+/// umbel_text::similarity::visible_text(&page[..], |part| text += part)?;
+/// assert_eq!(text.split_whitespace().collect::<Vec<_>>(), ["Bees", "Bees", "hum.", "&", "sting"]);
+/// # Ok::<(), std::io::Error>(())
+/// ```
+pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<()> {
+    let reader = Page { show: RefCell::new(show), hidden: RefCell::default() };
+    let tokenizer = Tokenizer::new(reader, TokenizerOpts::default());
+    let queue = BufferQueue::default();
+    let mut piece = vec![0; 64 << 10];
+    let mut held: Vec<u8> = Vec::new();
+    loop {
+        let length = match page.read(&mut piece) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            length => length?,
+        };
+        held.extend_from_slice(&piece[..length]);
+        // A character at the end may not have come as a whole.
+        let cut = match str::from_utf8(&held) {
+            Err(error) if length > 0 && error.error_len().is_none() => error.valid_up_to(),
+            _ => held.len(),
+        };
+        queue.push_back(StrTendril::from(&*String::from_utf8_lossy(&held[..cut])));
+        held.drain(..cut);
+        // It stops for scripts only where it is told to, which is nowhere.
+        let _ = tokenizer.feed(&queue);
+        if length == 0 {
+            tokenizer.end();
+            return Ok(());
+        }
+    }
+}
+
+/// Shows the text of tokens as they come.
+struct Page<F> {
+    show: RefCell<F>,
+    /// The element that hides what is in it, and how many of the same name are open in it.
+    hidden: RefCell<Option<(String, usize)>>,
+}
+
+/// Elements that have no end.
+const VOID: [&str; 13] =
+    ["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"];
+
+/// Elements whose text is not for readers.
+const HIDDEN: [&str; 5] = ["script", "style", "template", "noscript", "iframe"];
+
+/// Elements inside a line of text: their tags part no words.
+const INLINE: [&str; 16] = [
+    "a", "abbr", "b", "bdi", "em", "font", "i", "mark", "s", "small", "span", "strong", "sub", "sup", "u",
+    "wbr",
+];
+
+/// Elements that end where another of a certain kind begins, written or not.
+const ENDS_EARLY: [&str; 5] = ["p", "li", "dt", "dd", "option"];
+
+impl<F: FnMut(&str)> Page<F> {
+    fn tag(&self, tag: &Tag) {
+        let name: &str = &tag.name;
+        let mut hidden = self.hidden.borrow_mut();
+        if let Some((hiding, open)) = hidden.as_mut() {
+            let same = hiding == name;
+            let early = same && ENDS_EARLY.contains(&name);
+            match tag.kind {
+                TagKind::EndTag if same => *open -= 1,
+                TagKind::StartTag if early => *open = 0,
+                TagKind::StartTag if same => *open += 1,
+                _ => {}
+            }
+            if *open == 0 {
+                *hidden = None;
+            }
+            if hidden.is_some() || tag.kind == TagKind::EndTag {
+                return;
+            }
+        }
+        if tag.kind == TagKind::StartTag && !VOID.contains(&name) && hides(tag) {
+            *hidden = Some((name.to_owned(), 1));
+        }
+        if !INLINE.contains(&name) {
+            (self.show.borrow_mut())("\n");
+        }
+    }
+}
+
+fn hides(tag: &Tag) -> bool {
+    let name: &str = &tag.name;
+    HIDDEN.contains(&name)
+        || tag.attrs.iter().any(|attribute| match &*attribute.name.local {
+            "hidden" => true,
+            "style" => {
+                let style: String = attribute.value.chars().filter(|c| !c.is_whitespace()).collect();
+                style.to_ascii_lowercase().contains("display:none")
+            }
+            _ => false,
+        })
+}
+
+impl<F: FnMut(&str)> TokenSink for Page<F> {
+    type Handle = ();
+
+    fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+        match token {
+            Token::CharacterTokens(text) if self.hidden.borrow().is_none() => (self.show.borrow_mut())(&text),
+            Token::TagToken(tag) => {
+                self.tag(&tag);
+                // In these a tag is text, until their own ends them.
+                return match (&*tag.name, tag.kind) {
+                    ("script", TagKind::StartTag) => TokenSinkResult::RawData(RawKind::ScriptData),
+                    ("style" | "noscript" | "iframe" | "xmp" | "noembed" | "noframes", TagKind::StartTag) => {
+                        TokenSinkResult::RawData(RawKind::Rawtext)
+                    }
+                    ("title" | "textarea", TagKind::StartTag) => TokenSinkResult::RawData(RawKind::Rcdata),
+                    _ => TokenSinkResult::Continue,
+                };
+            }
+            _ => {}
+        }
+        TokenSinkResult::Continue
+    }
+}

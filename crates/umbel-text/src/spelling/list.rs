@@ -1,0 +1,142 @@
+//! The exact list of words, and where Debian keeps such lists.
+
+use super::words::{normalised, to_apostrophe};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use umbel::{Error, Result};
+
+/// A language whose words are a package of Debian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Language {
+    /// As in `--lang de`.
+    pub code: &'static str,
+    /// The name of the list among the others.
+    pub file: &'static str,
+    /// The package that has it.
+    pub package: &'static str,
+}
+
+/// The languages that have a name here.
+pub const LANGUAGES: [Language; 6] = [
+    Language { code: "en", file: "american-english", package: "wamerican" },
+    Language { code: "en-gb", file: "british-english", package: "wbritish" },
+    Language { code: "de", file: "ngerman", package: "wngerman" },
+    Language { code: "fr", file: "french", package: "wfrench" },
+    Language { code: "it", file: "italian", package: "witalian" },
+    Language { code: "es", file: "spanish", package: "wspanish" },
+];
+
+impl Language {
+    /// The language with this code, in capitals or not.
+    pub fn of(code: &str) -> Option<Language> {
+        LANGUAGES.into_iter().find(|language| language.code.eq_ignore_ascii_case(code))
+    }
+
+    /// Where its list is when the package is installed.
+    pub fn path(&self) -> PathBuf {
+        Path::new("/usr/share/dict").join(self.file)
+    }
+}
+
+/// At most so many letters are tried in the place of another. No alphabet has more; the rest of what a list holds are
+/// letters of other languages.
+const LETTERS: usize = 64;
+
+/// The words of a language, sorted: what is asked when the filter has said "probably yes".
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    text: String,
+    /// Where each word is, in the order of the words.
+    words: Vec<Range<u32>>,
+    /// The small letters of the words, the most frequent first.
+    letters: Vec<char>,
+}
+
+impl List {
+    /// The words of a file with one in each line, in UTF-8; a file that is not is taken for Latin-1. What follows a slash is
+    /// a note of other spell checkers and is left out; an entry of several words, with spaces or hyphens, is each of them, as text is.
+    ///
+    /// ```
+    /// use umbel_text::spelling::List;
+    /// let list = List::parse(&[b"apple\r\nrendez-vous\n\n", b"caf\xe9\n"])?;
+    /// assert_eq!(list.len(), 4);
+    /// assert!(list.contains("vous") && list.contains("café") && !list.contains("rendez-vous"));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn parse(files: &[&[u8]]) -> Result<List> {
+        let mut list = List::default();
+        let mut frequency: HashMap<char, u64> = HashMap::new();
+        for file in files {
+            let file = decoded(file);
+            for line in file.strip_prefix('\u{feff}').unwrap_or(&file).lines() {
+                let entry = line.split('/').next().unwrap_or_default();
+                for word in entry.split(|c: char| c.is_whitespace() || c == '-' || c == '\u{2010}') {
+                    list.add(word)?;
+                }
+            }
+        }
+        let text = &list.text;
+        list.words.sort_by(|a, b| of(text, a).cmp(of(text, b)));
+        list.words.dedup_by(|a, b| of(text, a) == of(text, b));
+        for letter in list.iter().flat_map(str::chars).filter(|c| c.is_lowercase() || *c == '\'') {
+            *frequency.entry(letter).or_default() += 1;
+        }
+        list.letters = frequency.keys().copied().collect();
+        list.letters.sort_by_key(|letter| (std::cmp::Reverse(frequency[letter]), *letter));
+        list.letters.truncate(LETTERS);
+        Ok(list)
+    }
+
+    fn add(&mut self, word: &str) -> Result<()> {
+        if !word.contains(char::is_alphabetic) {
+            return Ok(());
+        }
+        let place = |end: usize| {
+            let needs = "at most 4 GiB of words";
+            u32::try_from(end).map_err(|_| Error::parameter("list", end, needs))
+        };
+        let start = place(self.text.len())?;
+        self.text.extend(normalised(word).chars().map(to_apostrophe));
+        self.words.push(start..place(self.text.len())?);
+        Ok(())
+    }
+
+    /// Whether this very word is in the list.
+    pub fn contains(&self, word: &str) -> bool {
+        self.words.binary_search_by(|place| of(&self.text, place).cmp(word)).is_ok()
+    }
+
+    /// The words, in the order of their bytes.
+    pub fn iter(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(|place| of(&self.text, place))
+    }
+
+    /// How many different words there are.
+    pub fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// The small letters in them, the most frequent first.
+    pub fn letters(&self) -> &[char] {
+        &self.letters
+    }
+}
+
+fn of<'a>(text: &'a str, place: &Range<u32>) -> &'a str {
+    &text[place.start as usize..place.end as usize]
+}
+
+/// Text in UTF-8, or in Latin-1 if it is not that.
+fn decoded(bytes: &[u8]) -> Cow<'_, str> {
+    match str::from_utf8(bytes) {
+        Ok(text) => text.into(),
+        Err(_) => bytes.iter().map(|byte| char::from(*byte)).collect::<String>().into(),
+    }
+}

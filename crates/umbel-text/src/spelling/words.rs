@@ -1,0 +1,230 @@
+//! The words of a text, and where they are.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, ErrorKind};
+use std::ops::ControlFlow;
+use unicode_normalization::char::is_combining_mark;
+use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
+
+/// A word of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// The word, normalised (NFC), with the apostrophe of typewriters and without soft hyphens.
+    pub text: Cow<'a, str>,
+    /// The line, from 1.
+    pub line: u64,
+    /// The first character of the word in its line, from 1. Characters are code points; what is no UTF-8 counts as one.
+    pub column: u64,
+}
+
+/// What becomes of a text besides its words.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passed {
+    /// Words that were handed on.
+    pub words: u64,
+    /// Words left out because they touch bytes that are no UTF-8.
+    pub unreadable: u64,
+}
+
+/// So much of a line is held at once. A word is cut in two only if there is no white space in as much.
+const MOST: usize = 1 << 20;
+
+/// So much of a text is searched for a zero byte, at least.
+const BEGINNING: usize = 8 << 10;
+
+/// Hands on every word of a text until told to stop. A text with a zero byte at its beginning is refused: it is none.
+pub fn each_word<B>(
+    mut text: impl BufRead,
+    addresses: bool,
+    mut found: impl FnMut(Word<'_>) -> ControlFlow<B>,
+) -> io::Result<(Passed, Option<B>)> {
+    let mut scan = Scan { addresses, line: 1, column: 1, passed: Passed::default() };
+    let mut held: Vec<u8> = Vec::new();
+    let mut seen = 0;
+    loop {
+        let ready = match text.fill_buf() {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            ready => ready?,
+        };
+        if seen < BEGINNING && memchr::memchr(0, ready).is_some() {
+            return Err(io::Error::new(ErrorKind::InvalidData, "it is binary, and has no words"));
+        }
+        seen += ready.len();
+        if ready.is_empty() {
+            break;
+        }
+        let room = MOST.saturating_sub(held.len()).max(1);
+        let end = memchr::memchr(b'\n', &ready[..ready.len().min(room)]);
+        let taken = end.map_or(ready.len().min(room), |end| end + 1);
+        held.extend_from_slice(&ready[..taken]);
+        text.consume(taken);
+        let whole = if end.is_some() {
+            held.len()
+        } else if held.len() < MOST {
+            continue;
+        } else {
+            let space = held.iter().rposition(u8::is_ascii_whitespace).map(|at| at + 1);
+            space.unwrap_or_else(|| last_boundary(&held))
+        };
+        if let ControlFlow::Break(value) = scan.line(&held[..whole], &mut found) {
+            return Ok((scan.passed, Some(value)));
+        }
+        held.drain(..whole);
+    }
+    let end = scan.line(&held, &mut found);
+    Ok((scan.passed, end.break_value()))
+}
+
+/// Where the last character begins that may not have ended yet; never at the start.
+fn last_boundary(bytes: &[u8]) -> usize {
+    let from = bytes.len().saturating_sub(4).max(1);
+    (from..bytes.len()).rev().find(|at| bytes[*at] & 0xc0 != 0x80).unwrap_or(bytes.len())
+}
+
+struct Scan {
+    addresses: bool,
+    line: u64,
+    column: u64,
+    passed: Passed,
+}
+
+impl Scan {
+    /// A line, or a part of one.
+    fn line<B>(
+        &mut self,
+        bytes: &[u8],
+        found: &mut impl FnMut(Word<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut torn = false;
+        for chunk in bytes.utf8_chunks() {
+            let tears = !chunk.invalid().is_empty();
+            self.text(chunk.valid(), [torn, tears], found)?;
+            self.column += u64::from(tears);
+            torn = tears;
+        }
+        if bytes.ends_with(b"\n") {
+            self.line += 1;
+            self.column = 1;
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Valid text, torn at its start and at its end or not.
+    fn text<B>(
+        &mut self,
+        text: &str,
+        torn: [bool; 2],
+        found: &mut impl FnMut(Word<'_>) -> ControlFlow<B>,
+    ) -> ControlFlow<B> {
+        let mut at = 0;
+        let mut piece = true;
+        while let Some(c) = text[at..].chars().next() {
+            let rest = &text[at..];
+            if !self.addresses
+                && let Some(length) = address(rest, piece)
+            {
+                self.column += rest[..length].chars().count() as u64;
+                at += length;
+                piece = false;
+                continue;
+            }
+            if !c.is_alphanumeric() && c != '_' {
+                piece = c.is_whitespace() || matches!(c, '(' | '[' | '<' | '"' | '\'' | '`' | '{');
+                self.column += 1;
+                at += c.len_utf8();
+                continue;
+            }
+            let (length, characters, plain) = run(rest);
+            let (line, column) = (self.line, self.column);
+            let touches = torn[0] && at == 0 || torn[1] && at + length == text.len();
+            self.column += characters;
+            at += length;
+            piece = false;
+            if touches {
+                self.passed.unreadable += 1;
+            } else if plain {
+                self.passed.words += 1;
+                found(Word { text: word(&rest[..length]), line, column })?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// How long a word is that begins here, in bytes and in characters, and whether it is of letters only: not a number, not a name of a program.
+fn run(text: &str) -> (usize, u64, bool) {
+    let (mut length, mut characters, mut plain) = (0, 0, true);
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        let inside = c.is_alphanumeric() || c == '_' || is_combining_mark(c) || c == '\u{ad}';
+        let joins = to_apostrophe(c) == '\'' && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        if !inside && !joins {
+            break;
+        }
+        plain &= c != '_' && !c.is_numeric();
+        length += c.len_utf8();
+        characters += 1;
+    }
+    (length, characters, plain)
+}
+
+/// The length of an address, a file's name or a path that begins here; `piece` if here something begins.
+///
+/// Only so much is looked at as such things have, so that a line of any length is read once.
+fn address(text: &str, piece: bool) -> Option<usize> {
+    const FAR: usize = 64;
+    let bytes = text.as_bytes();
+    let first = *bytes.first()?;
+    let to_end = || {
+        let end = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | '"' | ')' | ']' | '}' | '`');
+        Some(text.find(end).unwrap_or(text.len()))
+    };
+    if piece && matches!(first, b'/' | b'~' | b'.') {
+        let second = bytes.get(1).copied().unwrap_or(b' ');
+        let path = second.is_ascii_alphanumeric() || second == b'/' || first == b'.' && second == b'.';
+        return if path { to_end() } else { None };
+    }
+    if !first.is_ascii_alphanumeric() {
+        return None;
+    }
+    let name = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._%".contains(byte);
+    let length = bytes.iter().take(FAR).take_while(|byte| name(byte)).count();
+    let (named, after) = (&bytes[..length], &bytes[length..]);
+    let host = |after: &[u8]| after.first().is_some_and(u8::is_ascii_alphanumeric);
+    let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    // A dot with a small letter right after it is none that ends a sentence.
+    let dotted = named.windows(2).any(|pair| pair[0] == b'.' && letter(&pair[1]));
+    let addressed = after.starts_with(b"://")
+        || after.starts_with(b"@") && host(&after[1..])
+        || named.eq_ignore_ascii_case(b"mailto") && after.starts_with(b":");
+    if addressed {
+        return to_end();
+    }
+    let reaches = length < FAR && !text[length..].starts_with(|c: char| c.is_alphanumeric());
+    (dotted && reaches).then_some(length)
+}
+
+/// A word as the list has it.
+fn word(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return text.into();
+    }
+    let text = normalised(text);
+    if text.contains(|c| c == '\u{ad}' || c != to_apostrophe(c)) {
+        return text.chars().filter(|c| *c != '\u{ad}').map(to_apostrophe).collect::<String>().into();
+    }
+    text
+}
+
+/// The apostrophe of typewriters for those of printers.
+pub(super) fn to_apostrophe(c: char) -> char {
+    if matches!(c, '\u{2019}' | '\u{02bc}') { '\'' } else { c }
+}
+
+/// Accents put together with their letters (NFC).
+pub(super) fn normalised(text: &str) -> Cow<'_, str> {
+    match is_nfc_quick(text.chars()) {
+        IsNormalized::Yes => text.into(),
+        _ => text.nfc().collect::<String>().into(),
+    }
+}

@@ -1,0 +1,70 @@
+//! Bits that rows of words have in common, counted with the best instructions of the processor.
+
+use crate::Level;
+use crate::arch::{Kernel, Simd};
+
+/// How many bits `row` has in common with each of `rows`, which lie one behind the other and are as long as it is. The
+/// counts are written over those of `counts`.
+///
+/// ```
+/// use umbel::words::count_common;
+/// let mut counts = Vec::new();
+/// count_common(&[0b1100, 1], &[0b0110, 1, 0b0011, 0], &mut counts);
+/// assert_eq!(counts, [2, 0]);
+/// ```
+pub fn count_common(row: &[u64], rows: &[u64], counts: &mut Vec<u64>) {
+    counts.clear();
+    if !row.is_empty() {
+        Level::detect().run(CountCommon { row, rows, counts });
+    }
+}
+
+struct CountCommon<'a> {
+    row: &'a [u64],
+    rows: &'a [u64],
+    counts: &'a mut Vec<u64>,
+}
+
+impl Kernel for CountCommon<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, _: S) {
+        for other in self.rows.chunks_exact(self.row.len()) {
+            let common = self.row.iter().zip(other).map(|(a, b)| u64::from((a & b).count_ones()));
+            self.counts.push(common.sum());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(crate::fixed_cases())]
+
+        #[test]
+        fn every_level_counts_as_one_would_by_hand(
+            words in prop::collection::vec(any::<u64>(), 0..200),
+            length in 1usize..40,
+        ) {
+            let (row, rows) = words.split_at(length.min(words.len()));
+            let by_hand: Vec<u64> = rows
+                .chunks_exact(row.len().max(1))
+                .map(|other| (0..64 * row.len()).filter(|bit| row[bit / 64] & other[bit / 64] & 1 << (bit % 64) != 0).count() as u64)
+                .collect();
+            for level in Level::available() {
+                let mut counts = Vec::new();
+                if !row.is_empty() {
+                    level.run(CountCommon { row, rows, counts: &mut counts });
+                }
+                prop_assert_eq!(&counts, &by_hand);
+            }
+            let mut counts = vec![7];
+            count_common(row, rows, &mut counts);
+            prop_assert_eq!(counts, by_hand);
+        }
+    }
+}
