@@ -1,7 +1,8 @@
 //! The commands, as clap sees them. Each declares its own options beside its code.
 
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man, map, meta, net, password, plan, remove, similar, spell, uniq, url, vault, why,
+    add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
+    map, meta, net, password, plan, remove, similar, spell, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;

@@ -4,30 +4,27 @@
 //! | --- | --- | --- |
 //! | [`index`] | which of these files can hold a word? | a filter for each file, side by side |
 //! | [`search`] | where in them is it? | reading what the index cannot rule out |
+//! | [`tables`] | what is the value of this key? | sorted tables on disk, and a filter for each in memory |
+//! | [`guard`] | is this expensive question worth asking? | a filter in front of any lookup |
 //! | [`password`] | is this password a weak one? | a filter that does not give them away |
 //! | [`address`] | is this web address unsafe? | a filter, and an exact list that confirms |
+//! | [`spelling`] | which words are misspelt, and what was meant? | a filter of a dictionary |
+//! | [`similarity`] | how much have these documents in common? | a filter of each, laid over one another |
+//! | [`vault`] | which of these encrypted files hold a word? | a blinded filter for each, asked by trapdoors |
 //!
-//! [`content`] tells what a file is by its first bytes and decompresses it, [`words`] says what a word is, and [`lines`]
-//! reads secrets and wipes them.
-//! [`content`] tells what a file is by its first bytes, and decompresses it.
-//! [`tables`] is a small store of sorted tables on disk, of which a filter each tells which cannot hold a key.
-//! [`guard`] puts a filter in front of any expensive lookup.
-//! [`content`] tells what a file is by its first bytes, and decompresses it. [`vault`] keeps encrypted files that can be
-//! searched where they lie.
-//! [`content`] tells what a file is by its first bytes, and decompresses it. [`spelling`] finds words that are in no
-//! dictionary. [`similarity`] tells how much documents have in common.
+//! [`content`] tells what a file is by its first bytes and decompresses it, [`words`] says what a word is to a search, and
+//! [`lines`] reads secrets and wipes them.
 
 pub mod address;
 pub mod content;
+pub mod guard;
 pub mod index;
 pub mod lines;
 pub mod password;
 pub mod search;
-mod text;
-pub mod words;
-mod fields;
-pub mod guard;
-pub mod tables;
-pub mod vault;
 pub mod similarity;
 pub mod spelling;
+pub mod tables;
+mod text;
+pub mod vault;
+pub mod words;

@@ -4,11 +4,11 @@
 //! between does harm.
 
 use super::table::Entry;
-use crate::fields::{Fields, sum};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
+use umbel::file::fields::{Fields, sum};
 use umbel::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";

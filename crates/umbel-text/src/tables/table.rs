@@ -1,11 +1,11 @@
 //! A sorted table on disk: its bytes, which the [store](super) describes, and how one key is found in them.
 
 use super::{Options, Span};
-use crate::fields::{Fields, put_varint, sum};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, FormatError};
 use umbel::{AnyFilter, Construction, Digest, Error, Filter, KeyRing, Kind, Result, Spec, Stored};
 
