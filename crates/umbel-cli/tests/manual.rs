@@ -5,8 +5,6 @@ mod shell;
 use shell::Shell;
 
 const COMMANDS: [&str; 28] = [
-const COMMANDS: [&str; 22] = [
-const COMMANDS: [&str; 23] = [
     "build",
     "add",
     "check",

@@ -8,16 +8,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
-use umbel::{Error, Hasher, Result};
+use umbel::file::fields::sum_at;
+use umbel::{Error, Result};
 
 /// The bytes of a page.
 pub(super) const PAGE: usize = 4096;
 /// Those of them that are contents.
 const CONTENTS: usize = PAGE - 8;
-
-fn sum(contents: &[u8], page: u64) -> u64 {
-    Hasher::fast(page).digest_bytes(contents).get()
-}
 
 /// The length of a file with so many bytes of contents.
 pub(super) fn file_length(contents: u64) -> u64 {
@@ -50,7 +47,7 @@ impl<W: Write> PageWriter<W> {
 
     fn page(&mut self) -> io::Result<()> {
         self.pending.resize(CONTENTS, 0);
-        let sum = sum(&self.pending, self.page);
+        let sum = sum_at(self.page, &self.pending);
         self.pending.extend(sum.to_le_bytes());
         self.to.write_all(&self.pending)?;
         self.pending.clear();
@@ -113,7 +110,7 @@ impl Pages {
             let (number, within) = (at / CONTENTS as u64, (at % CONTENTS as u64) as usize);
             self.read_at(&mut page, number * PAGE as u64)?;
             let (inside, end) = page.split_at(CONTENTS);
-            if end != sum(inside, number).to_le_bytes() {
+            if end != sum_at(number, inside).to_le_bytes() {
                 let part = format!("page {number}, from byte {} on,", number * PAGE as u64);
                 return Err(self.wrong(FormatError::Damaged { part }));
             }

@@ -8,7 +8,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
-use umbel::file::fields::{Fields, sum};
+use umbel::file::fields::{Fields, sum_at};
 use umbel::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";
@@ -41,7 +41,7 @@ impl Log {
         let mut head = MAGIC.to_vec();
         head.extend([VERSION, 0].map(u32::to_le_bytes).as_flattened());
         head.extend(number.to_le_bytes());
-        head.extend(sum(0, &head).to_le_bytes());
+        head.extend(sum_at(0, &head).to_le_bytes());
         // It need not be on the disk before somebody asks for that.
         let write = || File::create(path)?.write_all(&head);
         write().map_err(|source| Error::Io { path: path.to_owned(), doing: "create", source })?;
@@ -81,8 +81,8 @@ impl Log {
         let lengths = [key.len() as u32, value.map_or(0, |value| value.len() as u32 + 1)];
         let body = [key, value.unwrap_or_default()].concat();
         let mut record = lengths.map(u32::to_le_bytes).as_flattened().to_vec();
-        record.extend(sum(self.length, &body).to_le_bytes());
-        record.extend(sum(self.length, &record).to_le_bytes());
+        record.extend(sum_at(self.length, &body).to_le_bytes());
+        record.extend(sum_at(self.length, &record).to_le_bytes());
         record.extend(body);
         if let Err(source) = self.file.write_all(&record) {
             // Nothing could be read behind what was not written wholly.
@@ -122,7 +122,7 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     if !head.starts_with(MAGIC) {
         return Err(FormatError::Invalid { what: "it is no log".into() });
     }
-    if sum(0, head) != u64::from_le_bytes(*end) {
+    if sum_at(0, head) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the head".into() });
     }
     if head[8..12] != VERSION.to_le_bytes() {
@@ -139,7 +139,7 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
         else {
             break;
         };
-        if sum(length, start) != u64::from_le_bytes(*end) {
+        if sum_at(length, start) != u64::from_le_bytes(*end) {
             // A file may have grown before what was written to it arrived.
             if rest.iter().all(|byte| *byte == 0) {
                 break;
@@ -150,7 +150,7 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
         let (Some(key), Some(value), Some(of_body)) = (start.u32(), start.u32(), start.u64()) else { break };
         let size = u64::from(key) + u64::from(value.saturating_sub(1));
         let Some(body) = fields.bytes(size) else { break };
-        if sum(length, body) != of_body {
+        if sum_at(length, body) != of_body {
             if fields.0.is_empty() {
                 break;
             }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use umbel::file::fields::{Fields, put_varint, sum};
+use umbel::file::fields::{Fields, put_varint, sum_at};
 use umbel::file::{self, FormatError};
 use umbel::{AnyFilter, Construction, Digest, Error, Filter, KeyRing, Kind, Result, Spec, Stored};
 
@@ -50,7 +50,7 @@ pub(super) fn encode(
     }
     let entries = digests.len() as u64;
     let block_bytes = (out.len() - HEAD) as u64;
-    index.extend(sum(0, &index).to_le_bytes());
+    index.extend(sum_at(0, &index).to_le_bytes());
     out.extend(&index);
     out.extend(file::to_bytes(&filter(digests, options)?, &file::Options::default())?);
     let mut head = MAGIC.to_vec();
@@ -58,14 +58,14 @@ pub(super) fn encode(
     let numbers =
         [out.len() as u64, span.first, span.last, entries, tombstones, block_bytes, index.len() as u64];
     head.extend(numbers.map(u64::to_le_bytes).as_flattened());
-    head.extend(sum(0, &head).to_le_bytes());
+    head.extend(sum_at(0, &head).to_le_bytes());
     out[..HEAD].copy_from_slice(&head);
     Ok(out)
 }
 
 /// Ends a block: its sum behind it, its length into the index.
 fn put_block(out: &mut Vec<u8>, index: &mut Vec<u8>, block: &mut Vec<u8>, blocks: &mut u64) {
-    block.extend(sum(*blocks, block).to_le_bytes());
+    block.extend(sum_at(*blocks, block).to_le_bytes());
     put_varint(index, block.len() as u64);
     out.append(block);
     *blocks += 1;
@@ -199,7 +199,7 @@ impl Table {
             _ => Error::Io { path: self.path.clone(), doing: "read", source },
         })?;
         let whole = bytes.split_last_chunk::<SUM>();
-        if whole.is_none_or(|(block, end)| sum(number as u64, block) != u64::from_le_bytes(*end)) {
+        if whole.is_none_or(|(block, end)| sum_at(number as u64, block) != u64::from_le_bytes(*end)) {
             return Err(self.problem(FormatError::Damaged { part: part(number) }));
         }
         bytes.truncate(length - SUM);
@@ -241,7 +241,7 @@ impl Head {
         }
         let whole = bytes.first_chunk::<HEAD>().and_then(|head| head.split_last_chunk::<SUM>());
         let (head, end) = whole.ok_or_else(short)?;
-        if sum(0, head) != u64::from_le_bytes(*end) {
+        if sum_at(0, head) != u64::from_le_bytes(*end) {
             return Err(FormatError::Damaged { part: "the head".into() });
         }
         fields.u32().ok_or_else(short)?;
@@ -264,7 +264,7 @@ fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<Place>, FormatError>
     let whole = bytes.split_last_chunk::<SUM>();
     let damaged = || FormatError::Damaged { part: "the index".into() };
     let (index, _) =
-        whole.filter(|(index, end)| sum(0, index) == u64::from_le_bytes(**end)).ok_or_else(damaged)?;
+        whole.filter(|(index, end)| sum_at(0, index) == u64::from_le_bytes(**end)).ok_or_else(damaged)?;
     let (mut fields, mut places, mut end) = (Fields(index), Vec::<Place>::new(), 0u64);
     while !fields.0.is_empty() {
         let mut read = || {

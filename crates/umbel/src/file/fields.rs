@@ -77,7 +77,12 @@ pub fn put_varint(bytes: &mut Vec<u8>, mut number: u64) {
 
 /// XXH3-64, which stands at the end of what it vouches for.
 pub fn sum(bytes: &[u8]) -> u64 {
-    Hasher::fast(0).digest_bytes(bytes).get()
+    sum_at(0, bytes)
+}
+
+/// The same for bytes that stand in one place of many, so that one cannot stand for the other.
+pub fn sum_at(place: u64, bytes: &[u8]) -> u64 {
+    Hasher::fast(place).digest_bytes(bytes).get()
 }
 
 #[cfg(test)]
