@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 
 /// The words of a made-up language: few are common, most are rare.
 fn word(number: u64) -> String {
-    format!("w{:x}", mix(number))[..(3 + number % 9) as usize].to_string()
+    format!("w{:016x}", mix(number))[..(3 + number % 9) as usize].to_string()
 }
 
 /// A directory of logs: plain, compressed, nested, capital and small.
