@@ -8,6 +8,7 @@ use sha2::Sha256;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{Read, Write};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
@@ -167,14 +168,16 @@ fn every_flipped_bit_of_a_document_is_noticed() {
     let path = place.file(&id);
     let good = fs::read(&path).unwrap();
     assert!(good.len() < 1500, "{}", good.len());
+    // In place: a file that is written anew is flushed to the disk each time.
+    let file = fs::OpenOptions::new().write(true).open(&path).unwrap();
     for bit in 0..good.len() * 8 {
-        let mut bytes = good.clone();
-        bytes[bit / 8] ^= 1 << (bit % 8);
-        fs::write(&path, bytes).unwrap();
+        let (at, byte) = (bit as u64 / 8, good[bit / 8]);
+        file.write_all_at(&[byte ^ 1 << (bit % 8)], at).unwrap();
         assert!(place.is_damaged(&id), "bit {bit} of {}", good.len() * 8);
+        file.write_all_at(&[byte], at).unwrap();
     }
-    for end in 0..good.len() {
-        fs::write(&path, &good[..end]).unwrap();
+    for end in (0..good.len()).rev() {
+        file.set_len(end as u64).unwrap();
         assert!(place.is_damaged(&id), "cut to {end}");
     }
     fs::write(&path, [&good[..], b"\0"].concat()).unwrap();

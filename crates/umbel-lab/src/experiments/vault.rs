@@ -27,7 +27,7 @@ impl Experiment for DictionaryAttack {
                      index with secret keys (Z-IDX), filled up to as many words as there may be. The server has both, and the \
                      dictionary, and no key. It asks the plain filter for every word. Of the index it knows all but the keys, so it \
                      makes up some and asks with those.",
-            seconds: [1, 30],
+            seconds: [1, 7],
             timed: false,
             parameters: &[DICTIONARY, WORDS, DOCUMENTS],
         }

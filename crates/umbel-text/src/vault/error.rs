@@ -84,11 +84,6 @@ impl Error {
     pub(crate) fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Error {
         Error::Filter(umbel::Error::parameter(name, got, needs))
     }
-
-    /// Whether it is about one document, so that the others are fine.
-    pub fn is_damage(&self) -> bool {
-        matches!(self, Error::Damaged { .. } | Error::Newer { .. } | Error::Io { .. })
-    }
 }
 
 impl From<umbel::Error> for Error {

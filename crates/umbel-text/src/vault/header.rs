@@ -157,7 +157,7 @@ mod tests {
             assert!(altered(at, value).is_err(), "{at} {value}");
         }
         for at in [16, 24, OPEN, OPEN + NONCE, LENGTH - SUM - 4] {
-            let error = altered(at, 2).unwrap().open(folder, &passphrase).err().expect("a wrong key");
+            let error = altered(at, 2).unwrap().open(folder, &passphrase).expect_err("a wrong key");
             assert!(matches!(error, Error::WrongPassphrase { .. }), "{error}");
         }
         let other = Passphrase::new(Zeroizing::new(b"Open".to_vec())).unwrap();
