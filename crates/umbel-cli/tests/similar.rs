@@ -91,16 +91,16 @@ fn near_duplicates_in_a_directory_are_listed() {
     shell.write("docs/deep/copy", text(7, 0, 85) + "and a little more");
     shell.write("docs/deep/same.gz", gzip(text(150, 0, 800)));
     shell.write("docs/deep/empty", "");
-    let answer = shell.run("similar --at-least 0.8 docs").ok();
+    let answer = shell.run("similar --at-least 0.8 docs").code(0);
     let lines: Vec<Vec<&str>> = answer.text().lines().map(|line| line.split('\t').collect()).collect();
     assert_eq!(lines[0], ["1.0000", "docs/150", "docs/deep/same.gz"]);
     assert_eq!(lines[1][1..], ["docs/007", "docs/deep/copy"]);
     assert_eq!(lines.len(), 2, "{answer:?}");
     assert!(answer.stderr.contains("2 of the 20301 pairs of 202 documents"), "{answer:?}");
-    let one = shell.run("similar --top 1 docs").ok();
+    let one = shell.run("similar --top 1 docs").code(0);
     assert_eq!(split(&one.stdout).len(), 1);
     assert!(one.stderr.contains("the first 1 are listed"), "{one:?}");
-    let facts = shell.run("similar --json --top 1 docs").ok().json();
+    let facts = shell.run("similar --json --top 1 docs").code(0).json();
     assert_eq!((facts["pair_count"].as_u64(), facts["pairs"].as_array().unwrap().len()), (Some(2), 1));
     assert_eq!(facts["document_count"], 202);
     std::fs::remove_dir_all(shell.path("docs/deep")).unwrap();
@@ -118,7 +118,7 @@ fn what_cannot_be_read_is_told_and_the_rest_compared() {
     assert_eq!(answer.json()["pairs"][0]["jaccard"], 1.0);
     assert_eq!(answer.json()["skipped"][0]["path"], "missing");
     assert!(answer.stderr.contains("missing"));
-    let answer = shell.run("similar a empty b latin").ok();
+    let answer = shell.run("similar a empty b latin").code(0);
     assert!(answer.stderr.contains("empty is empty"), "{answer:?}");
     shell.run("similar a").refused(&["nothing to compare"]);
     shell.run("similar a empty").refused(&["nothing to compare"]);
@@ -135,9 +135,9 @@ fn full_filters_give_no_figures() {
     let shell = Shell::new();
     shell.write("a", text(1, 0, 2000));
     shell.write("b", text(2, 0, 20));
-    let answer = shell.run("similar -m 64 a b").ok();
+    let answer = shell.run("similar -m 64 a b").code(0);
     assert!(answer.text().contains("cannot be told") && !answer.text().contains("contained"), "{answer:?}");
-    let facts = shell.run("similar -m 64 -k 4 --json a b").ok().json();
+    let facts = shell.run("similar -m 64 -k 4 --json a b").code(0).json();
     assert!(
         facts["pairs"][0]["jaccard"].is_null() && facts["pairs"][0]["right_contained"].is_null(),
         "{facts}"

@@ -23,9 +23,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let source = if copy { number - 1 } else { number };
         let length = words / 2 + mix(source) % words;
         let word = |i: u64| {
-            let other = copy && i % 10 == 0;
+            let other = copy && i.is_multiple_of(10);
             // A few words are in every document, most are rare.
-            let vocabulary = if i % 4 == 0 { 200 } else { 200_000 };
+            let vocabulary = if i.is_multiple_of(4) { 200 } else { 200_000 };
             mix(mix(source << 20 | i) ^ u64::from(other)) % vocabulary
         };
         let text: String = (0..length).map(|i| format!("{:x} ", word(i))).collect();
