@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tempfile::SpooledTempFile;
-use umbel::file::{Part, Placing};
+use umbel::file::{Placing, save_with};
 use umbel::{Error, Result};
 
 /// How an index takes its place, and who is told how far the work is.
@@ -89,98 +89,141 @@ fn make(
     old: Option<&Index>,
     options: &Options,
 ) -> Result<Made> {
-    // What could not be written in the end had better fail now.
-    let mut part = Part::beside(to, Placing { create_new: options.create_new, ..Placing::default() })?;
-    let failed = |doing| move |source| Error::Io { path: to.to_owned(), doing, source };
-    let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL, folder), length: 0 };
+    let placing = Placing { create_new: options.create_new, ..Placing::default() };
     let mut made = Made::default();
-    let mut catalog = Catalog { settings, roots, entries: Vec::new(), blocks: Vec::new() };
-    let mut sources = Vec::new();
-    let without = identity(to);
-    for root in 0..catalog.roots.len() as u32 {
-        let path = match old {
+    // What could not be written in the end fails before the work.
+    save_with(to, placing, |file| {
+        let mut making = Making::begin(to, roots, settings, old)?;
+        for root in 0..making.catalog.roots.len() as u32 {
+            making.gather(root, options)?;
+        }
+        made = making.write(file)?;
+        Ok::<(), Error>(())
+    })?;
+    Ok(made)
+}
+
+/// An index that is being made.
+struct Making<'a> {
+    to: &'a Path,
+    old: Option<&'a Index>,
+    catalog: Catalog,
+    /// Where the filter of each block comes from.
+    sources: Vec<Source>,
+    filters: Waiting,
+    made: Made,
+}
+
+impl<'a> Making<'a> {
+    fn begin(
+        to: &'a Path,
+        roots: Vec<Root>,
+        settings: Settings,
+        old: Option<&'a Index>,
+    ) -> Result<Making<'a>> {
+        let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL, folder), length: 0 };
+        let catalog = Catalog { settings, roots, entries: Vec::new(), blocks: Vec::new() };
+        Ok(Making { to, old, catalog, sources: Vec::new(), filters, made: Made::default() })
+    }
+
+    fn failed(&self, doing: &'static str) -> impl Fn(io::Error) -> Error + use<> {
+        let path = self.to.to_owned();
+        move |source| Error::Io { path: path.clone(), doing, source }
+    }
+
+    /// Reads the files under a root, as far as they are not known already.
+    fn gather(&mut self, root: u32, options: &Options) -> Result<()> {
+        let path = match self.old {
             Some(old) => old.resolve(root),
-            None => catalog.roots[root as usize].given.clone(),
+            None => self.catalog.roots[root as usize].given.clone(),
         };
-        let walked = walk(&path, without);
-        made.failed.extend(walked.failed);
+        let walked = walk(&path, identity(self.to));
+        self.made.failed.extend(walked.failed);
         for batch in batches(&walked.found) {
-            let read = |found: &Found| match old.and_then(|old| old.unchanged(root, found)) {
+            let settings = &self.catalog.settings;
+            let read = |found: &Found| match self.old.and_then(|old| old.unchanged(root, found)) {
                 Some(entry) => Ok((entry, None)),
-                None => read(&join(&path, &found.path), found, &settings, options)
+                None => read(&join(&path, &found.path), found, settings, options)
                     .map(|(entry, fresh)| (entry, Some(fresh))),
             };
             let batch: Vec<_> = batch.par_iter().map(|found| (found, read(found))).collect();
             for (found, result) in batch {
-                let (mut entry, fresh) = match result {
-                    Ok(read) => read,
+                match result {
+                    Ok((entry, fresh)) => self.take(Entry { root, ..entry }, fresh)?,
                     // It went while others were read.
-                    Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                    Err(error) => {
-                        made.failed.push((join(&path, &found.path), error));
-                        continue;
-                    }
-                };
-                let start = catalog.blocks.len() as u32;
-                match (fresh, old) {
-                    (Some(fresh), _) => {
-                        made.read += 1;
-                        for (block, filter) in fresh {
-                            catalog.blocks.push(block);
-                            sources.push(Source::New(
-                                filters.add(&filter).map_err(failed("keep filters beside"))?,
-                            ));
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => self.made.failed.push((join(&path, &found.path), error)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a file in, with fresh filters or those of the old index.
+    fn take(&mut self, mut entry: Entry, fresh: Option<Fresh>) -> Result<()> {
+        let start = self.catalog.blocks.len() as u32;
+        match (fresh, self.old) {
+            (Some(fresh), _) => {
+                self.made.read += 1;
+                for (block, filter) in fresh {
+                    self.catalog.blocks.push(block);
+                    let kept = self.filters.add(&filter).map_err(self.failed("keep filters beside"))?;
+                    self.sources.push(Source::New(kept));
+                }
+            }
+            (None, old) => {
+                self.sources.extend(entry.blocks.clone().map(Source::Old));
+                let blocks = entry.blocks.start as usize..entry.blocks.end as usize;
+                self.catalog.blocks.extend(old.iter().flat_map(|old| &old.catalog.blocks[blocks.clone()]));
+            }
+        }
+        entry.blocks = start..self.catalog.blocks.len() as u32;
+        if !entry.certain {
+            self.made.restless.push(self.catalog.name(&entry));
+        }
+        self.catalog.entries.push(entry);
+        Ok(())
+    }
+
+    /// Puts everything in its place.
+    fn write(mut self, file: &mut File) -> Result<Made> {
+        let failed = self.failed("write to");
+        let (rungs, length) = self.catalog.rungs();
+        let encoded = self.catalog.encode();
+        let total = HEAD + encoded.len() as u64 + length;
+        let mut head = MAGIC.to_vec();
+        head.extend(VERSION.to_le_bytes());
+        head.extend([0; 4]);
+        head.extend((encoded.len() as u64).to_le_bytes());
+        head.extend(total.to_le_bytes());
+        let mut pages = PageWriter::new(BufWriter::with_capacity(1 << 20, file));
+        pages.write(&head).and_then(|()| pages.write(&encoded)).map_err(&failed)?;
+        let mut old = self.old.map(OldFilters::of);
+        for rung in &rungs {
+            for (_, blocks) in rung.shelves() {
+                let mut columns = Vec::with_capacity(WIDTH);
+                for &block in blocks {
+                    columns.push(match (&self.sources[block as usize], &mut old) {
+                        (Source::Old(block), Some(old)) => old.get(*block)?,
+                        // Nothing comes from an index that is not there.
+                        (Source::Old(_), None) => Vec::new(),
+                        (Source::New(start), _) => {
+                            self.filters.get(*start, rung.bits).map_err(self.failed("keep filters beside"))?
                         }
-                    }
-                    (None, Some(old)) => {
-                        sources.extend(entry.blocks.clone().map(Source::Old));
-                        let blocks = entry.blocks.start as usize..entry.blocks.end as usize;
-                        catalog.blocks.extend_from_slice(&old.catalog.blocks[blocks]);
-                    }
-                    (None, None) => {}
+                    });
                 }
-                if !entry.certain {
-                    made.restless.push(join(&path, &found.path));
-                }
-                (entry.root, entry.blocks) = (root, start..catalog.blocks.len() as u32);
-                catalog.entries.push(entry);
+                pages.write(&shelve(&columns, rung.bits)).map_err(&failed)?;
             }
         }
+        pages.finish().map_err(&failed)?;
+        let Making { catalog, old, mut made, .. } = self;
+        made.files = catalog.entries.len() as u64;
+        made.text = catalog.blocks.iter().map(|block| block.bytes).sum();
+        made.dropped = old.map_or(0, |old| old.gone(&catalog));
+        made.bytes = super::pages::file_length(total);
+        Ok(made)
     }
-    made.files = catalog.entries.len() as u64;
-    made.text = catalog.blocks.iter().map(|block| block.bytes).sum();
-    made.dropped = old.map_or(0, |old| old.gone(&catalog));
-    let mut old = old.map(OldFilters::of);
-    let (rungs, length) = catalog.rungs();
-    let encoded = catalog.encode();
-    let total = HEAD + encoded.len() as u64 + length;
-    let mut pages = PageWriter::new(BufWriter::with_capacity(1 << 20, part.file()));
-    let mut head = MAGIC.to_vec();
-    head.extend(VERSION.to_le_bytes());
-    head.extend([0; 4]);
-    head.extend((encoded.len() as u64).to_le_bytes());
-    head.extend(total.to_le_bytes());
-    pages.write(&head).and_then(|()| pages.write(&encoded)).map_err(failed("write to"))?;
-    for rung in &rungs {
-        for (_, blocks) in rung.shelves() {
-            let mut columns = Vec::with_capacity(WIDTH);
-            for &block in blocks {
-                columns.push(match (&sources[block as usize], &mut old) {
-                    (Source::New(start), _) => {
-                        filters.get(*start, rung.bits).map_err(failed("keep filters beside"))?
-                    }
-                    (Source::Old(block), Some(old)) => old.get(*block)?,
-                    (Source::Old(_), None) => Vec::new(),
-                });
-            }
-            pages.write(&shelve(&columns, rung.bits)).map_err(failed("write to"))?;
-        }
-    }
-    pages.finish().map_err(failed("write to"))?;
-    made.bytes = super::pages::file_length(total);
-    part.persist()?;
-    Ok(made)
 }
 
 /// Where the filter of a block comes from.

@@ -37,7 +37,6 @@ pub use encode::{Storable, save, save_bytes, save_with, size, to_bytes, write};
 pub use error::FormatError;
 pub use header::MAGIC;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};
-pub use part::Part;
 
 use std::collections::BTreeMap;
 

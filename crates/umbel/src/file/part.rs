@@ -8,23 +8,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
-/// A file on its way to its place: written piece by piece, there wholly or not at all.
-///
-/// ```
-/// use std::io::Write;
-/// use umbel::file::{Part, Placing};
-/// let directory = tempfile::tempdir()?;
-/// let path = directory.path().join("notes");
-/// let mut part = Part::beside(&path, Placing::default())?;
-/// part.file().write_all(b"half")?;
-/// assert!(!path.exists());
-/// part.file().write_all(b" and half")?;
-/// part.persist()?;
-/// assert_eq!(std::fs::read(&path)?, b"half and half");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Debug)]
-pub struct Part {
+/// A file in the folder of its target.
+pub(super) struct Part {
     form: Form,
     /// As the caller wrote it, for messages.
     path: PathBuf,
@@ -35,7 +20,6 @@ pub struct Part {
     placing: Placing,
 }
 
-#[derive(Debug)]
 enum Form {
     /// Linux: a file without a name, of which nothing is left however the process ends.
     #[cfg(target_os = "linux")]
@@ -70,7 +54,6 @@ impl Part {
         Ok(Part { form, path: path.to_owned(), target, before, placing })
     }
 
-    /// The file, to be written.
     pub fn file(&mut self) -> &mut File {
         match &mut self.form {
             #[cfg(target_os = "linux")]

@@ -3,7 +3,7 @@
 use crate::commands::{FAILED, NONE};
 use crate::facts::shown;
 use crate::input::{is_stdin, name, open_raw};
-use crate::output;
+use crate::{output, typed};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::io::Read;
@@ -40,7 +40,7 @@ impl Secret {
         Vault::header_of(folder).map_err(|error| explained(error, folder))?;
         let passphrase = match &self.passphrase_file {
             Some(path) => read(path)?,
-            None => ask(&format!("Passphrase of {}: ", folder.display()))?,
+            None => ask(&format!("Passphrase of {}", folder.display()))?,
         };
         Ok(Vault::open(folder, &passphrase)?)
     }
@@ -51,8 +51,8 @@ impl Secret {
         let passphrase = match &self.passphrase_file {
             Some(path) => read(path)?,
             None => {
-                let typed = typed(&format!("Passphrase for the new vault {}: ", folder.display()))?;
-                if *typed != *self::typed("The same again: ")? {
+                let typed = type_in(&format!("Passphrase for the new vault {}", folder.display()))?;
+                if *typed != *type_in("The same again")? {
                     bail!("these are two different passphrases: nothing was changed");
                 }
                 as_passphrase(typed)?
@@ -95,19 +95,18 @@ fn read(path: &Path) -> Result<Passphrase> {
 }
 
 fn ask(prompt: &str) -> Result<Passphrase> {
-    as_passphrase(typed(prompt)?)
+    as_passphrase(type_in(prompt)?)
+}
+
+/// What is typed on the terminal, which does not show it.
+fn type_in(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
+    let typed = typed::secret(prompt)
+        .context("no passphrase was typed on a terminal: give it with --passphrase-file")?;
+    Ok(Zeroizing::new(typed.as_bytes().to_vec()))
 }
 
 fn as_passphrase(bytes: Zeroizing<Vec<u8>>) -> Result<Passphrase> {
     Passphrase::new(bytes).context("an empty passphrase protects nothing")
-}
-
-/// What is typed on the terminal, which does not show it.
-fn typed(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
-    let typed = rpassword::prompt_password(prompt).context(
-        "there is no terminal on which the passphrase can be typed: give it with --passphrase-file",
-    )?;
-    Ok(Zeroizing::new(typed.into_bytes()))
 }
 
 /// What to do about a vault that is not there.
