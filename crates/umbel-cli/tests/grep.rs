@@ -19,7 +19,7 @@ fn logs(shell: &Shell, files: u64) {
         for line in 0..60 {
             for place in 0..10 {
                 let random = mix(file << 32 | line << 8 | place);
-                let common = random % 4 > 0;
+                let common = !random.is_multiple_of(4);
                 let mut word = word(if common { random >> 8 & 63 } else { 1000 + (random >> 8) % 5000 });
                 if random >> 40 & 7 == 0 {
                     word = word.to_uppercase();
