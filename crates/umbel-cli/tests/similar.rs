@@ -121,7 +121,8 @@ fn what_cannot_be_read_is_told_and_the_rest_compared() {
     let answer = shell.run("similar a empty b latin").code(0);
     assert!(answer.stderr.contains("empty is empty"), "{answer:?}");
     shell.run("similar a").refused(&["nothing to compare"]);
-    shell.run("similar a empty").refused(&["nothing to compare"]);
+    let answer = shell.run("similar a empty").code(2);
+    assert!(answer.stderr.contains("nothing to compare: one document only"), "{answer:?}");
     shell.run("similar").refused(&["FILE|DIR"]);
     shell.run("similar - -").refused(&["standard input"]);
     shell.run("similar --at-least 0.01 a b").refused(&["0.05"]);

@@ -49,9 +49,11 @@ fn the_table_of_the_literature_comes_out() {
             let sketch = |from: u64| {
                 let mut filter =
                     Bloom::with_layout(Standard::new(2048, 4).unwrap(), Hasher::fast(build)).unwrap();
-                for key in from..from + 200 {
-                    filter.insert(&mix(build << 20 | key)).unwrap();
-                }
+                filter
+                    .insert_batch(
+                        &(from..from + 200).map(|key| mix(build << 20 | key)).collect::<Vec<u64>>()[..],
+                    )
+                    .unwrap();
                 filter
             };
             let (one, two) = (sketch(0), sketch(200 - shared));
