@@ -130,6 +130,7 @@ impl<'a> Searcher<'a> {
         // What the index says is about the file as it was when its directory was looked at.
         let same = file.is_still(&opened)?;
         match &file.part {
+            Part::Blocks(pieces) if same && file.compressed => self.packed(&opened, pieces, &mut each),
             Part::Blocks(pieces) if same => self.pieces(&opened, pieces, &mut each),
             _ => self.whole(&opened, &mut each),
         }
@@ -157,26 +158,44 @@ impl<'a> Searcher<'a> {
         pieces: &[Piece],
         each: &mut impl FnMut(Line<'_>) -> bool,
     ) -> io::Result<()> {
-        let Searcher { pattern, numbers, block, folded, read } = self;
-        let mut text = Text::of(file, read)?;
-        let mut position = 0;
         for piece in pieces {
-            if text.compressed {
-                text.skip(piece.start - position, block)?;
-                text.exactly(piece.bytes, block)?;
-            } else {
-                block.resize(piece.bytes as usize, 0);
-                file.read_exact_at(block, piece.start)?;
-                read.fetch_add(piece.bytes, Relaxed);
-            }
-            position = piece.start + piece.bytes;
-            let lines = piece.lines_before;
-            let mut scan = Scan { pattern, numbers: *numbers, lines, binary: piece.binary, folded };
-            if !scan.block(block, each) {
+            self.block.resize(piece.bytes as usize, 0);
+            file.read_exact_at(&mut self.block, piece.start)?;
+            self.read.fetch_add(piece.bytes, Relaxed);
+            if !self.piece(piece, each) {
                 break;
             }
         }
         Ok(())
+    }
+
+    /// Compressed text has to be read from its start.
+    fn packed(
+        &mut self,
+        file: &File,
+        pieces: &[Piece],
+        each: &mut impl FnMut(Line<'_>) -> bool,
+    ) -> io::Result<()> {
+        let read = AtomicU64::new(0);
+        let mut text = Text::of(file, &read)?;
+        let mut position = 0;
+        for piece in pieces {
+            text.skip(piece.start - position, &mut self.block)?;
+            text.exactly(piece.bytes, &mut self.block)?;
+            position = piece.start + piece.bytes;
+            if !self.piece(piece, each) {
+                break;
+            }
+        }
+        self.read.fetch_add(read.load(Relaxed), Relaxed);
+        Ok(())
+    }
+
+    /// The block that was read, which is this piece; whether more is wanted.
+    fn piece(&mut self, piece: &Piece, each: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+        let Searcher { pattern, numbers, block, folded, .. } = self;
+        let lines = piece.lines_before;
+        Scan { pattern, numbers: *numbers, lines, binary: piece.binary, folded }.block(block, each)
     }
 }
 

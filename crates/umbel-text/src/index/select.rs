@@ -45,6 +45,8 @@ pub struct Selected {
     /// What has to be read.
     pub part: Part,
     pub(crate) stamp: Stamp,
+    /// Whether blocks are those of a text that has to be decompressed.
+    pub(crate) compressed: bool,
 }
 
 impl Selected {
@@ -222,7 +224,8 @@ impl Index {
                 Some(entry) => self.part(entry, matching),
             };
             let (name, path) = (join(place.name, &found.path), join(place.path, &found.path));
-            selection.files.push(Selected { name, path, part, stamp: found.stamp });
+            let compressed = entry.is_some_and(|entry| entry.compressed);
+            selection.files.push(Selected { name, path, part, stamp: found.stamp, compressed });
         }
     }
 
@@ -248,7 +251,13 @@ pub fn everything(directory: &Path) -> Selection {
     let Walked { found, failed } = walk(directory, None);
     let unknown = |found: Found| {
         let path = join(directory, &found.path);
-        Selected { name: path.clone(), path, part: Part::All(Why::New), stamp: found.stamp }
+        Selected {
+            name: path.clone(),
+            path,
+            part: Part::All(Why::New),
+            stamp: found.stamp,
+            compressed: false,
+        }
     };
     Selection { files: found.into_iter().map(unknown).collect(), failed }
 }
