@@ -62,10 +62,14 @@ fn plain(from: &Shell, to: &Shell, folder: &str) {
     }
 }
 
-fn grep(shell: &Shell, args: &[&str]) -> Answer {
+fn grep(shell: &Shell, language: &str, args: &[&str]) -> Answer {
     let mut command = shell.program("grep");
-    command.env("LC_ALL", "C.UTF-8").args(["-rF"]).args(args);
+    command.env("LC_ALL", language).args(["-rF"]).args(args);
     Process::start(&mut command).finish()
+}
+
+fn umbel(shell: &Shell, language: &str, args: &[&str]) -> Answer {
+    Process::start(shell.command(&[&["grep"], args].concat()).env("LC_ALL", language)).finish()
 }
 
 fn sorted(bytes: &[u8]) -> Vec<&[u8]> {
@@ -105,10 +109,33 @@ fn prints_what_grep_prints() {
                 &["-Hn"],
             ];
             let args = [options[number as usize % options.len()], &["-e"]].concat();
-            let theirs = grep(&oracle, &[&args[..], &[&text, "logs"]].concat());
-            let ours = shell.run(&[&["grep"], &args[..args.len() - 1], &["--", &text, "logs"]].concat());
+            let language = ["C.UTF-8", "C"][number as usize / 3 % 2];
+            let theirs = grep(&oracle, language, &[&args[..], &[&text, "logs"]].concat());
+            let ours = umbel(&shell, language, &[&args[..args.len() - 1], &["--", &text, "logs"]].concat());
             assert_eq!(ours.code, theirs.code, "{args:?} {text:?}: {}", ours.stderr);
             assert!(sorted(&ours.stdout) == sorted(&theirs.stdout), "{args:?} {text:?}");
+        }
+    }
+}
+
+#[test]
+fn letters_are_those_of_the_language_that_is_set() {
+    let shell = Shell::new();
+    fs::create_dir(shell.path("logs")).unwrap();
+    shell.write("logs/a", "un écran — noir\nÜBER über\ncran\n");
+    shell.write("logs/b", "naïve\n");
+    shell.run("index build logs").ok();
+    for language in ["C.UTF-8", "C", ""] {
+        for text in ["cran", "écran", "ve", "na", "ber", "noir", "über", "—", "naïve"] {
+            for options in [&["-w"][..], &["-wi"], &["-i"], &[]] {
+                let theirs = grep(&shell, language, &[options, &["-e", text, "logs"]].concat());
+                let ours = umbel(&shell, language, &[options, &["--", text, "logs"]].concat());
+                assert_eq!(
+                    (String::from_utf8_lossy(&ours.stdout), ours.code),
+                    (String::from_utf8_lossy(&theirs.stdout), theirs.code),
+                    "{language:?} {options:?} {text:?}"
+                );
+            }
         }
     }
 }

@@ -22,7 +22,7 @@
 
 use crate::index::{Look, Part, Piece, Selected};
 use crate::text::Text;
-use crate::words::{fold_into, is_word};
+use crate::words::{fold_into, is_ascii_word, is_word};
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::fs::File;
@@ -47,11 +47,12 @@ impl Pattern {
     pub fn new(texts: impl IntoIterator<Item = impl AsRef<[u8]>>, look: Look) -> Pattern {
         let mut ascii = true;
         let finder = |text: &[u8]| {
-            ascii &= text.is_ascii();
+            ascii &= look.ascii || text.is_ascii();
             let mut folded = Vec::new();
-            match look.ignore_case {
-                true => fold_into(text, &mut folded),
-                false => folded.extend_from_slice(text),
+            match look {
+                Look { ignore_case: false, .. } => folded.extend_from_slice(text),
+                Look { ascii: true, .. } => folded.extend(text.to_ascii_lowercase()),
+                _ => fold_into(text, &mut folded),
             }
             Finder::new(&folded).into_owned()
         };
@@ -69,19 +70,23 @@ impl Pattern {
         let mut from = 0;
         loop {
             let start = from + finder.find(text.get(from..)?)?;
-            if !self.look.whole_words || is_whole(text, start, start + finder.needle().len()) {
+            if !self.look.whole_words || self.is_whole(text, start, start + finder.needle().len()) {
                 return Some(start);
             }
             from = start + 1;
         }
     }
-}
 
-/// Whether neither before nor behind it stands what could belong to its words.
-fn is_whole(text: &[u8], start: usize, end: usize) -> bool {
-    let before = bstr::decode_last_utf8(&text[..start]).0;
-    let behind = bstr::decode_utf8(&text[end..]).0;
-    !before.is_some_and(is_word) && !behind.is_some_and(is_word)
+    /// Whether neither before nor behind it stands what could belong to its words.
+    fn is_whole(&self, text: &[u8], start: usize, end: usize) -> bool {
+        let (before, behind) = (&text[..start], &text[end..]);
+        if self.look.ascii {
+            let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| is_ascii_word(*byte));
+            return !is_word(before.last()) && !is_word(behind.first());
+        }
+        let is_word = |(character, _): (Option<char>, usize)| character.is_some_and(is_word);
+        !is_word(bstr::decode_last_utf8(before)) && !is_word(bstr::decode_utf8(behind))
+    }
 }
 
 /// A line that was found.

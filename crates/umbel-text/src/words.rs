@@ -123,6 +123,39 @@ impl Iterator for Runs<'_> {
     }
 }
 
+/// The words of a text where letters are those of ASCII, and other characters stand between words.
+#[derive(Clone, Debug)]
+pub struct AsciiRuns<'a> {
+    text: &'a [u8],
+    position: usize,
+}
+
+impl<'a> AsciiRuns<'a> {
+    /// The words of a text.
+    pub fn of(text: &'a [u8]) -> AsciiRuns<'a> {
+        AsciiRuns { text, position: 0 }
+    }
+}
+
+impl Iterator for AsciiRuns<'_> {
+    type Item = Run;
+
+    fn next(&mut self) -> Option<Run> {
+        let left = &self.text[self.position..];
+        let start = self.position + left.iter().position(|byte| is_ascii_word(*byte))?;
+        let length = self.text[start..].iter().position(|byte| !is_ascii_word(*byte));
+        self.position = length.map_or(self.text.len(), |length| start + length);
+        let plain = !self.text[start..self.position].iter().any(u8::is_ascii_uppercase);
+        Some(Run { start, end: self.position, plain })
+    }
+}
+
+/// Whether a byte belongs to words of ASCII.
+#[inline]
+pub fn is_ascii_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
 /// Text without the difference between capital and small letters. Bytes that are not UTF-8 stay as they are.
 pub fn fold(text: &[u8]) -> Vec<u8> {
     let mut folded = Vec::with_capacity(text.len());
@@ -190,6 +223,14 @@ mod tests {
             let split: Vec<&[u8]> =
                 text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::as_bytes).collect();
             prop_assert_eq!(words(text.as_bytes()), split);
+        }
+
+        #[test]
+        fn words_of_ascii_are_what_splitting_gives(text: Vec<u8>) {
+            let split: Vec<&[u8]> =
+                text.split(|byte| !is_ascii_word(*byte)).filter(|word| !word.is_empty()).collect();
+            let runs: Vec<&[u8]> = AsciiRuns::of(&text).map(|run| &text[run.range()]).collect();
+            prop_assert_eq!(runs, split);
         }
 
         #[test]

@@ -12,8 +12,8 @@ use umbel_text::index::{self, Index, Look, Options, Part, Settings, Why};
 use umbel_text::search::{Pattern, Searcher};
 use umbel_text::words::{Runs, fold};
 
-const WORD: Look = Look { whole_words: true, ignore_case: false };
-const PART: Look = Look { whole_words: false, ignore_case: false };
+const WORD: Look = Look { whole_words: true, ignore_case: false, ascii: false };
+const PART: Look = Look { whole_words: false, ignore_case: false, ascii: false };
 
 /// A directory of files, and a place for its index beside it.
 struct Folder(TempDir);
@@ -75,6 +75,7 @@ proptest! {
         length in 1usize..12,
         ignore_case: bool,
         whole_words: bool,
+        ascii: bool,
     ) {
         let folder = Folder::new();
         for (i, text) in files.iter().enumerate() {
@@ -89,9 +90,9 @@ proptest! {
         let start = seed.index(line.len());
         let mut text: String = line[start..].iter().take(length).collect();
         if ignore_case {
-            text = text.to_uppercase();
+            text = if ascii { text.to_ascii_uppercase() } else { text.to_uppercase() };
         }
-        let look = Look { whole_words, ignore_case };
+        let look = Look { whole_words, ignore_case, ascii };
         let pattern = Pattern::new([&text], look);
         let selection = index.select(&index.any_of(&[&text], look)).unwrap();
         for file in &selection.files {

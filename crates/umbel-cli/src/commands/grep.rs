@@ -20,7 +20,8 @@ use umbel_text::search::{Pattern, Searcher};
 /// without by those that STRING shows to end on both sides, as `disk` in `[disk full`. When it cannot tell, or there is no
 /// index, everything is read, and a message says so.
 ///
-/// A file with a zero byte counts as binary: that it matches is all that is printed. Exit codes: 0 a line was found, 1
+/// What belongs to a word is a letter, digit or underscore of any language, unless none is set (LANG, LC_ALL): then of ASCII,
+/// as for grep. A file with a zero byte counts as binary: that it matches is all that is printed. Exit codes: 0 a line was found, 1
 /// none was, 2 something could not be read.
 #[derive(clap::Args)]
 pub struct Args {
@@ -91,7 +92,8 @@ const LARGE: u64 = 16 << 20;
 const MANY: usize = 256;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let look = Look { whole_words: args.word_regexp, ignore_case: args.ignore_case };
+    let look =
+        Look { whole_words: args.word_regexp, ignore_case: args.ignore_case, ascii: language_is_unset() };
     let texts: Vec<&str> = args.text.split('\n').collect();
     let pattern = Pattern::new(&texts, look);
     let here = [PathBuf::from(".")];
@@ -121,6 +123,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
     }
     run.finish()
+}
+
+/// Whether programs take letters for those of ASCII here, as grep does: no variable names a language.
+fn language_is_unset() -> bool {
+    let set =
+        ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(std::env::var_os).find(|set| !set.is_empty());
+    set.is_none_or(|language| language == "C" || language == "POSIX")
 }
 
 /// The files of a place, and what of each has to be read.

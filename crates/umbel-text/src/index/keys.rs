@@ -1,7 +1,7 @@
 //! The keys of a piece of text: its words, and if asked for all substrings of one length, each once.
 
 use super::settings::{Settings, gram, word};
-use crate::words::{Runs, fold_into};
+use crate::words::{AsciiRuns, Runs, fold_into};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use umbel::Digest;
@@ -19,14 +19,19 @@ impl Keys {
         self.seen.clear();
         for run in Runs::of(text) {
             let bytes = &text[run.range()];
-            let key = if run.plain {
-                word(bytes)
-            } else {
-                self.folded.clear();
-                fold_into(bytes, &mut self.folded);
-                word(&self.folded)
-            };
-            self.seen.insert(key.get());
+            if run.plain {
+                self.seen.insert(word(bytes).get());
+                continue;
+            }
+            self.folded.clear();
+            fold_into(bytes, &mut self.folded);
+            self.seen.insert(word(&self.folded).get());
+            if !bytes.is_ascii() {
+                // Where letters are those of ASCII, this is not one word.
+                let parts =
+                    AsciiRuns::of(bytes).map(|part| word(&bytes[part.range()].to_ascii_lowercase()).get());
+                self.seen.extend(parts);
+            }
         }
         if let Some(length) = settings.grams {
             grams(text, length, |bytes| {
@@ -85,6 +90,10 @@ mod tests {
         let words = ["error", "at", "10", "32", "error_log"];
         assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
         assert_eq!(keys.of(b"", &Settings::WORDS).len(), 0);
+        // Other letters divide a word where letters are those of ASCII.
+        let found: BTreeSet<Digest> = keys.of("Écran NAÏVE".as_bytes(), &Settings::WORDS).collect();
+        let words = ["écran", "cran", "naïve", "na", "ve"];
+        assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
     }
 
     #[test]

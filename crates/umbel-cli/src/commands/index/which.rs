@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             args.index.display()
         );
     }
-    let look = Look { whole_words: !args.substrings, ignore_case: true };
+    let look = Look { whole_words: !args.substrings, ignore_case: true, ascii: false };
     let query = if args.any { index.any_of(&args.words, look) } else { index.all_of(&args.words, look) };
     if !query.is_decided() {
         output::warn(match index.settings().grams {
