@@ -267,9 +267,9 @@ fn read(path: &Path, found: &Found, settings: &Settings, options: &Options) -> i
         while !ended && blocks.len() < BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
-            // A shorter block is the last one.
-            ended = (block.len() as u64) < settings.block;
-            if !block.is_empty() {
+            // Behind a shorter block there may be trouble.
+            ended = block.is_empty();
+            if !ended {
                 binary = binary || memchr(0, &block).is_some();
                 texts += u32::from(!binary);
                 blocks.push(block);
