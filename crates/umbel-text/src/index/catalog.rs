@@ -14,6 +14,12 @@ use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, put_varint};
 
+/// No path is longer that a system would open.
+const LONGEST_PATH: usize = 4096;
+
+/// So many bytes of text are not in one index: the lengths of all filters can be added without a second thought.
+const MOST_TEXT: u64 = 1 << 50;
+
 /// What was asked to be indexed: a directory, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
@@ -185,7 +191,7 @@ impl Read for Fields<'_> {
                 absolute: OsString::from_vec(absolute).into(),
             });
         }
-        let (mut entries, mut blocks) = (Vec::<Entry>::new(), Vec::new());
+        let (mut entries, mut blocks, mut text) = (Vec::<Entry>::new(), Vec::<Block>::new(), 0u64);
         for _ in 0..self.varint()? {
             let (root, before) =
                 entries.last().map_or((0, &[][..]), |last| (last.root, last.path.as_os_str().as_bytes()));
@@ -206,12 +212,23 @@ impl Read for Fields<'_> {
             if flags > 3 || !ordered || root as usize >= roots.len() || u64::from(texts) > count {
                 return None;
             }
+            // Names that share their starts take more memory than bytes here.
+            if path.as_os_str().len() > LONGEST_PATH {
+                return None;
+            }
+            // What is believed of a file is read as it is said here.
+            let bytes =
+                blocks[start as usize..].iter().try_fold(0u64, |sum, block| sum.checked_add(block.bytes))?;
+            text = text.checked_add(bytes).filter(|text| *text <= MOST_TEXT)?;
+            if flags == 1 && bytes != stamp.size {
+                return None;
+            }
             let blocks = start..u32::try_from(blocks.len()).ok()?;
             let (certain, compressed) = (flags & 1 > 0, flags & 2 > 0);
             entries.push(Entry { root, path, stamp, certain, compressed, blocks, texts });
         }
         // A key is a byte of text at least, and two of them begin with it at most.
-        let sane = blocks.iter().all(|block: &Block| {
+        let sane = blocks.iter().all(|block| {
             block.keys <= block.bytes.saturating_mul(2) && block.bytes < 1 << 44 && block.lines <= block.bytes
         });
         (sane && self.0.is_empty()).then_some(Catalog { settings, roots, entries, blocks })

@@ -278,8 +278,10 @@ fn read(path: &Path, found: &Found, settings: &Settings, options: &Options) -> i
         let make = |keys: &mut Keys, block: &Vec<u8>| filter(keys, block, settings);
         fresh.par_extend(blocks.par_iter().map_init(Keys::default, make));
     }
-    let certain = settled && Stamp::of(&file.metadata()?) == stamp;
     let compressed = text.compressed;
+    // Where text is made up while it is read, as in /proc, neither length nor times tell of a change.
+    let bytes: u64 = fresh.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
+    let certain = settled && Stamp::of(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
     let entry = Entry { root: 0, path: found.path.clone(), stamp, certain, compressed, blocks: 0..0, texts };
     Ok((entry, fresh))
 }
