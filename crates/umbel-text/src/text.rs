@@ -61,6 +61,11 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// Whether the next block will not come.
+    pub fn is_troubled(&self) -> bool {
+        self.trouble.is_some()
+    }
+
     /// The next bytes, exactly so many unless the text ends before.
     pub fn exactly(&mut self, length: u64, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();

@@ -267,9 +267,9 @@ fn read(path: &Path, found: &Found, settings: &Settings, options: &Options) -> i
         while !ended && blocks.len() < BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
-            // Behind a shorter block there may be trouble.
-            ended = block.is_empty();
-            if !ended {
+            // A shorter block is the last one, if there is no trouble behind it.
+            ended = (block.len() as u64) < settings.block && !text.is_troubled();
+            if !block.is_empty() {
                 binary = binary || memchr(0, &block).is_some();
                 texts += u32::from(!binary);
                 blocks.push(block);
