@@ -111,7 +111,7 @@ fn the_index_does_not_rule_out_what_the_search_would_find() {
     let (_folder, logs) = logs("a", "İstanbul\n");
     for settings in [Settings::WORDS, Settings { grams: Some(2), ..Settings::SUBSTRINGS }] {
         let index = logs.with_extension("idx");
-        index::build(&index, &[logs.clone()], &settings, &Options::default()).unwrap();
+        index::build(&index, std::slice::from_ref(&logs), &settings, &Options::default()).unwrap();
         let index = Index::open(index).unwrap();
         // A small i with a combining dot.
         let text = "i\u{307}stanbul";
@@ -127,7 +127,7 @@ fn a_link_to_a_directory_has_its_index_beside_it() {
     let link = folder.path().join("link");
     symlink(&logs, &link).unwrap();
     let index = index::default_index(&link).unwrap();
-    index::build(&index, &[link.clone()], &Settings::WORDS, &Options::default()).unwrap();
+    index::build(&index, std::slice::from_ref(&link), &Settings::WORDS, &Options::default()).unwrap();
     let beside = index::beside(&link).map(|found| fs::canonicalize(found).unwrap());
     assert_eq!(beside, Some(fs::canonicalize(index).unwrap()));
 }
