@@ -61,13 +61,25 @@ impl Pattern {
         Pattern { texts, look, ascii }
     }
 
-    /// Where the first match starts.
-    fn find(&self, text: &[u8]) -> Option<usize> {
-        self.texts.iter().filter_map(|finder| self.find_one(finder, text)).min()
+    /// Where the first match from a place on starts. Where each text was found last is kept in `next`: one that is rare
+    /// is not looked for again behind every match of another.
+    fn find(&self, text: &[u8], from: usize, next: &mut Vec<Option<usize>>) -> Option<usize> {
+        next.resize(self.texts.len(), None);
+        for (finder, next) in self.texts.iter().zip(&mut *next) {
+            if next.is_none_or(|next| next < from) {
+                *next = Some(self.find_one(finder, text, from).unwrap_or(usize::MAX));
+            }
+        }
+        // Behind the last newline there is no line, not even an empty one.
+        let end = text.strip_suffix(b"\n").map_or(text.len(), <[u8]>::len);
+        next.iter().flatten().copied().min().filter(|start| *start <= end)
     }
 
-    fn find_one(&self, finder: &Finder<'_>, text: &[u8]) -> Option<usize> {
-        let mut from = 0;
+    fn is_in(&self, line: &[u8]) -> bool {
+        self.texts.iter().any(|finder| self.find_one(finder, line, 0).is_some())
+    }
+
+    fn find_one(&self, finder: &Finder<'_>, text: &[u8], mut from: usize) -> Option<usize> {
         loop {
             let start = from + finder.find(text.get(from..)?)?;
             if !self.look.whole_words || self.is_whole(text, start, start + finder.needle().len()) {
@@ -228,13 +240,12 @@ impl Scan<'_> {
         } else {
             block
         };
-        let mut from = 0;
+        let (mut from, mut next) = (0, Vec::new());
         while from < block.len()
-            && let Some(found) = self.pattern.find(&text[from..])
+            && let Some(found) = self.pattern.find(text, from, &mut next)
         {
-            let start = from + memrchr(b'\n', &block[from..from + found]).map_or(0, |newline| newline + 1);
-            let end =
-                memchr(b'\n', &block[from + found..]).map_or(block.len(), |newline| from + found + newline);
+            let start = memrchr(b'\n', &block[from..found]).map_or(from, |newline| from + newline + 1);
+            let end = memchr(b'\n', &block[found..]).map_or(block.len(), |newline| found + newline);
             if self.numbers {
                 self.lines += memchr_iter(b'\n', &block[from..start]).count() as u64;
             }
@@ -258,9 +269,7 @@ impl Scan<'_> {
             self.folded.clear();
             fold_into(line, self.folded);
             let number = if self.numbers { self.lines } else { 0 };
-            if self.pattern.find(self.folded).is_some()
-                && !each(Line { number, text: line, binary: self.binary })
-            {
+            if self.pattern.is_in(self.folded) && !each(Line { number, text: line, binary: self.binary }) {
                 return false;
             }
         }

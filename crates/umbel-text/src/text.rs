@@ -17,6 +17,8 @@ pub(crate) struct Text<'a> {
     reader: Box<dyn Read + Send + 'a>,
     /// What was read beyond the last block.
     rest: Vec<u8>,
+    /// What went wrong behind the last block.
+    trouble: Option<io::Error>,
     /// Whether it is compressed.
     pub compressed: bool,
 }
@@ -26,13 +28,16 @@ impl<'a> Text<'a> {
     pub fn of(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
         let (format, reader) = content::decompressed(Counted { file, count })?;
         let compressed = matches!(format, Some(Format::Gzip | Format::Zstd));
-        Ok(Text { reader, rest: Vec::new(), compressed })
+        Ok(Text { reader, rest: Vec::new(), trouble: None, compressed })
     }
 
     /// The next block: at least so many bytes, to the end of a line; less only at the end of the text, where there is
-    /// nothing.
+    /// nothing, and before something that cannot be read, which the next call says: what comes before it can be.
     pub fn block(&mut self, least: usize, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
+        if let Some(trouble) = self.trouble.take() {
+            return Err(trouble);
+        }
         std::mem::swap(block, &mut self.rest);
         self.rest.clear();
         let mut seen = least.saturating_sub(1);
@@ -43,10 +48,22 @@ impl<'a> Text<'a> {
                 return Ok(());
             }
             seen = seen.max(block.len());
-            if !self.more(block)? {
-                return Ok(());
+            match self.more(block) {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                // A line that is too long is not shown in part.
+                Err(trouble) if block.is_empty() || block.len() >= LONGEST => return Err(trouble),
+                Err(trouble) => {
+                    self.trouble = Some(trouble);
+                    return Ok(());
+                }
             }
         }
+    }
+
+    /// Whether the next block will not come.
+    pub fn is_troubled(&self) -> bool {
+        self.trouble.is_some()
     }
 
     /// The next bytes, exactly so many unless the text ends before.

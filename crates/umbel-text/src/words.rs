@@ -13,11 +13,28 @@
 
 use std::ops::Range;
 
-/// Whether a character belongs to words.
+/// Whether a character belongs to words: a letter, a decimal digit, an underscore. Not `²` or `½`, as for grep.
 #[inline]
 pub fn is_word(character: char) -> bool {
-    character.is_alphanumeric() || character == '_'
+    character.is_alphabetic() || character.is_ascii_digit() || character == '_' || is_digit(character)
 }
+
+/// Whether it is a digit of some script beside ASCII: those of Unicode's category Nd come in tens, from zero to nine.
+fn is_digit(character: char) -> bool {
+    let zeros = ZEROS.partition_point(|zero| *zero <= u32::from(character));
+    zeros > 0 && u32::from(character) - ZEROS[zeros - 1] < 10
+}
+
+/// The zeros of Unicode 16, without that of ASCII.
+const ZEROS: [u32; 75] = [
+    0x660, 0x6f0, 0x7c0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xde6, 0xe50, 0xed0,
+    0xf20, 0x1040, 0x1090, 0x17e0, 0x1810, 0x1946, 0x19d0, 0x1a80, 0x1a90, 0x1b50, 0x1bb0, 0x1c40, 0x1c50,
+    0xa620, 0xa8d0, 0xa900, 0xa9d0, 0xa9f0, 0xaa50, 0xabf0, 0xff10, 0x104a0, 0x10d30, 0x10d40, 0x11066,
+    0x110f0, 0x11136, 0x111d0, 0x112f0, 0x11450, 0x114d0, 0x11650, 0x116c0, 0x116d0, 0x116da, 0x11730,
+    0x118e0, 0x11950, 0x11bf0, 0x11c50, 0x11d50, 0x11da0, 0x11f50, 0x16130, 0x16a60, 0x16ac0, 0x16b50,
+    0x16d70, 0x1ccf0, 0x1d7ce, 0x1d7d8, 0x1d7e2, 0x1d7ec, 0x1d7f6, 0x1e140, 0x1e2f0, 0x1e4f0, 0x1e5f1,
+    0x1e950, 0x1fbf0,
+];
 
 /// What a byte is by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -181,8 +198,9 @@ pub fn fold_into(text: &[u8], folded: &mut Vec<u8>) {
 fn fold_character(character: char, folded: &mut Vec<u8>) {
     let mut utf8 = [0; 4];
     let mut small = character.to_lowercase();
-    // The Kelvin sign would become a `k`: then what is ASCII would not be told by its bytes.
-    if small.len() == 1 && small.clone().any(|small| small.is_ascii()) && !character.is_ascii() {
+    // The Kelvin sign would become a `k`, and `İ` an `i` with a dot that is not of words: then what is ASCII would not be
+    // told by its bytes.
+    if small.clone().any(|small| small.is_ascii()) && !character.is_ascii() {
         return folded.extend_from_slice(character.encode_utf8(&mut utf8).as_bytes());
     }
     small.by_ref().for_each(|small| folded.extend_from_slice(small.encode_utf8(&mut utf8).as_bytes()));

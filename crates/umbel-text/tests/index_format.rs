@@ -40,6 +40,7 @@ struct Reader {
     contents: Vec<u8>,
     rate: f64,
     grams: u64,
+    cells: u64,
     /// For each file its path and the keys of its blocks.
     files: Vec<(String, Vec<u64>)>,
     shelves: usize,
@@ -65,6 +66,7 @@ impl Reader {
         };
         let rate = f64::from_bits(fields.u64().unwrap());
         let (grams, _block) = (fields.varint().unwrap(), fields.varint().unwrap());
+        let cells = fields.varint().unwrap();
         assert_eq!(fields.varint(), Some(1));
         assert_eq!((name(&mut fields), name(&mut fields)), ("logs".into(), "/logs".into()));
         let mut files: Vec<(String, Vec<u64>)> = Vec::new();
@@ -85,13 +87,14 @@ impl Reader {
             files.push((path, (0..blocks).map(block).collect()));
         }
         assert!(fields.0.is_empty());
-        Reader { rate, grams, files, shelves: 32 + catalog, contents }
+        Reader { rate, grams, cells, files, shelves: 32 + catalog, contents }
     }
 
     /// The files with a filter that has this digest.
     fn with(&self, digest: u64) -> Vec<&str> {
         let k = (1.0 / self.rate).log2().round().max(1.0);
-        let c = (256.0 * -k / (1.0 - self.rate.powf(1.0 / k)).ln()).ceil() as u64;
+        let c = self.cells;
+        assert!((256.0 * -k / (1.0 - self.rate.powf(1.0 / k)).ln() - c as f64).abs() <= 1.0);
         let bits = |rung: u32| {
             let step = (2f64.powi(32) * 2f64.powf(f64::from(rung % 8) / 8.0)).floor() as u128;
             ((64 * step * (1 << (rung / 8))) >> 32) as u64

@@ -2,11 +2,14 @@
 
 use super::index::report;
 use super::{FAILED, NONE};
+use crate::input;
 use crate::output::{self, Out};
 use anyhow::{Result, bail};
 use rayon::prelude::*;
+use std::fs;
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Index, Look, Part, Selected, Selection};
@@ -74,8 +77,16 @@ pub struct Args {
     with_filename: bool,
 
     /// Print lines without the names of their files
-    #[arg(short = 'I', long, conflicts_with = "with_filename")]
+    #[arg(long, conflicts_with = "with_filename")]
     no_filename: bool,
+
+    /// What grep would be told, and is so anyway
+    #[arg(short = 'r', long, hide = true)]
+    recursive: bool,
+
+    /// What grep would be told, and is so anyway
+    #[arg(short = 'F', long, hide = true)]
+    fixed_strings: bool,
 
     /// Take binary files for text
     #[arg(short = 'a', long)]
@@ -90,6 +101,8 @@ pub struct Args {
 const LARGE: u64 = 16 << 20;
 /// How many others are searched at once, and then printed in their order.
 const MANY: usize = 256;
+/// A file that gives more than this is searched again, and what it gives printed at once.
+const MUCH: usize = 1 << 20;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let look =
@@ -137,22 +150,7 @@ fn select(args: &Args, place: &Path, texts: &[&str], look: Look) -> Result<Selec
     if args.no_index {
         return Ok(index::everything(place));
     }
-    let Some(path) = args.index.clone().or_else(|| index::beside(place)) else {
-        if place.is_dir() {
-            let place = place.display();
-            output::warn(format_args!(
-                "{place} has no index, so all of it is read: `umbel index build {place}` makes one"
-            ));
-        }
-        return Ok(index::everything(place));
-    };
-    let index = Index::open(&path)?;
-    if !index.covers(place) {
-        if args.index.is_some() && place.exists() {
-            bail!("{} is not an index of {}", path.display(), place.display());
-        }
-        return Ok(index::everything(place));
-    }
+    let Some((path, index)) = open(args, place)? else { return Ok(index::everything(place)) };
     let query = index.any_of(texts, look);
     if !query.is_decided() {
         let why = match (index.settings().grams, look.whole_words) {
@@ -166,6 +164,39 @@ fn select(args: &Args, place: &Path, texts: &[&str], look: Look) -> Result<Selec
         output::warn(format_args!("the index {} cannot tell, so all files are read: {why}", path.display()));
     }
     Ok(index.select_under(&query, place)?)
+}
+
+/// The index of a place. One that was not asked for is used if it can be; if not, that is said, and everything is read.
+fn open(args: &Args, place: &Path) -> Result<Option<(PathBuf, Index)>> {
+    let shown = place.display();
+    if let Some(path) = &args.index {
+        let index = Index::open(path)?;
+        if !index.covers(place) && place.exists() {
+            bail!("{} is not an index of {shown}", path.display());
+        }
+        return Ok(Some((path.clone(), index)));
+    }
+    let none = |why: String| {
+        if place.is_dir() {
+            output::warn(format_args!("{why}, so all of it is read: `umbel index build {shown}` makes one"));
+        }
+        Ok(None)
+    };
+    let Some(path) = index::beside(place) else { return none(format!("{shown} has no index")) };
+    // Who may write an index may hide lines by it.
+    let ours = fs::metadata(&path)
+        .is_ok_and(|found| [0, rustix::process::geteuid().as_raw()].contains(&found.uid()));
+    if !ours {
+        return none(format!(
+            "{} belongs to someone else, and is not used unless --index names it",
+            path.display()
+        ));
+    }
+    match Index::open(&path) {
+        Ok(index) if index.covers(place) => Ok(Some((path, index))),
+        Ok(_) => none(format!("{} is not an index of {shown}", path.display())),
+        Err(error) => none(error.to_string()),
+    }
 }
 
 /// Files and bytes.
@@ -202,9 +233,19 @@ impl Run<'_> {
     fn selection(&mut self, selection: &Selection) -> Result<bool> {
         self.failed |= !selection.failed.is_empty();
         report(&selection.failed);
-        let mut left = &selection.files[..];
+        // What is printed would be found again, and again.
+        let (output, files): (Vec<&Selected>, Vec<&Selected>) =
+            selection.files.iter().partition(|file| input::is_stdout(&file.path));
+        for file in output {
+            self.failed = true;
+            output::error(format_args!(
+                "{} is both an input and the output: it is not searched",
+                file.name.display()
+            ));
+        }
+        let mut left = &files[..];
         while let Some(first) = left.first() {
-            let large = |file: &Selected| file.bytes() > LARGE && file.part != Part::Nothing;
+            let large = |file: &&Selected| file.bytes() > LARGE && file.part != Part::Nothing;
             if large(first) {
                 let given = self.large(first)?;
                 self.take(first, given)?;
@@ -213,13 +254,19 @@ impl Run<'_> {
                 let count = left.iter().take(MANY).take_while(|file| !large(file)).count();
                 let (now, later) = left.split_at(count);
                 let (args, named, pattern) = (self.args, self.named, self.pattern);
-                let search = |file: &Selected| {
+                let search = |file: &&Selected| {
                     let mut printed = Vec::new();
-                    let given = search(args, named, pattern, file, |line| printed.extend_from_slice(line));
+                    let given = search(args, named, pattern, file, |line| {
+                        printed.extend_from_slice(line);
+                        printed.len() < MUCH
+                    });
                     Given { printed, ..given }
                 };
                 let given: Vec<Given> = now.par_iter().with_min_len(16).map(search).collect();
-                for (file, given) in now.iter().zip(given) {
+                for (file, mut given) in now.iter().zip(given) {
+                    if given.printed.len() >= MUCH {
+                        given = self.large(file)?;
+                    }
                     self.take(file, given)?;
                 }
                 left = later;
@@ -236,9 +283,8 @@ impl Run<'_> {
         let mut trouble = Ok(());
         let out = &mut self.out;
         let given = search(self.args, self.named, self.pattern, file, |line| {
-            if trouble.is_ok() {
-                trouble = out.write(line, false);
-            }
+            trouble = out.write(line, false);
+            trouble.is_ok()
         });
         trouble?;
         Ok(given)
@@ -286,13 +332,13 @@ impl Run<'_> {
     }
 }
 
-/// Searches a file, and gives what is to be printed line by line.
+/// Searches a file, and gives what is to be printed line by line, as long as more is wanted.
 fn search(
     args: &Args,
     named: bool,
     pattern: &Pattern,
     file: &Selected,
-    mut print: impl FnMut(&[u8]),
+    mut print: impl FnMut(&[u8]) -> bool,
 ) -> Given {
     let most = args.max_count.unwrap_or(u64::MAX);
     let mut searcher = Searcher::new(pattern).numbers(args.line_number);
@@ -322,8 +368,7 @@ fn search(
             }
             line_out.extend_from_slice(line.text);
             line_out.push(b'\n');
-            print(&line_out);
-            given.count < most
+            print(&line_out) && given.count < most
         })
     };
     if args.count && !args.quiet {

@@ -7,8 +7,8 @@ use std::io::{self, Cursor, IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use umbel_text::content::{Format, decoded, decompressed, format, start_of};
 
 /// How long a read waits before it looks whether it is still wanted.
@@ -251,6 +251,15 @@ pub fn stdout_is_file() -> bool {
 
 fn stdout() -> Option<Metadata> {
     File::from(io::stdout().as_fd().try_clone_to_owned().ok()?).metadata().ok()
+}
+
+/// Whether a file is the one that is printed to.
+pub fn is_stdout(path: &Path) -> bool {
+    // Asked once: it is asked for each of many files, and mostly no file is printed to.
+    static STDOUT: OnceLock<Option<(u64, u64)>> = OnceLock::new();
+    let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
+    let stdout = STDOUT.get_or_init(|| stdout().filter(Metadata::is_file).map(identity));
+    stdout.is_some() && fs::metadata(path).ok().map(identity) == *stdout
 }
 
 /// Refuses to print into a file that is to be read: it would never end.

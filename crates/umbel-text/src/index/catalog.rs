@@ -3,7 +3,7 @@
 //! Where a filter lies follows from this: filters stand on the rung of their size in the order of their blocks, so many
 //! to a shelf, shelves behind one another from the lowest rung to the highest.
 
-use super::settings::{RUNGS, Settings, rung_bits};
+use super::settings::{RUNGS, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
 use super::stamp::{Moment, Stamp};
 use super::walk::in_order;
@@ -13,6 +13,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, put_varint};
+
+/// No path is longer that a system would open.
+const LONGEST_PATH: usize = 4096;
+
+/// So many bytes of text are not in one index: the lengths of all filters can be added without a second thought.
+const MOST_TEXT: u64 = 1 << 50;
 
 /// What was asked to be indexed: a directory, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,6 +62,8 @@ pub(super) struct Block {
 #[derive(Clone, Debug)]
 pub(super) struct Catalog {
     pub settings: Settings,
+    /// How many bits a filter has for each key, in 256ths.
+    pub cells: u64,
     pub roots: Vec<Root>,
     /// By root, then by path.
     pub entries: Vec<Entry>,
@@ -85,12 +93,12 @@ impl Catalog {
     pub fn rungs(&self) -> (Vec<Rung>, u64) {
         let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); RUNGS as usize + 1];
         for (number, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.keys > 0) {
-            blocks[self.settings.rung(block.keys) as usize].push(number as u32);
+            blocks[rung(block.keys, self.cells) as usize].push(number as u32);
         }
         let mut start = 0;
         let mut rungs = Vec::new();
-        for (rung, blocks) in blocks.into_iter().enumerate().filter(|(_, blocks)| !blocks.is_empty()) {
-            let bits = rung_bits(rung as u32);
+        for (number, blocks) in blocks.into_iter().enumerate().filter(|(_, blocks)| !blocks.is_empty()) {
+            let bits = rung_bits(number as u32);
             let length: u64 = blocks.chunks(WIDTH).map(|shelf| shelf::length(bits, shelf.len())).sum();
             rungs.push(Rung { bits, blocks, start });
             start += length;
@@ -103,6 +111,7 @@ impl Catalog {
         out.extend(self.settings.rate.to_bits().to_le_bytes());
         put_varint(&mut out, u64::from(self.settings.grams.unwrap_or(0)));
         put_varint(&mut out, self.settings.block);
+        put_varint(&mut out, self.cells);
         put_varint(&mut out, self.roots.len() as u64);
         for root in &self.roots {
             put_bytes(&mut out, root.given.as_os_str().as_bytes());
@@ -176,6 +185,7 @@ impl Read for Fields<'_> {
         let grams = u32::try_from(self.varint()?).ok()?;
         let settings = Settings { rate, grams: (grams > 0).then_some(grams), block: self.varint()? };
         settings.check().ok()?;
+        let cells = self.varint().filter(|cells| (1..=1 << 16).contains(cells))?;
         // Nothing is reserved for what is only claimed: every entry takes bytes that must be there.
         let mut roots = Vec::new();
         for _ in 0..self.varint()? {
@@ -185,7 +195,7 @@ impl Read for Fields<'_> {
                 absolute: OsString::from_vec(absolute).into(),
             });
         }
-        let (mut entries, mut blocks) = (Vec::<Entry>::new(), Vec::new());
+        let (mut entries, mut blocks, mut text) = (Vec::<Entry>::new(), Vec::<Block>::new(), 0u64);
         for _ in 0..self.varint()? {
             let (root, before) =
                 entries.last().map_or((0, &[][..]), |last| (last.root, last.path.as_os_str().as_bytes()));
@@ -206,15 +216,26 @@ impl Read for Fields<'_> {
             if flags > 3 || !ordered || root as usize >= roots.len() || u64::from(texts) > count {
                 return None;
             }
+            // Names that share their starts take more memory than bytes here.
+            if path.as_os_str().len() > LONGEST_PATH {
+                return None;
+            }
+            // What is believed of a file is read as it is said here.
+            let bytes =
+                blocks[start as usize..].iter().try_fold(0u64, |sum, block| sum.checked_add(block.bytes))?;
+            text = text.checked_add(bytes).filter(|text| *text <= MOST_TEXT)?;
+            if flags == 1 && bytes != stamp.size {
+                return None;
+            }
             let blocks = start..u32::try_from(blocks.len()).ok()?;
             let (certain, compressed) = (flags & 1 > 0, flags & 2 > 0);
             entries.push(Entry { root, path, stamp, certain, compressed, blocks, texts });
         }
         // A key is a byte of text at least, and two of them begin with it at most.
-        let sane = blocks.iter().all(|block: &Block| {
+        let sane = blocks.iter().all(|block| {
             block.keys <= block.bytes.saturating_mul(2) && block.bytes < 1 << 44 && block.lines <= block.bytes
         });
-        (sane && self.0.is_empty()).then_some(Catalog { settings, roots, entries, blocks })
+        (sane && self.0.is_empty()).then_some(Catalog { settings, cells, roots, entries, blocks })
     }
 
     fn name(&mut self) -> Option<Vec<u8>> {

@@ -1,13 +1,13 @@
 //! Making an index: files are read, many at once, and their filters put side by side.
 //!
 //! An update makes the same file that a new build would, byte for byte, but takes the filters of files that have not
-//! changed from the old one. Memory is bounded by the largest shelf, whatever the length of all files: filters wait in a
-//! temporary file until those of their size can be put together.
+//! changed from the old one. Memory is bounded by the filters of the largest file and by the largest shelf, whatever the
+//! length of all files: filters wait in a temporary file until those of their size can be put together.
 
 use super::catalog::{Block, Catalog, Entry, Root, join};
 use super::keys::Keys;
 use super::pages::PageWriter;
-use super::settings::{Settings, rung_bits};
+use super::settings::{Settings, rung, rung_bits};
 use super::shelf::{WIDTH, column, shelve};
 use super::stamp::Stamp;
 use super::walk::{Found, identity, walk};
@@ -15,7 +15,7 @@ use super::{HEAD, Index, MAGIC, VERSION};
 use crate::text::Text;
 use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -123,7 +123,9 @@ impl<'a> Making<'a> {
     ) -> Result<Making<'a>> {
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL, folder), length: 0 };
-        let catalog = Catalog { settings, roots, entries: Vec::new(), blocks: Vec::new() };
+        // An index keeps the number that it began with, wherever it is brought up to date.
+        let cells = old.map_or_else(|| settings.cells(), |old| old.catalog.cells);
+        let catalog = Catalog { settings, cells, roots, entries: Vec::new(), blocks: Vec::new() };
         Ok(Making { to, old, catalog, sources: Vec::new(), filters, made: Made::default() })
     }
 
@@ -138,13 +140,16 @@ impl<'a> Making<'a> {
             Some(old) => old.resolve(root),
             None => self.catalog.roots[root as usize].given.clone(),
         };
+        // A disk that is not there is no reason to forget what is on it.
+        let failed = |source| Error::Io { path: path.clone(), doing: "open", source };
+        fs::metadata(&path).map_err(failed)?;
         let walked = walk(&path, identity(self.to));
         self.made.failed.extend(walked.failed);
         for batch in batches(&walked.found) {
-            let settings = &self.catalog.settings;
+            let (settings, cells) = (&self.catalog.settings, self.catalog.cells);
             let read = |found: &Found| match self.old.and_then(|old| old.unchanged(root, found)) {
                 Some(entry) => Ok((entry, None)),
-                None => read(&join(&path, &found.path), found, settings, options)
+                None => read(&join(&path, &found.path), found, (settings, cells), options)
                     .map(|(entry, fresh)| (entry, Some(fresh))),
             };
             let batch: Vec<_> = batch.par_iter().map(|found| (found, read(found))).collect();
@@ -255,7 +260,12 @@ fn batches(found: &[Found]) -> impl Iterator<Item = &[Found]> {
 type Fresh = Vec<(Block, Vec<u64>)>;
 
 /// Reads a file and makes the filters of its blocks.
-fn read(path: &Path, found: &Found, settings: &Settings, options: &Options) -> io::Result<(Entry, Fresh)> {
+fn read(
+    path: &Path,
+    found: &Found,
+    (settings, cells): (&Settings, u64),
+    options: &Options,
+) -> io::Result<(Entry, Fresh)> {
     let file = File::open(path)?;
     let (stamp, settled) = Stamp::settled(&file)?;
     let mut text = Text::of(&file, &options.bytes)?;
@@ -267,29 +277,31 @@ fn read(path: &Path, found: &Found, settings: &Settings, options: &Options) -> i
         while !ended && blocks.len() < BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
-            // A shorter block is the last one.
-            ended = (block.len() as u64) < settings.block;
+            // A shorter block is the last one, if there is no trouble behind it.
+            ended = (block.len() as u64) < settings.block && !text.is_troubled();
             if !block.is_empty() {
                 binary = binary || memchr(0, &block).is_some();
                 texts += u32::from(!binary);
                 blocks.push(block);
             }
         }
-        let make = |keys: &mut Keys, block: &Vec<u8>| filter(keys, block, settings);
+        let make = |keys: &mut Keys, block: &Vec<u8>| filter(keys, block, settings, cells);
         fresh.par_extend(blocks.par_iter().map_init(Keys::default, make));
     }
-    let certain = settled && Stamp::of(&file.metadata()?) == stamp;
     let compressed = text.compressed;
+    // Where text is made up while it is read, as in /proc, neither length nor times tell of a change.
+    let bytes: u64 = fresh.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
+    let certain = settled && Stamp::of(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
     let entry = Entry { root: 0, path: found.path.clone(), stamp, certain, compressed, blocks: 0..0, texts };
     Ok((entry, fresh))
 }
 
 /// A block of text, and the filter of its keys.
-fn filter(keys: &mut Keys, text: &[u8], settings: &Settings) -> (Block, Vec<u64>) {
+fn filter(keys: &mut Keys, text: &[u8], settings: &Settings, cells: u64) -> (Block, Vec<u64>) {
     let lines = memchr_iter(b'\n', text).count() as u64;
     let keys = keys.of(text, settings);
     let block = Block { bytes: text.len() as u64, lines, keys: keys.len() as u64 };
-    let bits = if block.keys > 0 { rung_bits(settings.rung(block.keys)) } else { 0 };
+    let bits = if block.keys > 0 { rung_bits(rung(block.keys, cells)) } else { 0 };
     (block, column(keys, bits, settings.hashes()))
 }
 

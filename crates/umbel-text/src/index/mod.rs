@@ -6,7 +6,8 @@
 //! filters; and every file has a filter of its own size, so that a huge one beside small ones wastes nothing.
 //!
 //! A file that has changed since it was read is never answered for from its old filter: its size, its inode and its times
-//! are compared, and if they differ it may hold anything.
+//! are compared, and if they differ it may hold anything. What the system does not tell cannot be noticed: a program that
+//! has a file mapped into its memory may write there for a while before any time of the file changes.
 //!
 //! ```
 //! use umbel_text::index::{self, Index, Look, Settings, Options};
@@ -122,7 +123,7 @@ impl Index {
     pub fn files(&self) -> impl ExactSizeIterator<Item = FileFacts> + '_ {
         self.catalog.entries.iter().map(|entry| {
             let blocks = &self.catalog.blocks[entry.blocks.start as usize..entry.blocks.end as usize];
-            let bits = |keys| settings::rung_bits(self.catalog.settings.rung(keys));
+            let bits = |keys| settings::rung_bits(settings::rung(keys, self.catalog.cells));
             FileFacts {
                 name: self.catalog.name(entry),
                 bytes: entry.stamp.size,

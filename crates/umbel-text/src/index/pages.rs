@@ -16,9 +16,9 @@ pub(super) const PAGE: usize = 4096;
 /// Those of them that are contents.
 const CONTENTS: usize = PAGE - 8;
 
-/// The length of a file with so many bytes of contents.
+/// The length of a file with so many bytes of contents; no file is so long that it would overflow.
 pub(super) fn file_length(contents: u64) -> u64 {
-    contents.div_ceil(CONTENTS as u64) * PAGE as u64
+    contents.div_ceil(CONTENTS as u64).saturating_mul(PAGE as u64)
 }
 
 /// Writes contents as pages.

@@ -40,16 +40,12 @@ impl Settings {
         ((1.0 / self.rate).log2().round() as u32).max(1)
     }
 
-    /// How many bits a filter has for each of its keys, in 256ths: from `rate = (1 - e^(-k/c))^k`.
+    /// How many bits a filter has for each of its keys, in 256ths: from `rate = (1 - e^(-k/c))^k`. Another machine may round
+    /// otherwise, so the number stands in the file.
     pub(super) fn cells(&self) -> u64 {
         let k = f64::from(self.hashes());
         let each = -k / (-self.rate.powf(1.0 / k)).ln_1p();
         (each * 256.0).ceil() as u64
-    }
-
-    /// The shelf for filters with so many keys.
-    pub(super) fn rung(&self, keys: u64) -> u32 {
-        rung_for((u128::from(keys) * u128::from(self.cells())).div_ceil(256) as u64)
     }
 }
 
@@ -90,6 +86,11 @@ pub(super) fn rung_bits(rung: u32) -> u64 {
 
 /// Rungs beyond this have no files.
 pub(super) const RUNGS: u32 = 8 * 40;
+
+/// The rung for so many keys, with so many 256ths of a bit for each.
+pub(super) fn rung(keys: u64, cells: u64) -> u32 {
+    rung_for((u128::from(keys) * u128::from(cells)).div_ceil(256) as u64)
+}
 
 /// The lowest rung with so many bits.
 pub(super) fn rung_for(bits: u64) -> u32 {

@@ -5,7 +5,7 @@ use crate::filters::unless_exists;
 use crate::number;
 use crate::progress::Progress;
 use anyhow::{Result, bail};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::index::{self, Options, Settings};
 
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     };
     let path = match (&args.output, &args.roots[..]) {
         (Some(path), _) => path.clone(),
-        (None, [root]) if root.is_dir() => match index::default_index(&std::path::absolute(root)?) {
+        (None, [root]) if root.is_dir() => match index::default_index(&named(root)?) {
             Some(path) => path,
             None => bail!("the index of {} would have no name: give one with -o", root.display()),
         },
@@ -66,4 +66,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let made = index::build(&path, &args.roots, &settings, &options);
     progress.finish();
     Ok(ending(&made.map_err(|error| unless_exists(error, &path))?))
+}
+
+/// A directory by its own name, also if it was given as `..`.
+fn named(root: &Path) -> Result<PathBuf> {
+    let absolute = std::path::absolute(root)?;
+    Ok(if absolute.file_name().is_some() { absolute } else { std::fs::canonicalize(root)? })
 }
