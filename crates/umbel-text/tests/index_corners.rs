@@ -166,9 +166,8 @@ fn head(catalog: u64, total: u64) -> Vec<u8> {
 /// The start of a catalog with one root, up to its files.
 fn catalog(root: &Path, files: u64) -> Vec<u8> {
     let mut bytes = 0.01f64.to_le_bytes().to_vec();
-    put_varint(&mut bytes, 0);
-    put_varint(&mut bytes, 1 << 20);
-    put_varint(&mut bytes, 1);
+    // Words alone, blocks of 1 MiB, 9.6 bits for each key, one root.
+    [0, 1 << 20, 2456, 1].into_iter().for_each(|number| put_varint(&mut bytes, number));
     for _ in 0..2 {
         put_varint(&mut bytes, root.as_os_str().len() as u64);
         bytes.extend(root.as_os_str().as_encoded_bytes());
