@@ -9,8 +9,10 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use umbel::file::{self, Loaded, Mapped, Options};
+use umbel::file::{self, Loaded, Mapped, Meta, Options};
 use umbel::{Hasher, Holds, KeyRing, Kind, Stored, Strength};
+use umbel_text::address::Screen;
+use umbel_text::password::Recipe;
 use zeroize::Zeroizing;
 
 /// The secrets that open filters.
@@ -86,6 +88,44 @@ pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
         _ => "ask it with `umbel check`",
     };
     bail!("{} holds a {holds} ({kind}): {ask}", path.display())
+}
+
+/// Refuses to take lines as they are to a filter that keeps them in another form: what is asked would not be found, and
+/// what is added would not be found by whoever knows that form.
+pub fn check_plain(path: &Path) -> Result<()> {
+    // Before anybody asks for its secret. What is wrong with the file is told by whoever opens it.
+    let Ok(file::Info { meta, .. }) = file::inspect(path) else { return Ok(()) };
+    let name = path.display();
+    if Recipe::is_in(&meta) {
+        bail!(
+            "{name} holds passwords, in a form of their own: add to it with `umbel password add`, and ask it with `umbel password check`"
+        );
+    }
+    if Screen::is_in(&meta) {
+        bail!(
+            "{name} holds web addresses, in a form of their own: make it with `umbel url build`, and ask it with `umbel url check`"
+        );
+    }
+    Ok(())
+}
+
+/// Refuses to take filters together that do not keep passwords in the same form: the same word is not the same in both.
+pub fn check_same_form(left: (&Path, &Meta), right: (&Path, &Meta)) -> Result<()> {
+    for mark in Recipe::MARKS {
+        let (ours, theirs) = (left.1.get(mark), right.1.get(mark));
+        if ours != theirs {
+            let said =
+                |value: Option<&String>| value.map_or("missing".to_owned(), |value| format!("{value:?}"));
+            bail!(
+                "{} and {} do not keep passwords in the same form: {mark} is {} in the first and {} in the second",
+                left.0.display(),
+                right.0.display(),
+                said(ours),
+                said(theirs)
+            );
+        }
+    }
+    Ok(())
 }
 
 /// Refuses answers from a file that was shortened while it was asked.
@@ -245,7 +285,7 @@ impl Target {
             }
             _ => {}
         }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = folder(path);
         if !folder.is_dir() {
             bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
         }
@@ -283,6 +323,10 @@ fn exists(path: &Path) -> String {
     format!("{} exists: give -f to replace it, or another name", path.display())
 }
 
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// The right to replace a file, held until it is dropped.
 ///
 /// The lock is on the file that the name stands for. When another process has replaced it meanwhile, the name stands for
@@ -290,6 +334,14 @@ fn exists(path: &Path) -> String {
 pub struct Lock(#[expect(dead_code, reason = "held, not read")] File);
 
 impl Lock {
+    /// The right to make several files in the folder of one that need not be there yet. Only those who ask for it are kept
+    /// out; and where a folder cannot be locked, nobody is.
+    pub fn take_folder(path: &Path) -> Option<Lock> {
+        let folder = File::open(folder(path)).ok()?;
+        folder.lock().ok()?;
+        Some(Lock(folder))
+    }
+
     pub fn take(path: &Path) -> Result<Lock> {
         let failed = |doing: &str| format!("cannot {doing} {}", path.display());
         loop {

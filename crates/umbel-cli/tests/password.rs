@@ -33,9 +33,10 @@ fn a_newcomer_builds_checks_and_adds() {
     shell.pipe("password add weak.umbel", "correct horse battery staple\n").ok();
     assert_eq!(shell.pipe("password check weak.umbel", "correct horse battery staple\n").text(), "1: weak\n");
     shell.pipe("password check weak.umbel", LIST).code(1);
-    // Built once more, it keeps its secret; nothing is made.
+    // Built once more, it keeps its secret, and says so; nothing is made.
     let key = shell.read("weak.umbel.key");
-    shell.run("password build common.txt -f -o weak.umbel").ok();
+    let again = shell.run("password build common.txt -f -o weak.umbel").code(0);
+    assert_eq!(again.stderr, "umbel: used the secret that was there, weak.umbel.key\n");
     assert_eq!(shell.read("weak.umbel.key"), key);
     shell.pipe("password check weak.umbel", "correct horse battery staple\n").ok();
 }
@@ -302,7 +303,144 @@ fn a_list_larger_than_the_filter_is_said_and_files_are_whole_or_not_there() {
     shell.run("password build many -o many").refused(&["many is both an input and the output"]);
     shell.run("password build missing -o x").refused(&["missing"]);
     assert!(!shell.path("x.key").exists(), "no secret is left of what was not built");
-    let empty = shell.pipe("password build -o empty.umbel --unsealed", "").code(0);
-    assert!(empty.stderr.contains("there were no words"));
-    shell.pipe("password add empty.umbel --key-file missing", "x\n").failed(&["missing"]);
+    shell.pipe("password add fit.umbel --key-file missing", "x\n").failed(&["missing"]);
+}
+
+/// What is kept in another form cannot be found in a filter that is said to be of this one.
+#[test]
+fn filters_of_different_forms_are_not_taken_together() {
+    let shell = Shell::new();
+    shell.run("key new key --hash sealed").ok();
+    for (name, options) in [
+        ("slow", "--slow --cost 64KiB"),
+        ("slower", "--slow --cost 64KiB"),
+        ("folded", "--fold-case"),
+        ("words", ""),
+        ("more", ""),
+    ] {
+        shell.pipe(&format!("password build {options} --key-file key -o {name}"), LIST).ok();
+    }
+    shell.pipe("build --key-file key --like words -o lines", "letmein\n").ok();
+    for (pair, says) in [
+        ("slow slower", "password-slow is \"argon2id m=64 t=2 p=1 salt="),
+        ("words slow", "password-slow is missing in the first and \"argon2id"),
+        ("words folded", "password is \"nfkc\" in the first and \"nfkc fold-case\" in the second"),
+        ("words lines", "password is \"nfkc\" in the first and missing in the second"),
+        ("more words lines", "more and lines do not keep passwords in the same form"),
+    ] {
+        shell.run(&format!("union --key-file key {pair} -o x")).refused(&["the same form", says]);
+        shell.run(&format!("intersect --key-file key {pair} -o x")).refused(&["the same form", says]);
+        shell.run(&format!("compare --key-file key {pair}")).refused(&["the same form", says]);
+    }
+    // Where they are alike they stay what they are, whatever is done to them.
+    shell.run("union --key-file key words more -o united").ok();
+    shell.run("intersect --key-file key words more -o common").ok();
+    shell.run("compare --key-file key words more").ok();
+    shell.run("fold --key-file key slow -o half").ok();
+    shell.run("convert --key-file key slow --kind standard -o same").ok();
+    for filter in ["united", "common", "half", "same"] {
+        let answer = shell.pipe(&format!("password check --key-file key {filter}"), LIST).code(1);
+        assert_eq!(answer.text(), "1: weak\n2: weak\n3: weak\n4: weak\n", "{filter}");
+        shell.pipe(&format!("password check --key-file key {filter}"), "correct horse battery staple\n").ok();
+    }
+}
+
+#[test]
+fn a_secret_goes_only_if_its_filter_did_not_come() {
+    let shell = Shell::new();
+    shell.write("common.txt", LIST);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = shell.command("password build common.txt --json -o weak.umbel");
+    let answer = Process::start(command.stdout(Stdio::from(full))).finish();
+    assert_eq!(answer.code, Some(2), "{}", answer.stderr);
+    assert!(answer.stderr.contains("made a new secret"), "{}", answer.stderr);
+    assert_eq!(shell.names("."), ["common.txt", "weak.umbel", "weak.umbel.key"]);
+    shell.pipe("password check weak.umbel", "letmein\n").code(1);
+}
+
+#[test]
+fn a_secret_of_somebody_else_is_used_with_a_warning() {
+    let shell = Shell::new();
+    shell.run("key new weak.umbel.key --hash sealed").ok();
+    // Only root can give files away.
+    let given = std::os::unix::fs::chown(shell.path("weak.umbel.key"), Some(12_345), None).is_ok();
+    let built = shell.pipe("password build -o weak.umbel", LIST).code(0);
+    let known = if given { ", which belongs to another user, who may know it" } else { "" };
+    assert_eq!(built.stderr, format!("umbel: used the secret that was there, weak.umbel.key{known}\n"));
+}
+
+/// Taken for words they would make a filter that lets every password through.
+#[test]
+fn lists_of_something_else_are_not_taken_for_words() {
+    let shell = Shell::new();
+    let ntlm = "8846F7EAEE8FB117AD06BDD830B7586C";
+    let other = "31d6cfe0d16ae931b73c59d7e0c089c0";
+    let sha1 = "5baa61e4c9b93f3f0682250b6cf8331b7ee68fd8";
+    let utf16: Vec<u8> =
+        "\u{feff}password\r\nletmein\r\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for (list, says) in [
+        (format!("{ntlm}:10\n{other}:3\n").into_bytes(), "its lines look like NTLM hashes"),
+        (format!("{ntlm}\r\n{other}\r\n").into_bytes(), "its lines look like NTLM hashes"),
+        (format!("{ntlm}{other}\n{other}{ntlm}\n").into_bytes(), "its lines look like hashes"),
+        (format!("{sha1}  first.txt\n{sha1}  -\n").into_bytes(), "its lines look like sums of files"),
+        (utf16, "it has zero bytes, as text in UTF-16 has"),
+        (b"\x7fELF\0\0\n\x01".to_vec(), "it has zero bytes"),
+    ] {
+        shell.write("list", &list);
+        let says = ["cannot use list", says, "use --words if they are words"];
+        shell.run("password build list -o weak.umbel").refused(&says);
+        assert_eq!(shell.names("."), ["list"], "neither a filter nor a secret is left");
+        shell.run("password build --words --unsealed list -o weak.umbel").ok();
+        shell.run("password add weak.umbel list").code(2);
+        shell.run("password add --words weak.umbel list").code(0);
+        std::fs::remove_file(shell.path("weak.umbel")).unwrap();
+    }
+    // Words may be of such digits too, as long as not all of them are.
+    for list in [format!("{ntlm}\n"), format!("{ntlm}\nletmein\n"), format!("letmein\n{ntlm}:3\n")] {
+        shell.pipe("password build --unsealed -f -o weak.umbel", &list).ok();
+        let answer = shell.pipe("password check weak.umbel", &list).code(1);
+        assert!(!answer.text().contains("ok"), "{}", answer.text());
+    }
+}
+
+#[test]
+fn what_holds_nothing_accepts_nothing() {
+    let shell = Shell::new();
+    for (list, args) in [("", ""), ("\n\r\n\n", ""), ("", "-n 1000")] {
+        shell
+            .pipe(&format!("password build {args} -o weak.umbel"), list)
+            .refused(&["there is no word in the list"]);
+        shell.write("list", list);
+        shell.pipe("password check --range list", "letmein\n").refused(&["list", "there is no hash in it"]);
+    }
+    shell
+        .pipe("password build --min-count 1e9 -o weak.umbel", HASHES)
+        .refused(&["found so often", "--min-count"]);
+    assert_eq!(shell.names("."), ["list"]);
+}
+
+#[test]
+fn other_commands_leave_the_form_of_passwords_alone() {
+    let shell = Shell::new();
+    shell.pipe("password build -o weak.umbel", LIST).code(0);
+    shell.pipe("build --kind counting --meta password=nfkc -o counting.umbel", LIST).ok();
+    shell.pipe("build -o plain.umbel", LIST).ok();
+    for filter in ["weak.umbel", "counting.umbel"] {
+        let before = shell.read(filter);
+        for args in [
+            format!("add {filter}"),
+            format!("remove {filter}"),
+            format!("check {filter}"),
+            format!("check plain.umbel --with {filter}"),
+            format!("why {filter} letmein"),
+        ] {
+            shell.pipe(&args, "letmein\n").refused(&[
+                filter,
+                "holds passwords",
+                "umbel password add",
+                "umbel password check",
+            ]);
+        }
+        assert!(shell.read(filter) == before);
+    }
 }

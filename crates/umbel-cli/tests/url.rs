@@ -120,3 +120,91 @@ fn a_filter_of_addresses_can_have_a_secret_and_longer_prefixes() {
     shell.run("url check bad.urls evil.example --key-file key").code(1);
     shell.run("url check bad.urls evil.example").refused(&["built with a secret"]);
 }
+
+/// Lists as they are published for hosts files and blockers.
+#[test]
+fn hosts_files_and_rules_that_name_a_host_are_understood() {
+    let shell = Shell::new();
+    shell.write(
+        "hosts",
+        "127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n255.255.255.255 broadcasthost\nfe80::1%lo0 localhost\n\
+         # ads\n0.0.0.0 0.0.0.0\n0.0.0.0 ads.example\n127.0.0.1\ttrk.example # note\n:: six.example SEVEN.example\r\n",
+    );
+    shell.run("url build hosts -o hosts.urls").ok();
+    for host in ["ads.example", "www.trk.example", "six.example", "seven.example"] {
+        shell.run(&["url", "check", "hosts.urls", &format!("http://{host}/page")]).code(1);
+    }
+    for host in ["localhost", "broadcasthost", "ip6-loopback", "0.0.0.0", "127.0.0.1", "note.example"] {
+        shell.run(&["url", "check", "hosts.urls", host]).ok();
+    }
+    shell.write(
+        "rules",
+        "! Title: rules\n||evil.example^\n*.wild.example\nplain.example # why\n||path.example/x^\n||opt.example^$script\n\
+         @@||good.example^\nhttp://star.example/*\n192.168.0.1 inner.example\ntwo.example words.example\n",
+    );
+    let built = shell.run("url build rules -o rules.urls").code(0);
+    assert_eq!(
+        built.stderr,
+        "umbel: skipped 6 lines that are no addresses; the first is line 5 of rules, since blanks and the signs * | ^ are not understood in it\n"
+    );
+    for host in ["evil.example", "a.evil.example", "wild.example", "a.wild.example", "plain.example"] {
+        shell.run(&["url", "check", "rules.urls", host]).code(1);
+    }
+    for host in
+        ["path.example", "opt.example", "good.example", "star.example", "inner.example", "two.example"]
+    {
+        shell.run(&["url", "check", "rules.urls", host]).ok();
+    }
+    shell.pipe("url build -o x", "127.0.0.1 localhost\n").refused(&["there is no address in the list"]);
+}
+
+#[test]
+fn what_is_no_address_is_not_called_clear() {
+    let shell = Shell::new();
+    shell.pipe("url build -o bad.urls", LIST).ok();
+    for nothing in ["", "\n \n"] {
+        shell.pipe("url check bad.urls", nothing).refused(&["there was no address to check"]);
+        shell.pipe("url check -q bad.urls -", nothing).refused(&["there was no address to check"]);
+    }
+    shell.write("visited.txt", "evil.example\n");
+    shell.run("url check bad.urls visited.txt").refused(&[
+        "visited.txt is a file",
+        "`umbel url check bad.urls < visited.txt`",
+        "http://visited.txt",
+    ]);
+    shell.run("url check bad.urls http://visited.txt").ok();
+    let both = shell.pipe("url check bad.urls good.example - fine.example", "evil.example\n").code(1);
+    let words: Vec<&str> = both.text().lines().map(|line| line.split('\t').next().unwrap()).collect();
+    assert_eq!(words, ["clear", "unsafe", "clear"]);
+    shell.pipe("url build -o -", LIST).refused(&["two files", "name a file with -o"]);
+    // Nor is it by a command that does not know how addresses are kept.
+    for args in ["check bad.urls", "add bad.urls"] {
+        shell.pipe(args, "evil.example\n").refused(&["bad.urls holds web addresses", "umbel url check"]);
+    }
+    assert_eq!(shell.names("."), ["bad.urls", "bad.urls.exact", "visited.txt"]);
+}
+
+#[test]
+fn of_two_who_build_at_once_both_files_are_those_of_one() {
+    let shell = Shell::new();
+    for round in 0..6 {
+        // Whether the files are there already or not.
+        if round % 2 == 0 {
+            for name in shell.names(".") {
+                std::fs::remove_file(shell.path(&name)).unwrap();
+            }
+        }
+        let mut building: Vec<Process> = (0..8).map(|_| shell.start("url build -f -o bad.urls")).collect();
+        for (number, process) in (0..).zip(&mut building) {
+            let list: String = (0..1000).map(|host| format!("h{host}.p{number}.example\n")).collect();
+            process.stdin().write_all(list.as_bytes()).expect("a pipe holds a few lines");
+        }
+        for process in building {
+            process.finish().ok();
+        }
+        shell.run("url check bad.urls other.example h1.p1.example.other").ok();
+        let all: String = (0..8).map(|number| format!("h1.p{number}.example\n")).collect();
+        let answer = shell.pipe("url check bad.urls", &all).code(1);
+        assert_eq!(answer.text().matches("unsafe").count(), 1, "{}", answer.text());
+    }
+}

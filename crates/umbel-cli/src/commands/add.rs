@@ -3,7 +3,7 @@
 use super::filling::{Filling, warn_if_overfull};
 use super::firsts;
 use crate::facts::Facts;
-use crate::filters::{Lock, Secrets, check_takes_keys};
+use crate::filters::{Lock, Secrets, check_plain, check_takes_keys};
 use crate::input::{InputArgs, check_not_output};
 use crate::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
@@ -47,6 +47,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     let lock = Lock::take(&args.filter)?;
+    check_plain(&args.filter)?;
     let mut loaded = args.secrets.load(&args.filter, Holds::Set)?;
     check_takes_keys(&args.filter, loaded.filter.kind())?;
     let options = loaded.options();

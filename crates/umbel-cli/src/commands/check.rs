@@ -2,7 +2,7 @@
 
 use super::selecting::Selecting;
 use crate::clock;
-use crate::filters::{Secrets, check_whole};
+use crate::filters::{Secrets, check_plain, check_whole};
 use crate::input::{InputArgs, Lot, check_filter_first};
 use crate::runs::runs;
 use anyhow::Result;
@@ -113,6 +113,7 @@ impl Panel {
         let mut panel = Panel { filters: Vec::new(), hashers: Vec::new() };
         let several = !args.others.is_empty();
         for path in std::iter::once(&args.filter).chain(&args.others) {
+            check_plain(path)?;
             let filter = args.secrets.map(path, Holds::Set)?;
             let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
             let (name, forgets) = (path.display().to_string(), filter.kind().can().forget);

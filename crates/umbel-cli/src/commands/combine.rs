@@ -2,7 +2,7 @@
 
 use super::filling::warn_if_overfull;
 use super::{entries, entry};
-use crate::filters::{Secrets, Target};
+use crate::filters::{Secrets, Target, check_same_form};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,6 +63,7 @@ fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>
     let mut result = args.secrets.load(first, Holds::Set)?;
     for path in all {
         let other = args.secrets.map_verified(path, Holds::Set)?;
+        check_same_form((first, &result.meta), (path, &other.meta))?;
         join(&mut result.filter, &other.filter)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;
         result.meta.retain(|name, value| other.meta.get(name) == Some(value));

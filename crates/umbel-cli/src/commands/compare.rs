@@ -1,7 +1,7 @@
 //! `umbel compare`: how much filters have in common.
 
 use crate::facts::{Columns, Rows};
-use crate::filters::Secrets;
+use crate::filters::{Secrets, check_same_form};
 use crate::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
@@ -55,8 +55,12 @@ struct Pair {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filters = Vec::new();
+    let mut first = None;
     for path in &args.filters {
-        filters.push((path.display().to_string(), args.secrets.map_verified(path, Holds::Set)?.filter));
+        let loaded = args.secrets.map_verified(path, Holds::Set)?;
+        let (before, meta) = first.get_or_insert_with(|| (path, loaded.meta.clone()));
+        check_same_form((before, meta), (path, &loaded.meta))?;
+        filters.push((path.display().to_string(), loaded.filter));
     }
     if let [left, right] = &filters[..] {
         let overlap = overlap(left, right)?;

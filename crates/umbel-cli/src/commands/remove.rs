@@ -2,7 +2,7 @@
 
 use super::{NONE, kinds_that};
 use crate::engine;
-use crate::filters::{Lock, Secrets, check_holds};
+use crate::filters::{Lock, Secrets, check_holds, check_plain};
 use crate::input::{InputArgs, check_not_output};
 use crate::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
@@ -54,6 +54,7 @@ struct Outcome {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
+    check_plain(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
     check_holds(&args.filter, kind, Holds::Set)?;
     if !kind.can().remove {

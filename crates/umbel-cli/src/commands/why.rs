@@ -3,7 +3,7 @@
 use super::found;
 use crate::clock;
 use crate::facts::{Columns, Rows, shown};
-use crate::filters::Secrets;
+use crate::filters::{Secrets, check_plain};
 use crate::output;
 use anyhow::{Result, bail};
 use serde::Serialize;
@@ -98,6 +98,7 @@ fn is_one(bits: &u64) -> bool {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    check_plain(&args.filter)?;
     let mut filter = args.secrets.map_verified(&args.filter, Holds::Set)?.filter;
     filter.advance(clock::now())?;
     let explanation = explain(&filter, args.key.as_bytes())?;

@@ -42,7 +42,17 @@ impl WriteArgs {
     }
 
     pub fn write(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
-        self.target.save(built, Options { meta: meta.clone(), embed_key, create_new: false })?;
+        self.save(built, meta.clone(), embed_key)?;
+        self.tell(built, meta)
+    }
+
+    /// The first half: afterwards it is where it should be, and an error of the second half does not change that.
+    pub fn save(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
+        self.target.save(built, Options { meta, embed_key, create_new: false })
+    }
+
+    /// The second half: what there is to say about it.
+    pub fn tell(&self, built: &Stored, meta: Meta) -> Result<()> {
         if self.json {
             output::json(&Facts::of_filter(built, meta))?;
         } else if std::io::stderr().is_terminal() {

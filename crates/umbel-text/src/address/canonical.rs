@@ -17,6 +17,8 @@ pub enum Invalid {
     Port,
     /// A scheme without two slashes, such as `mailto:`.
     Scheme,
+    /// A line of a list that has more than an address in it, or a pattern for several.
+    Line,
 }
 
 impl fmt::Display for Invalid {
@@ -27,6 +29,7 @@ impl fmt::Display for Invalid {
             Invalid::Brackets => "what is in brackets is not an IPv6 address",
             Invalid::Port => "its port is not a number",
             Invalid::Scheme => "it is not a web address: after the scheme come two slashes",
+            Invalid::Line => "blanks and the signs * | ^ are not understood in it",
         })
     }
 }

@@ -32,6 +32,7 @@ mod canonical;
 mod exact;
 mod expressions;
 mod host;
+mod listed;
 mod screen;
 
 pub use canonical::{Address, Invalid};

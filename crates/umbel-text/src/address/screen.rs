@@ -92,6 +92,11 @@ impl Screen {
         Some(Screen { filter, prefix, list, tally: Tally::default() })
     }
 
+    /// Whether the metadata of a filter say that it holds addresses.
+    pub fn is_in(meta: &Meta) -> bool {
+        meta.contains_key(PREFIX)
+    }
+
     /// Writes into the metadata of a filter what [`Screen::of_filter`] needs.
     pub fn record(&self, meta: &mut Meta) {
         meta.insert(PREFIX.into(), self.prefix.to_string());

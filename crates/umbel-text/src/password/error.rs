@@ -22,6 +22,8 @@ pub enum Error {
     },
     /// Something that is not the first five digits of a hash.
     NotAPrefix,
+    /// A list that seems to hold neither words nor SHA-1 hashes: what it seems to hold.
+    NotWords(&'static str),
     /// Hashes among words that are kept as words: which words they stand for nobody knows.
     HashesAmongWords,
     /// The system had no memory for the slow hash.
@@ -48,6 +50,7 @@ impl fmt::Display for Error {
                 write!(f, "line {line} is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT")
             }
             Error::NotAPrefix => f.write_str("a prefix has 5 hexadecimal digits"),
+            Error::NotWords(what) => write!(f, "{what}: use --words if they are words"),
             Error::HashesAmongWords => f.write_str(
                 "it holds SHA-1 hashes, and the filter holds words: give the hashes first, or --sha1, and words are hashed too",
             ),

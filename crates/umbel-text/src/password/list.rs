@@ -3,6 +3,7 @@
 use super::recipe::unhex;
 use super::{Digester, Error, Form};
 use crate::lines::Lines;
+use memchr::memchr;
 use rayon::prelude::*;
 use std::io::Read;
 use umbel::Digest;
@@ -57,10 +58,14 @@ pub struct List<R> {
 }
 
 impl<R: Read> List<R> {
-    /// Reads the first lines, to see what they are unless that is said.
+    /// Reads the first lines, to see what they are unless that is said. Refuses what looks like something else than words
+    /// or SHA-1 hashes: taken for words, it would make a filter that finds no password weak.
     pub fn open(reader: R, said: Option<Lists>) -> Result<List<R>, Error> {
         let mut lines = Lines::new(reader);
         let more = lines.more()?;
+        if said.is_none() {
+            check_kind(&lines)?;
+        }
         let first = lines.lot().find(|line| !line.is_empty());
         let seen =
             if first.is_some_and(|line| Pwned::parse(line).is_some()) { Lists::Hashes } else { Lists::Words };
@@ -119,4 +124,55 @@ impl<R: Read> List<R> {
         }
         Ok(total)
     }
+}
+
+/// How many lines have to look alike.
+const ALIKE: usize = 8;
+
+/// What a line is besides a word.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Looks {
+    /// A hash of so many digits, and whether a count comes after it.
+    Hash(usize, bool),
+    /// A hash and the name of a file, as `sha1sum` prints them.
+    Sum,
+}
+
+impl Looks {
+    fn of(line: &[u8]) -> Option<Looks> {
+        let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+        match &line[digits..] {
+            _ if ![32, 40, 56, 64, 96, 128].contains(&digits) => None,
+            [b' ', b' ' | b'*', _, ..] => Some(Looks::Sum),
+            // These are what is wanted.
+            _ if digits == 40 => None,
+            [] => Some(Looks::Hash(digits, false)),
+            [b':', count @ ..] if !count.is_empty() && count.iter().all(u8::is_ascii_digit) => {
+                Some(Looks::Hash(digits, true))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Refuses what its first lines show to be neither words nor SHA-1 hashes.
+fn check_kind<R: Read>(lines: &Lines<R>) -> Result<(), Error> {
+    if lines.lot().any(|line| memchr(0, line).is_some()) {
+        return Err(Error::NotWords(
+            "it has zero bytes, as text in UTF-16 has, which `iconv -f UTF-16 -t UTF-8` converts",
+        ));
+    }
+    let start: Vec<Option<Looks>> =
+        lines.lot().filter(|line| !line.is_empty()).take(ALIKE).map(Looks::of).collect();
+    let Some(first) = start.first().copied().flatten() else { return Ok(()) };
+    if start.iter().any(|looks| *looks != Some(first)) {
+        return Ok(());
+    }
+    Err(Error::NotWords(match first {
+        // A single word may be of such digits.
+        Looks::Hash(_, false) if start.len() == 1 => return Ok(()),
+        Looks::Hash(32, _) => "its lines look like NTLM hashes, and only those of SHA-1 are understood",
+        Looks::Hash(..) => "its lines look like hashes, and only those of SHA-1 are understood",
+        Looks::Sum => "its lines look like sums of files, as sha1sum prints them, and not like hashes alone",
+    }))
 }

@@ -131,6 +131,21 @@ impl RangeList {
         Ok(list)
     }
 
+    /// Whether there is nothing in it, not even a line that could be a hash: it would call every password good.
+    pub fn is_empty(&mut self) -> Result<bool, Error> {
+        if self.sorted {
+            return Ok(false);
+        }
+        self.file.seek(SeekFrom::Start(0))?;
+        let mut lines = Lines::new(&self.file);
+        while lines.more()? {
+            if lines.lot().any(|line| !line.is_empty()) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// Whether it is taken to be sorted, so that not all of it is read.
     pub fn is_sorted(&self) -> bool {
         self.sorted

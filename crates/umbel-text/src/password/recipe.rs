@@ -112,6 +112,14 @@ pub struct Recipe {
 }
 
 impl Recipe {
+    /// The names of the marks that it leaves in the metadata of a filter: filters are alike only if all of these are.
+    pub const MARKS: [&str; 2] = [FORM, SLOW];
+
+    /// Whether the metadata of a filter say that it holds passwords, even if they do not say understandably how.
+    pub fn is_in(meta: &Meta) -> bool {
+        Recipe::MARKS.iter().any(|mark| meta.contains_key(*mark))
+    }
+
     /// Writes it into the metadata of a filter.
     pub fn record(&self, meta: &mut Meta) {
         meta.insert(FORM.into(), self.form.name().into());

@@ -6,11 +6,12 @@ use crate::filters::{Lock, Secrets};
 use crate::input::{check_not_output, is_stdin};
 use crate::output::warn;
 use anyhow::{Context, Result, bail};
+use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use umbel::{AnyFilter, Filter, Hashed, Holds, Insert, Stored, Strength, file};
-use umbel_text::password::{Digester, List, Recipe};
+use umbel_text::password::{Digester, List, Lists, Recipe};
 
 /// Add words to a filter of passwords, such as those that were used before.
 ///
@@ -29,6 +30,10 @@ pub struct Args {
     /// Lists of words, or of hashes for a filter that was built from hashes
     #[arg(value_name = "LIST")]
     lists: Vec<PathBuf>,
+
+    /// Every line is a word, even if it looks like a hash
+    #[arg(long)]
+    words: bool,
 
     #[command(flatten)]
     secrets: Secrets,
@@ -58,9 +63,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         [] => vec![("standard input".to_owned(), reading::words("Password to add")?)],
         _ => reading::open(&args.lists, &Arc::default()).collect::<Result<_>>()?,
     };
+    // What somebody types is a word, whatever it looks like.
+    let typed = args.lists.is_empty() && std::io::stdin().is_terminal();
+    let said = (args.words || typed).then_some(Lists::Words);
     let mut total = 0;
     for (list, reader) in readers {
-        let read = List::open(reader, None)
+        let read = List::open(reader, said)
             .and_then(|list| list.read(&digester, 0, |digests| Ok(filter.insert_batch(&Hashed(&digests))?)));
         total += read.with_context(|| format!("cannot use {list}"))?;
     }

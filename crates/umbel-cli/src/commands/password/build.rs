@@ -9,6 +9,7 @@ use crate::number;
 use crate::output::warn;
 use crate::progress::Progress;
 use anyhow::{Context, Result, bail};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,7 +20,7 @@ use umbel_text::password::{Digester, Form, List, Lists, Recipe, Slow};
 /// Build a filter of weak passwords from lists.
 ///
 /// A list has a word in each line, or a SHA-1 hash with a count (`5BAA6...:9659365`) as Have I Been Pwned publishes them; its
-/// first line tells which, unless --words or --sha1 does. Words are compared in Unicode's form NFKC. Hashes have to be taken
+/// first lines tell which, unless --words or --sha1 does, and what looks like neither is refused. Words are compared in Unicode's form NFKC. Hashes have to be taken
 /// as they are: then a candidate is hashed too, as it is typed and in that form. How it was done is written into the filter,
 /// and `check` and `add` do the same.
 ///
@@ -90,7 +91,7 @@ const LEAST: u64 = 10_000;
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut meta = args.writing.check(&args.lists, &args.secrets)?;
     let lists = resolve(&args.lists)?;
-    let (hasher, new_key) = args.hasher()?;
+    let (hasher, secret) = args.hasher()?;
     // What is wrong with the rate is found before the work.
     let spec = |capacity| Ok::<_, umbel::Error>(Spec::new(capacity, args.fpr)?.with_hasher(hasher.clone()));
     let mut filter =
@@ -103,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let count = Arc::new(AtomicU64::new(0));
     let progress = Progress::of_bytes(Arc::clone(&count), total_len(&lists));
     let mut digester = None;
-    let mut total = 0;
+    let (mut total, mut taken) = (0, 0);
     for list in reading::open(&lists, &count) {
         let (name, reader) = list?;
         let in_list = || format!("cannot use {name}");
@@ -118,6 +119,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Digester::new(recipe.clone(), hasher.clone())
         });
         let read = list.read(digester, args.min_count, |digests| {
+            taken += digests.len();
             match &mut filter {
                 Some(filter) => filter.insert_batch(&Hashed(&digests))?,
                 None => {
@@ -131,8 +133,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         total += read.with_context(in_list)?;
     }
     progress.finish();
+    // It would call every password good.
     if total == 0 {
-        warn("there were no words: the filter is empty");
+        bail!("there is no word in the list");
+    }
+    if taken == 0 {
+        bail!("no hash in the list was found so often: give a lower --min-count");
     }
     let filter = match filter {
         Some(filter) => filter,
@@ -149,30 +155,58 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     warn_if_overfull(&filter);
     recipe.record(&mut meta);
     // The secret first: a filter without it would be of no use.
-    if let Some((key, path)) = &new_key {
+    if let Secret::New(key, path) = &secret {
         key.write(path)?;
     }
-    let written = args.writing.write(&filter, meta, false);
-    if let Some((_, path)) = new_key {
-        if written.is_err() {
-            let _ = std::fs::remove_file(path);
-        } else {
-            let path = path.display();
-            warn(format_args!("made a new secret, {path}: keep it, and not where others find the filter"));
-        }
+    let placed = args.writing.save(&filter, meta.clone(), false);
+    if let (Err(_), Secret::New(_, path)) = (&placed, &secret) {
+        let _ = std::fs::remove_file(path);
     }
-    written?;
+    placed?;
+    secret.tell();
+    args.writing.tell(&filter, meta)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where the secret comes from.
+enum Secret {
+    /// Whoever calls has said where it is, or that there is none.
+    Said,
+    /// It was in the place for it.
+    Found(PathBuf),
+    /// It was made, for this place.
+    New(NewKey, PathBuf),
+}
+
+impl Secret {
+    /// Says what nobody has asked for.
+    fn tell(&self) {
+        match self {
+            Secret::Said => {}
+            Secret::Found(path) => {
+                let owner = std::fs::metadata(path).map(|found| found.uid()).ok();
+                let strange = owner.is_some_and(|owner| owner != rustix::process::geteuid().as_raw());
+                let known = if strange { ", which belongs to another user, who may know it" } else { "" };
+                warn(format_args!("used the secret that was there, {}{known}", path.display()));
+            }
+            Secret::New(_, path) => {
+                let path = path.display();
+                warn(format_args!(
+                    "made a new secret, {path}: keep it, and not where others find the filter"
+                ));
+            }
+        }
+    }
+}
+
 impl Args {
-    /// The hash, and the new secret that it has if there was none, with the place for it.
-    fn hasher(&self) -> Result<(Hasher, Option<(NewKey, PathBuf)>)> {
+    /// The hash, and where its secret comes from.
+    fn hasher(&self) -> Result<(Hasher, Secret)> {
         if self.unsealed {
-            return Ok((Hasher::default(), None));
+            return Ok((Hasher::default(), Secret::Said));
         }
         if let Some(hasher) = self.secrets.single()? {
-            return Ok((hasher, None));
+            return Ok((hasher, Secret::Said));
         }
         let Some(output) = self.writing.path() else {
             bail!(
@@ -181,10 +215,10 @@ impl Args {
         };
         let path = beside(output);
         if path.exists() {
-            return Ok((read_key(&path)?, None));
+            return Ok((read_key(&path)?, Secret::Found(path)));
         }
         let key = NewKey::random(Strength::Sealed)?;
-        Ok((key.hasher.clone(), Some((key, path))))
+        Ok((key.hasher.clone(), Secret::New(key, path)))
     }
 
     fn slow(&self) -> Result<Option<Slow>> {

@@ -63,6 +63,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 bail!("{} is a directory: name the list in it", list.display());
             }
             let mut list = RangeList::open(list).with_context(failed)?;
+            if list.is_empty().with_context(failed)? {
+                bail!("{}: there is no hash in it", failed());
+            }
             answer(args, |candidate| ask_range(&mut list, candidate).with_context(failed))
         }
         (Some(path), None) => {

@@ -1,8 +1,8 @@
 //! `umbel url build`: a filter and an exact list from unsafe addresses.
 
 use super::beside;
-use crate::filters::{Secrets, unless_exists};
-use crate::input::{check_not_output, name, open_list, resolve};
+use crate::filters::{Lock, Secrets, unless_exists};
+use crate::input::{check_not_output, is_stdin, name, open_list, resolve};
 use crate::number;
 use crate::output::{self, warn};
 use crate::progress::size;
@@ -19,7 +19,8 @@ use umbel_text::lines::Lines;
 /// Build a filter of unsafe addresses, and the exact list beside it.
 ///
 /// A line is a host (`evil.example`), a host with a folder (`host.example/bad/`) or a page, with a scheme or without; empty
-/// lines and those that start with `#` are left out. A host stands for all hosts below it, up to four parts more than its own
+/// lines, and what comes after `#`, are left out. Hosts files (`0.0.0.0 evil.example`) are understood too, and `*.evil.example`
+/// and `||evil.example^` as the host; other lines with blanks or one of `*|^` in them are skipped and counted. A host stands for all hosts below it, up to four parts more than its own
 /// and five in all, and a folder for what is below it, if it is at most three deep.
 ///
 /// OUTPUT holds four bytes of each hash in a filter, and OUTPUT.exact the whole hashes, 32 bytes each. The filter can be given
@@ -53,6 +54,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if is_stdin(&args.output) {
+        bail!("two files are written, for which standard output is no place: name a file with -o");
+    }
     let exact = beside(&args.output);
     let lists = resolve(&args.lists)?;
     for path in [&args.output, &exact] {
@@ -72,13 +76,15 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let mut lines = Lines::new(open_list(list, Arc::default())?);
         while lines.more().with_context(failed)? {
             for (number, line) in (lines.number()..).zip(lines.lot()) {
-                let line = line.trim_ascii();
-                if line.is_empty() || line.starts_with(b"#") {
-                    continue;
+                let mut wrong = None;
+                for address in Address::listed(line) {
+                    match address {
+                        Ok(address) => hashes.push(sha256(&address.expression())),
+                        Err(why) => wrong = Some(why),
+                    }
                 }
-                match Address::parse(line) {
-                    Ok(address) => hashes.push(sha256(&address.expression())),
-                    Err(why) => skipped.add(format_args!("line {number} of {}, since {why}", name(list))),
+                if let Some(why) = wrong {
+                    skipped.add(format_args!("line {number} of {}, since {why}", name(list)));
                 }
             }
         }
@@ -95,6 +101,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let screen = Screen::of_hashes(&hashes, args.prefix, args.fpr, hasher)?;
     let mut meta = Meta::new();
     screen.record(&mut meta);
+    // Of two who write at once both files are those of the second; and who adds metadata meanwhile does not undo this.
+    let _folder = Lock::take_folder(&args.output);
+    let _lock = if args.force && args.output.is_file() { Some(Lock::take(&args.output)?) } else { None };
     Exact::save(&exact, &hashes, args.force).map_err(|error| unless_exists(error, &exact))?;
     let filter = Stored::from(screen.into_filter());
     let options = Options { meta, create_new: !args.force, ..Options::default() };

@@ -4,7 +4,7 @@ use super::beside;
 use crate::commands::{FAILED, NONE};
 use crate::facts::shown;
 use crate::filters::Secrets;
-use crate::input::{check_filter_first, name, open_list, resolve};
+use crate::input::{check_filter_first, is_stdin, name, open_list, resolve};
 use crate::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
@@ -24,7 +24,7 @@ use umbel_text::lines::Lines;
 /// unconfirmed.
 ///
 /// Exit code 0 if all addresses are clear, 1 if one is unsafe, 3 if none is but one is unconfirmed, and 2 if one is invalid or
-/// anything else went wrong.
+/// anything else went wrong or there was none.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   umbel url check bad.urls http://www.evil.example/page
@@ -34,7 +34,7 @@ pub struct Args {
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
-    /// Addresses; without any they are the lines of standard input
+    /// Addresses; `-`, or none, is standard input, with one in each line
     #[arg(value_name = "URL")]
     urls: Vec<OsString>,
 
@@ -60,6 +60,7 @@ const UNCONFIRMED: u8 = 3;
 /// What the addresses so far make of the exit code.
 #[derive(Default)]
 struct Seen {
+    any: bool,
     invalid: bool,
     listed: bool,
     unconfirmed: bool,
@@ -68,6 +69,12 @@ struct Seen {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let named: Vec<PathBuf> = args.urls.iter().map(PathBuf::from).collect();
     check_filter_first("url check FILTER", &args.filter, &named)?;
+    if let Some(file) = named.iter().find(|named| !is_stdin(named) && named.is_file()) {
+        let (filter, file) = (args.filter.display(), file.display());
+        bail!(
+            "{file} is a file: send its lines with `umbel url check {filter} < {file}`, or write http://{file} if that is the address"
+        );
+    }
     let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
     let screen = Screen::of_filter(AnyFilter::try_from(loaded.filter)?, &loaded.meta);
     let mut screen = screen.with_context(|| {
@@ -88,6 +95,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut out = Out::new(false)?;
     let mut seen = Seen::default();
     let mut check = |line: &[u8], told: &mut Vec<u8>| -> Result<bool> {
+        seen.any = true;
         let answer = match Address::parse(line) {
             Err(why) => {
                 seen.invalid = true;
@@ -108,31 +116,37 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         told.extend(answer.bytes());
         Ok(!args.quiet || !(seen.invalid || seen.listed || seen.unconfirmed))
     };
-    let mut told = Vec::new();
-    if args.urls.is_empty() {
-        'input: for path in resolve(&[])? {
-            let mut lines = Lines::new(open_list(&path, Arc::default())?);
-            while lines.more().with_context(|| format!("cannot read {}", name(&path)))? {
-                for line in lines.lot().filter(|line| !line.trim_ascii().is_empty()) {
-                    if !check(line, &mut told)? {
-                        break 'input;
-                    }
-                }
-                if !args.quiet {
-                    out.write_answers(&told)?;
-                }
-                told.clear();
-            }
+    let mut tell = |told: &mut Vec<u8>| -> Result<()> {
+        if !args.quiet {
+            out.write_answers(told)?;
         }
-    } else {
-        for url in &args.urls {
-            if !check(url.as_bytes(), &mut told)? {
+        told.clear();
+        Ok(())
+    };
+    let mut told = Vec::new();
+    // Nothing named is standard input, unless that is a terminal.
+    let asked = if named.is_empty() { resolve(&named)? } else { named };
+    'asked: for asked in asked {
+        if !is_stdin(&asked) {
+            let go_on = check(asked.as_os_str().as_bytes(), &mut told)?;
+            tell(&mut told)?;
+            if !go_on {
                 break;
             }
+            continue;
         }
-        if !args.quiet {
-            out.write_answers(&told)?;
+        let mut lines = Lines::new(open_list(&asked, Arc::default())?);
+        while lines.more().with_context(|| format!("cannot read {}", name(&asked)))? {
+            for line in lines.lot().filter(|line| !line.trim_ascii().is_empty()) {
+                if !check(line, &mut told)? {
+                    break 'asked;
+                }
+            }
+            tell(&mut told)?;
         }
+    }
+    if !seen.any {
+        bail!("there was no address to check");
     }
     if args.stats {
         let Tally { addresses, expressions, asked, in_vain, .. } = screen.tally();
