@@ -424,7 +424,13 @@ impl fmt::Display for Columns {
 
 /// Text from elsewhere as it is, unless a terminal might take it for something else.
 pub fn shown(text: impl AsRef<[u8]>) -> String {
-    let text = shortened(text.as_ref());
+    quoted(shortened(text.as_ref()))
+}
+
+/// The whole of a text from elsewhere, in quotes and with escapes if a terminal or whoever reads lines might take it for
+/// something else.
+pub fn quoted(text: impl AsRef<[u8]>) -> String {
+    let text = text.as_ref();
     match text.to_str() {
         Ok(text) if !text.contains(char::is_control) => text.to_owned(),
         _ => format!("{:?}", text.as_bstr()),

@@ -145,3 +145,61 @@ fn full_filters_give_no_figures() {
     );
     assert_eq!(shell.pipe("similar --json a -", text(1, 0, 2000)).ok().json()["pairs"][0]["jaccard"], 1.0);
 }
+
+#[test]
+fn names_of_files_cannot_take_over_a_terminal_or_make_up_lines() {
+    let shell = Shell::new();
+    let strange = "a\n1.0000\tx\u{1b}[2J";
+    shell.write(strange, text(1, 0, 50));
+    shell.write("b", text(1, 0, 50));
+    shell.write("c", text(1, 0, 40));
+    let names = |args: &[&str]| shell.run(&[args, &[strange, "b"]].concat()[..]);
+    for args in [&["similar"][..], &["similar", "c"], &["similar", "--at-least", "0.5"]] {
+        let answer = names(args).code(0);
+        assert!(!answer.text().contains('\u{1b}') && !answer.text().contains("\n1.0000"), "{answer:?}");
+        assert!(answer.text().contains(r#""a\n1.0000\tx\x1b[2J""#), "{answer:?}");
+    }
+    assert_eq!(names(&["similar", "--json"]).ok().json()["documents"][0]["path"], strange);
+    std::fs::remove_file(shell.path(strange)).unwrap();
+    let missing = names(&["similar", "c"]).code(2);
+    assert!(missing.stderr.contains(r"a\n1.0000") && !missing.stderr.contains('\u{1b}'), "{missing:?}");
+}
+
+#[test]
+fn options_that_do_not_fit_are_told() {
+    let shell = Shell::new();
+    shell.write("a", text(1, 0, 30));
+    shell.write("b", text(1, 0, 30));
+    let facts = |args: &str| shell.run(&format!("similar --json a b {args}")).ok().json();
+    assert_eq!(facts("--shingle 3")["by"], "shingles");
+    assert_eq!(facts("--shingle 3")["documents"][0]["elements"], 28);
+    assert_eq!(facts("--by shingles")["documents"][0]["elements"], 27);
+    for by in ["words", "chunks"] {
+        shell.run(&format!("similar --shingle 3 --by {by} a b")).refused(&["--shingle is for shingles", by]);
+    }
+    for none in ["0", "0.0", "0%"] {
+        shell.run(&format!("similar --at-least {none} a b")).refused(&["every pair", "0.05 to 1"]);
+    }
+}
+
+/// Twice as many attributes take about twice as long; when each was compared with all others, it was four times.
+#[test]
+fn a_tag_may_have_any_number_of_attributes() {
+    let shell = Shell::new();
+    shell.write("b.html", "<p>bees hum");
+    let page = |count: u64| -> String {
+        let attributes: String = (0..count).map(|number| format!(" a{number}='>'")).collect();
+        format!("<p>bees <img{attributes}>hum")
+    };
+    let seconds = |count: u64| {
+        shell.write("a.html", page(count));
+        let take = || {
+            let start = std::time::Instant::now();
+            assert_eq!(shell.run("similar --json a.html b.html").ok().json()["pairs"][0]["jaccard"], 1.0);
+            start.elapsed().as_secs_f64()
+        };
+        (0..3).map(|_| take()).fold(f64::MAX, f64::min)
+    };
+    let (few, many) = (seconds(30_000), seconds(240_000));
+    assert!(many < 24.0 * few.max(0.02), "{few} s, {many} s for eight times as many");
+}

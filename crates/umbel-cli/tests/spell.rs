@@ -108,6 +108,12 @@ fn dictionaries_that_are_none_are_refused() {
     shell.write("binary", b"a\0b");
     shell.run("spell -l none t.txt").refused(&["none has no words"]);
     shell.run("spell -l binary t.txt").refused(&["binary is no list of words"]);
+    shell.write("no-zero", b"\x7fELF\x02\x01 the");
+    shell.run("spell -l no-zero t.txt").refused(&["no-zero is no list of words: it is binary"]);
+    shell.run("build words -o words.umbel").ok();
+    shell.run("spell -l words --add words.umbel t.txt").refused(&["words.umbel is a filter", "--lang"]);
+    let filter = shell.read("words.umbel");
+    shell.pipe("spell -l - t.txt", &filter).refused(&["standard input is a filter", "--lang"]);
     shell
         .run("spell -l tlh t.txt")
         .refused(&["tlh is neither a file nor one of the languages en, en-gb, de"]);
@@ -142,5 +148,18 @@ fn whoever_has_seen_enough_may_go() {
     assert_eq!(process.hear(shell::PATIENCE).as_deref(), Some(&b"many:1:1: brwon: brown\n"[..]));
     drop(process.child().stdout.take());
     let answer = process.child().wait().unwrap();
-    assert_eq!(answer.code(), Some(0), "as other commands do when nobody reads on");
+    assert_eq!(answer.code(), Some(1), "what was found is told, also when nobody reads on");
+}
+
+#[test]
+fn names_of_files_cannot_take_over_a_terminal_or_make_up_lines() {
+    let shell = shell();
+    let strange = "t\nx:1:1: \u{1b}[2J";
+    shell.write(strange, "brwon\n");
+    let told = shell.run(&["spell", "-l", "words", strange][..]).code(1);
+    assert_eq!(told.text(), "\"t\\nx:1:1: \\x1b[2J\":1:1: brwon: brown\n");
+    let json = shell.run(&["spell", "-l", "words", "--json", strange][..]).code(1).json();
+    assert_eq!(json["file"], strange);
+    let missing = shell.run(&["spell", "-l", "words", "no\u{1b}[2J"][..]).code(2);
+    assert!(!missing.stderr.contains('\u{1b}'), "{missing:?}");
 }

@@ -2,11 +2,15 @@
 
 mod shell;
 
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::termios::{LocalModes, tcgetattr};
 use shell::{Answer, Shell, gzip, number};
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::io::{Read, Write};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::process::Stdio;
+use std::thread;
 
 /// A folder with two notes, and a passphrase in a file.
 fn notes() -> Shell {
@@ -264,7 +268,7 @@ fn nothing_is_written_over_or_elsewhere() {
     assert_eq!(vault(&shell, "search v attack").ok().text(), "plan.txt\n", "all or none is removed");
     // A directory with other things is not made a vault, nor is one made twice.
     vault(&shell, "add sub/../sub plan.txt").code(0);
-    vault(&shell, "init v").refused(&["v holds other files"]);
+    vault(&shell, "init v").refused(&["v is a vault already"]);
     shell.write("folder-file", "x");
     fs::create_dir(shell.path("full")).expect("a folder");
     shell.write("full/x", "x");
@@ -366,4 +370,128 @@ fn an_interrupted_add_leaves_nothing_behind() {
     adding.child().kill().expect("it runs");
     drop(adding);
     assert_eq!(shell.contents("v"), before);
+}
+
+/// What is written into the vault could take the place of its own files.
+#[test]
+fn nothing_is_decrypted_into_the_vault_itself() {
+    let shell = filled();
+    let before = shell.contents("v");
+    symlink("v", shell.path("same")).expect("a link");
+    symlink("v/vault", shell.path("header")).expect("a link");
+    symlink("v/new", shell.path("nowhere")).expect("a link");
+    fs::create_dir(shell.path("v/sub")).expect("a folder");
+    for place in ["v/vault", "v/new", "./v/../same/vault", "header", "nowhere", "v/sub/new"] {
+        let said = shell.run(&format!("vault get v plan.txt -f -o {place}"));
+        said.refused(&[place, "is in the vault itself"]);
+    }
+    fs::remove_dir(shell.path("v/sub")).expect("an empty folder");
+    assert_eq!(shell.contents("v"), before);
+    // From inside, the place is still another.
+    vault(&shell, "get same plan.txt -o plan2").ok();
+}
+
+#[test]
+fn a_vault_that_lost_its_header_is_told_from_none() {
+    let shell = filled();
+    fs::rename(shell.path("v/vault"), shell.path("header")).expect("a header");
+    for args in ["list v", "add v menu.txt", "init v", "search v dawn"] {
+        vault(&shell, args).refused(&["v/vault is missing", "put it back"]);
+    }
+    shell.run("vault info v").refused(&["v/vault is missing"]);
+    fs::rename(shell.path("header"), shell.path("v/vault")).expect("a header");
+    vault(&shell, "list v").ok();
+}
+
+/// Searches, lists and gets see each document once, whoever replaces it meanwhile; and writers wait for each other.
+#[test]
+fn nobody_misses_what_is_replaced_meanwhile() {
+    let shell = notes();
+    vault(&shell, "init v --memory 16MiB --passes 1").ok();
+    let files: Vec<String> = (0..8).map(|i| format!("n{i}")).collect();
+    files.iter().for_each(|file| shell.write(file, format!("common {file}")));
+    let all = files.join(" ");
+    vault(&shell, &format!("add v {all}")).ok();
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    (0..4).for_each(|_| drop(vault(&shell, &format!("add v --replace {all}")).ok()))
+                })
+            })
+            .collect();
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            let found = vault(&shell, "search v common").ok();
+            assert_eq!(found.text().lines().collect::<Vec<_>>(), files);
+            assert_eq!(vault(&shell, "list v").ok().text().lines().count(), 9);
+            assert_eq!(vault(&shell, "check v").ok().text(), "whole: 8, damaged: 0\n");
+            assert_eq!(vault(&shell, "get v n3").ok().text(), "common n3");
+        }
+    });
+    assert_eq!(documents(&shell).len(), 8);
+    // A link to nowhere is no reason to look for ever, and it is told.
+    symlink("nowhere", shell.path(&format!("v/{:032x}.doc", 1))).expect("a link");
+    assert!(vault(&shell, "search v common").code(2).stderr.contains("No such file"));
+}
+
+#[test]
+fn of_a_pipe_only_the_first_line_is_waited_for() {
+    let shell = filled();
+    let mut search = shell.start("vault search v dawn --passphrase-file -");
+    search.say("correct horse battery staple\n");
+    assert_eq!(search.hear(shell::PATIENCE).as_deref(), Some(&b"plan.txt\n"[..]), "the pipe is open still");
+    search.finish().ok();
+}
+
+/// Starts `umbel vault` at a terminal of its own and waits for the prompt; what was shown, and both ends of the terminal.
+fn at_prompt(shell: &Shell, args: &str) -> (shell::Process, fs::File, fs::File) {
+    let (mut user, program) = shell::terminal();
+    let other = || Stdio::from(program.try_clone().expect("another of the same"));
+    let mut command = shell.program("setsid");
+    command.args(["--ctty", "--wait", shell::UMBEL, "vault"]).args(args.split(' '));
+    command.stdin(other()).stdout(other()).stderr(other());
+    let process = shell::Process::start(&mut command);
+    let mut shown = Vec::new();
+    while !shown.ends_with(b": ") {
+        let mut bytes = [0; 256];
+        let count = user.read(&mut bytes).expect("a prompt");
+        shown.extend_from_slice(&bytes[..count]);
+    }
+    (process, user, program)
+}
+
+#[test]
+fn on_a_terminal_the_passphrase_is_asked_for_and_not_shown() {
+    let shell = filled();
+    let echo =
+        |terminal: &fs::File| tcgetattr(terminal).expect("a terminal").local_modes.contains(LocalModes::ECHO);
+    for args in ["search v dawn --passphrase-file -", "search v dawn"] {
+        let (process, mut user, program) = at_prompt(&shell, args);
+        assert!(!echo(&program), "it would be shown");
+        user.write_all(b"correct horse battery staple\n").expect("a terminal");
+        assert_eq!(process.finish().code, Some(0));
+        assert!(echo(&program));
+        drop(program);
+        let mut shown = Vec::new();
+        let _ = user.read_to_end(&mut shown);
+        let shown = String::from_utf8(shown).expect("text");
+        assert!(shown.contains("plan.txt") && !shown.contains("horse"), "{shown:?}");
+    }
+    // Whoever gives up has a terminal as before.
+    for way in ["^C", "TERM"] {
+        let (mut process, mut user, program) = at_prompt(&shell, "list v");
+        if way == "^C" {
+            user.write_all(b"\x03").expect("a terminal");
+        } else {
+            let parent = process.child().id();
+            let children =
+                fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).expect("children");
+            let umbel =
+                children.split_whitespace().next().unwrap_or(&parent.to_string()).parse().expect("a number");
+            kill_process(Pid::from_raw(umbel).expect("a process"), Signal::TERM).expect("it runs");
+        }
+        let code = process.finish().code;
+        assert!(code != Some(0) && code != Some(2), "it ended by the signal: {code:?}");
+        assert!(echo(&program), "{way}");
+    }
 }

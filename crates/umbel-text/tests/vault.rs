@@ -424,7 +424,7 @@ fn a_wrong_passphrase_opens_nothing_and_changes_nothing() {
     // A vault is not made where one is, nor among other files.
     let options = Options { cost: Cost::WEAKEST, ..Options::default() };
     let error = Vault::create(place.path(), &passphrase("new"), &options).err().expect("there is one");
-    assert!(matches!(error, Error::Occupied { .. }), "{error}");
+    assert!(matches!(error, Error::Exists { .. }), "{error}");
     assert_eq!(files(&place.path()), before);
     // An accent is an accent, whatever keyboard it came from.
     let other = place.folder.path().join("other");

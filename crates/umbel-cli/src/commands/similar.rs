@@ -1,8 +1,8 @@
 //! `umbel similar`: how much documents have in common.
 
 use super::{FAILED, found};
-use crate::facts::{Columns, Rows};
-use crate::input::{is_stdin, name, open_bytes};
+use crate::facts::{Columns, Rows, quoted};
+use crate::input::{is_stdin, name, open_bytes, plain_name};
 use crate::progress::{Progress, size};
 use crate::{number, output};
 use anyhow::{Context, Result, anyhow, bail};
@@ -39,14 +39,13 @@ pub struct Args {
     #[arg(value_name = "FILE|DIR", required = true)]
     paths: Vec<PathBuf>,
 
-    /// What is compared: words, runs of words (shingles), or chunks of about 256 bytes, of any file
-    #[arg(short, long, value_name = "ELEMENTS", value_parser = ["words", "shingles", "chunks"], default_value = "words",
-          hide_possible_values = true)]
-    by: String,
+    /// What is compared: words, runs of words (shingles), or chunks of about 256 bytes, of any file [default: words]
+    #[arg(short, long, value_name = "ELEMENTS", value_parser = ["words", "shingles", "chunks"], hide_possible_values = true)]
+    by: Option<String>,
 
-    /// How many words make a shingle
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u16).range(2..=64))]
-    shingle: u16,
+    /// Compare shingles, of so many words each [default: 4]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(2..=64))]
+    shingle: Option<u16>,
 
     /// List only so many pairs [default: 20]
     #[arg(long, value_name = "N", value_parser = number::count)]
@@ -75,6 +74,9 @@ const TOP: u64 = 20;
 const AT_LEAST: f64 = 0.5;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.shingle.is_some() && args.elements() != "shingles" {
+        bail!("--shingle is for shingles, and --by asks for {}", args.elements());
+    }
     let mut documents = Documents::find(&args.paths)?;
     let many = args.top.is_some()
         || args.at_least.is_some()
@@ -89,7 +91,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// A similarity that pairs can be asked for.
 fn share(text: &str) -> Result<f64, String> {
-    let share = if text == "1" || text == "100%" { 1.0 } else { number::rate(text)? };
+    let share = match text.trim_end_matches('%').parse() {
+        Ok(0.0) => {
+            return Err(format!(
+                "that is every pair, and too many to list: a similarity from 0.05 to 1 is needed; without the option up to {FEW} files \
+                 are compared each with each"
+            ));
+        }
+        _ if text == "1" || text == "100%" => 1.0,
+        _ => number::rate(text)?,
+    };
     if share >= 0.05 { Ok(share) } else { Err("a similarity from 0.05 to 1 is needed".to_string()) }
 }
 
@@ -114,7 +125,8 @@ impl Documents {
         let (paths, unreached) = files_of(paths);
         let mut documents = Documents { paths, skipped: Vec::new() };
         for (path, error) in unreached {
-            documents.skip(path.clone(), &anyhow!(error).context(format!("cannot read {}", path.display())));
+            let failed = format!("cannot read {}", name(&path));
+            documents.skip(path, &anyhow!(error).context(failed));
         }
         Ok(documents)
     }
@@ -142,7 +154,7 @@ impl Documents {
         let mut kept = Vec::new();
         for (path, read) in self.paths.clone().into_iter().zip(read) {
             match read {
-                Ok(Some(document)) => kept.push((name(&path), document)),
+                Ok(Some(document)) => kept.push((plain_name(&path), document)),
                 Ok(None) => output::warn(format_args!("{} is empty, and is left out", name(&path))),
                 Err(error) => self.skip(path, &error),
             }
@@ -222,7 +234,7 @@ impl Documents {
             for (left, right, likeness) in &pairs {
                 let jaccard =
                     likeness.jaccard().map_or_else(|| "?".into(), |jaccard| format!("{:.4}", jaccard.value));
-                lines += &format!("{jaccard}\t{}\t{}\n", names[*left], names[*right]);
+                lines += &format!("{jaccard}\t{}\t{}\n", quoted(&names[*left]), quoted(&names[*right]));
             }
             output::bytes(lines.as_bytes())?;
             let listed = match nearest.count > pairs.len() as u64 {
@@ -250,12 +262,12 @@ impl Documents {
         };
         let named = |at: &usize| &documents[*at].name;
         json!({
-            "by": args.by,
+            "by": args.elements(),
             "document_count": documents.len(),
             "documents": documents.iter().map(document).collect::<Value>(),
             "pair_count": pairs.len(),
             "pairs": pairs.iter().map(|(left, right, likeness)| pair(named(left), named(right), likeness)).collect::<Value>(),
-            "skipped": self.skipped.iter().map(|(path, why)| json!({ "path": name(path), "why": why })).collect::<Value>(),
+            "skipped": self.skipped.iter().map(|(path, why)| json!({ "path": plain_name(path), "why": why })).collect::<Value>(),
         })
     }
 }
@@ -267,10 +279,14 @@ fn sort(pairs: &mut [(usize, usize, Likeness)]) {
 }
 
 impl Args {
+    fn elements(&self) -> &str {
+        self.by.as_deref().unwrap_or(if self.shingle.is_some() { "shingles" } else { "words" })
+    }
+
     fn by(&self) -> By {
-        match self.by.as_str() {
+        match self.elements() {
             "chunks" => By::Chunks,
-            "shingles" => By::Shingles(self.shingle.into()),
+            "shingles" => By::Shingles(self.shingle.unwrap_or(4).into()),
             _ => By::Words,
         }
     }
@@ -304,8 +320,9 @@ fn pair(left: &str, right: &str, likeness: &Likeness) -> Value {
 /// Two documents in full.
 fn describe(one: &Document, two: &Document, likeness: &Likeness, args: &Args) -> String {
     let mut rows = Rows::default();
-    rows.add(&one.name, format!("{} {}", one.elements, args.by));
-    rows.add(&two.name, format!("{} {}", two.elements, args.by));
+    let [first, second] = [one, two].map(|document| quoted(&document.name));
+    rows.add(&first, format!("{} {}", one.elements, args.elements()));
+    rows.add(&second, format!("{} {}", two.elements, args.elements()));
     match (likeness.jaccard(), likeness.overlap) {
         (Some(jaccard), Some(overlap)) => {
             rows.add("in both", format!("{:.0}", overlap.intersection));
@@ -320,7 +337,7 @@ fn describe(one: &Document, two: &Document, likeness: &Likeness, args: &Args) ->
     rows.add("AND score, first", and(likeness.left_and, two));
     rows.add("AND score, second", and(likeness.right_and, one));
     let mut text = rows.to_string();
-    if let Some(sentence) = inside(likeness, &one.name, &two.name) {
+    if let Some(sentence) = inside(likeness, &first, &second) {
         text += &format!("{sentence}\n");
     }
     text
@@ -342,10 +359,10 @@ fn inside(likeness: &Likeness, one: &str, two: &str) -> Option<String> {
 fn table(documents: &[Document], pairs: &[(usize, usize, Likeness)], args: &Args) -> Columns {
     let numbers: Vec<String> = (1..=documents.len()).map(|number| number.to_string()).collect();
     let heading: Vec<&str> =
-        ["Jaccard", &args.by].into_iter().chain(numbers.iter().map(String::as_str)).collect();
+        ["Jaccard", args.elements()].into_iter().chain(numbers.iter().map(String::as_str)).collect();
     let mut table = Columns::new(&heading);
     for (i, document) in documents.iter().enumerate() {
-        let mut row = vec![format!("{} {}", i + 1, document.name), document.elements.to_string()];
+        let mut row = vec![format!("{} {}", i + 1, quoted(&document.name)), document.elements.to_string()];
         for j in 0..documents.len() {
             let pair = pairs.iter().find(|(left, right, _)| (*left, *right) == (i.min(j), i.max(j)));
             row.push(match pair {

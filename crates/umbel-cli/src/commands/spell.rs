@@ -3,7 +3,7 @@
 use super::FAILED;
 use crate::facts::{Rows, percent, shown};
 use crate::filters::Secrets;
-use crate::input::{is_stdin, name, open_bytes, open_raw};
+use crate::input::{is_stdin, name, open_bytes, open_raw, plain_name};
 use crate::output::{self, Out};
 use crate::progress::size;
 use crate::{number, signals};
@@ -120,7 +120,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             Ok(true) => {}
             // One is enough.
             Ok(false) => break,
-            Err(error) if output::is_broken_pipe(&error) => return Err(error),
+            // The exit code tells what was found, also when nobody reads it any more.
+            Err(error) if output::is_broken_pipe(&error) => break,
             // The others are checked all the same.
             Err(error) => {
                 failed = true;
@@ -187,7 +188,11 @@ fn is_filter(path: &Path) -> Result<bool> {
 fn words_of(path: &Path) -> Result<Vec<u8>> {
     let mut words = Vec::new();
     open_bytes(path)?.read_to_end(&mut words).with_context(|| format!("cannot read {}", name(path)))?;
-    if words.contains(&0) {
+    if content::format(&words) == Some(Format::Filter) {
+        bail!("{} is a filter, and no list of words: give it to --lang, as a file as it is", name(path));
+    }
+    // Text has no other control characters, in any encoding of a list.
+    if words.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) {
         bail!("{} is no list of words: it is binary", name(path));
     }
     Ok(words)
@@ -210,7 +215,8 @@ impl Check<'_> {
     /// Checks a text; false if nothing more is wanted.
     fn text(&mut self, path: &Path) -> Result<bool> {
         let text = BufReader::with_capacity(1 << 16, open_bytes(path)?);
-        let file = if is_stdin(path) { "-".to_string() } else { name(path) };
+        let called = if self.args.json { plain_name } else { name };
+        let file = if is_stdin(path) { "-".to_string() } else { called(path) };
         let addresses = self.args.addresses;
         let found = |word: Word<'_>| match self.word(&file, &word) {
             Ok(true) => ControlFlow::Continue(()),
@@ -280,9 +286,11 @@ impl Check<'_> {
 
     fn finish(mut self) -> Result<u64> {
         if self.args.count {
-            self.out.write(format!("{}\n", self.unknown).as_bytes(), false)?;
+            self.out.write_answers(format!("{}\n", self.unknown).as_bytes())?;
         }
-        self.out.finish()?;
+        self.out
+            .finish()
+            .or_else(|error| if output::is_broken_pipe(&error) { Ok(()) } else { Err(error) })?;
         if self.args.stats {
             let stats = self.dictionary.filter().stats();
             let mut rows = Rows::default();

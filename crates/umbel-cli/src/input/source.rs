@@ -1,10 +1,12 @@
 //! One input at a time: opened, decompressed, and asked whether reading it would have to wait.
 
+use crate::facts::quoted;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{self, File, Metadata};
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -181,7 +183,13 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
+/// What an input is called where people read it.
 pub fn name(path: &Path) -> String {
+    if is_stdin(path) { STDIN.to_string() } else { quoted(path.as_os_str().as_bytes()) }
+}
+
+/// What an input is called where programs read it, as in JSON.
+pub fn plain_name(path: &Path) -> String {
     if is_stdin(path) { STDIN.to_string() } else { path.display().to_string() }
 }
 

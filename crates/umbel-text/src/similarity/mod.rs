@@ -37,6 +37,7 @@ mod elements;
 mod files;
 mod nearest;
 mod text;
+mod trim;
 mod visible;
 
 pub use chunks::EXPECTED_CHUNK;

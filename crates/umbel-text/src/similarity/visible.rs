@@ -2,6 +2,7 @@
 //!
 //! The page is read as a stream of tags, not built as a tree: what a style sheet or a program hides or writes is not known.
 
+use super::trim::{MOST, Trim, is_raw};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
@@ -18,7 +19,8 @@ pub fn is_html(start: &[u8]) -> bool {
     is("<!doctype html") || is("<html")
 }
 
-/// Hands on the visible text of a page, bit by bit: no scripts, no styles, no comments, nothing that is hidden.
+/// Hands on the visible text of a page, bit by bit: no scripts, no styles, no comments, nothing that is hidden by one of the
+/// first 256 attributes of a tag.
 ///
 /// ```
 /// let page = b"<title>Bees</title><p>B<b>ee</b>s hum.<script>if (a < b) {}</script><p hidden>Wasps<p>&amp; sting";
@@ -33,6 +35,7 @@ pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<(
     let queue = BufferQueue::default();
     let mut piece = vec![0; 64 << 10];
     let mut held: Vec<u8> = Vec::new();
+    let mut trim = Trim::new(MOST);
     loop {
         let length = match page.read(&mut piece) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -44,7 +47,7 @@ pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<(
             Err(error) if length > 0 && error.error_len().is_none() => error.valid_up_to(),
             _ => held.len(),
         };
-        queue.push_back(StrTendril::from(&*String::from_utf8_lossy(&held[..cut])));
+        queue.push_back(StrTendril::from(trim.piece(&String::from_utf8_lossy(&held[..cut]))));
         held.drain(..cut);
         // It stops for scripts only where it is told to, which is nowhere.
         let _ = tokenizer.feed(&queue);
@@ -120,6 +123,18 @@ fn hides(tag: &Tag) -> bool {
         })
 }
 
+/// How the tokenizer should go on after a tag: in some elements a tag is text, until their own ends them.
+pub(super) fn contents_of(tag: &Tag) -> TokenSinkResult<()> {
+    if tag.kind == TagKind::EndTag || !is_raw(&tag.name) {
+        return TokenSinkResult::Continue;
+    }
+    TokenSinkResult::RawData(match &*tag.name {
+        "script" => RawKind::ScriptData,
+        "title" | "textarea" => RawKind::Rcdata,
+        _ => RawKind::Rawtext,
+    })
+}
+
 impl<F: FnMut(&str)> TokenSink for Page<F> {
     type Handle = ();
 
@@ -128,15 +143,7 @@ impl<F: FnMut(&str)> TokenSink for Page<F> {
             Token::CharacterTokens(text) if self.hidden.borrow().is_none() => (self.show.borrow_mut())(&text),
             Token::TagToken(tag) => {
                 self.tag(&tag);
-                // In these a tag is text, until their own ends them.
-                return match (&*tag.name, tag.kind) {
-                    ("script", TagKind::StartTag) => TokenSinkResult::RawData(RawKind::ScriptData),
-                    ("style" | "noscript" | "iframe" | "xmp" | "noembed" | "noframes", TagKind::StartTag) => {
-                        TokenSinkResult::RawData(RawKind::Rawtext)
-                    }
-                    ("title" | "textarea", TagKind::StartTag) => TokenSinkResult::RawData(RawKind::Rcdata),
-                    _ => TokenSinkResult::Continue,
-                };
+                return contents_of(&tag);
             }
             _ => {}
         }

@@ -97,6 +97,15 @@ pub struct Found {
     pub problems: Vec<Error>,
 }
 
+impl Found {
+    fn take(&mut self, looked: impl IntoIterator<Item = (Entry, bool)>) {
+        for (entry, holds) in looked {
+            if holds { self.hits.push(entry) } else { self.refuted += 1 }
+        }
+        self.hits.sort_by(|a, b| (&a.head.name, a.id).cmp(&(&b.head.name, b.id)));
+    }
+}
+
 impl Vault {
     /// Whether there is a vault in a directory, whatever its passphrase is.
     pub fn exists(folder: impl AsRef<Path>) -> Result<bool> {
@@ -117,7 +126,8 @@ impl Vault {
         match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             entries => match entries.map_err(Error::io(folder, "list"))?.next() {
-                Some(_) => Err(Error::Occupied { path: folder.to_owned() }),
+                Some(_) if Vault::exists(folder)? => Err(Error::Exists { path: folder.to_owned() }),
+                Some(_) => Err(lost_or(Error::Occupied { path: folder.to_owned() }, folder)),
                 None => Ok(()),
             },
         }
@@ -137,7 +147,7 @@ impl Vault {
     /// Opens the vault in a directory.
     pub fn open(folder: impl AsRef<Path>, passphrase: &Passphrase) -> Result<Vault> {
         let folder = folder.as_ref();
-        let stored = Stored::read(folder, &folder.join(HEADER))?;
+        let stored = stored(folder)?;
         let key = stored.open(folder, passphrase)?;
         let header = stored.header;
         Ok(Vault { server: Server::new(folder), header, keys: Keys::new(&key, header.shape.hashes()) })
@@ -145,8 +155,13 @@ impl Vault {
 
     /// What everybody may know of the vault in a directory.
     pub fn header_of(folder: impl AsRef<Path>) -> Result<Header> {
-        let folder = folder.as_ref();
-        Ok(Stored::read(folder, &folder.join(HEADER))?.header)
+        Ok(stored(folder.as_ref())?.header)
+    }
+
+    /// The file with the sealed key of the vault in a directory. Whoever changes a vault should lock it, so that of two who
+    /// do at once each sees what the other did.
+    pub fn header_path(folder: impl AsRef<Path>) -> PathBuf {
+        folder.as_ref().join(HEADER)
     }
 
     /// What everybody may know of it.
@@ -161,11 +176,18 @@ impl Vault {
 
     /// Encrypts a document and its words, and puts it into the vault once all of it is on the disk. What is compressed with
     /// gzip or zstd is kept as it is, and found by the words of what was compressed.
-    pub fn add(
+    pub fn add(&self, name: &[u8], modified: Option<SystemTime>, from: impl Read + Send) -> Result<Added> {
+        self.replace(name, modified, from, &[])
+    }
+
+    /// Adds a document, and removes others once it is safe. Whoever lists the vault meanwhile sees either the new one or
+    /// the others.
+    pub fn replace(
         &self,
         name: &[u8],
         modified: Option<SystemTime>,
         mut from: impl Read + Send,
+        others: &[Id],
     ) -> Result<Added> {
         if name.len() > LONGEST_NAME {
             let needs = format!("one of at most {LONGEST_NAME} bytes");
@@ -175,16 +197,17 @@ impl Vault {
         let path = self.server.path(&id);
         let mut noise = Noise::random()?;
         let mut added = None;
+        let mut locked = None;
         file::save_with(&path, PLACING, |file| {
             let failed = || Error::io(&path, "write to");
-            let sealer = Sealer::start(&self.keys, id, BufWriter::with_capacity(1 << 18, file));
+            let sealer = Sealer::start(&self.keys, id, BufWriter::with_capacity(1 << 18, &mut *file));
             let mut tee = Tee { from: &mut from, to: sealer.map_err(failed())?, failed: None };
             let mut found = HashSet::new();
             let most = u64::from(self.header.shape.words()) * u64::from(MOST_PARTS);
             let read = read_words(&mut tee, &mut found, most);
             // Whatever the words needed, all of it has to be in the vault.
             let drained = io::copy(&mut tee, &mut io::sink());
-            let Tee { to: sealer, failed: went_wrong, .. } = tee;
+            let Tee { from: _, to: sealer, failed: went_wrong } = { tee };
             match went_wrong {
                 Some(Failed::Reading(error)) => {
                     let name = PathBuf::from(String::from_utf8_lossy(name).into_owned());
@@ -211,8 +234,18 @@ impl Vault {
             let parts = self.index(&id, found, &mut noise);
             sealer.finish(&self.keys, &self.header.shape, &head, &parts).map_err(failed())?;
             added = Some(Added { entry: Entry { id, head }, cut });
+            if !others.is_empty() {
+                // What takes long is done before.
+                file.sync_all().map_err(failed())?;
+                locked = self.server.listing(File::lock);
+            }
             Ok(())
         })?;
+        if !others.is_empty() {
+            others.iter().try_for_each(|id| self.unlink(id))?;
+            drop(locked);
+            self.flush_folder();
+        }
         added.ok_or_else(|| Error::damaged(&path, "it was not written"))
     }
 
@@ -289,6 +322,12 @@ impl Vault {
         })
     }
 
+    /// Reads all of all documents: how many are whole, and what is wrong with the others.
+    pub fn check_all(&self) -> Result<(usize, Vec<Error>)> {
+        let (whole, problems) = self.server.each(|id| self.check(id))?;
+        Ok((whole.len(), problems))
+    }
+
     fn failed(&self, id: &Id, error: io::Error) -> Error {
         let path = self.server.path(id);
         match error.get_ref().and_then(|error| error.downcast_ref::<BadChunk>()) {
@@ -299,13 +338,21 @@ impl Vault {
 
     /// Takes a document out of the vault. Copies of its file may still be elsewhere.
     pub fn remove(&self, id: &Id) -> Result<()> {
+        self.unlink(id)?;
+        self.flush_folder();
+        Ok(())
+    }
+
+    fn unlink(&self, id: &Id) -> Result<()> {
         let path = self.server.path(id);
-        fs::remove_file(&path).map_err(Error::io(&path, "remove"))?;
+        fs::remove_file(&path).map_err(Error::io(&path, "remove"))
+    }
+
+    fn flush_folder(&self) {
         // Some file systems cannot flush a directory.
         if let Ok(folder) = File::open(self.server.folder()) {
             let _ = folder.sync_all();
         }
-        Ok(())
     }
 
     /// All words of the texts, each of which has to have one.
@@ -327,31 +374,36 @@ impl Vault {
     /// Asks the server, and opens the heads of what it found; with `confirm` it reads the documents too, and keeps only
     /// those that hold all words.
     pub fn search(&self, query: &Query, confirm: bool) -> Result<Found> {
-        let answer = self.server.search(&query.trapdoors)?;
-        self.reveal(query, answer, confirm)
+        // One by one, so that what is replaced meanwhile is looked for anew.
+        let (asked, problems) = self.server.each(|id| {
+            let may = self.server.open(id)?.may_contain(&query.trapdoors)?;
+            if may { self.look(id, query, confirm).map(Some) } else { Ok(None) }
+        })?;
+        let mut found = Found { asked: (asked.len() + problems.len()) as u64, problems, ..Found::default() };
+        found.take(asked.into_iter().flatten());
+        Ok(found)
     }
 
     /// What a server's answer means.
     pub fn reveal(&self, query: &Query, answer: super::server::Answer, confirm: bool) -> Result<Found> {
         let mut found = Found { asked: answer.asked, problems: answer.problems, ..Found::default() };
-        let opened: Vec<_> = answer
-            .hits
-            .par_iter()
-            .map(|id| {
-                let entry = self.entry(id)?;
-                let holds = !confirm || self.holds(&entry, &query.words)?;
-                Ok((entry, holds))
-            })
-            .collect();
+        let opened: Vec<_> = answer.hits.par_iter().map(|id| self.look(id, query, confirm)).collect();
+        let mut looked = Vec::new();
         for hit in opened {
             match hit {
-                Ok((entry, true)) => found.hits.push(entry),
-                Ok(_) => found.refuted += 1,
+                Ok(hit) => looked.push(hit),
                 Err(error) => found.problems.push(error),
             }
         }
-        found.hits.sort_by(|a, b| (&a.head.name, a.id).cmp(&(&b.head.name, b.id)));
+        found.take(looked);
         Ok(found)
+    }
+
+    /// A document that a server takes for a hit, and whether it is one; without `confirm` that is believed.
+    fn look(&self, id: &Id, query: &Query, confirm: bool) -> Result<(Entry, bool)> {
+        let entry = self.entry(id)?;
+        let holds = !confirm || self.holds(&entry, &query.words)?;
+        Ok((entry, holds))
     }
 
     /// Whether a document holds all the words.
@@ -445,6 +497,21 @@ impl<R: Read, T: Take> Read for Tee<R, T> {
             return Err(stopped());
         }
         Ok(read)
+    }
+}
+
+fn stored(folder: &Path) -> Result<Stored> {
+    Stored::read(folder, &folder.join(HEADER)).map_err(|error| match error {
+        Error::NoVault { .. } => lost_or(error, folder),
+        other => other,
+    })
+}
+
+/// What to say of a directory without a header: if there are documents in it, it was a vault.
+fn lost_or(error: Error, folder: &Path) -> Error {
+    match Server::new(folder).documents() {
+        Ok(documents) if !documents.is_empty() => Error::HeaderLost { path: folder.join(HEADER) },
+        _ => error,
     }
 }
 

@@ -25,6 +25,16 @@ pub enum Error {
         /// The directory.
         path: PathBuf,
     },
+    /// There are documents in this directory, but the file without which nobody can open them is gone.
+    HeaderLost {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A new vault cannot be made where there is one already.
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A new vault cannot be made in a directory that holds something else.
     Occupied {
         /// The directory.
@@ -80,6 +90,11 @@ impl Error {
         Error::Damaged { path: path.to_owned(), what: what.into() }
     }
 
+    /// Whether a document is not there, for instance because somebody has removed it since it was listed.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Error::Io { doing: "open", source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     /// A parameter that is out of range.
     pub(crate) fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Error {
         Error::Filter(umbel::Error::parameter(name, got, needs))
@@ -106,6 +121,14 @@ impl fmt::Display for Error {
         match self {
             Error::Io { path, doing, .. } => write!(f, "cannot {doing} {}", path.display()),
             Error::NoVault { path } => write!(f, "there is no vault in {}", path.display()),
+            Error::HeaderLost { path } => {
+                write!(
+                    f,
+                    "{} is missing, and without it nobody can open the documents beside it: put it back from a copy",
+                    path.display()
+                )
+            }
+            Error::Exists { path } => write!(f, "{} is a vault already", path.display()),
             Error::Occupied { path } => {
                 write!(f, "{} holds other files: a vault needs a directory of its own", path.display())
             }

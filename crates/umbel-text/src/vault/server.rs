@@ -7,11 +7,15 @@ use super::document::Document;
 use super::error::{Error, Result};
 use super::zidx::{Id, Trapdoor};
 use rayon::prelude::*;
-use std::fs;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 /// How the name of a document's file ends.
 pub(super) const EXTENSION: &str = "doc";
+
+/// So often a directory is listed anew because documents in it have gone.
+const TRIES: usize = 100;
 
 /// A directory with documents that whoever keeps it cannot read.
 #[derive(Clone, Debug)]
@@ -62,6 +66,8 @@ impl Server {
     /// All documents, in the order of their ids, which is none.
     pub fn documents(&self) -> Result<Vec<Id>> {
         let mut ids = Vec::new();
+        // No document is replaced while the directory is listed: one of the two is always seen.
+        let _locked = self.listing(File::lock_shared);
         for entry in fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "list"))? {
             let name = entry.map_err(Error::io(&self.folder, "list"))?.file_name();
             let id = name.to_str().and_then(|name| name.strip_suffix(EXTENSION)?.strip_suffix('.'));
@@ -90,23 +96,41 @@ impl Server {
         })
     }
 
+    /// The lock under which directories are listed and documents are replaced, held until it is dropped. Whoever has the
+    /// lock does nothing slow. Some file systems have no locks.
+    pub(super) fn listing(&self, lock: fn(&File) -> std::io::Result<()>) -> Option<File> {
+        let folder = File::open(&self.folder).ok()?;
+        lock(&folder).ok()?;
+        Some(folder)
+    }
+
     pub(super) fn open(&self, id: &Id) -> Result<Document> {
         Document::open(&self.path(id), *id)
     }
 
-    /// Does something with all documents, on all processors.
+    /// Does something with all documents, on all processors. If some have gone since the directory was listed, others may
+    /// have come in their place, and it is listed anew.
     pub(super) fn each<T: Send>(
         &self,
         work: impl Fn(&Id) -> Result<T> + Send + Sync,
     ) -> Result<(Vec<T>, Vec<Error>)> {
-        let done: Vec<_> = self.documents()?.par_iter().map(work).collect();
+        let mut done: BTreeMap<Id, Result<T>> = BTreeMap::new();
+        for _ in 0..TRIES {
+            let listed: HashSet<Id> = self.documents()?.into_iter().collect();
+            // What is still listed and cannot be found is a link to nowhere, and stays a problem.
+            done.retain(|id, _| listed.contains(id));
+            let new: Vec<Id> = listed.into_iter().filter(|id| !done.contains_key(id)).collect();
+            let new: Vec<_> = new.into_par_iter().map(|id| (id, work(&id))).collect();
+            let gone = new.iter().any(|(_, result)| result.as_ref().is_err_and(Error::is_gone));
+            done.extend(new);
+            if !gone {
+                break;
+            }
+        }
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        for result in done {
+        for result in done.into_values() {
             match result {
                 Ok(done) => good.push(done),
-                // Somebody has removed it since the directory was listed.
-                Err(Error::Io { doing: "open", source, .. })
-                    if source.kind() == std::io::ErrorKind::NotFound => {}
                 Err(error) => bad.push(error),
             }
         }

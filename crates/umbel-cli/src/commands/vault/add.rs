@@ -1,6 +1,6 @@
 //! `umbel vault add`: files into a vault.
 
-use super::opening::{Secret, facts};
+use super::opening::{Secret, facts, lock};
 use crate::commands::FAILED;
 use crate::facts::shown;
 use crate::input::{is_stdin, name, open_raw, total_len};
@@ -78,6 +78,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(FAILED));
     }
     let vault = open(args)?;
+    // Two who add the same name at once would not see each other.
+    let _lock = lock(&args.vault)?;
     let mut adding = Adding { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
     let progress = Progress::of_bytes(Arc::clone(&adding.read), total_len(&files));
     for file in &files {
@@ -181,15 +183,13 @@ impl Adding<'_> {
         let modified = file.metadata().ok().filter(Metadata::is_file).and_then(|found| found.modified().ok());
         let reader = Counted { file, read: Arc::clone(&self.read) };
         let failed = || format!("{} was not added", name(path));
-        let added = self.vault.add(&called, modified, reader).with_context(failed)?;
+        let added = self.vault.replace(&called, modified, reader, &before).with_context(failed)?;
         if let Some(why) = &added.cut {
             output::warn(format_args!(
                 "{} is in the vault, but cannot be decompressed to its end, and is found by the words before that: {why}",
                 name(path)
             ));
         }
-        // Not before the new one is safe.
-        before.iter().try_for_each(|id| self.vault.remove(id))?;
         self.bytes += added.entry.head.size;
         self.count += 1;
         self.known.insert(called, vec![added.entry.id]);

@@ -22,9 +22,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
-    let ids = vault.server().documents()?;
-    let problems: Vec<_> = ids.iter().filter_map(|id| vault.check(id).err()).collect();
-    let whole = ids.len() - problems.len();
+    let (whole, problems) = vault.check_all()?;
     output::text(format_args!("whole: {whole}, damaged: {}\n", problems.len()))?;
     Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
 }

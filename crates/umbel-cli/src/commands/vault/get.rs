@@ -6,6 +6,7 @@ use crate::output::FAILED;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, IsTerminal};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_text::vault::zidx::Id;
@@ -38,23 +39,32 @@ pub struct Args {
     secret: Secret,
 }
 
+/// So often a document is looked for anew that was replaced before it could be read.
+const TRIES: usize = 10;
+
 pub fn run(args: &Args) -> Result<ExitCode> {
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
     if let Some(path) = to {
         check(path, args.force)?;
+        check_outside(path, &args.vault)?;
     }
     let vault = args.secret.open(&args.vault)?;
-    let ids = match resolve(&vault, std::slice::from_ref(&args.document))? {
-        Ok(ids) => ids,
-        Err(code) => return Ok(code),
-    };
-    for id in &ids {
-        match to {
-            Some(path) => save(&vault, id, path, args.force)?,
-            None => print(&vault, id)?,
+    let mut tries = 0;
+    loop {
+        let ids = match resolve(&vault, std::slice::from_ref(&args.document))? {
+            Ok(ids) => ids,
+            Err(code) => return Ok(code),
+        };
+        let written = ids.iter().try_for_each(|id| match to {
+            Some(path) => save(&vault, id, path, args.force),
+            None => print(&vault, id),
+        });
+        tries += 1;
+        match written {
+            Err(error) if tries < TRIES && error.downcast_ref().is_some_and(Error::is_gone) => {}
+            written => return written.map(|()| ExitCode::SUCCESS),
         }
     }
-    Ok(ExitCode::SUCCESS)
 }
 
 /// Refuses before the passphrase is asked for what would be refused after it.
@@ -64,6 +74,24 @@ fn check(path: &Path, force: bool) -> Result<()> {
         Ok(_) if !force => bail!("{} exists: give -f to replace it, or another name", path.display()),
         _ => Ok(()),
     }
+}
+
+/// Refuses to write into the vault, whose own files have to stay what they are.
+fn check_outside(path: &Path, vault: &Path) -> Result<()> {
+    let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
+    // Where a link leads something would be written, also if nothing is there yet.
+    let mut target = path.to_owned();
+    for _ in 0..40 {
+        let Ok(link) = fs::read_link(&target) else { break };
+        target = target.parent().unwrap_or(Path::new("")).join(link);
+    }
+    let folder = target.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).unwrap_or_default();
+    let vault_itself = identity(vault);
+    if vault_itself.is_some() && folder.ancestors().any(|folder| identity(folder) == vault_itself) {
+        bail!("{} is in the vault itself: write to a place outside of {}", path.display(), vault.display());
+    }
+    Ok(())
 }
 
 fn save(vault: &Vault, id: &Id, path: &Path, force: bool) -> Result<()> {

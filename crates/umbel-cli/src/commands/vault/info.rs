@@ -1,6 +1,6 @@
 //! `umbel vault info`: what everybody can see of a vault.
 
-use super::opening::tell;
+use super::opening::{explained, tell};
 use crate::facts::{Rows, percent};
 use crate::output;
 use crate::progress::size;
@@ -23,7 +23,8 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let Header { cost, shape } = Vault::header_of(&args.vault)?;
+    let Header { cost, shape } =
+        Vault::header_of(&args.vault).map_err(|error| explained(error, &args.vault))?;
     let (seen, problems) = Server::new(&args.vault).seen()?;
     let sum = |of: fn(&umbel_text::vault::Seen) -> u64| seen.iter().map(of).sum::<u64>();
     let (parts, content) = (sum(|seen| seen.parts.into()), sum(|seen| seen.content));

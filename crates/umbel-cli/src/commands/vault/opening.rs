@@ -2,11 +2,12 @@
 
 use crate::commands::{FAILED, NONE};
 use crate::facts::shown;
+use crate::filters::Lock;
 use crate::input::{is_stdin, name, open_raw};
 use crate::{output, typed};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
-use std::io::Read;
+use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ pub struct Secret {
 /// A passphrase with fewer characters is warned of when it is new.
 const SHORT: usize = 12;
 /// No passphrase is longer, and no file is read further.
-const LONGEST: u64 = 4096;
+const LONGEST: usize = 4096;
 
 impl Secret {
     /// Whether standard input is for the passphrase.
@@ -35,10 +36,15 @@ impl Secret {
         self.passphrase_file.as_deref().is_some_and(is_stdin)
     }
 
+    /// The file or pipe with the passphrase; who sits at a terminal is asked, and not shown what they type.
+    fn file(&self) -> Option<&Path> {
+        self.passphrase_file.as_deref().filter(|path| !is_stdin(path) || !io::stdin().is_terminal())
+    }
+
     /// Opens the vault; whatever can be wrong with it is told before the passphrase is asked for.
     pub fn open(&self, folder: &Path) -> Result<Vault> {
         Vault::header_of(folder).map_err(|error| explained(error, folder))?;
-        let passphrase = match &self.passphrase_file {
+        let passphrase = match self.file() {
             Some(path) => read(path)?,
             None => ask(&format!("Passphrase of {}", folder.display()))?,
         };
@@ -48,7 +54,7 @@ impl Secret {
     /// The passphrase of a new vault, which is asked for twice.
     pub fn new_passphrase(&self, folder: &Path) -> Result<Passphrase> {
         Vault::check_free(folder)?;
-        let passphrase = match &self.passphrase_file {
+        let passphrase = match self.file() {
             Some(path) => read(path)?,
             None => {
                 let typed = type_in(&format!("Passphrase for the new vault {}", folder.display()))?;
@@ -67,19 +73,27 @@ impl Secret {
     }
 }
 
-/// The first line of a file, which need not end.
+/// The right to change a vault, held until it is dropped.
+pub fn lock(folder: &Path) -> Result<Lock> {
+    Lock::take(&Vault::header_path(folder))
+}
+
+/// The first line of a file, which need not end. What comes after it in a pipe is left to whoever reads on.
 fn read(path: &Path) -> Result<Passphrase> {
     let called = name(path);
     let file = open_raw(path).with_context(|| format!("cannot read the passphrase from {called}"))?;
     let found = file.metadata().with_context(|| format!("cannot examine {called}"))?;
     // No growth, which would leave pieces of it in memory.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST as usize + 1));
-    file.take(LONGEST + 1).read_to_end(&mut bytes).with_context(|| format!("cannot read {called}"))?;
-    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
-    if end as u64 > LONGEST {
-        bail!("the first line of {called} is longer than {LONGEST} bytes, and no passphrase");
+    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST));
+    for byte in file.bytes() {
+        match byte.with_context(|| format!("cannot read {called}"))? {
+            b'\n' => break,
+            _ if bytes.len() == LONGEST => {
+                bail!("the first line of {called} is longer than {LONGEST} bytes, and no passphrase")
+            }
+            byte => bytes.push(byte),
+        }
     }
-    bytes.truncate(end);
     if bytes.last() == Some(&b'\r') {
         bytes.pop();
     }
@@ -110,7 +124,7 @@ fn as_passphrase(bytes: Zeroizing<Vec<u8>>) -> Result<Passphrase> {
 }
 
 /// What to do about a vault that is not there.
-fn explained(error: Error, folder: &Path) -> anyhow::Error {
+pub fn explained(error: Error, folder: &Path) -> anyhow::Error {
     match error {
         Error::NoVault { .. } if folder.is_file() => {
             anyhow!("{} is a file: the vault, which is a directory, comes first", folder.display())

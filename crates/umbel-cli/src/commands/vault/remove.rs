@@ -1,6 +1,6 @@
 //! `umbel vault remove`: documents out of a vault.
 
-use super::opening::{Secret, resolve};
+use super::opening::{Secret, lock, resolve};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +25,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
+    let _lock = lock(&args.vault)?;
     let mut ids = match resolve(&vault, &args.documents)? {
         Ok(ids) => ids,
         Err(code) => return Ok(code),

@@ -1,0 +1,396 @@
+//! Tags with fewer attributes.
+//!
+//! The tokenizer compares each attribute of a tag with all others of it, and some hundred thousand of them would take it
+//! minutes. So what comes after the first of them is left out before. To know what is a tag, comments, and the texts of
+//! scripts and the like, have to be followed as the standard says (WHATWG HTML, 13.2.5).
+
+use memchr::memchr;
+
+/// More attributes of a tag are not looked at.
+pub(super) const MOST: usize = 256;
+
+/// Elements whose contents are text, whatever tags seem to be in it, until their own tag ends them.
+pub(super) fn is_raw(element: &str) -> bool {
+    let raw = ["script", "style", "noscript", "iframe", "xmp", "noembed", "noframes", "title", "textarea"];
+    raw.contains(&element)
+}
+
+/// Follows a page, piece by piece.
+pub(super) struct Trim {
+    at: At,
+    most: usize,
+    /// Attributes of the tag at hand.
+    attributes: usize,
+    /// The name of the tag at hand, in small letters; of a long one the start.
+    name: String,
+    is_end: bool,
+    /// The element whose contents are text, if we are in one.
+    raw: Option<String>,
+    script: Script,
+}
+
+/// Where in the page we are.
+#[derive(Clone, Copy, PartialEq)]
+enum At {
+    Text,
+    /// After `<`, `</`, `<!` and `<!-`.
+    Open,
+    EndOpen,
+    Bang,
+    BangDash,
+    /// In what ends with the next `>`.
+    Bogus,
+    Comment(Dashes),
+    Name,
+    /// In a tag, where an attribute may begin.
+    Between,
+    Attribute,
+    AfterAttribute,
+    BeforeValue,
+    /// In a value that ends with this; a space stands for any.
+    Value(u8),
+    /// In the text of an element, after `<`, `</` and a name, `<!`, `<!-`, and `<` and a name.
+    RawOpen,
+    RawEnd,
+    RawBang,
+    RawBangDash,
+    RawName,
+}
+
+/// What is before us in a comment: its start, or the dashes that could end it.
+#[derive(Clone, Copy, PartialEq)]
+enum Dashes {
+    Start,
+    StartDash,
+    None,
+    One,
+    Two,
+    Bang,
+}
+
+/// A comment in a script hides the ends of scripts in it.
+#[derive(Clone, Copy, Default)]
+struct Script {
+    /// 1 in a comment, 2 in a script in it.
+    depth: u8,
+    dashes: u8,
+}
+
+impl Trim {
+    pub fn new(most: usize) -> Trim {
+        Trim {
+            at: At::Text,
+            most,
+            attributes: 0,
+            name: String::new(),
+            is_end: false,
+            raw: None,
+            script: Script::default(),
+        }
+    }
+
+    /// What is left of the next piece.
+    pub fn piece(&mut self, text: &str) -> String {
+        let bytes = text.as_bytes();
+        let mut left = String::with_capacity(text.len());
+        let (mut next, mut kept_to) = (0, 0);
+        while let Some(&byte) = bytes.get(next) {
+            let was_left_out = self.leaves_out();
+            if self.at == At::Text && self.script.depth == 0 && byte != b'<' {
+                next = memchr(b'<', &bytes[next..]).map_or(bytes.len(), |length| next + length);
+                continue;
+            }
+            self.at = self.step(byte);
+            // Both sides begin at a character: one that begins an attribute, and the `>` that ends the tag.
+            match (was_left_out, self.leaves_out()) {
+                (false, true) => left.push_str(&text[kept_to..next]),
+                (true, false) => kept_to = next,
+                _ => {}
+            }
+            next += 1;
+        }
+        if !self.leaves_out() {
+            left.push_str(&text[kept_to..]);
+        }
+        left
+    }
+
+    /// Whether what we are in is left out.
+    fn leaves_out(&self) -> bool {
+        self.attributes > self.most
+    }
+
+    fn step(&mut self, byte: u8) -> At {
+        match self.at {
+            At::Text if self.raw.is_some() => self.raw(byte),
+            At::Text if byte == b'<' => At::Open,
+            At::Text => At::Text,
+            At::Open => match byte {
+                b'!' => At::Bang,
+                b'/' => At::EndOpen,
+                b'?' => At::Bogus,
+                b'<' => At::Open,
+                _ if byte.is_ascii_alphabetic() => self.tag(byte, false),
+                _ => At::Text,
+            },
+            At::EndOpen => match byte {
+                b'>' => At::Text,
+                _ if byte.is_ascii_alphabetic() => self.tag(byte, true),
+                _ => At::Bogus,
+            },
+            At::Bang if byte == b'-' => At::BangDash,
+            At::BangDash if byte == b'-' => At::Comment(Dashes::Start),
+            At::Bang | At::BangDash | At::Bogus => {
+                if byte == b'>' {
+                    At::Text
+                } else {
+                    At::Bogus
+                }
+            }
+            At::Comment(before) => comment(before, byte),
+            At::Name if !ends_name(byte) => {
+                self.call(byte);
+                At::Name
+            }
+            At::Name | At::Between => self.between(byte),
+            At::Attribute | At::AfterAttribute if byte == b'=' => At::BeforeValue,
+            At::Attribute if byte.is_ascii_whitespace() => At::AfterAttribute,
+            At::Attribute if !ends_name(byte) => At::Attribute,
+            At::AfterAttribute if byte.is_ascii_whitespace() => At::AfterAttribute,
+            At::Attribute | At::AfterAttribute => self.between(byte),
+            At::BeforeValue => match byte {
+                b'"' | b'\'' => At::Value(byte),
+                b'>' => self.end_tag(),
+                _ if byte.is_ascii_whitespace() => At::BeforeValue,
+                _ => At::Value(b' '),
+            },
+            At::Value(b' ') => match byte {
+                b'>' => self.end_tag(),
+                _ if byte.is_ascii_whitespace() => At::Between,
+                _ => At::Value(b' '),
+            },
+            At::Value(quote) => {
+                if byte == quote {
+                    At::Between
+                } else {
+                    At::Value(quote)
+                }
+            }
+            At::RawOpen => match byte {
+                b'/' => {
+                    self.name.clear();
+                    At::RawEnd
+                }
+                b'!' if self.is_script() && self.script.depth == 0 => At::RawBang,
+                _ if self.script.depth == 1 && byte.is_ascii_alphabetic() => {
+                    self.name.clear();
+                    self.call(byte);
+                    At::RawName
+                }
+                _ => self.raw(byte),
+            },
+            At::RawEnd | At::RawName if byte.is_ascii_alphabetic() => {
+                self.call(byte);
+                self.at
+            }
+            At::RawEnd if ends_name(byte) && self.raw.as_ref() == Some(&self.name) => {
+                if self.script.depth == 2 {
+                    self.script.depth = 1;
+                    return At::Text;
+                }
+                (self.is_end, self.attributes) = (true, 0);
+                self.between(byte)
+            }
+            At::RawName if ends_name(byte) => {
+                if self.name == "script" {
+                    self.script.depth = 2;
+                }
+                At::Text
+            }
+            At::RawBang if byte == b'-' => At::RawBangDash,
+            At::RawBangDash if byte == b'-' => {
+                self.script = Script { depth: 1, dashes: 2 };
+                At::Text
+            }
+            At::RawEnd | At::RawName | At::RawBang | At::RawBangDash => self.raw(byte),
+        }
+    }
+
+    fn is_script(&self) -> bool {
+        self.raw.as_deref() == Some("script")
+    }
+
+    /// A byte of the text of an element.
+    fn raw(&mut self, byte: u8) -> At {
+        let Script { depth, dashes } = &mut self.script;
+        match byte {
+            b'-' if *depth > 0 => *dashes = (*dashes + 1).min(2),
+            b'>' if *dashes == 2 => self.script = Script::default(),
+            _ => *dashes = 0,
+        }
+        if byte == b'<' { At::RawOpen } else { At::Text }
+    }
+
+    fn tag(&mut self, byte: u8, is_end: bool) -> At {
+        self.name.clear();
+        self.call(byte);
+        (self.is_end, self.attributes) = (is_end, 0);
+        At::Name
+    }
+
+    fn call(&mut self, byte: u8) {
+        // No name that matters is as long.
+        if self.name.len() < 16 {
+            self.name.push(char::from(byte.to_ascii_lowercase()));
+        }
+    }
+
+    fn between(&mut self, byte: u8) -> At {
+        match byte {
+            b'>' => self.end_tag(),
+            b'/' => At::Between,
+            _ if byte.is_ascii_whitespace() => At::Between,
+            _ => {
+                self.attributes += 1;
+                At::Attribute
+            }
+        }
+    }
+
+    fn end_tag(&mut self) -> At {
+        self.attributes = 0;
+        self.script = Script::default();
+        self.raw = (!self.is_end && is_raw(&self.name)).then(|| self.name.clone());
+        At::Text
+    }
+}
+
+/// Whether a name of a tag or an attribute ends before this.
+fn ends_name(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || byte == b'/' || byte == b'>'
+}
+
+fn comment(before: Dashes, byte: u8) -> At {
+    At::Comment(match (before, byte) {
+        (Dashes::Start | Dashes::StartDash | Dashes::Two | Dashes::Bang, b'>') => return At::Text,
+        (Dashes::Start, b'-') => Dashes::StartDash,
+        (Dashes::None | Dashes::Bang, b'-') => Dashes::One,
+        (_, b'-') => Dashes::Two,
+        (Dashes::Two, b'!') => Dashes::Bang,
+        _ => Dashes::None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::similarity::visible::contents_of;
+    use html5ever::tendril::StrTendril;
+    use html5ever::tokenizer::{BufferQueue, Tag, Token, TokenSink, TokenSinkResult, Tokenizer};
+    use proptest::prelude::*;
+    use std::cell::RefCell;
+
+    /// What the tokenizer sees: tags, and the text between them.
+    #[derive(Default)]
+    struct Seen(RefCell<Vec<(String, Option<Tag>)>>);
+
+    impl TokenSink for Seen {
+        type Handle = ();
+
+        fn process_token(&self, token: Token, _line: u64) -> TokenSinkResult<()> {
+            let mut seen = self.0.borrow_mut();
+            match token {
+                Token::CharacterTokens(text) => match seen.last_mut() {
+                    Some((before, None)) => before.push_str(&text),
+                    _ => seen.push((text.to_string(), None)),
+                },
+                Token::TagToken(tag) => {
+                    let next = contents_of(&tag);
+                    seen.push((tag.name.to_string(), Some(tag)));
+                    return next;
+                }
+                _ => {}
+            }
+            TokenSinkResult::Continue
+        }
+    }
+
+    fn seen(pieces: &[String]) -> Vec<(String, Option<Tag>)> {
+        let tokenizer = Tokenizer::new(Seen::default(), Default::default());
+        let queue = BufferQueue::default();
+        for piece in pieces {
+            queue.push_back(StrTendril::from(&**piece));
+            let _ = tokenizer.feed(&queue);
+        }
+        tokenizer.end();
+        tokenizer.sink.0.take()
+    }
+
+    const PARTS: [&str; 44] = [
+        "<",
+        ">",
+        "/",
+        "!",
+        "-",
+        "--",
+        "-->",
+        "--!>",
+        "<!",
+        "<!--",
+        "<!-->",
+        "<!--->",
+        "<?",
+        "</",
+        "</>",
+        "<!doctype ",
+        "<a ",
+        "<p",
+        "</p",
+        "</ ",
+        "<script>",
+        "<script ",
+        "</script",
+        "</script>",
+        "<SCRIPT",
+        "<style>",
+        "</style ",
+        "<title ",
+        "</title",
+        "<title>",
+        " a",
+        " b=",
+        " c='",
+        "'",
+        "\"",
+        "=",
+        " d=e",
+        " f=\"",
+        " ",
+        "\n",
+        "é",
+        "&amp;",
+        "x",
+        " g/",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4000))]
+        /// The tokenizer itself is the oracle: without some attributes it sees the same tags and texts.
+        #[test]
+        fn nothing_but_attributes_is_left_out(parts in prop::collection::vec(0..PARTS.len(), 0..60), most in 0usize..4) {
+            let pieces: Vec<String> = parts.chunks(3).map(|parts| parts.iter().map(|part| PARTS[*part]).collect()).collect();
+            let mut trim = Trim::new(most);
+            let trimmed: Vec<String> = pieces.iter().map(|piece| trim.piece(piece)).collect();
+            let (whole, less) = (seen(&pieces), seen(&trimmed));
+            prop_assert_eq!(whole.len(), less.len(), "{:?}: {:?}", &pieces, &trimmed);
+            for ((text, tag), (other_text, other_tag)) in whole.iter().zip(&less) {
+                prop_assert_eq!(text, other_text, "{:?}", &pieces);
+                prop_assert_eq!(tag.is_some(), other_tag.is_some());
+                if let (Some(tag), Some(other)) = (tag, other_tag) {
+                    prop_assert!(other.attrs.len() <= most, "{:?}: {:?}", &pieces, other);
+                    prop_assert_eq!(&tag.attrs[..other.attrs.len()], &other.attrs[..]);
+                }
+            }
+        }
+    }
+}
