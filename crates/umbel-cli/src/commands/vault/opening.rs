@@ -85,6 +85,7 @@ fn read(path: &Path) -> Result<Passphrase> {
     let found = file.metadata().with_context(|| format!("cannot examine {called}"))?;
     // No growth, which would leave pieces of it in memory.
     let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST));
+    #[expect(clippy::unbuffered_bytes, reason = "a buffer would take what is not ours, and keep the secret")]
     for byte in file.bytes() {
         match byte.with_context(|| format!("cannot read {called}"))? {
             b'\n' => break,
