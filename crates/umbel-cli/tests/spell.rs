@@ -163,3 +163,14 @@ fn names_of_files_cannot_take_over_a_terminal_or_make_up_lines() {
     let missing = shell.run(&["spell", "-l", "words", "no\u{1b}[2J"][..]).code(2);
     assert!(!missing.stderr.contains('\u{1b}'), "{missing:?}");
 }
+
+#[test]
+fn a_list_may_come_from_a_pipe() {
+    let shell = Shell::new();
+    shell.write("list", "quick\nfox\n");
+    // A pipe can be read only once: nothing of it may be lost in finding out what it is.
+    let mut command = shell.program("bash");
+    let line = format!("echo 'quick fox' | {} spell --lang <(cat list)", shell::UMBEL);
+    let answer = shell::Process::start(command.args(["-c", &line])).finish();
+    assert_eq!((answer.code, answer.text()), (Some(0), ""), "{}", answer.stderr);
+}

@@ -3,7 +3,7 @@
 use super::FAILED;
 use crate::facts::{Rows, percent, shown};
 use crate::filters::Secrets;
-use crate::input::{is_stdin, name, open_bytes, open_raw, plain_name};
+use crate::input::{is_filter, is_stdin, name, open_bytes, plain_name};
 use crate::output::{self, Out};
 use crate::progress::size;
 use crate::{number, signals};
@@ -153,7 +153,7 @@ impl Args {
             let known: Vec<&str> = LANGUAGES.iter().map(|language| language.code).collect();
             bail!("{} is neither a file nor one of the languages {}", shown(&self.lang), known.join(", "));
         }
-        if is_filter(&path)? {
+        if is_filter(&path) {
             if self.fpr.is_some() {
                 bail!("-p is for a list of words: the filter {} has its rate already", path.display());
             }
@@ -172,16 +172,6 @@ impl Args {
         }
         Ok(Dictionary::new(list, self.fpr.unwrap_or(RATE))?)
     }
-}
-
-/// Whether a file is one of ours.
-fn is_filter(path: &Path) -> Result<bool> {
-    if is_stdin(path) {
-        return Ok(false);
-    }
-    let start =
-        content::start_of(&mut open_raw(path)?).with_context(|| format!("cannot read {}", name(path)))?;
-    Ok(content::format(&start) == Some(Format::Filter))
 }
 
 /// The words of a list, decompressed.

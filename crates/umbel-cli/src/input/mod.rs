@@ -18,8 +18,8 @@ pub use blocks::{Block, Blocks};
 pub use lot::{Lines, Lot, Scratch, Skipped};
 pub use pairs::PairArgs;
 pub use source::{
-    check_filter_first, check_not_output, check_not_stdout, is_stdin, is_stdout, may_wait, name, open_bytes,
-    open_list, open_raw, plain_name, resolve, total_len,
+    check_filter_first, check_not_output, check_not_stdout, is_filter, is_stdin, is_stdout, may_wait, name,
+    open_bytes, open_list, open_raw, plain_name, resolve, total_len,
 };
 
 use anyhow::{Result, bail};

@@ -164,7 +164,7 @@ pub fn check_filter_first(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Res
 }
 
 /// Whether a file is a filter, as far as its first bytes tell.
-fn is_filter(path: &Path) -> bool {
+pub fn is_filter(path: &Path) -> bool {
     start_of_file(path).is_some_and(|start| matches!(format(&start), Some(Format::Filter)))
 }
 
@@ -261,13 +261,15 @@ fn stdout() -> Option<Metadata> {
     File::from(io::stdout().as_fd().try_clone_to_owned().ok()?).metadata().ok()
 }
 
-/// Whether a file is the one that is printed to.
-pub fn is_stdout(path: &Path) -> bool {
+/// Whether a file, of which the inode is known, is the one that is printed to.
+pub fn is_stdout(path: &Path, inode: u64) -> bool {
     // Asked once: it is asked for each of many files, and mostly no file is printed to.
     static STDOUT: OnceLock<Option<(u64, u64)>> = OnceLock::new();
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     let stdout = STDOUT.get_or_init(|| stdout().filter(Metadata::is_file).map(identity));
-    stdout.is_some() && fs::metadata(path).ok().map(identity) == *stdout
+    // The file itself is asked only if it can be.
+    stdout.is_some_and(|(_, of_stdout)| of_stdout == inode)
+        && fs::metadata(path).ok().map(identity) == *stdout
 }
 
 /// Refuses to print into a file that is to be read: it would never end.

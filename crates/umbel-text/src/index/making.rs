@@ -93,7 +93,7 @@ fn make(
     let mut made = Made::default();
     // What could not be written in the end fails before the work.
     save_with(to, placing, |file| {
-        let mut making = Making::begin(to, roots, settings, old)?;
+        let mut making = Making::begin(to, roots, settings, old);
         for root in 0..making.catalog.roots.len() as u32 {
             making.gather(root, options)?;
         }
@@ -115,18 +115,13 @@ struct Making<'a> {
 }
 
 impl<'a> Making<'a> {
-    fn begin(
-        to: &'a Path,
-        roots: Vec<Root>,
-        settings: Settings,
-        old: Option<&'a Index>,
-    ) -> Result<Making<'a>> {
+    fn begin(to: &'a Path, roots: Vec<Root>, settings: Settings, old: Option<&'a Index>) -> Making<'a> {
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL, folder), length: 0 };
         // An index keeps the number that it began with, wherever it is brought up to date.
         let cells = old.map_or_else(|| settings.cells(), |old| old.catalog.cells);
         let catalog = Catalog { settings, cells, roots, entries: Vec::new(), blocks: Vec::new() };
-        Ok(Making { to, old, catalog, sources: Vec::new(), filters, made: Made::default() })
+        Making { to, old, catalog, sources: Vec::new(), filters, made: Made::default() }
     }
 
     fn failed(&self, doing: &'static str) -> impl Fn(io::Error) -> Error + use<> {

@@ -141,12 +141,16 @@ impl Index {
         self.pages.length()
     }
 
-    /// How many filters there are, and how many of them have all of these keys as far as they can tell.
-    pub fn count(&self, keys: &[Digest]) -> Result<(u64, u64)> {
-        let all = self.rungs.iter().map(|rung| rung.blocks.len() as u64).sum();
+    /// How many filters there are.
+    pub fn filters(&self) -> u64 {
+        self.rungs.iter().map(|rung| rung.blocks.len() as u64).sum()
+    }
+
+    /// How many of them have all of these keys, as far as they can tell.
+    pub fn count(&self, keys: &[Digest]) -> Result<u64> {
         let mut count = 0;
         self.each_match(keys, |_| count += 1)?;
-        Ok((all, count))
+        Ok(count)
     }
 
     /// Calls with every block whose filter has all keys.

@@ -55,6 +55,11 @@ impl Selected {
         self.stamp.size
     }
 
+    /// The inode of the file.
+    pub fn inode(&self) -> u64 {
+        self.stamp.inode
+    }
+
     /// Whether a file that was opened is the one that was selected.
     pub(crate) fn is_still(&self, file: &File) -> io::Result<bool> {
         Ok(Stamp::of(&file.metadata()?) == self.stamp)

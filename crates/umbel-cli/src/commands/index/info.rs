@@ -74,15 +74,18 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn facts(index: &Index, list: bool) -> Result<Facts> {
-    let (mut filters, mut named) = (0, 0);
+    let filters = index.filters();
+    let mut named = 0;
     for number in 0..ABSENT {
-        let (all, count) = index.count(&[Digest::from_hash(number).salted(ABSENT)])?;
-        filters = all;
-        named += count;
+        named += index.count(&[Digest::from_hash(number).salted(ABSENT)])?;
     }
-    let sum = |of: fn(&umbel_text::index::FileFacts) -> u64| index.files().map(|file| of(&file)).sum::<u64>();
-    let (files, keys) = (index.files().len(), sum(|file| file.keys));
-    let text_bytes = sum(|file| file.text);
+    let files = index.files().len();
+    let (mut keys, mut text_bytes, mut file_bytes) = (0, 0, 0);
+    for file in index.files() {
+        keys += file.keys;
+        text_bytes += file.text;
+        file_bytes += file.bytes;
+    }
     let settings = index.settings();
     let share = |part: f64, of: f64| if of > 0.0 { part / of } else { 0.0 };
     let facts = |file: umbel_text::index::FileFacts| FileFacts {
@@ -98,7 +101,7 @@ fn facts(index: &Index, list: bool) -> Result<Facts> {
         filters,
         keys,
         text_bytes,
-        file_bytes: sum(|file| file.bytes),
+        file_bytes,
         index_bytes: index.length(),
         share_of_text: share(index.length() as f64, text_bytes as f64),
         bytes_per_file: share(index.length() as f64, files as f64),
