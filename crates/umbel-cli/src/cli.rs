@@ -6,6 +6,7 @@ use crate::commands::{
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
+use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use std::fmt::Write;
 
@@ -25,6 +26,7 @@ pub struct Cli {
 }
 
 #[derive(Subcommand)]
+#[command(defer = true)]
 pub enum Command {
     Build(Box<build::Args>),
     Add(add::Args),
@@ -70,23 +72,26 @@ const GROUPS: [(&str, &[&str]); 7] = [
 impl Cli {
     /// What was asked for; help and mistakes are answered at once, and end the program.
     pub fn read() -> Cli {
-        let matches = Cli::grouped().get_matches();
+        // Only who asks for help needs every command and its options: to put them together takes a program that is done
+        // in a few milliseconds a good part of one.
+        let matches = Cli::command().try_get_matches().unwrap_or_else(|error| {
+            let help = [ErrorKind::DisplayHelp, ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand];
+            if help.contains(&error.kind()) { Cli::grouped().get_matches() } else { error.exit() }
+        });
         Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
     /// The commands, with help that shows them in groups: clap has headings for options only.
     fn grouped() -> clap::Command {
-        let command = Cli::command();
+        let mut command = Cli::command();
+        command.build();
         let style = styles();
         let (header, literal) = (style.get_header(), style.get_literal());
         let mut groups = String::new();
-        // Clap adds `help` by itself, later.
-        let help = clap::Command::new("help").about("Print this message, or the help of a command");
         for (title, names) in GROUPS {
             let _ = writeln!(groups, "{header}{title}:{header:#}");
             for name in names {
-                let found = if *name == "help" { Some(&help) } else { command.find_subcommand(name) };
-                if let Some(about) = found.and_then(clap::Command::get_about) {
+                if let Some(about) = command.find_subcommand(name).and_then(clap::Command::get_about) {
                     let _ = writeln!(groups, "  {literal}{name:<12}{literal:#} {about}");
                 }
             }

@@ -24,8 +24,9 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut umbel = without_help(Cli::command());
+    let mut umbel = Cli::command();
     umbel.build();
+    let umbel = without_help(umbel);
     if let Some(dir) = &args.dir {
         std::fs::create_dir_all(dir).with_context(|| format!("cannot create {}", dir.display()))?;
         clap_mangen::generate_to(umbel, dir).with_context(|| format!("cannot write to {}", dir.display()))?;
@@ -44,7 +45,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// The `help` that clap adds to every command with commands of its own has no page.
 fn without_help(command: Command) -> Command {
-    command.disable_help_subcommand(true).mut_subcommands(without_help)
+    let hidden = command.get_name() == "help";
+    command.hide(hidden).mut_subcommands(without_help)
 }
 
 fn page(command: Command) -> Result<Vec<u8>> {

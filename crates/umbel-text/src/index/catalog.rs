@@ -7,6 +7,7 @@ use super::settings::{RUNGS, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
 use super::stamp::{Moment, Stamp};
 use super::walk::in_order;
+use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -45,6 +46,13 @@ pub(super) struct Entry {
     pub blocks: Range<u32>,
     /// How many of them come before the first zero byte: from there on it is no text.
     pub texts: u32,
+}
+
+impl Entry {
+    /// Whether it comes before another, or is it.
+    pub fn order(&self, root: u32, path: &Path) -> Ordering {
+        self.root.cmp(&root).then_with(|| in_order(&self.path, path))
+    }
 }
 
 /// A piece of a file's text that has a filter of its own. It ends with a line.
@@ -211,8 +219,7 @@ impl Read for Fields<'_> {
                 blocks.push(Block { bytes: self.varint()?, lines: self.varint()?, keys: self.varint()? });
             }
             let path = PathBuf::from(OsString::from_vec(path));
-            let order = |last: &Entry| last.root.cmp(&root).then_with(|| in_order(&last.path, &path));
-            let ordered = entries.last().is_none_or(|last| order(last).is_lt());
+            let ordered = entries.last().is_none_or(|last| last.order(root, &path).is_lt());
             if flags > 3 || !ordered || root as usize >= roots.len() || u64::from(texts) > count {
                 return None;
             }

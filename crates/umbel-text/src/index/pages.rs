@@ -5,8 +5,10 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use umbel::file::FormatError;
 use umbel::file::fields::sum_at;
 use umbel::{Error, Result};
@@ -70,14 +72,26 @@ pub(super) struct Pages {
     file: File,
     path: PathBuf,
     length: u64,
+    /// What was read last: the rows of small filters lie side by side.
+    window: Mutex<Window>,
 }
+
+/// Pages behind one another that can be believed.
+#[derive(Debug, Default)]
+struct Window {
+    first: u64,
+    pages: Vec<u8>,
+}
+
+/// So many pages are read at once if all of them are needed.
+const AT_ONCE: u64 = 64;
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages> {
         let failed = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
         let file = File::open(path).map_err(failed("open"))?;
         let length = file.metadata().map_err(failed("examine"))?.len();
-        Ok(Pages { file, path: path.to_owned(), length })
+        Ok(Pages { file, path: path.to_owned(), length, window: Mutex::default() })
     }
 
     pub fn path(&self) -> &Path {
@@ -103,21 +117,36 @@ impl Pages {
 
     /// Contents from an offset on.
     pub fn read(&self, offset: u64, contents: &mut [u8]) -> Result<()> {
-        let mut page = [0; PAGE];
+        let window = &mut *self.window.lock().unwrap_or_else(PoisonError::into_inner);
         let mut done = 0;
         while done < contents.len() {
             let at = offset + done as u64;
             let (number, within) = (at / CONTENTS as u64, (at % CONTENTS as u64) as usize);
-            self.read_at(&mut page, number * PAGE as u64)?;
+            if !window.numbers().contains(&number) {
+                let behind = (offset + contents.len() as u64).div_ceil(CONTENTS as u64);
+                self.load(window, number, (behind - number).min(AT_ONCE))?;
+            }
+            let inside = &window.pages[(number - window.first) as usize * PAGE..][within..CONTENTS];
+            let now = (contents.len() - done).min(inside.len());
+            contents[done..done + now].copy_from_slice(&inside[..now]);
+            done += now;
+        }
+        Ok(())
+    }
+
+    /// Reads pages, and believes them if they have their checksums.
+    fn load(&self, window: &mut Window, first: u64, count: u64) -> Result<()> {
+        let mut pages = std::mem::take(&mut window.pages);
+        pages.resize(count as usize * PAGE, 0);
+        self.read_at(&mut pages, first * PAGE as u64)?;
+        for (number, page) in (first..).zip(pages.chunks_exact(PAGE)) {
             let (inside, end) = page.split_at(CONTENTS);
             if end != sum_at(number, inside).to_le_bytes() {
                 let part = format!("page {number}, from byte {} on,", number * PAGE as u64);
                 return Err(self.wrong(FormatError::Damaged { part }));
             }
-            let now = (contents.len() - done).min(CONTENTS - within);
-            contents[done..done + now].copy_from_slice(&inside[within..within + now]);
-            done += now;
         }
+        *window = Window { first, pages };
         Ok(())
     }
 
@@ -129,5 +158,11 @@ impl Pages {
             }),
             _ => Error::Io { path: self.path.clone(), doing: "read", source },
         })
+    }
+}
+
+impl Window {
+    fn numbers(&self) -> Range<u64> {
+        self.first..self.first + (self.pages.len() / PAGE) as u64
     }
 }

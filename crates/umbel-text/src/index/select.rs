@@ -4,7 +4,7 @@ use super::Index;
 use super::catalog::{Catalog, Entry, join};
 use super::query::{Look, keys};
 use super::stamp::Stamp;
-use super::walk::{Found, Walked, identity, in_order, walk};
+use super::walk::{Found, Walked, identity, walk};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -220,9 +220,14 @@ impl Index {
 
     fn judge(&self, selection: &mut Selection, walked: Walked, matching: &[bool], place: &Place<'_>) {
         selection.failed.extend(walked.failed);
+        let mut known = &self.catalog.entries[..];
         for found in walked.found {
-            let entry =
-                place.within.and_then(|(root, within)| self.catalog.entry(root, &join(within, &found.path)));
+            let entry = place.within.and_then(|(root, within)| {
+                // Both are in order: what comes before this one comes before the next one too.
+                let path = join(within, &found.path);
+                known = &known[known.iter().take_while(|entry| entry.order(root, &path).is_lt()).count()..];
+                known.first().filter(|entry| entry.order(root, &path).is_eq())
+            });
             let part = match entry {
                 None => Part::All(Why::New),
                 Some(entry) if !entry.certain || entry.stamp != found.stamp => Part::All(Why::Changed),
@@ -280,7 +285,7 @@ struct Place<'a> {
 impl Catalog {
     /// What is known of a file.
     fn entry(&self, root: u32, path: &Path) -> Option<&Entry> {
-        let order = |entry: &Entry| entry.root.cmp(&root).then_with(|| in_order(&entry.path, path));
-        self.entries.binary_search_by(order).ok().map(|found| &self.entries[found])
+        let found = self.entries.binary_search_by(|entry| entry.order(root, path)).ok()?;
+        Some(&self.entries[found])
     }
 }
