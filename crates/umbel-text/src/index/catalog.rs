@@ -5,8 +5,8 @@
 
 use super::settings::{RUNGS, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
-use super::stamp::{Moment, Stamp};
-use super::walk::in_order;
+use crate::stamp::{Moment, Stamp};
+use crate::walk::{in_order, join};
 use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::ops::Range;
@@ -158,11 +158,6 @@ impl Catalog {
     pub fn name(&self, entry: &Entry) -> PathBuf {
         join(&self.roots[entry.root as usize].given, &entry.path)
     }
-}
-
-/// A path from a directory on; nothing is added to a file.
-pub(super) fn join(root: &Path, path: &Path) -> PathBuf {
-    if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
 }
 
 fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {

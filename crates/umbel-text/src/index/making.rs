@@ -4,15 +4,15 @@
 //! changed from the old one. Memory is bounded by the filters of the largest file and by the largest shelf, whatever the
 //! length of all files: filters wait in a temporary file until those of their size can be put together.
 
-use super::catalog::{Block, Catalog, Entry, Root, join};
+use super::catalog::{Block, Catalog, Entry, Root};
 use super::keys::Keys;
 use super::pages::PageWriter;
 use super::settings::{Settings, rung, rung_bits};
 use super::shelf::{WIDTH, column, shelve};
-use super::stamp::Stamp;
-use super::walk::{Found, identity, walk};
 use super::{HEAD, Index, MAGIC, VERSION};
+use crate::stamp::Stamp;
 use crate::text::Text;
+use crate::walk::{Found, identity, join, walk};
 use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 use std::fs::{self, File};

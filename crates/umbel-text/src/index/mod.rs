@@ -29,6 +29,7 @@
 //!
 //! `docs/index.md` describes the bytes of the file.
 
+mod beside;
 mod catalog;
 mod keys;
 mod making;
@@ -37,15 +38,13 @@ mod query;
 mod select;
 mod settings;
 mod shelf;
-mod stamp;
-mod walk;
 
+pub use beside::{beside, default_index};
 pub use catalog::Root;
 pub use making::{Made, Options, build, update};
 pub use query::Look;
 pub use select::{Part, Piece, Query, Selected, Selection, Why, everything};
 pub use settings::Settings;
-pub use walk::{beside, default_index};
 
 use catalog::{Catalog, Rung};
 use pages::Pages;

@@ -1,10 +1,10 @@
 //! Which files may hold what is looked for: what the filters say, held against the files as they are now.
 
 use super::Index;
-use super::catalog::{Catalog, Entry, join};
+use super::catalog::{Catalog, Entry};
 use super::query::{Look, keys};
-use super::stamp::Stamp;
-use super::walk::{Found, Walked, identity, walk};
+use crate::stamp::Stamp;
+use crate::walk::{Found, Walked, identity, join, walk};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};

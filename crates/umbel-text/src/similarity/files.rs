@@ -1,9 +1,9 @@
 //! The files of directories, and many files at once.
 
+use crate::walk::{Walked, join, walk};
 use rayon::prelude::*;
 use std::io;
 use std::path::{Path, PathBuf};
-use walkdir::WalkDir;
 
 /// What a walk finds that it cannot go into or look at, and why.
 pub type Unreached = (PathBuf, io::Error);
@@ -17,18 +17,9 @@ pub fn files_of(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Unreached>) {
             files.push(path.clone());
             continue;
         }
-        for entry in WalkDir::new(path).sort_by_file_name() {
-            match entry {
-                Ok(entry) if entry.file_type().is_file() => files.push(entry.into_path()),
-                Ok(_) => {}
-                Err(error) => {
-                    let at = error.path().unwrap_or(path).to_owned();
-                    let error =
-                        error.into_io_error().unwrap_or_else(|| io::Error::other("it contains itself"));
-                    unreached.push((at, error));
-                }
-            }
-        }
+        let Walked { found, failed } = walk(path, None);
+        files.extend(found.iter().map(|found| join(path, &found.path)));
+        unreached.extend(failed);
     }
     (files, unreached)
 }
