@@ -1,7 +1,9 @@
 //! Sums and lengths that fit, as a hostile writer would make them. Without these nearly all that a fuzzer tries would end at the
 //! first sum.
 
+use sha2::{Digest as _, Sha256};
 use umbel::Hasher;
+use umbel::file::fields::{Fields, sum_at};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Makes the length and the sums of a filter file fit what it holds, as far as they can be found.
@@ -83,6 +85,185 @@ pub fn epoch(bytes: &mut [u8]) {
         let sum = Hasher::fast(0).digest_bytes(&bytes[..end]).get();
         put(bytes, end, sum);
     }
+}
+
+/// The same for an exact list of addresses: whole pages, each with its sum, and as many hashes as they have room for.
+pub fn exact_list(bytes: &mut Vec<u8>) {
+    const HEAD: usize = 64;
+    let pages = bytes.len().saturating_sub(HEAD).div_ceil(PAGE);
+    bytes.resize(HEAD + pages * PAGE, 0);
+    let (count, most) = (number(bytes, 48, 8), 127 * pages as u64);
+    if count > most || count + 127 <= most {
+        put(bytes, 48, most);
+    }
+    sums(&mut bytes[HEAD..]);
+    let sum = sum_at(0, &bytes[..HEAD - 8]);
+    put(bytes, HEAD - 8, sum);
+}
+
+const PAGE: usize = 4096;
+
+/// The sums of pages, each at its end.
+fn sums(pages: &mut [u8]) {
+    for (place, page) in (0..).zip(pages.chunks_exact_mut(PAGE)) {
+        let sum = sum_at(place, &page[..PAGE - 8]);
+        put(page, PAGE - 8, sum);
+    }
+}
+
+/// The same for an index: its catalog is as long as it turns out to be, and behind it there is as much as its filters take.
+pub fn index(bytes: &mut Vec<u8>) {
+    const HEAD: usize = 32;
+    let mut contents: Vec<u8> =
+        bytes.chunks(PAGE).flat_map(|page| &page[..page.len().min(PAGE - 8)]).copied().collect();
+    if let Some((catalog, shelves)) = contents.get(HEAD..).and_then(catalog) {
+        put(&mut contents, 16, catalog as u64);
+        let total = shelves.saturating_add((HEAD + catalog) as u64);
+        put(&mut contents, 24, total);
+        // What would be too much stays too short.
+        if total <= 1 << 18 {
+            contents.resize(total as usize, 0);
+        }
+    }
+    bytes.clear();
+    for contents in contents.chunks(PAGE - 8) {
+        bytes.extend(contents);
+        bytes.resize(bytes.len().next_multiple_of(PAGE), 0);
+    }
+    sums(bytes);
+}
+
+/// The bytes of a catalog, and those that the filters of its blocks take; nothing if it cannot be followed.
+fn catalog(bytes: &[u8]) -> Option<(usize, u64)> {
+    let mut fields = Fields(bytes);
+    let name = |fields: &mut Fields<'_>| {
+        let length = fields.varint()?;
+        fields.bytes(length).map(drop)
+    };
+    fields.u64()?;
+    let [_, _, cells, roots] = [fields.varint()?, fields.varint()?, fields.varint()?, fields.varint()?];
+    for _ in 0..roots {
+        name(&mut fields)?;
+        name(&mut fields)?;
+    }
+    let mut widths = std::collections::BTreeMap::<u128, u64>::new();
+    for _ in 0..fields.varint()? {
+        let [_, _] = [fields.varint()?, fields.varint()?];
+        name(&mut fields)?;
+        fields.array::<1>()?;
+        let [_, _] = [fields.varint()?, fields.varint()?];
+        fields.array::<24>()?;
+        let [blocks, _] = [fields.varint()?, fields.varint()?];
+        for _ in 0..blocks {
+            let [_, _, keys] = [fields.varint()?, fields.varint()?, fields.varint()?];
+            if keys > 0 {
+                *widths.entry(filter_bits(keys, cells)?).or_default() += 1;
+            }
+        }
+    }
+    // Filters of one size stand side by side, 512 at a time.
+    let shelf = |bits: u128, width: u64| u64::try_from((bits * u128::from(width)).div_ceil(8)).ok();
+    let mut shelves = 0u64;
+    for (bits, width) in widths {
+        let full = shelf(bits, 512)?.checked_mul(width / 512)?;
+        shelves = shelves.checked_add(full)?.checked_add(shelf(bits, width % 512)?)?;
+    }
+    Some((bytes.len() - fields.0.len(), shelves))
+}
+
+/// The bits of a filter: 64 times a power of the eighth root of two, rounded down.
+fn filter_bits(keys: u64, cells: u64) -> Option<u128> {
+    const STEPS: [u128; 8] = [
+        4_294_967_296,
+        4_683_695_047,
+        5_107_605_667,
+        5_569_883_475,
+        6_074_000_999,
+        6_623_745_058,
+        7_223_245_205,
+        7_877_004_751,
+    ];
+    let least = (u128::from(keys) * u128::from(cells)).div_ceil(256);
+    (0..40).flat_map(|octave| STEPS.map(|step| ((64 * step) << octave) >> 32)).find(|bits| *bits >= least)
+}
+
+/// The same for a table: its blocks, its index and its filter, as far as they can be found, and the name it will have.
+pub fn table(bytes: &mut [u8]) {
+    const HEAD: usize = 80;
+    let length = bytes.len() as u64;
+    for (at, number) in [(16, length), (24, 1), (32, 1)] {
+        put(bytes, at, number);
+    }
+    let [blocks, index] = [56, 64].map(|at| usize::try_from(number(bytes, at, 8)).unwrap_or(usize::MAX));
+    let middle = blocks.checked_add(HEAD).filter(|middle| *middle <= bytes.len());
+    let end = middle.and_then(|middle| middle.checked_add(index)).filter(|end| *end <= bytes.len());
+    if let (Some(middle), Some(end)) = (middle, end.filter(|_| index >= 8)) {
+        filter_file(&mut bytes[end..]);
+        let places = bytes[middle..end - 8].to_vec();
+        let (mut places, mut at) = (Fields(&places), HEAD);
+        for place in 0.. {
+            let length = places.varint().and_then(|key| places.bytes(key)).and_then(|_| places.varint());
+            let next = length.and_then(|length| at.checked_add(usize::try_from(length).ok()?));
+            let Some(next) = next.filter(|next| *next <= middle && *next >= at + 8) else { break };
+            let sum = sum_at(place, &bytes[at..next - 8]);
+            put(bytes, next - 8, sum);
+            at = next;
+        }
+        let sum = sum_at(0, &bytes[middle..end - 8]);
+        put(bytes, end - 8, sum);
+    }
+    if bytes.len() >= HEAD {
+        let sum = sum_at(0, &bytes[..HEAD - 8]);
+        put(bytes, HEAD - 8, sum);
+    }
+}
+
+/// The same for the log of a table, and its records up to the first that is not there wholly.
+pub fn log(bytes: &mut [u8]) {
+    const HEAD: usize = 32;
+    const RECORD: usize = 24;
+    put(bytes, 16, 1);
+    if bytes.len() < HEAD {
+        return;
+    }
+    let sum = sum_at(0, &bytes[..HEAD - 8]);
+    put(bytes, HEAD - 8, sum);
+    let mut at = HEAD;
+    while at + RECORD <= bytes.len() {
+        let size = number(bytes, at, 4) + number(bytes, at + 4, 4).saturating_sub(1);
+        let (body, end) = (at + RECORD, at + RECORD + size as usize);
+        if let Some(body) = bytes.get(body..end) {
+            let sum = sum_at(at as u64, body);
+            put(bytes, at + 8, sum);
+        }
+        let sum = sum_at(at as u64, &bytes[at..at + 16]);
+        put(bytes, at + 16, sum);
+        at = end;
+    }
+}
+
+/// The same for the header of a vault, and for the document behind it: what it can be made to fit without a key.
+pub fn vault(bytes: &mut [u8]) {
+    let (header, document) = bytes.split_at_mut(bytes.len().min(crate::vault::HEADER));
+    if let Some((before, sum)) = header.split_last_chunk_mut::<8>() {
+        sum.copy_from_slice(&Sha256::digest(before)[..8]);
+    }
+    const FRONT: usize = 32;
+    const TRAILER: usize = 32;
+    let length = document.len();
+    let Some(trailer) = length.checked_sub(TRAILER).filter(|trailer| *trailer >= FRONT) else { return };
+    let [head, parts] = [8, 12].map(|at| number(document, trailer + at, 4));
+    let index = parts.saturating_mul(number(document, trailer + 16, 8) / 8);
+    let Some(start) = usize::try_from(index).ok().and_then(|index| trailer.checked_sub(index)) else {
+        return;
+    };
+    if let Some(content) = (start as u64).checked_sub(head + FRONT as u64) {
+        put(document, trailer, content);
+    }
+    let mut front = *b"UMBELDOC\x01\0\0\0\0\0\0\0................";
+    front[16..].copy_from_slice(&document[16..FRONT]);
+    let sum = Sha256::new().chain_update(front).chain_update(&document[start..length - 8]).finalize();
+    document[length - 8..].copy_from_slice(&sum[..8]);
 }
 
 /// A number of so many bytes; 0 where there are none.

@@ -10,6 +10,11 @@ use umbel::aging::Timestamp;
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Blocklist, Engine, Options, state};
 use umbel_net::capture::{Link, Packet, Time, Writer};
+use umbel_text::address::{Exact, Screen};
+use umbel_text::index;
+use umbel_text::password::sha1;
+use umbel_text::tables::{self, Store};
+use umbel_text::vault::{self, Cost, Vault};
 
 /// An input with its name.
 pub type Seed = (String, Vec<u8>);
@@ -17,11 +22,141 @@ pub type Seed = (String, Vec<u8>);
 /// The seeds of every target.
 pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
     Ok(vec![
+        ("address", addresses()),
         ("blocklist_state", blocklists().map_err(io::Error::other)?),
         ("capture", captures()?),
+        ("exact_list", exact_lists()?),
         ("filter_file", filters()?),
+        ("index", indexes()?),
+        ("password", passwords()),
         ("store", epochs()?),
+        ("tables", tables()?),
+        ("vault", vaults().map_err(io::Error::other)?),
     ])
+}
+
+/// A golden file of documents.
+fn golden(name: &str) -> io::Result<Seed> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel-text/tests/golden");
+    Ok((name.into(), std::fs::read(folder.join(name))?))
+}
+
+/// Addresses in many spellings, of which each is one alone.
+fn addresses() -> Vec<Seed> {
+    const ALL: [&str; 14] = [
+        " HTTP://user:secret@WWW.Example.com:80/a/./b/../%2561#top",
+        "http://a.b.c.d.e.f.g/1/2/3/4/5.html?param=1",
+        "http://3279880203/blah",
+        "http://0x7f.1/",
+        "[::ffff:192.0.2.1]:8080/x",
+        "https://[2001:db8::1]/?q",
+        "http%3A//host%252Eexample/",
+        "b\u{fc}cher.example/\u{fc}",
+        "http://\u{ff21}\u{3002}example/",
+        "http://host\\path\\more?x=%zz%25#y",
+        "http://..a...b../..//.//",
+        "evil.example",
+        "0.0.0.0",
+        "xn--bcher-kva.example:443/a;b?c?d",
+    ];
+    (0..).zip(ALL).map(|(number, address): (u8, _)| (format!("{number}"), address.into())).collect()
+}
+
+/// Of nothing, of a page and a little more, and of many hashes with the same first bytes.
+fn exact_lists() -> io::Result<Vec<Seed>> {
+    let folder = crate::folder();
+    let mut seeds = vec![golden("addresses.exact")?];
+    let all =
+        [b"evil.example".as_slice(), b"http://host.example/bad/?q"].map(umbel_text::address::Address::parse);
+    let all = all.into_iter().collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
+    let (_, few) = Screen::build(&all, 0.01).map_err(io::Error::other)?;
+    let many: Vec<_> =
+        (0..128).map(|last| std::array::from_fn(|at| if at == 31 { last } else { 7 })).collect();
+    for (name, hashes) in [("empty", &[][..]), ("few", &few), ("alike", &many)] {
+        let path = folder.path().join(name);
+        Exact::save(&path, hashes, false).map_err(io::Error::other)?;
+        seeds.push((name.into(), std::fs::read(path)?));
+    }
+    Ok(seeds)
+}
+
+/// Of words and of substrings, of small files and of one in blocks.
+fn indexes() -> io::Result<Vec<Seed>> {
+    let folder = crate::folder();
+    let (logs, path) = (folder.path().join("logs"), folder.path().join("of.idx"));
+    std::fs::create_dir(&logs)?;
+    let mut seeds = vec![golden("words.idx")?, golden("substrings.idx")?];
+    for (name, block) in [("nothing", 1 << 20), ("small", 1 << 20), ("blocks", 1 << 10)] {
+        for (kind, settings) in
+            [("words", index::Settings::WORDS), ("substrings", index::Settings::SUBSTRINGS)]
+        {
+            let settings = index::Settings { block, ..settings };
+            index::build(&path, std::slice::from_ref(&logs), &settings, &index::Options::default())
+                .map_err(io::Error::other)?;
+            seeds.push((format!("{name}-{kind}"), std::fs::read(&path)?));
+            std::fs::remove_file(&path)?;
+        }
+        for (name, text) in
+            [("a.log", "disk full on node7\n"), ("ab.log", ""), ("b.log", "Error_log na\u{ef}ve\0")]
+        {
+            std::fs::write(logs.join(name), text.repeat(1 + usize::from(name == "a.log") * 150))?;
+        }
+    }
+    Ok(seeds)
+}
+
+/// Words, hashes in order with counts and without, hashes with empty lines between, and marks.
+fn passwords() -> Vec<Seed> {
+    let words = "letmein\r\nPa\u{df}wort\n\n\u{2167}th-floor\n\u{fb01}ne";
+    let mut hashes: Vec<String> = ["password", "letmein", "dragon"]
+        .map(|word| sha1(word.as_bytes()).iter().map(|byte| format!("{byte:02X}")).collect())
+        .into();
+    hashes.sort_unstable();
+    let counted: Vec<String> = hashes.iter().map(|hash| format!("{hash}:17\r\n")).collect();
+    let marks = "nfkc fold-case\nargon2id m=64 t=2 p=1 salt=000102030405060708090a0b0c0d0e0f";
+    let marked = format!("\u{feff}{}\n\n", hashes.join("\n\n"));
+    let hashes = hashes.join("\n");
+    let seeds = [
+        ("words", words),
+        ("hashes", &hashes),
+        ("counted", &counted.concat()),
+        ("marked", &marked),
+        ("marks", marks),
+    ];
+    seeds.map(|(name, text)| (name.into(), text.into())).into()
+}
+
+/// Tables and logs, with deleted keys and without.
+fn tables() -> io::Result<Vec<Seed>> {
+    let mut seeds = vec![golden("words.table")?, golden("words.log")?];
+    for keys in [1, 40] {
+        let folder = crate::folder();
+        let mut store = Store::open(folder.path(), tables::Options::default()).map_err(io::Error::other)?;
+        for key in 0..keys {
+            store.put(format!("key {key:04}").as_bytes(), b"value").map_err(io::Error::other)?;
+        }
+        store.delete(b"").map_err(io::Error::other)?;
+        seeds.push((format!("{keys}.log"), std::fs::read(folder.path().join("00000001.log"))?));
+        store.flush().map_err(io::Error::other)?;
+        seeds.push((format!("{keys}.table"), std::fs::read(folder.path().join("00000001-00000001.table"))?));
+    }
+    Ok(seeds)
+}
+
+/// Each document in a vault of its own, behind the header.
+fn vaults() -> vault::Result<Vec<Seed>> {
+    let mut seeds = Vec::new();
+    for (name, _, contents) in crate::vault::documents() {
+        let folder = crate::folder();
+        let options = vault::Options { cost: Cost::WEAKEST, words: 8, rate: 0.01 };
+        let vault = Vault::create(folder.path(), &crate::vault::passphrase(), &options)?;
+        let added = vault.add(name.as_bytes(), None, &contents[..])?;
+        let paths = [Vault::header_path(folder.path()), vault.server().path(&added.entry.id)];
+        let bytes = paths.iter().map(std::fs::read).collect::<io::Result<Vec<_>>>();
+        let failed = |source| vault::Error::Io { path: folder.path().to_owned(), doing: "read", source };
+        seeds.push((name.into(), bytes.map_err(failed)?.concat()));
+    }
+    Ok(seeds)
 }
 
 /// The golden files.
@@ -195,16 +330,66 @@ mod tests {
     use super::*;
     use umbel_net::attribution::Epoch;
 
+    /// Whether a target takes bytes, and what it does with them.
+    type Target = (fn(&[u8]) -> bool, fn(&[u8]));
+
+    fn target(name: &str) -> Target {
+        match name {
+            "address" => (crate::address::loads, crate::address::run),
+            "blocklist_state" => (crate::blocklist_state::loads, crate::blocklist_state::run),
+            "capture" => (crate::capture::loads, crate::capture::run),
+            "exact_list" => (crate::exact_list::loads, crate::exact_list::run),
+            "filter_file" => (crate::filter_file::loads, crate::filter_file::run),
+            "index" => (crate::index::loads, crate::index::run),
+            "password" => (crate::password::loads, crate::password::run),
+            "store" => (crate::store::loads, crate::store::run),
+            "tables" => (crate::tables::loads, crate::tables::run),
+            "vault" => (crate::vault::loads, crate::vault::run),
+            other => panic!("no target {other}"),
+        }
+    }
+
     /// A seed that is refused would begin nothing.
     #[test]
     fn seeds_are_taken() -> io::Result<()> {
-        for (target, seeds) in all()? {
-            for (name, bytes) in seeds {
-                match target {
-                    "filter_file" => assert!(crate::filter_file::loads(&bytes), "{name}"),
-                    "blocklist_state" => assert!(crate::blocklist_state::loads(&bytes), "{name}"),
-                    "store" => assert!(crate::store::loads(&bytes), "{name}"),
-                    _ => assert!(crate::capture::loads(&bytes), "{name}"),
+        for (name, seeds) in all()? {
+            let (loads, run) = target(name);
+            for (seed, bytes) in seeds {
+                assert!(loads(&bytes), "{name}: {seed}");
+                run(&bytes);
+            }
+        }
+        Ok(())
+    }
+
+    /// What fits already is left as it is, and what was changed and then sealed is taken.
+    #[test]
+    fn seals_of_documents_fit() -> io::Result<()> {
+        for (name, seeds) in all()? {
+            let seal: fn(&mut Vec<u8>) = match name {
+                "exact_list" => crate::seal::exact_list,
+                "index" => crate::seal::index,
+                "tables" => |bytes| {
+                    if bytes.starts_with(b"UMBELLOG") {
+                        crate::seal::log(bytes)
+                    } else {
+                        crate::seal::table(bytes)
+                    }
+                },
+                "vault" => |bytes| crate::seal::vault(bytes),
+                _ => continue,
+            };
+            for (seed, bytes) in seeds {
+                let mut sealed = bytes.clone();
+                seal(&mut sealed);
+                assert!(sealed == bytes, "{name}: {seed}");
+                // What is in a vault has seals that nobody can make.
+                if name != "vault" {
+                    let last = bytes.len() - 9;
+                    sealed[48] ^= 1;
+                    sealed[last] ^= 1;
+                    seal(&mut sealed);
+                    assert!(target(name).0(&sealed), "{name}: {seed}, changed");
                 }
             }
         }
@@ -214,7 +399,8 @@ mod tests {
     /// What was changed at its head or at its end and then sealed is not damaged: it is fine, or refused for what it says.
     #[test]
     fn seals_fit() -> io::Result<()> {
-        for (target, seeds) in all()?.into_iter().filter(|(target, _)| *target != "capture") {
+        let sealed = ["blocklist_state", "filter_file", "store"];
+        for (target, seeds) in all()?.into_iter().filter(|(target, _)| sealed.contains(target)) {
             for (name, mut bytes) in seeds {
                 bytes[48] ^= 1;
                 let last = bytes.len() - 9;

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 const ROOM: usize = 1 << 20;
 
 /// What some programs start a text in UTF-8 with.
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The lines of a reader, lot by lot.
 ///

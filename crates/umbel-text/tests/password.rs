@@ -290,6 +290,24 @@ fn five_digits_find_what_a_search_through_everything_finds() {
     }
 }
 
+/// They are passed over in a list that is read through, and have to be in one that is halved.
+#[test]
+fn empty_lines_and_the_mark_of_utf8_are_no_lines_of_a_large_list_either() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("list");
+    let lines = leaked(60_000, true);
+    for (start, between, end) in [("\u{feff}", "\n", "\n"), ("", "\n", "\n\n"), ("", "\r\n\r\n", "")] {
+        let text = format!("{start}{}{end}", lines.join(between));
+        std::fs::write(&path, &text).unwrap();
+        let mut list = RangeList::open(&path).unwrap();
+        assert!(list.is_sorted());
+        for prefix in [&lines[0][..5], &lines[30_000][..5], &lines[59_999][..5], "00000", "FFFFF"] {
+            let prefix: Prefix = prefix.parse().unwrap();
+            assert_eq!(list.range(prefix).unwrap(), scan(text.as_bytes(), prefix).unwrap(), "{prefix}");
+        }
+    }
+}
+
 #[test]
 fn a_file_without_hashes_is_refused_small_or_large() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@
 //! is no filter: the list has to be there, all 40 bytes of each line.
 
 use super::{Error, Pwned};
-use crate::lines::Lines;
+use crate::lines::{BYTE_ORDER_MARK, Lines};
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -183,7 +183,7 @@ impl RangeList {
         Ok(found)
     }
 
-    /// The first whole line from this byte on.
+    /// The first whole line from this byte on that is not empty.
     fn line_from(&mut self, at: u64) -> Result<Option<Pwned>, Error> {
         let mut bytes = [0; 2 * LINE];
         // From the byte before, which ends a line if this one starts another.
@@ -197,15 +197,15 @@ impl RangeList {
                 Err(error) => return Err(error.into()),
             }
         }
-        let mut lines = bytes[..len].split(|byte| *byte == b'\n').skip(usize::from(at > 0));
-        let Some(line) = lines.next() else {
-            return if len < bytes.len() { Ok(None) } else { Err(not_a_hash()) };
+        let bytes = &bytes[..len];
+        let text = bytes.strip_prefix(BYTE_ORDER_MARK).filter(|_| at == 0).unwrap_or(bytes);
+        let lines = text.split(|byte| *byte == b'\n').skip(usize::from(at > 0));
+        // Empty lines are passed over, as where all is read.
+        let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+        let Some(line) = lines.find(|line| !line.is_empty()) else {
+            // Nothing comes after the end of the last line.
+            return if len < 2 * LINE { Ok(None) } else { Err(not_a_hash()) };
         };
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        // Nothing comes after the end of the last line.
-        if line.is_empty() && lines.next().is_none() {
-            return Ok(None);
-        }
         Pwned::parse(line).map(Some).ok_or_else(not_a_hash)
     }
 }

@@ -1,0 +1,51 @@
+//! Addresses, and the lines of lists.
+//!
+//! Whatever the bytes are, there is no panic. An address is printable ASCII, and read again it is the same address; so is what would be
+//! listed for it. It has as many expressions as it may have, itself first, and is found by each of them that is listed.
+
+use umbel_text::address::{Address, Confirm, ExactError, Full, Screen, Verdict, sha256};
+
+/// Takes any bytes: as an address, and as lines.
+pub fn run(bytes: &[u8]) {
+    loads(bytes);
+    for line in bytes.split(|byte| *byte == b'\n') {
+        Address::listed(line).into_iter().flatten().for_each(|address| hold(&address));
+    }
+}
+
+/// Tries to read an address; whether it is one.
+pub fn loads(bytes: &[u8]) -> bool {
+    Address::parse(bytes).inspect(hold).is_ok()
+}
+
+fn hold(address: &Address) {
+    let text = address.to_string();
+    assert!(text.bytes().all(|byte| byte.is_ascii_graphic()), "{text:?} can be printed");
+    assert_eq!(Address::parse(text.as_bytes()).as_ref(), Ok(address), "{text} again");
+    let own = address.expression();
+    let listed = Address::parse(own.as_bytes()).map(|address| address.expression());
+    assert_eq!(listed.as_ref(), Ok(&own), "{text} as it is listed");
+    let expressions = address.expressions();
+    assert!((1..=30).contains(&expressions.len()), "{expressions:?}");
+    assert_eq!(expressions[0], own);
+    for expression in [expressions.first(), expressions.last()].into_iter().flatten() {
+        found(address, expression);
+    }
+}
+
+/// What is listed is never called clear.
+fn found(address: &Address, expression: &str) {
+    let hashes = [sha256(expression)];
+    let screen = Screen::of_hashes(&hashes, Screen::PREFIX, 0.01, umbel::Hasher::default());
+    let verdict = screen.expect("a filter of one").check(address, Some(&mut Listed(hashes[0])));
+    assert_eq!(verdict.ok(), Some(Verdict::Unsafe(expression.into())));
+}
+
+/// A list of one.
+struct Listed(Full);
+
+impl Confirm for Listed {
+    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>, ExactError> {
+        Ok(self.0.starts_with(first).then_some(self.0).into_iter().collect())
+    }
+}
