@@ -143,7 +143,7 @@ impl<'a> Searcher<'a> {
         if file.part == Part::Nothing {
             return Ok(());
         }
-        let opened = File::open(&file.path)?;
+        let opened = File::open(file.path())?;
         // What the index says is about the file as it was when its directory was looked at.
         let same = file.is_still(&opened)?;
         match &file.part {

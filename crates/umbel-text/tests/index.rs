@@ -102,7 +102,7 @@ proptest! {
                 Searcher::new(&pattern).search(file, each).unwrap();
                 found
             };
-            let whole = &index::everything(&file.path).files[0];
+            let whole = &index::everything(&file.path()).files[0];
             prop_assert_eq!(found(file), found(whole), "{:?} in {:?}", text, file);
         }
     }
@@ -247,7 +247,7 @@ fn blocks_of_a_large_file_are_told_apart() {
     Searcher::new(&pattern).search(&selection.files[0], each).unwrap();
     let number = text[..place].iter().filter(|byte| **byte == b'\n').count() as u64 + 1;
     assert_eq!(lines, [(number, b"here is the needle".to_vec())]);
-    assert_eq!(selection.files[0].path, path);
+    assert_eq!(selection.files[0].path(), path);
 }
 
 #[test]

@@ -126,10 +126,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for place in places {
         let mut selection = select(args, place, &texts, look)?;
         if args.places.is_empty() {
-            selection
-                .files
-                .iter_mut()
-                .for_each(|file| file.name = file.path.strip_prefix(".").unwrap_or(&file.path).to_owned());
+            // Who names no place wants no "./" before the names.
+            selection = selection.named_from(Path::new(""));
         }
         if run.selection(&selection)? {
             break;
@@ -235,12 +233,12 @@ impl Run<'_> {
         report(&selection.failed);
         // What is printed would be found again, and again.
         let (output, files): (Vec<&Selected>, Vec<&Selected>) =
-            selection.files.iter().partition(|file| input::is_stdout(&file.path, file.inode()));
+            selection.files.iter().partition(|file| input::is_stdout(|| file.path(), file.inode()));
         for file in output {
             self.failed = true;
             output::error(format_args!(
                 "{} is both an input and the output: it is not searched",
-                file.name.display()
+                file.name().display()
             ));
         }
         let mut left = &files[..];
@@ -302,7 +300,7 @@ impl Run<'_> {
             Some(error) if error.kind() == io::ErrorKind::NotFound => {}
             Some(error) => {
                 self.failed = true;
-                report(&[(file.name.clone(), error)]);
+                report(&[(file.name(), error)]);
             }
             None => {}
         }
@@ -343,7 +341,8 @@ fn search(
     let most = args.max_count.unwrap_or(u64::MAX);
     let mut searcher = Searcher::new(pattern).numbers(args.line_number);
     let silent = args.quiet || args.count || args.files_with_matches;
-    let name = file.name.as_os_str().as_bytes();
+    let name = file.name();
+    let name = name.as_os_str().as_bytes();
     let mut given = Given::default();
     let mut line_out = Vec::new();
     let result = if most == 0 {

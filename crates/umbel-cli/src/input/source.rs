@@ -262,14 +262,14 @@ fn stdout() -> Option<Metadata> {
 }
 
 /// Whether a file, of which the inode is known, is the one that is printed to.
-pub fn is_stdout(path: &Path, inode: u64) -> bool {
+pub fn is_stdout(path: impl FnOnce() -> PathBuf, inode: u64) -> bool {
     // Asked once: it is asked for each of many files, and mostly no file is printed to.
     static STDOUT: OnceLock<Option<(u64, u64)>> = OnceLock::new();
     let identity = |metadata: Metadata| (metadata.dev(), metadata.ino());
     let stdout = STDOUT.get_or_init(|| stdout().filter(Metadata::is_file).map(identity));
     // The file itself is asked only if it can be.
     stdout.is_some_and(|(_, of_stdout)| of_stdout == inode)
-        && fs::metadata(path).ok().map(identity) == *stdout
+        && fs::metadata(path()).ok().map(identity) == *stdout
 }
 
 /// Refuses to print into a file that is to be read: it would never end.

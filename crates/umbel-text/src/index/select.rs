@@ -5,9 +5,11 @@ use super::catalog::{Catalog, Entry};
 use super::query::{Look, keys};
 use crate::stamp::Stamp;
 use crate::walk::{Found, Walked, identity, join, walk};
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use umbel::{Digest, Result};
 
 /// What is looked for, as an index sees it.
@@ -38,10 +40,10 @@ pub struct Selection {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Selected {
-    /// Its name, beginning as the directory was written.
-    pub name: PathBuf,
-    /// Where it can be read.
-    pub path: PathBuf,
+    /// The directory it is in, or below.
+    under: Arc<Under>,
+    /// From there on; empty if that is the file.
+    path: PathBuf,
     /// What has to be read.
     pub part: Part,
     pub(crate) stamp: Stamp,
@@ -49,7 +51,31 @@ pub struct Selected {
     pub(crate) compressed: bool,
 }
 
+/// A directory as it was written, and where it is.
+#[derive(Debug)]
+struct Under {
+    name: PathBuf,
+    path: PathBuf,
+}
+
+impl Under {
+    /// A directory that is named by where it is.
+    fn its_name(path: &Path) -> Under {
+        Under { name: path.to_owned(), path: path.to_owned() }
+    }
+}
+
 impl Selected {
+    /// Its name, beginning as the directory was written.
+    pub fn name(&self) -> PathBuf {
+        join(&self.under.name, &self.path)
+    }
+
+    /// Where it can be read.
+    pub fn path(&self) -> PathBuf {
+        join(&self.under.path, &self.path)
+    }
+
     /// The length of the file.
     pub fn bytes(&self) -> u64 {
         self.stamp.size
@@ -101,9 +127,18 @@ pub struct Piece {
 }
 
 impl Selection {
+    /// With names that begin with this instead of the directory.
+    #[must_use]
+    pub fn named_from(mut self, name: &Path) -> Selection {
+        for file in &mut self.files {
+            file.under = Arc::new(Under { name: name.to_owned(), path: file.under.path.clone() });
+        }
+        self
+    }
+
     /// The names of files that may hold it.
     pub fn named(&self) -> impl Iterator<Item = PathBuf> + '_ {
-        self.files.iter().filter(|file| file.part != Part::Nothing).map(|file| file.name.clone())
+        self.files.iter().filter(|file| file.part != Part::Nothing).map(Selected::name)
     }
 }
 
@@ -129,35 +164,35 @@ impl Index {
 
     /// The files of the index, as they are now.
     pub fn select(&self, query: &Query) -> Result<Selection> {
-        let matching = self.matching(query)?;
-        let mut selection = Selection { files: Vec::new(), failed: Vec::new() };
-        for (number, root) in self.catalog.roots.iter().enumerate() {
-            let path = self.resolve(number as u32);
-            // A root that was moved is named by where it is.
-            let name = if std::path::absolute(&root.given).is_ok_and(|given| given == path) {
-                &root.given
-            } else {
-                &path
-            };
+        // While one looks into the index, the others look at the files.
+        let look = |number| {
+            let path = self.resolve(number);
             let walked = walk(&path, identity(self.path()));
-            self.judge(
-                &mut selection,
-                walked,
-                &matching,
-                &Place { name, path: &path, within: Some((number as u32, Path::new(""))) },
-            );
+            (path, walked)
+        };
+        let roots = 0..self.catalog.roots.len() as u32;
+        let (matching, found) = rayon::join(|| self.matching(query), || roots.map(look).collect::<Vec<_>>());
+        let matching = matching?;
+        let mut selection = Selection { files: Vec::new(), failed: Vec::new() };
+        for (number, (path, walked)) in found.into_iter().enumerate() {
+            // A root that was moved is named by where it is.
+            let given = &self.catalog.roots[number].given;
+            let unmoved = std::path::absolute(given).is_ok_and(|given| given == path);
+            let name = if unmoved { given.clone() } else { path.clone() };
+            let within = Some((number as u32, Path::new("")));
+            self.judge(&mut selection, walked, &matching, within, Under { name, path });
         }
         Ok(selection)
     }
 
     /// The files under a directory, as they are now; nothing is known of what the index does not cover.
     pub fn select_under(&self, query: &Query, directory: &Path) -> Result<Selection> {
-        let matching = self.matching(query)?;
+        let look = || walk(directory, identity(self.path()));
+        let (matching, walked) = rayon::join(|| self.matching(query), look);
         let mut selection = Selection { files: Vec::new(), failed: Vec::new() };
         let within = self.locate(directory);
         let within = within.as_ref().map(|(root, path)| (*root, path.as_path()));
-        let walked = walk(directory, identity(self.path()));
-        self.judge(&mut selection, walked, &matching, &Place { name: directory, path: directory, within });
+        self.judge(&mut selection, walked, &matching?, within, Under::its_name(directory));
         Ok(selection)
     }
 
@@ -218,13 +253,26 @@ impl Index {
             as u64
     }
 
-    fn judge(&self, selection: &mut Selection, walked: Walked, matching: &[bool], place: &Place<'_>) {
+    /// Adds the files that were found, `within` a root if they are in one.
+    fn judge(
+        &self,
+        selection: &mut Selection,
+        walked: Walked,
+        matching: &[bool],
+        within: Option<(u32, &Path)>,
+        under: Under,
+    ) {
         selection.failed.extend(walked.failed);
+        selection.files.reserve(walked.found.len());
+        let under = Arc::new(under);
         let mut known = &self.catalog.entries[..];
         for found in walked.found {
-            let entry = place.within.and_then(|(root, within)| {
+            let entry = within.and_then(|(root, within)| {
                 // Both are in order: what comes before this one comes before the next one too.
-                let path = join(within, &found.path);
+                let path = match within.as_os_str().is_empty() {
+                    true => Cow::Borrowed(&*found.path),
+                    false => Cow::Owned(join(within, &found.path)),
+                };
                 known = &known[known.iter().take_while(|entry| entry.order(root, &path).is_lt()).count()..];
                 known.first().filter(|entry| entry.order(root, &path).is_eq())
             });
@@ -233,9 +281,9 @@ impl Index {
                 Some(entry) if !entry.certain || entry.stamp != found.stamp => Part::All(Why::Changed),
                 Some(entry) => self.part(entry, matching),
             };
-            let (name, path) = (join(place.name, &found.path), join(place.path, &found.path));
             let compressed = entry.is_some_and(|entry| entry.compressed);
-            selection.files.push(Selected { name, path, part, stamp: found.stamp, compressed });
+            let (under, Found { path, stamp }) = (Arc::clone(&under), found);
+            selection.files.push(Selected { under, path, part, stamp, compressed });
         }
     }
 
@@ -259,27 +307,12 @@ impl Index {
 /// All files under a directory, or the file itself, of which nothing is known.
 pub fn everything(directory: &Path) -> Selection {
     let Walked { found, failed } = walk(directory, None);
-    let unknown = |found: Found| {
-        let path = join(directory, &found.path);
-        Selected {
-            name: path.clone(),
-            path,
-            part: Part::All(Why::New),
-            stamp: found.stamp,
-            compressed: false,
-        }
+    let under = Arc::new(Under::its_name(directory));
+    let unknown = |Found { path, stamp }| {
+        let part = Part::All(Why::New);
+        Selected { under: Arc::clone(&under), path, part, stamp, compressed: false }
     };
     Selection { files: found.into_iter().map(unknown).collect(), failed }
-}
-
-/// A directory whose files are judged.
-struct Place<'a> {
-    /// What their names begin with.
-    name: &'a Path,
-    /// Where they are.
-    path: &'a Path,
-    /// The root it is in, and its path from there, if it is in one.
-    within: Option<(u32, &'a Path)>,
 }
 
 impl Catalog {
