@@ -294,7 +294,7 @@ fn batches_tiles_and_single_keys_make_the_same_filter_and_get_the_same_answers()
 
 #[test]
 fn a_file_gives_the_same_filter_back_and_it_goes_on_growing() {
-    for stage in [Stage::Automatic, Stage::Partitioned] {
+    for stage in [Stage::Automatic, Stage::Partitioned, Stage::Compact] {
         let keys = Keys::of_build(4);
         let mut filter = tuned(500, 0.01, options(0.8, 3, stage));
         let members = keys.members(40_000);
@@ -350,6 +350,7 @@ fn what_it_cannot_do_is_refused_and_changes_nothing() {
         options(0.8, 2, Stage::Automatic),
         options(0.85, 4, Stage::Automatic),
         options(0.85, 2, Stage::Partitioned),
+        options(0.85, 2, Stage::Compact),
     ] {
         assert!(matches!(filter.union(&tuned(100, 0.01, tuning)), Err(Error::Mismatch(_))));
     }

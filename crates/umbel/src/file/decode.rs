@@ -183,7 +183,20 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
     Ok(Header::decode(&bytes, len)?)
 }
 
-fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
+/// Reads and verifies the `len` bytes of a file that come from elsewhere. Memory is asked for as soon as the header has
+/// claimed it: who does not trust it should have all bytes at hand, or have bounded `len`.
+///
+/// ```
+/// use umbel::{Blocked, Bloom, Insert, KeyRing, file};
+/// let mut filter = Bloom::<Blocked>::with_capacity(1000, 0.01)?;
+/// filter.insert("apple")?;
+/// let bytes = file::to_bytes(&filter, &file::Options::default())?;
+/// let (first, rest) = bytes.split_at(70);
+/// let loaded = file::read(&mut std::io::Read::chain(first, rest), bytes.len() as u64, &KeyRing::new())?;
+/// assert!(loaded.filter.contains("apple"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
     let header = read_header(from, len)?;
     let mut sums = ChunkSums::new(header.chunk_log2);
     let mut checked = 0;

@@ -158,7 +158,7 @@ pub struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     /// The encoder of a filter, with what depends on everything else in the header.
-    fn of(filter: &'a impl Storable, options: &Options) -> Result<Encoder<'a>> {
+    pub(super) fn of(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Encoder<'a>> {
         let mut encoder = filter.encoder(options)?;
         encoder.header.check_meta()?;
         encoder.header.place();
@@ -178,14 +178,29 @@ impl<'a> Encoder<'a> {
         Encoder { header, sections: sections.into_iter().map(|(_, words)| words).collect() }
     }
 
-    fn write(mut self, to: &mut impl Write) -> io::Result<()> {
-        // Sections consist of whole lines, so that there is nothing between them.
-        let sections: Vec<_> = self.sections.iter().map(|words| words.to_le_bytes()).collect();
+    /// The bytes of the header, with the sums of everything behind it.
+    pub(super) fn header(&self) -> Vec<u8> {
         let mut sums = ChunkSums::new(self.header.chunk_log2);
-        sections.iter().for_each(|bytes| sums.add(bytes));
-        self.header.sums = sums.finish();
-        to.write_all(&self.header.encode())?;
-        sections.iter().try_for_each(|bytes| to.write_all(bytes))
+        self.sections.iter().for_each(|words| sums.add(&words.to_le_bytes()));
+        Header { sums: sums.finish(), ..self.header.clone() }.encode()
+    }
+
+    pub(super) fn header_len(&self) -> u64 {
+        self.header.header_len
+    }
+
+    pub(super) fn file_len(&self) -> u64 {
+        self.header.file_len
+    }
+
+    /// What is behind the header. Sections consist of whole lines, so that there is nothing between them.
+    pub(super) fn sections(&self) -> &[&'a Words] {
+        &self.sections
+    }
+
+    fn write(self, to: &mut impl Write) -> io::Result<()> {
+        to.write_all(&self.header())?;
+        self.sections.iter().try_for_each(|words| to.write_all(&words.to_le_bytes()))
     }
 }
 

@@ -28,14 +28,16 @@ mod encode;
 mod error;
 pub mod fields;
 mod header;
+mod image;
 mod mapped;
 mod part;
 
-pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load};
+pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load, read};
 pub(crate) use encode::Encoder;
 pub use encode::{Storable, save, save_bytes, save_with, size, to_bytes, write};
 pub use error::FormatError;
 pub use header::MAGIC;
+pub use image::Image;
 pub use mapped::{Examined, Mapped, examine, map, set_meta};
 
 use std::collections::BTreeMap;

@@ -133,6 +133,15 @@ pub fn automatic(n: u64, p: f64) -> Result<Shape> {
     }
 }
 
+/// The shape of a part that holds `n` keys at a rate not above `p` in little memory: blocked only where a filter on its
+/// own would be, from 64 KiB on.
+pub fn compact(n: u64, p: f64) -> Result<Shape> {
+    match automatic(n, p)? {
+        Shape::Blocked { lines, .. } if lines * blocked::LINE_BITS < blocked::STEADY_BITS => standard(n, p),
+        shape => Ok(shape),
+    }
+}
+
 /// The stage of Almeida et al.: k = ceil(log2 1/p) slices of ceil(n / ln 2) bits.
 pub fn partitioned(n: u64, p: f64) -> Result<Shape> {
     let params = PartitionedParams::for_capacity(n, p)?;
@@ -198,7 +207,7 @@ mod tests {
     fn parts_of_every_size_keep_their_rate_by_theory() {
         for n in [1, 10, 100, 1000, 3000, 10_000, 100_000, 10_000_000, 1 << 36] {
             for p in [0.3, 0.01, 0.0015, 1e-4, 1e-8] {
-                for shape in [automatic(n, p).unwrap(), partitioned(n, p).unwrap()] {
+                for shape in [automatic(n, p), compact(n, p), partitioned(n, p)].map(Result::unwrap) {
                     let rate = shape_rate(shape, n).unwrap();
                     assert!(rate <= p, "{n} {p} {shape:?}: {rate}");
                 }
@@ -206,6 +215,9 @@ mod tests {
         }
         assert!(matches!(automatic(1000, 0.001).unwrap(), Shape::Standard { .. }));
         assert!(matches!(automatic(100_000, 0.001).unwrap(), Shape::Blocked { lines_per_key: 1, .. }));
+        assert!(matches!(automatic(10_000, 0.001).unwrap(), Shape::Blocked { .. }));
+        assert!(matches!(compact(10_000, 0.001).unwrap(), Shape::Standard { .. }));
+        assert_eq!(compact(100_000, 0.001).unwrap(), automatic(100_000, 0.001).unwrap());
         assert!(
             automatic(1 << 48, 0.001).is_err() && automatic(0, 0.1).is_err() && automatic(1, 0.0).is_err()
         );

@@ -30,10 +30,26 @@ use std::fs::File;
 use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// From this size on, owned memory is mapped in whole huge pages where the system has them: a filter is read at
 /// random, and with 4 KiB pages every read from memory would miss the address translation cache as well.
 const HUGE_PAGE: usize = 2 << 20;
+
+/// Whether all owned memory comes from the allocator.
+static FROM_ALLOCATOR: AtomicBool = AtomicBool::new(false);
+
+/// From now on, owned memory of every size comes from the program's allocator: for programs that count it there, or
+/// bound it. What is large is no longer in huge pages then.
+///
+/// ```
+/// umbel::words::take_from_allocator();
+/// assert_eq!(umbel::words::Words::zeroed(1 << 17)?.count_ones(), 0);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub fn take_from_allocator() {
+    FROM_ALLOCATOR.store(true, Ordering::Relaxed);
+}
 
 /// 64-byte-aligned lines of bits: owned, mapped or static.
 ///
@@ -69,7 +85,7 @@ impl Words {
         if count == 0 {
             return Err(Error::parameter("lines", 0, "at least one line of 64 bytes"));
         }
-        if layout.size() >= HUGE_PAGE {
+        if layout.size() >= HUGE_PAGE && !FROM_ALLOCATOR.load(Ordering::Relaxed) {
             return Words::pages(count, layout.size()).ok_or_else(too_large);
         }
         // SAFETY: the layout's size is not zero.

@@ -1,0 +1,198 @@
+//! `BF.*`: Bloom filters that grow.
+//!
+//! [`Bloom`] is the value, [`commands`] what can be done with it.
+
+mod commands;
+
+pub use commands::COMMANDS;
+
+use crate::config;
+use crate::engine::memory::Budget;
+use crate::engine::{Failure, Reply, Result, TypeSlot};
+use crate::kept::Kept;
+use std::ffi::CStr;
+use umbel::file::Storable;
+use umbel::scalable::Stage;
+use umbel::{AnyFilter, Batch, Digest, Filter, Hasher, Insert, Kind, Spec, Stored, TILE, Tuning};
+
+/// No stage is larger than the one before by more.
+pub const MOST_EXPANSION: u32 = 1024;
+
+/// What a filter is to be like.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Design {
+    pub rate: f64,
+    pub capacity: u64,
+    /// By which it grows; 0 if it does not.
+    pub expansion: u32,
+    /// The secret it hashes with.
+    pub secret: [u8; 16],
+}
+
+impl Default for Design {
+    fn default() -> Design {
+        let config = config::get();
+        Design {
+            rate: config.error_rate,
+            capacity: config.initial_size,
+            expansion: config.expansion,
+            secret: config::secret(),
+        }
+    }
+}
+
+/// A Bloom filter under a key.
+#[derive(Debug)]
+pub struct Bloom {
+    filter: AnyFilter,
+    /// By which it grows; 0 if it does not.
+    expansion: u32,
+    /// How many of its keys were new when they came.
+    items: u64,
+}
+
+/// A small filter of cache lines has a rate that varies with its keys; of single bits it does not.
+const SMALL: u64 = 64 << 10;
+
+impl Bloom {
+    /// An empty filter.
+    pub fn new(design: &Design) -> Result<Bloom> {
+        let Design { rate, capacity, expansion, secret } = *design;
+        let mut tuning = Tuning::default();
+        tuning.scalable.growth = expansion.max(1);
+        // Most keys of a server hold little, and there are many of them.
+        tuning.scalable.stage = Stage::Compact;
+        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_tuning(tuning);
+        let kind = match expansion {
+            0 if umbel::plan(Kind::Blocked, &spec)?.bytes < SMALL => Kind::Standard,
+            0 => Kind::Blocked,
+            _ => Kind::Scalable,
+        };
+        config::check_memory(umbel::plan(kind, &spec)?.bytes)?;
+        Ok(Bloom { filter: AnyFilter::build(kind, &spec)?, expansion, items: 0 })
+    }
+
+    /// How many keys it is for, so far.
+    pub fn capacity(&self) -> u64 {
+        match &self.filter {
+            AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.capacity).sum(),
+            filter => filter.design().map_or(0, |design| design.capacity),
+        }
+    }
+
+    /// How many filters it consists of.
+    pub fn stages(&self) -> u64 {
+        match &self.filter {
+            AnyFilter::Scalable(filter) => filter.stages().count() as u64,
+            _ => 1,
+        }
+    }
+
+    pub fn items(&self) -> u64 {
+        self.items
+    }
+
+    pub fn filter(&self) -> &AnyFilter {
+        &self.filter
+    }
+
+    /// Adds keys; of each, whether it was new, or why it is not in.
+    pub fn add<B: Batch + ?Sized>(&mut self, keys: &B, bounded: bool) -> Vec<Result<bool>> {
+        let _budget = bounded.then(|| {
+            let left = config::get().max_key_bytes.saturating_sub(self.memory() as u64);
+            Budget::new(usize::try_from(left).unwrap_or(usize::MAX))
+        });
+        let digests = self.filter.hasher().digest_batch(keys);
+        let mut added = Vec::with_capacity(digests.len());
+        for tile in digests.chunks(TILE) {
+            let room = self.capacity().saturating_sub(self.items);
+            if self.expansion == 0 && room < tile.len() as u64 {
+                added.extend(tile.iter().map(|digest| self.add_if_room(*digest)));
+                continue;
+            }
+            match self.filter.insert_tile_new(tile) {
+                Ok(new) => {
+                    self.items += u64::from(new.count_ones());
+                    added.extend((0..tile.len()).map(|i| Ok(new >> i & 1 > 0)));
+                }
+                // There was no memory to grow: some of them are in.
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    let answer = |digest: &Digest| match self.filter.contains_digest(*digest) {
+                        true => Ok(false),
+                        false => Err(failure.clone()),
+                    };
+                    added.extend(tile.iter().map(answer));
+                }
+            }
+        }
+        added
+    }
+
+    fn add_if_room(&mut self, digest: Digest) -> Result<bool> {
+        if self.filter.contains_digest(digest) {
+            return Ok(false);
+        }
+        if self.items >= self.capacity() {
+            return Err(Failure::new("non scaling filter is full"));
+        }
+        let new = self.filter.insert_digest(digest)?;
+        self.items += u64::from(new);
+        Ok(new)
+    }
+
+    /// What `BF.INFO` tells, in its order.
+    fn facts(&self) -> [(&'static str, &'static str, Reply); 5] {
+        let expansion = match self.expansion {
+            0 => Reply::Null,
+            factor => Reply::from(u64::from(factor)),
+        };
+        [
+            ("CAPACITY", "Capacity", self.capacity().into()),
+            ("SIZE", "Size", (self.memory() as u64).into()),
+            ("FILTERS", "Number of filters", self.stages().into()),
+            ("ITEMS", "Number of items inserted", self.items.into()),
+            ("EXPANSION", "Expansion rate", expansion),
+        ]
+    }
+}
+
+static SLOT: TypeSlot = TypeSlot::new();
+
+impl Kept for Bloom {
+    const NAME: &'static CStr = c"umbel-bf-";
+
+    const LOADER: &'static CStr = c"BF.LOADCHUNK";
+
+    fn slot() -> &'static TypeSlot {
+        &SLOT
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        vec![self.expansion.into(), self.items]
+    }
+
+    fn filters(&self) -> Vec<&dyn Storable> {
+        vec![&self.filter]
+    }
+
+    fn restore(numbers: &[u64], filters: Vec<Stored>) -> Option<Bloom> {
+        let &[expansion, items] = numbers else { return None };
+        let Ok([Stored::Set(filter)]) = <[Stored; 1]>::try_from(filters) else { return None };
+        let expansion = u32::try_from(expansion).ok()?;
+        let fits = match &filter {
+            AnyFilter::Scalable(filter) => filter.schedule().growth() == expansion,
+            filter => matches!(filter.kind(), Kind::Blocked | Kind::Standard) && expansion == 0,
+        };
+        let bloom = Bloom { filter, expansion, items };
+        (fits && items <= bloom.capacity()).then_some(bloom)
+    }
+
+    fn memory(&self) -> usize {
+        self.filter.sections().iter().map(|words| size_of_val(words.lines())).sum::<usize>() + size_of::<AnyFilter>()
+    }
+
+    fn copy(&self) -> umbel::Result<Bloom> {
+        Ok(Bloom { filter: self.filter.try_clone_owned()?, ..*self })
+    }
+}

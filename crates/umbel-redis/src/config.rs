@@ -1,0 +1,135 @@
+//! What is settled when the module is loaded: secrets, limits, and what filters are like that nobody describes.
+//!
+//! ```text
+//! loadmodule /path/libumbel_redis.so KEY-FILE /etc/umbel.key MAX-KEY-BYTES 1073741824
+//! ```
+
+use crate::engine::{Failure, Text, memory, random};
+use std::sync::OnceLock;
+use umbel::{Hasher, KeyRing};
+
+/// What is settled when the module is loaded.
+#[derive(Debug)]
+pub struct Config {
+    /// The secret with which filters hash that are made here; unless a file has it, a new one for every start.
+    secret: [u8; 16],
+    /// The most bytes a key may take.
+    pub max_key_bytes: u64,
+    /// The rate of a Bloom filter that an ADD makes.
+    pub error_rate: f64,
+    /// Its capacity.
+    pub initial_size: u64,
+    /// By which it grows.
+    pub expansion: u32,
+    /// The capacity of a cuckoo filter that an ADD makes.
+    pub cuckoo_size: u64,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// What is settled.
+pub fn get() -> &'static Config {
+    CONFIG.get_or_init(|| Config::new([0; 16]))
+}
+
+impl Config {
+    fn new(secret: [u8; 16]) -> Config {
+        Config {
+            secret,
+            max_key_bytes: 4 << 30,
+            error_rate: 0.01,
+            initial_size: 100,
+            expansion: 2,
+            cuckoo_size: 1024,
+        }
+    }
+}
+
+/// Reads the arguments that the module is loaded with: names and values.
+pub fn load(arguments: &[Text]) -> Result<(), String> {
+    let mut config = Config::new(random());
+    let (pairs, rest) = arguments.as_chunks::<2>();
+    if let [name, ..] = rest {
+        return Err(format!("the argument {} has no value", name.bytes().escape_ascii()));
+    }
+    for [name, value] in pairs {
+        let (shown, text) = (name.bytes().escape_ascii(), value.bytes().escape_ascii());
+        let wrong = |needs: &str| format!("{shown} is {text}, and should be {needs}");
+        let size = || value.parse::<u64>().filter(|size| *size > 0).ok_or_else(|| wrong("a number above 0"));
+        if name.is("KEY-FILE") {
+            let path = value.parse::<String>().ok_or_else(|| wrong("the name of a file"))?;
+            config.secret = read_secret(&path)?;
+        } else if name.is("MAX-KEY-BYTES") {
+            config.max_key_bytes = size()?;
+        } else if name.is("MAX-BYTES") {
+            memory::set_module_limit(usize::try_from(size()?).unwrap_or(usize::MAX));
+        } else if name.is("ERROR_RATE") {
+            let rate = value.parse::<f64>().filter(|rate| *rate > 0.0 && *rate < 1.0);
+            config.error_rate = rate.ok_or_else(|| wrong("a rate above 0 and below 1"))?;
+        } else if name.is("INITIAL_SIZE") {
+            config.initial_size = size()?;
+        } else if name.is("EXPANSION") {
+            let expansion = value.parse::<u32>().filter(|expansion| *expansion <= crate::bloom::MOST_EXPANSION);
+            config.expansion = expansion.ok_or_else(|| wrong("a factor from 0 to 1024"))?;
+        } else if name.is("CF_INITIAL_SIZE") {
+            config.cuckoo_size = size()?;
+        } else {
+            return Err(format!(
+                "{shown} is not known; there are KEY-FILE, MAX-KEY-BYTES, MAX-BYTES, ERROR_RATE, INITIAL_SIZE, EXPANSION and CF_INITIAL_SIZE"
+            ));
+        }
+    }
+    CONFIG.set(config).map_err(|_| "the module is loaded already".to_string())
+}
+
+/// The secret in a file that `umbel key new --hash keyed` has made.
+fn read_secret(path: &str) -> Result<[u8; 16], String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("the key file {path}: {error}"))?;
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let secret = match words[..] {
+        ["umbel-key", "keyed", secret] => parse_secret(secret.as_bytes()),
+        _ => None,
+    };
+    secret.ok_or_else(|| format!("{path} has no keyed secret: `umbel key new {path} --hash keyed` makes one"))
+}
+
+/// A secret in 32 hexadecimal digits.
+pub fn parse_secret(text: &[u8]) -> Option<[u8; 16]> {
+    let (pairs, []) = text.as_chunks::<2>() else { return None };
+    let mut secret = [0; 16];
+    if pairs.len() != secret.len() {
+        return None;
+    }
+    for (byte, pair) in secret.iter_mut().zip(pairs) {
+        let digits = str::from_utf8(pair).ok().filter(|digits| !digits.starts_with('+'))?;
+        *byte = u8::from_str_radix(digits, 16).ok()?;
+    }
+    Some(secret)
+}
+
+/// A secret in hexadecimal digits.
+pub fn write_secret(secret: &[u8; 16]) -> String {
+    secret.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The secret of filters that are made here.
+pub fn secret() -> [u8; 16] {
+    get().secret
+}
+
+/// The secrets that are known, for filters that come without theirs.
+pub fn ring() -> KeyRing {
+    let mut ring = KeyRing::new();
+    ring.insert(Hasher::keyed(secret()));
+    ring
+}
+
+/// Refuses what is too large for a key.
+pub fn check_memory(bytes: u64) -> Result<(), Failure> {
+    let most = get().max_key_bytes;
+    if bytes > most {
+        let text = format!("this takes {bytes} bytes, and a key may take {most}: see MAX-KEY-BYTES");
+        return Err(Failure::new(text));
+    }
+    Ok(())
+}

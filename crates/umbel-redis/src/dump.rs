@@ -1,0 +1,40 @@
+//! `SCANDUMP` and `LOADCHUNK`, the same for every type: a value leaves in chunks, and comes back.
+
+use crate::engine::{Arguments, Context, Failure, Reply, Result};
+use crate::kept::{Kept, Slot, Stream, cursor};
+
+/// `SCANDUMP key cursor`: a cursor and a chunk. It starts with 0, goes on with the cursor that came, and ends when that is
+/// 0 again.
+pub fn scan<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let (key, at) = (arguments.take()?, arguments.take()?);
+    arguments.end()?;
+    let invalid = || Failure::new("Second argument must be numeric");
+    let at = u64::try_from(at.parse::<i64>().ok_or_else(invalid)?).map_err(|_| invalid())?;
+    let slot = context.existing::<Slot<K>>(key)?;
+    let stream = Stream::of(slot.ready()?)?;
+    let offset = at.saturating_sub(1);
+    let chunk = stream.chunk(offset);
+    let next = if chunk.is_empty() { 0 } else { cursor(offset + chunk.len() as u64) };
+    Ok(Reply::Array(vec![Reply::Integer(next), Reply::Bytes(chunk)]))
+}
+
+/// `LOADCHUNK key cursor chunk`, with what `SCANDUMP` gave, in its order. The first makes the key.
+pub fn load<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let (key, at, chunk) = (arguments.take()?, arguments.take()?, arguments.take()?);
+    arguments.end()?;
+    let invalid = || Failure::new("Second argument must be numeric");
+    let end = u64::try_from(at.parse::<i64>().ok_or_else(invalid)? - 1).map_err(|_| invalid())?;
+    let begun = match context.write::<Slot<K>>(key)? {
+        Some(mut slot) => {
+            slot.go_on(end, chunk.bytes())?;
+            None
+        }
+        None => Some(Slot::<K>::begin(end, chunk.bytes())?),
+    };
+    if let Some(begun) = begun {
+        context.set(key, begun)?;
+    }
+    context.replicate();
+    context.notify(c"umbel.loadchunk", key);
+    Ok(Reply::Ok)
+}

@@ -1,0 +1,230 @@
+//! A call of a command: its arguments, and the keys they name.
+
+use super::raw::{self, Ctx, KeyHandle};
+use super::reply::{Failure, Reply, Result};
+use super::value::{Value, type_of};
+use std::ffi::{CStr, c_int};
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+/// An argument: bytes that belong to the engine while the command runs.
+#[repr(transparent)]
+pub struct Text(*mut raw::Text);
+
+impl Text {
+    /// The bytes.
+    pub fn bytes(&self) -> &[u8] {
+        let mut len = 0;
+        // SAFETY: the engine keeps its strings while the command runs, and a `Text` is only lent for as long.
+        unsafe {
+            let start = (raw::api().string_ptr_len)(self.0, &mut len);
+            std::slice::from_raw_parts(start.cast(), len)
+        }
+    }
+
+    /// Whether it is this word, in capital or small letters.
+    pub fn is(&self, word: &str) -> bool {
+        self.bytes().eq_ignore_ascii_case(word.as_bytes())
+    }
+
+    /// A number or whatever else can be read from text.
+    pub fn parse<T: std::str::FromStr>(&self) -> Option<T> {
+        str::from_utf8(self.bytes()).ok()?.parse().ok()
+    }
+}
+
+/// The arguments of a command, taken one by one; its name is not among them.
+#[derive(Clone, Copy)]
+pub struct Arguments<'a>(&'a [Text]);
+
+impl<'a> Arguments<'a> {
+    /// The next one, which must be there.
+    pub fn take(&mut self) -> Result<&'a Text> {
+        let (first, rest) = self.0.split_first().ok_or(Failure::Arity)?;
+        self.0 = rest;
+        Ok(first)
+    }
+
+    /// The next one, if there is one.
+    pub fn next(&mut self) -> Option<&'a Text> {
+        self.take().ok()
+    }
+
+    /// The rest, of which there must be some.
+    pub fn rest(self) -> Result<&'a [Text]> {
+        if self.0.is_empty() { Err(Failure::Arity) } else { Ok(self.0) }
+    }
+
+    /// Nothing more may come.
+    pub fn end(self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(Failure::Arity) }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+/// A call of a command.
+pub struct Context(*mut Ctx);
+
+impl Context {
+    /// The value of a key, if there is one.
+    pub fn read<V: Value>(&self, name: &Text) -> Result<Option<Key<'_, V>>> {
+        self.open(name, raw::READ)
+    }
+
+    /// The value of a key, to be changed.
+    pub fn write<V: Value>(&self, name: &Text) -> Result<Option<Key<'_, V>>> {
+        self.open(name, raw::READ | raw::WRITE)
+    }
+
+    /// The value of a key that must be there.
+    pub fn existing<V: Value>(&self, name: &Text) -> Result<Key<'_, V>> {
+        self.read(name)?.ok_or_else(|| Failure::new("not found"))
+    }
+
+    /// The value of a key that must be there, to be changed.
+    pub fn existing_mut<V: Value>(&self, name: &Text) -> Result<Key<'_, V>> {
+        self.write(name)?.ok_or_else(|| Failure::new("not found"))
+    }
+
+    /// Whether the command was done elsewhere before, and has to be done here whatever the limits are.
+    pub fn must_obey(&self) -> bool {
+        // SAFETY: the command runs.
+        let flags = unsafe { (raw::api().get_context_flags)(self.0) };
+        flags & (raw::CTX_REPLICATED | raw::CTX_LOADING) != 0
+    }
+
+    /// Puts a value under a key, in place of what was there.
+    pub fn set<V: Value>(&self, name: &Text, value: V) -> Result<()> {
+        let handle = Handle::open(self, name, raw::READ | raw::WRITE);
+        let value = Box::into_raw(Box::new(value));
+        // SAFETY: the key is open for writing, and the type's functions expect such a value.
+        let set = unsafe { (raw::api().module_type_set_value)(handle.0, type_of::<V>(), value.cast()) };
+        if set != raw::OK {
+            // SAFETY: the engine did not take it.
+            drop(unsafe { Box::from_raw(value) });
+            return Err(Failure::new("the engine refused the value"));
+        }
+        Ok(())
+    }
+
+    fn open<V: Value>(&self, name: &Text, mode: c_int) -> Result<Option<Key<'_, V>>> {
+        let api = raw::api();
+        let handle = Handle::open(self, name, mode);
+        // SAFETY: the handle is open.
+        let (kind, of) =
+            unsafe { ((api.key_type)(handle.0), (api.module_type_get_type)(handle.0)) };
+        match kind {
+            raw::KEY_EMPTY => Ok(None),
+            raw::KEY_MODULE if of == type_of::<V>() => {
+                // SAFETY: the handle is open; a value of this type is what was put there as one.
+                let value = NonNull::new(unsafe { (api.module_type_get_value)(handle.0) }.cast::<V>());
+                let value = value.ok_or(Failure::WrongType)?;
+                Ok(Some(Key { value, _handle: handle, _context: PhantomData }))
+            }
+            _ => Err(Failure::WrongType),
+        }
+    }
+
+    /// Has replicas, and the log, do what was done here.
+    pub fn replicate(&self) {
+        // SAFETY: the command runs.
+        unsafe { (raw::api().replicate_verbatim)(self.0) };
+    }
+
+    /// Has replicas, and the log, do something: a command and its arguments.
+    pub fn replicate_as(&self, command: &CStr, arguments: &[&[u8]]) {
+        let api = raw::api();
+        // SAFETY: the command runs; the strings are ours until they are freed, and the format asks for a list of them.
+        unsafe {
+            let text = |bytes: &&[u8]| (api.create_string)(self.0, bytes.as_ptr().cast(), bytes.len());
+            let mut texts: Vec<*mut raw::Text> = arguments.iter().map(text).collect();
+            (api.replicate)(self.0, command.as_ptr(), c"v".as_ptr(), texts.as_mut_ptr(), texts.len());
+            texts.into_iter().for_each(|text| (api.free_string)(self.0, text));
+        }
+    }
+
+    /// Tells whoever listens what happened to a key.
+    pub fn notify(&self, event: &CStr, key: &Text) {
+        // SAFETY: the command runs, and the key is one of its arguments.
+        unsafe {
+            (raw::api().notify_keyspace_event)(self.0, raw::NOTIFY_MODULE | raw::NOTIFY_GENERIC, event.as_ptr(), key.0)
+        };
+    }
+}
+
+/// An open key, which has to be closed.
+struct Handle(*mut KeyHandle);
+
+impl Handle {
+    fn open(context: &Context, name: &Text, mode: c_int) -> Handle {
+        // SAFETY: the command runs, and the name is one of its arguments.
+        Handle(unsafe { (raw::api().open_key)(context.0, name.0, mode) })
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: it was opened, and is closed once.
+            unsafe { (raw::api().close_key)(self.0) };
+        }
+    }
+}
+
+/// The value of an open key.
+///
+/// A command opens a key once at a time: nobody else may have its value.
+pub struct Key<'a, V> {
+    value: NonNull<V>,
+    _handle: Handle,
+    _context: PhantomData<&'a Context>,
+}
+
+impl<V> std::ops::Deref for Key<'_, V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        // SAFETY: the key is open, and the value its own.
+        unsafe { self.value.as_ref() }
+    }
+}
+
+impl<V> std::ops::DerefMut for Key<'_, V> {
+    fn deref_mut(&mut self) -> &mut V {
+        // SAFETY: as above.
+        unsafe { self.value.as_mut() }
+    }
+}
+
+/// Runs a command, and sends what it answers.
+///
+/// # Safety
+///
+/// To be called by the engine, with what it calls commands with.
+pub unsafe fn call(
+    ctx: *mut Ctx,
+    argv: *mut *mut raw::Text,
+    argc: c_int,
+    run: fn(&Context, Arguments<'_>) -> Result<Reply>,
+) -> c_int {
+    // SAFETY: the engine gives as many strings as it says, and a `Text` is nothing but the address of one.
+    let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
+    let context = Context(ctx);
+    let done = catch_unwind(AssertUnwindSafe(|| run(&context, Arguments(arguments.get(1..).unwrap_or_default()))));
+    let done = done.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
+    // SAFETY: the command still runs.
+    unsafe {
+        match done {
+            Ok(reply) => reply.send(ctx),
+            Err(failure) => {
+                failure.send(ctx);
+            }
+        }
+    }
+    raw::OK
+}

@@ -1,0 +1,187 @@
+//! How a module comes to be: its name, its types, its commands, and what `INFO` tells of it.
+
+use super::context::{Text, call};
+use super::raw::{self, Command, Ctx, InfoCtx};
+use super::value::{Value, register};
+use super::{Arguments, Context, Reply, Result};
+use std::ffi::{CStr, CString, c_int};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// A module that is being loaded.
+pub struct Loading(*mut Ctx);
+
+impl Loading {
+    /// Adds a type of values.
+    pub fn value<V: Value>(&self) -> Result<(), String> {
+        // SAFETY: the module is being loaded.
+        let done = unsafe { register::<V>(self.0) };
+        if done { Ok(()) } else { Err(format!("the type {:?} is refused", V::NAME)) }
+    }
+
+    /// Adds a command, which the engine calls by a function of its own; see [`command!`](crate::command).
+    pub fn command(&self, declared: &Declared) -> Result<(), String> {
+        let Declared { name, flags, keys: [first, last, step], category, call } = *declared;
+        let api = raw::api();
+        // SAFETY: the module is being loaded, and the function is one of a command.
+        let done = unsafe {
+            (api.create_command)(self.0, name.as_ptr(), call, flags.as_ptr(), first, last, step)
+        };
+        if done != raw::OK {
+            return Err(format!("the command {name:?} is refused: another module may have it"));
+        }
+        if let (Some(get), Some(set)) = (api.get_command, api.set_command_acl_categories) {
+            // SAFETY: the module is being loaded, and the command was just added.
+            unsafe {
+                let command = get(self.0, name.as_ptr());
+                if !command.is_null() {
+                    set(command, category.as_ptr());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a category of commands, where the engine has such.
+    pub fn category(&self, name: &CStr) {
+        if let Some(add) = raw::api().add_acl_category {
+            // SAFETY: the module is being loaded. One that is there already serves as well.
+            unsafe { add(self.0, name.as_ptr()) };
+        }
+    }
+
+    /// Writes a line into the server's log.
+    pub fn log(&self, level: &CStr, line: &str) {
+        let line = CString::new(line).unwrap_or_default();
+        // SAFETY: the module is being loaded; the format asks for what follows.
+        unsafe { (raw::api().log)(self.0, level.as_ptr(), c"%s".as_ptr(), line.as_ptr()) };
+    }
+
+    /// Adds what `INFO` tells: names and numbers.
+    pub fn info(&self, facts: fn() -> Vec<(&'static CStr, u64)>) {
+        // The engine calls a function, and there is one module.
+        FACTS.get_or_init(|| facts);
+        // SAFETY: the module is being loaded.
+        unsafe { (raw::api().register_info_func)(self.0, tell) };
+    }
+}
+
+static FACTS: std::sync::OnceLock<fn() -> Vec<(&'static CStr, u64)>> = std::sync::OnceLock::new();
+
+unsafe extern "C" fn tell(info: *mut InfoCtx, _crashed: c_int) {
+    let Some(facts) = FACTS.get() else { return };
+    let facts = catch_unwind(facts).unwrap_or_default();
+    let api = raw::api();
+    // SAFETY: the engine lends it for this call.
+    unsafe {
+        if (api.info_add_section)(info, c"".as_ptr()) == raw::OK {
+            for (name, number) in facts {
+                (api.info_add_field_u64)(info, name.as_ptr(), number);
+            }
+        }
+    }
+}
+
+/// Random bytes, from the engine.
+pub fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    // SAFETY: so many bytes are written.
+    unsafe { (raw::api().get_random_bytes)(bytes.as_mut_ptr(), N) };
+    bytes
+}
+
+/// A command as it is declared.
+#[derive(Clone, Copy)]
+pub struct Declared {
+    /// Its name.
+    pub name: &'static CStr,
+    /// What the engine should know of it.
+    pub flags: &'static CStr,
+    /// Which arguments are keys: the first, the last, and in steps of how many.
+    pub keys: [c_int; 3],
+    /// To which categories of commands it belongs.
+    pub category: &'static CStr,
+    /// What the engine calls.
+    call: Command,
+}
+
+/// A command as a type, for which there is a function that the engine can call; see [`command!`](crate::command).
+pub trait Run {
+    /// What it does.
+    fn run(context: &Context, arguments: Arguments<'_>) -> Result<Reply>;
+}
+
+impl Declared {
+    /// Declares a command.
+    pub const fn of<R: Run>(
+        name: &'static CStr,
+        flags: &'static CStr,
+        keys: [c_int; 3],
+        category: &'static CStr,
+    ) -> Declared {
+        Declared { name, flags, keys, category, call: call_it::<R> }
+    }
+}
+
+unsafe extern "C" fn call_it<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
+    // SAFETY: the engine calls this as it calls commands.
+    unsafe { call(ctx, argv, argc, R::run) }
+}
+
+/// Declares a command: its name, what the engine should know of it, which arguments are keys, the categories it belongs
+/// to, and the function that answers it.
+#[macro_export]
+macro_rules! command {
+    ($name:literal, $flags:literal, $keys:expr, $category:literal, $run:expr) => {{
+        struct Command;
+        impl $crate::engine::Run for Command {
+            fn run(
+                context: &$crate::engine::Context,
+                arguments: $crate::engine::Arguments<'_>,
+            ) -> $crate::engine::Result<$crate::engine::Reply> {
+                $run(context, arguments)
+            }
+        }
+        $crate::engine::Declared::of::<Command>($name, $flags, $keys, $category)
+    }};
+}
+
+/// Loads the module: finds the engine's functions, then lets it add its types and commands.
+///
+/// # Safety
+///
+/// To be called by the engine, with what it loads modules with.
+pub unsafe fn on_load(
+    ctx: *mut Ctx,
+    argv: *mut *mut raw::Text,
+    argc: c_int,
+    (name, version): (&CStr, c_int),
+    load: fn(&Loading, &[Text]) -> Result<(), String>,
+) -> c_int {
+    // SAFETY: promised by the caller. Nothing was allocated before.
+    if !unsafe { raw::load(ctx) } {
+        return raw::ERR;
+    }
+    let api = raw::api();
+    // SAFETY: the module is being loaded.
+    unsafe {
+        if (api.is_module_name_busy)(name.as_ptr()) != 0 {
+            return raw::ERR;
+        }
+        (api.set_module_attribs)(ctx, name.as_ptr(), version, 1);
+        (api.set_module_options)(ctx, raw::OPTIONS_HANDLE_IO_ERRORS);
+    }
+    // SAFETY: the engine gives as many strings as it says.
+    let arguments = match argc {
+        0 => &[],
+        _ => unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) },
+    };
+    let loading = Loading(ctx);
+    let done = catch_unwind(AssertUnwindSafe(|| load(&loading, arguments)));
+    match done.unwrap_or_else(|_| Err("this is a mistake in the module".into())) {
+        Ok(()) => raw::OK,
+        Err(why) => {
+            loading.log(c"warning", &format!("umbel: {why}"));
+            raw::ERR
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Memory from the engine, so that it counts towards `maxmemory`, and bounds for that of filters.
+//!
+//! Filters ask for their memory in lines of 64 bytes and take a refusal; nothing else asks for lines. So lines are
+//! counted and bounded here, once for every kind: what would be too much is refused before it is allocated, and the
+//! client is told. Redis' own function ends the server when there is no memory; the one that does not is used where the
+//! engine has it.
+
+use super::raw;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ptr::{self, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// The alignment that filters ask for.
+const LINE: usize = 64;
+
+/// What the engine's memory is aligned to, at least.
+const NATURAL: usize = 8;
+
+/// Asks the engine.
+struct Engine;
+
+#[global_allocator]
+static ALLOCATOR: Engine = Engine;
+
+/// The lines in use, in bytes.
+static USED: AtomicUsize = AtomicUsize::new(0);
+
+/// What all filters together may take.
+static MODULE_LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// What the command that runs may still take.
+static BUDGET: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+/// The bytes that filters take.
+pub fn used() -> usize {
+    USED.load(Relaxed)
+}
+
+/// Sets what all filters together may take.
+pub fn set_module_limit(bytes: usize) {
+    MODULE_LIMIT.store(bytes, Relaxed);
+}
+
+/// While this lives, filters get so much memory and no more. Commands run one after the other.
+pub struct Budget(());
+
+impl Budget {
+    pub fn new(bytes: usize) -> Budget {
+        BUDGET.store(bytes, Relaxed);
+        Budget(())
+    }
+}
+
+impl Drop for Budget {
+    fn drop(&mut self) {
+        BUDGET.store(usize::MAX, Relaxed);
+    }
+}
+
+/// Whether so many bytes more are allowed, and counts them.
+fn grant(bytes: usize) -> bool {
+    let budget = BUDGET.load(Relaxed);
+    let used = USED.load(Relaxed);
+    if bytes > budget || used.checked_add(bytes).is_none_or(|all| all > MODULE_LIMIT.load(Relaxed)) {
+        return false;
+    }
+    if budget < usize::MAX {
+        BUDGET.store(budget - bytes, Relaxed);
+    }
+    USED.fetch_add(bytes, Relaxed);
+    true
+}
+
+/// Memory from the engine, or none.
+fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
+    let Some(api) = raw::loaded() else { return null_mut() };
+    if zeroed && let Some(try_calloc) = api.try_calloc {
+        // SAFETY: these take any size.
+        return unsafe { try_calloc(1, bytes) }.cast();
+    }
+    // SAFETY: as above.
+    let memory: *mut u8 = unsafe { api.try_alloc.unwrap_or(api.alloc)(bytes) }.cast();
+    if zeroed && !memory.is_null() {
+        // SAFETY: so many bytes were just given.
+        unsafe { memory.write_bytes(0, bytes) };
+    }
+    memory
+}
+
+/// Memory with an alignment. Where the engine gives less, more is taken, and its start noted before what is handed out.
+fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
+    if layout.align() <= NATURAL {
+        return obtain(layout.size(), zeroed);
+    }
+    let Some(bytes) = layout.size().checked_add(layout.align()) else { return null_mut() };
+    if layout.align() >= LINE && !grant(layout.size()) {
+        return null_mut();
+    }
+    let start = obtain(bytes, zeroed);
+    if start.is_null() {
+        if layout.align() >= LINE {
+            USED.fetch_sub(layout.size(), Relaxed);
+        }
+        return start;
+    }
+    let offset = layout.align() - start.addr() % layout.align();
+    // SAFETY: the offset is 8 at least, since the start is a multiple of that, and `align` at most: it stays inside, and
+    // there is room for an address before it.
+    unsafe {
+        let memory = start.add(offset);
+        memory.cast::<*mut u8>().sub(1).write(start);
+        memory
+    }
+}
+
+// SAFETY: what is handed out is as large and aligned as asked, belongs to nobody else, and is given back as it was taken.
+unsafe impl GlobalAlloc for Engine {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if raw::loaded().is_none() {
+            // SAFETY: promised by the caller.
+            return unsafe { System.alloc(layout) };
+        }
+        allocate(layout, false)
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if raw::loaded().is_none() {
+            // SAFETY: promised by the caller.
+            return unsafe { System.alloc_zeroed(layout) };
+        }
+        allocate(layout, true)
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        let Some(api) = raw::loaded() else {
+            // SAFETY: nothing is allocated before the engine's functions are known, but where they never are.
+            return unsafe { System.dealloc(memory, layout) };
+        };
+        let mut start = memory;
+        if layout.align() > NATURAL {
+            if layout.align() >= LINE {
+                USED.fetch_sub(layout.size(), Relaxed);
+            }
+            // SAFETY: noted there when it was allocated.
+            start = unsafe { ptr::read(memory.cast::<*mut u8>().sub(1)) };
+        }
+        // SAFETY: this is what the engine gave.
+        unsafe { (api.free)(start.cast()) };
+    }
+}

@@ -1,0 +1,210 @@
+//! The engine's functions, found by name when the module is loaded.
+//!
+//! Redis and Valkey hand a module one function, by which it asks for all others. So one file serves every version: what
+//! an older engine does not have is an `Option`, and there is another way without it.
+
+use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uchar, c_ulonglong, c_void};
+use std::sync::OnceLock;
+
+/// What belongs to the engine and is only pointed to.
+macro_rules! opaque {
+    ($($(#[$doc:meta])* $name:ident)*) => {
+        $($(#[$doc])* #[repr(C)] pub struct $name { _private: [u8; 0] })*
+    };
+}
+
+opaque! {
+    /// A call of a command.
+    Ctx
+    /// A string.
+    Text
+    /// A key that was opened.
+    KeyHandle
+    /// A type of values.
+    Type
+    /// A stream of the persistence.
+    Io
+    /// The sum of a value, for `DEBUG DIGEST`.
+    Sum
+    /// Where `INFO` is written to.
+    InfoCtx
+}
+
+pub const OK: c_int = 0;
+pub const ERR: c_int = 1;
+
+pub const READ: c_int = 1;
+pub const WRITE: c_int = 1 << 1;
+
+pub const KEY_EMPTY: c_int = 0;
+pub const KEY_MODULE: c_int = 6;
+
+/// Notifications about keys: those of commands for all types, and of modules.
+pub const NOTIFY_GENERIC: c_int = 1 << 2;
+pub const NOTIFY_MODULE: c_int = 1 << 13;
+
+/// Errors of the persistence are told to the module, which then gives up the value: else they would end the server.
+pub const OPTIONS_HANDLE_IO_ERRORS: c_int = 1;
+
+/// The command comes from the primary, or from the log: it was done already, and has to be done here too.
+pub const CTX_REPLICATED: c_int = 1 << 12;
+pub const CTX_LOADING: c_int = 1 << 13;
+
+/// What a command is called with.
+pub type Command = unsafe extern "C" fn(*mut Ctx, *mut *mut Text, c_int) -> c_int;
+
+/// The methods of a type of values, in the third version of this structure, which every engine since 6.2 takes.
+#[repr(C)]
+pub struct TypeMethods {
+    pub version: u64,
+    pub rdb_load: unsafe extern "C" fn(*mut Io, c_int) -> *mut c_void,
+    pub rdb_save: unsafe extern "C" fn(*mut Io, *mut c_void),
+    pub aof_rewrite: unsafe extern "C" fn(*mut Io, *mut Text, *mut c_void),
+    pub mem_usage: unsafe extern "C" fn(*const c_void) -> usize,
+    pub digest: unsafe extern "C" fn(*mut Sum, *mut c_void),
+    pub free: unsafe extern "C" fn(*mut c_void),
+    pub aux_load: Option<unsafe extern "C" fn(*mut Io, c_int, c_int) -> c_int>,
+    pub aux_save: Option<unsafe extern "C" fn(*mut Io, c_int)>,
+    pub aux_save_triggers: c_int,
+    pub free_effort: unsafe extern "C" fn(*mut Text, *const c_void) -> usize,
+    pub unlink: Option<unsafe extern "C" fn(*mut Text, *const c_void)>,
+    pub copy: unsafe extern "C" fn(*mut Text, *mut Text, *const c_void) -> *mut c_void,
+    pub defrag: Option<unsafe extern "C" fn(*mut c_void, *mut Text, *mut *mut c_void) -> c_int>,
+}
+
+pub const TYPE_METHODS_VERSION: u64 = 3;
+
+/// Declares the table of functions, and how it is filled.
+macro_rules! functions {
+    (required { $($need:ident = $need_name:literal: $need_type:ty;)* }
+     optional { $($may:ident = $may_name:literal: $may_type:ty;)* }) => {
+        /// The functions of the engine.
+        pub struct Api {
+            $(pub $need: $need_type,)*
+            $(pub $may: Option<$may_type>,)*
+        }
+
+        impl Api {
+            /// Asks for all of them, by the function that a context begins with.
+            ///
+            /// # Safety
+            ///
+            /// The context must be the one that the engine loads the module with.
+            unsafe fn find(ctx: *mut Ctx) -> Option<Api> {
+                // SAFETY: a context begins with the address of this function; that is how a module gets hold of it.
+                let get = unsafe { *ctx.cast::<GetApi>() };
+                Some(Api {
+                    // SAFETY: the engine's functions of these names have these types.
+                    $($need: unsafe { lookup::<$need_type>(get, $need_name)? },)*
+                    // SAFETY: as above.
+                    $($may: unsafe { lookup::<$may_type>(get, $may_name) },)*
+                })
+            }
+        }
+    };
+}
+
+type GetApi = unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int;
+
+/// The function of a name, if there is one.
+///
+/// # Safety
+///
+/// `F` must be the type of a function pointer, and that of the function.
+unsafe fn lookup<F: Copy>(get: GetApi, name: &CStr) -> Option<F> {
+    let mut found = std::ptr::null_mut();
+    // SAFETY: the engine writes one address to where it is told.
+    let known = unsafe { get(name.as_ptr(), &mut found) } == OK;
+    // SAFETY: a function pointer has the size of an address, and the caller vouches for the type.
+    (known && !found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
+}
+
+functions! {
+    required {
+        set_module_attribs = c"RedisModule_SetModuleAttribs": unsafe extern "C" fn(*mut Ctx, *const c_char, c_int, c_int);
+        set_module_options = c"RedisModule_SetModuleOptions": unsafe extern "C" fn(*mut Ctx, c_int);
+        is_module_name_busy = c"RedisModule_IsModuleNameBusy": unsafe extern "C" fn(*const c_char) -> c_int;
+        create_command = c"RedisModule_CreateCommand": unsafe extern "C" fn(*mut Ctx, *const c_char, Command, *const c_char, c_int, c_int, c_int) -> c_int;
+        create_data_type = c"RedisModule_CreateDataType": unsafe extern "C" fn(*mut Ctx, *const c_char, c_int, *const TypeMethods) -> *mut Type;
+        alloc = c"RedisModule_Alloc": unsafe extern "C" fn(usize) -> *mut c_void;
+        free = c"RedisModule_Free": unsafe extern "C" fn(*mut c_void);
+        log = c"RedisModule_Log": unsafe extern "C" fn(*mut Ctx, *const c_char, *const c_char, ...);
+        get_random_bytes = c"RedisModule_GetRandomBytes": unsafe extern "C" fn(*mut c_uchar, usize);
+        create_string = c"RedisModule_CreateString": unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Text;
+        free_string = c"RedisModule_FreeString": unsafe extern "C" fn(*mut Ctx, *mut Text);
+        get_context_flags = c"RedisModule_GetContextFlags": unsafe extern "C" fn(*mut Ctx) -> c_int;
+        string_ptr_len = c"RedisModule_StringPtrLen": unsafe extern "C" fn(*const Text, *mut usize) -> *const c_char;
+        wrong_arity = c"RedisModule_WrongArity": unsafe extern "C" fn(*mut Ctx) -> c_int;
+        reply_with_long_long = c"RedisModule_ReplyWithLongLong": unsafe extern "C" fn(*mut Ctx, c_longlong) -> c_int;
+        reply_with_double = c"RedisModule_ReplyWithDouble": unsafe extern "C" fn(*mut Ctx, c_double) -> c_int;
+        reply_with_error = c"RedisModule_ReplyWithError": unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;
+        reply_with_simple_string = c"RedisModule_ReplyWithSimpleString": unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;
+        reply_with_string_buffer = c"RedisModule_ReplyWithStringBuffer": unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> c_int;
+        reply_with_array = c"RedisModule_ReplyWithArray": unsafe extern "C" fn(*mut Ctx, c_long) -> c_int;
+        reply_with_null = c"RedisModule_ReplyWithNull": unsafe extern "C" fn(*mut Ctx) -> c_int;
+        open_key = c"RedisModule_OpenKey": unsafe extern "C" fn(*mut Ctx, *mut Text, c_int) -> *mut KeyHandle;
+        close_key = c"RedisModule_CloseKey": unsafe extern "C" fn(*mut KeyHandle);
+        key_type = c"RedisModule_KeyType": unsafe extern "C" fn(*mut KeyHandle) -> c_int;
+        module_type_get_type = c"RedisModule_ModuleTypeGetType": unsafe extern "C" fn(*mut KeyHandle) -> *mut Type;
+        module_type_get_value = c"RedisModule_ModuleTypeGetValue": unsafe extern "C" fn(*mut KeyHandle) -> *mut c_void;
+        module_type_set_value = c"RedisModule_ModuleTypeSetValue": unsafe extern "C" fn(*mut KeyHandle, *mut Type, *mut c_void) -> c_int;
+        replicate = c"RedisModule_Replicate": unsafe extern "C" fn(*mut Ctx, *const c_char, *const c_char, ...) -> c_int;
+        replicate_verbatim = c"RedisModule_ReplicateVerbatim": unsafe extern "C" fn(*mut Ctx) -> c_int;
+        notify_keyspace_event = c"RedisModule_NotifyKeyspaceEvent": unsafe extern "C" fn(*mut Ctx, c_int, *const c_char, *mut Text) -> c_int;
+        save_unsigned = c"RedisModule_SaveUnsigned": unsafe extern "C" fn(*mut Io, u64);
+        load_unsigned = c"RedisModule_LoadUnsigned": unsafe extern "C" fn(*mut Io) -> u64;
+        save_string_buffer = c"RedisModule_SaveStringBuffer": unsafe extern "C" fn(*mut Io, *const c_char, usize);
+        load_string_buffer = c"RedisModule_LoadStringBuffer": unsafe extern "C" fn(*mut Io, *mut usize) -> *mut c_char;
+        is_io_error = c"RedisModule_IsIOError": unsafe extern "C" fn(*mut Io) -> c_int;
+        log_io_error = c"RedisModule_LogIOError": unsafe extern "C" fn(*mut Io, *const c_char, *const c_char, ...);
+        emit_aof = c"RedisModule_EmitAOF": unsafe extern "C" fn(*mut Io, *const c_char, *const c_char, ...);
+        digest_add_string_buffer = c"RedisModule_DigestAddStringBuffer": unsafe extern "C" fn(*mut Sum, *const c_char, usize);
+        digest_add_long_long = c"RedisModule_DigestAddLongLong": unsafe extern "C" fn(*mut Sum, c_longlong);
+        digest_end_sequence = c"RedisModule_DigestEndSequence": unsafe extern "C" fn(*mut Sum);
+        register_info_func = c"RedisModule_RegisterInfoFunc": unsafe extern "C" fn(*mut Ctx, unsafe extern "C" fn(*mut InfoCtx, c_int)) -> c_int;
+        info_add_section = c"RedisModule_InfoAddSection": unsafe extern "C" fn(*mut InfoCtx, *const c_char) -> c_int;
+        info_add_field_u64 = c"RedisModule_InfoAddFieldULongLong": unsafe extern "C" fn(*mut InfoCtx, *const c_char, c_ulonglong) -> c_int;
+    }
+    optional {
+        // Since 7.0.
+        try_alloc = c"RedisModule_TryAlloc": unsafe extern "C" fn(usize) -> *mut c_void;
+        reply_with_map = c"RedisModule_ReplyWithMap": unsafe extern "C" fn(*mut Ctx, c_long) -> c_int;
+        reply_with_bool = c"RedisModule_ReplyWithBool": unsafe extern "C" fn(*mut Ctx, c_int) -> c_int;
+        get_command = c"RedisModule_GetCommand": unsafe extern "C" fn(*mut Ctx, *const c_char) -> *mut c_void;
+        // Since 7.4, and in Valkey.
+        try_calloc = c"RedisModule_TryCalloc": unsafe extern "C" fn(usize, usize) -> *mut c_void;
+        add_acl_category = c"RedisModule_AddACLCategory": unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;
+        set_command_acl_categories = c"RedisModule_SetCommandACLCategories": unsafe extern "C" fn(*mut c_void, *const c_char) -> c_int;
+    }
+}
+
+// Only addresses of functions, which any thread may call.
+static API: OnceLock<Api> = OnceLock::new();
+
+/// The functions of the engine, if it has loaded the module: not in tests of the module alone.
+pub fn loaded() -> Option<&'static Api> {
+    API.get()
+}
+
+/// The functions of the engine.
+///
+/// # Panics
+///
+/// If no engine has loaded the module: then there is no context either, and nobody who could ask.
+pub fn api() -> &'static Api {
+    API.get().expect("only an engine calls this")
+}
+
+/// Finds the functions of the engine; whether it has all that are needed. Nothing is allocated before: memory comes from
+/// the engine too.
+///
+/// # Safety
+///
+/// The context must be the one that the engine loads the module with.
+pub unsafe fn load(ctx: *mut Ctx) -> bool {
+    // SAFETY: promised by the caller.
+    match unsafe { Api::find(ctx) } {
+        Some(api) => API.set(api).is_ok() || API.get().is_some(),
+        None => false,
+    }
+}

@@ -1,0 +1,399 @@
+//! How values leave a server and come back: to snapshots, logs, and clients that carry them elsewhere.
+//!
+//! All of these are one stream of bytes, cut into chunks:
+//!
+//! | bytes | |
+//! | --- | --- |
+//! | 4 | `UMBL` |
+//! | 9 | the name of the type |
+//! | | as varints: how many numbers there are and each of them; how many parts there are and their lengths |
+//! | 8 | the sum of all this |
+//! | | the parts: files of the library, each with sums of its own |
+//!
+//! A stream that comes in from a client is kept under its key as it is, until it is complete; only then it is read. So
+//! chunks that are damaged, or missing, or make no sense, change nothing.
+
+use crate::config;
+use crate::engine::memory::Budget;
+use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value};
+use std::collections::VecDeque;
+use std::ffi::CStr;
+use std::io::{self, Read};
+use umbel::file::fields::{Fields, put_varint, sum};
+use umbel::file::{self, Image, Storable};
+use umbel::Stored;
+
+/// A value that consists of a few numbers and of filters.
+pub trait Kept: Sized + Send + 'static {
+    /// The name of the type: nine letters, digits, `-` or `_`.
+    const NAME: &'static CStr;
+
+    /// The command that takes a chunk.
+    const LOADER: &'static CStr;
+
+    /// Where the engine's handle of the type is kept.
+    fn slot() -> &'static TypeSlot;
+
+    /// The numbers.
+    fn numbers(&self) -> Vec<u64>;
+
+    /// The filters.
+    fn filters(&self) -> Vec<&dyn Storable>;
+
+    /// The value that has these, if there can be such a one.
+    fn restore(numbers: &[u64], filters: Vec<Stored>) -> Option<Self>;
+
+    /// The bytes it takes.
+    fn memory(&self) -> usize;
+
+    /// Another one like it.
+    fn copy(&self) -> umbel::Result<Self>;
+}
+
+const MAGIC: [u8; 4] = *b"UMBL";
+
+/// How many bytes a chunk has, but for the last one.
+pub const CHUNK: u64 = 8 << 20;
+
+/// No head is longer: the first chunk has all of it.
+const LONGEST_HEAD: usize = 1 << 16;
+
+/// The stream of a value.
+pub struct Stream<'a> {
+    head: Vec<u8>,
+    parts: Vec<Image<'a>>,
+}
+
+impl<'a> Stream<'a> {
+    /// The secrets of hashes are in it: who may have the value may have those.
+    pub fn of<K: Kept>(value: &'a K) -> umbel::Result<Stream<'a>> {
+        let options = |filter: &dyn Storable| {
+            // Sealed ones are never written, and others have none.
+            let embedded = file::Options { embed_key: true, ..file::Options::default() };
+            Image::of(filter, &embedded).map(|_| embedded).unwrap_or_default()
+        };
+        let parts: Vec<Image<'a>> =
+            value.filters().into_iter().map(|filter| Image::of(filter, &options(filter))).collect::<Result<_, _>>()?;
+        let mut head = MAGIC.to_vec();
+        head.extend(K::NAME.to_bytes());
+        let numbers = value.numbers();
+        put_varint(&mut head, numbers.len() as u64);
+        numbers.iter().for_each(|number| put_varint(&mut head, *number));
+        put_varint(&mut head, parts.len() as u64);
+        parts.iter().for_each(|part| put_varint(&mut head, part.len()));
+        let end = sum(&head);
+        head.extend(end.to_le_bytes());
+        Ok(Stream { head, parts })
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> u64 {
+        self.head.len() as u64 + self.parts.iter().map(Image::len).sum::<u64>()
+    }
+
+    /// The chunk that starts here; empty at the end.
+    pub fn chunk(&self, offset: u64) -> Vec<u8> {
+        let mut chunk = vec![0; self.len().saturating_sub(offset).min(CHUNK) as usize];
+        let head = self.head.get(offset as usize..).unwrap_or_default();
+        let taken = head.len().min(chunk.len());
+        chunk[..taken].copy_from_slice(&head[..taken]);
+        let mut start = self.head.len() as u64;
+        for part in &self.parts {
+            let end = start + part.len();
+            let (from, until) = (offset.max(start), (offset + chunk.len() as u64).min(end));
+            if from < until {
+                part.read(from - start, &mut chunk[(from - offset) as usize..(until - offset) as usize]);
+            }
+            start = end;
+        }
+        chunk
+    }
+
+    /// All chunks, each with the offset of its end.
+    fn chunks(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
+        (0..self.len()).step_by(CHUNK as usize).map(|offset| {
+            let chunk = self.chunk(offset);
+            (offset + chunk.len() as u64, chunk)
+        })
+    }
+}
+
+/// The head of a stream.
+struct Head {
+    len: usize,
+    numbers: Vec<u64>,
+    parts: Vec<u64>,
+}
+
+impl Head {
+    /// Reads one that is at the start of these bytes.
+    fn read<K: Kept>(bytes: &[u8]) -> Option<Head> {
+        let bytes = &bytes[..bytes.len().min(LONGEST_HEAD)];
+        let mut fields = Fields(bytes);
+        if fields.array()? != MAGIC || fields.bytes(K::NAME.count_bytes() as u64)? != K::NAME.to_bytes() {
+            return None;
+        }
+        let mut list = || (0..fields.varint()?).map(|_| fields.varint()).collect::<Option<Vec<u64>>>();
+        let (numbers, parts) = (list()?, list()?);
+        let summed = &bytes[..bytes.len() - fields.0.len()];
+        let right = fields.u64()? == sum(summed);
+        let head = Head { len: summed.len() + 8, numbers, parts };
+        (right && head.total().is_some()).then_some(head)
+    }
+
+    /// The length of the stream.
+    fn total(&self) -> Option<u64> {
+        self.parts.iter().try_fold(self.len as u64, |total, part| total.checked_add(*part))
+    }
+
+    /// The value of the stream, of which this head has been read.
+    fn value<K: Kept>(&self, from: &mut impl Read) -> Result<K, String> {
+        let ring = config::ring();
+        let filter = |len: &u64| file::read(from, *len, &ring).map(|loaded| loaded.filter);
+        let filters = self.parts.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>();
+        let filters = filters.map_err(|error| error.to_string())?;
+        K::restore(&self.numbers, filters).ok_or_else(|| "its parts do not fit together".to_string())
+    }
+}
+
+/// What is kept under a key: a value, or as much of its stream as has come.
+#[derive(Debug)]
+pub enum Slot<K> {
+    Ready(K),
+    Arriving(Arriving),
+}
+
+/// A stream of which the end has not come yet.
+#[derive(Debug, Clone)]
+pub struct Arriving {
+    total: u64,
+    received: u64,
+    chunks: VecDeque<Vec<u8>>,
+}
+
+/// What is wrong with chunks.
+fn bad_data() -> Failure {
+    Failure::new("received bad data")
+}
+
+impl<K: Kept> Slot<K> {
+    /// The value, which must have arrived.
+    pub fn ready(&self) -> Result<&K> {
+        match self {
+            Slot::Ready(value) => Ok(value),
+            Slot::Arriving(_) => Err(incomplete()),
+        }
+    }
+
+    /// The value, which must have arrived, to be changed.
+    pub fn ready_mut(&mut self) -> Result<&mut K> {
+        match self {
+            Slot::Ready(value) => Ok(value),
+            Slot::Arriving(_) => Err(incomplete()),
+        }
+    }
+
+    /// What a first chunk becomes, which ends at this offset.
+    pub fn begin(end: u64, chunk: &[u8]) -> Result<Slot<K>> {
+        if end != chunk.len() as u64 {
+            return Err(bad_data());
+        }
+        let total = Head::read::<K>(chunk).and_then(|head| head.total()).ok_or_else(bad_data)?;
+        config::check_memory(total)?;
+        let mut slot = Slot::Arriving(Arriving { total, received: 0, chunks: VecDeque::new() });
+        slot.go_on(end, chunk)?;
+        Ok(slot)
+    }
+
+    /// Takes another chunk, which ends at this offset.
+    pub fn go_on(&mut self, end: u64, chunk: &[u8]) -> Result<()> {
+        let Slot::Arriving(arriving) = self else { return Err(bad_data()) };
+        let (received, total) = (arriving.received, arriving.total);
+        if chunk.is_empty() || received.checked_add(chunk.len() as u64) != Some(end) || end > total {
+            return Err(bad_data());
+        }
+        arriving.chunks.push_back(chunk.to_vec());
+        arriving.received = end;
+        if end == total {
+            let read = arriving.value();
+            match read {
+                Ok(value) => *self = Slot::Ready(value),
+                Err(why) => {
+                    // As it was before, so that the right end may still come.
+                    arriving.chunks.pop_back();
+                    arriving.received = received;
+                    return Err(Failure::new(format!("received bad data: {why}")));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn incomplete() -> Failure {
+    Failure::new("the filter has not been loaded to its end: go on with LOADCHUNK, or delete the key")
+}
+
+impl Arriving {
+    fn value<K: Kept>(&self) -> Result<K, String> {
+        let first = self.chunks.front().map(Vec::as_slice).unwrap_or_default();
+        let head = Head::read::<K>(first).ok_or("its head makes no sense")?;
+        let mut reader = Chunks { chunks: self.chunks.iter(), rest: &first[head.len..] };
+        reader.chunks.next();
+        head.value(&mut reader)
+    }
+}
+
+/// Chunks, one behind the other.
+struct Chunks<'a> {
+    chunks: std::collections::vec_deque::Iter<'a, Vec<u8>>,
+    rest: &'a [u8],
+}
+
+impl Read for Chunks<'_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            let Some(next) = self.chunks.next() else { return Ok(0) };
+            self.rest = next;
+        }
+        self.rest.read(to)
+    }
+}
+
+/// The strings of a snapshot, one behind the other, as they are read.
+struct Strings<'a, 'b> {
+    from: &'a mut Source<'b>,
+    chunk: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Strings<'_, '_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.chunk.len() {
+            self.chunk = self.from.bytes().map_err(io::Error::other)?;
+            self.at = 0;
+        }
+        let taken = (&self.chunk[self.at..]).read(to)?;
+        self.at += taken;
+        Ok(taken)
+    }
+}
+
+const READY: u64 = 0;
+const ARRIVING: u64 = 1;
+
+impl<K: Kept> Value for Slot<K> {
+    const NAME: &'static CStr = K::NAME;
+
+    fn slot() -> &'static TypeSlot {
+        K::slot()
+    }
+
+    fn save(&self, to: &mut Saver<'_>) {
+        match self {
+            // A snapshot that cannot be taken has no chunks, and says so when it is read.
+            Slot::Ready(value) => {
+                to.number(READY);
+                if let Ok(stream) = Stream::of(value) {
+                    stream.chunks().for_each(|(_, chunk)| to.bytes(&chunk));
+                }
+            }
+            Slot::Arriving(arriving) => {
+                to.number(ARRIVING);
+                to.number(arriving.chunks.len() as u64);
+                arriving.chunks.iter().for_each(|chunk| to.bytes(chunk));
+            }
+        }
+    }
+
+    fn load(from: &mut Source<'_>) -> Result<Self, String> {
+        match from.number()? {
+            READY => {
+                let chunk = from.bytes()?;
+                let head = Head::read::<K>(&chunk).ok_or("its head makes no sense")?;
+                let total = head.total().unwrap_or(u64::MAX);
+                let at = head.len;
+                if config::check_memory(total).is_ok() {
+                    let _budget = Budget::new(usize::try_from(total).unwrap_or(usize::MAX));
+                    return Ok(Slot::Ready(head.value(&mut Strings { from, chunk, at })?));
+                }
+                // More than is allowed now: that it is really there is seen before memory is taken for it.
+                let mut arriving = Arriving { total, received: chunk.len() as u64, chunks: [chunk].into() };
+                while arriving.received < total {
+                    let chunk = from.bytes()?;
+                    if chunk.is_empty() {
+                        return Err("it has an empty chunk".into());
+                    }
+                    arriving.received += chunk.len() as u64;
+                    arriving.chunks.push_back(chunk);
+                }
+                Ok(Slot::Ready(arriving.value()?))
+            }
+            ARRIVING => {
+                let chunks = from.number()?;
+                let mut slot = None::<Slot<K>>;
+                let mut end = 0u64;
+                for _ in 0..chunks {
+                    let chunk = from.bytes()?;
+                    end = end.checked_add(chunk.len() as u64).ok_or("it is too long")?;
+                    let taken = match &mut slot {
+                        None => Slot::begin(end, &chunk).map(|begun| slot = Some(begun)),
+                        Some(slot) => slot.go_on(end, &chunk),
+                    };
+                    taken.map_err(|failure| format!("{failure:?}"))?;
+                }
+                slot.ok_or_else(|| "it is empty".to_string())
+            }
+            other => Err(format!("it is in state {other}, which is not known")),
+        }
+    }
+
+    fn rewrite(&self, to: &mut Rewriter<'_>) {
+        let mut send = |end: u64, chunk: &[u8]| to.command(K::LOADER, cursor(end), chunk);
+        match self {
+            Slot::Ready(value) => {
+                if let Ok(stream) = Stream::of(value) {
+                    stream.chunks().for_each(|(end, chunk)| send(end, &chunk));
+                }
+            }
+            Slot::Arriving(arriving) => {
+                let mut end = 0;
+                for chunk in &arriving.chunks {
+                    end += chunk.len() as u64;
+                    send(end, chunk);
+                }
+            }
+        }
+    }
+
+    fn digest(&self, sum: &mut Digest<'_>) {
+        match self {
+            Slot::Ready(value) => {
+                if let Ok(stream) = Stream::of(value) {
+                    stream.chunks().for_each(|(_, chunk)| sum.bytes(&chunk));
+                }
+            }
+            Slot::Arriving(arriving) => arriving.chunks.iter().for_each(|chunk| sum.bytes(chunk)),
+        }
+    }
+
+    fn memory(&self) -> usize {
+        let inside = match self {
+            Slot::Ready(value) => value.memory(),
+            Slot::Arriving(arriving) => arriving.received as usize,
+        };
+        size_of::<Self>() + inside
+    }
+
+    fn copy(&self) -> Option<Self> {
+        match self {
+            Slot::Ready(value) => value.copy().ok().map(Slot::Ready),
+            Slot::Arriving(arriving) => Some(Slot::Arriving(arriving.clone())),
+        }
+    }
+}
+
+/// The number that stands for an offset in the commands that dump and load: 0 is the start, and the end.
+pub fn cursor(offset: u64) -> i64 {
+    i64::try_from(offset.saturating_add(1)).unwrap_or(i64::MAX)
+}

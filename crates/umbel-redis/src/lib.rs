@@ -1,0 +1,51 @@
+//! Bloom filters and their relatives inside Redis and Valkey.
+//!
+//! `libumbel_redis.so` is a module that a server loads: filters are then values under keys, which it replicates, shards,
+//! persists and protects as all others. Clients of RedisBloom find its commands; see the README for what is new.
+//!
+//! | room | has |
+//! | --- | --- |
+//! | `engine` | the border to the server, and all that is unsafe |
+//! | `config` | what is settled when the module is loaded |
+//! | `kept` | how values go to snapshots, logs and clients, and come back |
+//! | `bloom` | `BF.*` |
+//! | `dump` | `SCANDUMP` and `LOADCHUNK` of all of them |
+
+mod bloom;
+mod config;
+mod dump;
+mod engine;
+mod kept;
+
+use engine::{Ctx, Loading, RawText, Text, memory};
+use std::ffi::{CStr, c_int};
+
+/// Adds everything that the module has.
+fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
+    config::load(arguments)?;
+    // Of the engine, which counts it.
+    umbel::words::take_from_allocator();
+    loading.value::<kept::Slot<bloom::Bloom>>()?;
+    loading.category(c"bloom");
+    let commands = [bloom::COMMANDS];
+    commands.iter().flat_map(|commands| commands.iter()).try_for_each(|command| loading.command(command))?;
+    loading.info(facts);
+    Ok(())
+}
+
+/// What `INFO` tells.
+fn facts() -> Vec<(&'static CStr, u64)> {
+    vec![(c"filter_bytes", memory::used() as u64)]
+}
+
+/// Clients ask by this name for a module that has `BF.*`, and by this number for what it can do: as much as RedisBloom
+/// 2.8.
+const RELEASE: c_int = 20_800;
+
+/// What the engine calls to load the module.
+#[unsafe(no_mangle)]
+#[allow(unsafe_code, non_snake_case)]
+pub unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut RawText, argc: c_int) -> c_int {
+    // SAFETY: the engine calls this with what it loads modules with.
+    unsafe { engine::on_load(ctx, argv, argc, (c"bf", RELEASE), load) }
+}

@@ -1,0 +1,61 @@
+//! The bytes of a file that is nowhere: for whoever sends filters in pieces, or keeps them elsewhere than in files.
+
+use super::encode::Encoder;
+use super::{Options, Storable};
+use crate::Result;
+use std::cell::OnceCell;
+
+/// The bytes of the file that [`save`](super::save) would write, read from where one likes.
+///
+/// ```
+/// use umbel::{Blocked, Bloom, Insert, file};
+/// let mut filter = Bloom::<Blocked>::with_capacity(1000, 0.01)?;
+/// filter.insert("apple")?;
+/// let image = file::Image::of(&filter, &file::Options::default())?;
+/// let mut bytes = vec![0; image.len() as usize];
+/// for (i, piece) in bytes.chunks_mut(100).enumerate() {
+///     image.read(100 * i as u64, piece);
+/// }
+/// assert_eq!(bytes, file::to_bytes(&filter, &file::Options::default())?);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+///
+/// The header has the sums of everything behind it: to read any of it, all of the filter is read once. The rest costs
+/// no more than to copy it.
+pub struct Image<'a> {
+    encoder: Encoder<'a>,
+    header: OnceCell<Vec<u8>>,
+}
+
+impl<'a> Image<'a> {
+    /// The image of a filter.
+    pub fn of(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Image<'a>> {
+        Ok(Image { encoder: Encoder::of(filter, options)?, header: OnceCell::new() })
+    }
+
+    /// How many bytes it has.
+    #[expect(clippy::len_without_is_empty, reason = "no file is empty")]
+    pub fn len(&self) -> u64 {
+        self.encoder.file_len()
+    }
+
+    /// Fills `to` with the bytes from `offset` on. Beyond the end there are none: what is left of `to` stays as it is.
+    pub fn read(&self, offset: u64, to: &mut [u8]) {
+        let mut fill = |start: u64, bytes: &[u8]| {
+            let from = offset.max(start);
+            let until = (offset + to.len() as u64).min(start + bytes.len() as u64);
+            if from < until {
+                let source = &bytes[(from - start) as usize..(until - start) as usize];
+                to[(from - offset) as usize..(until - offset) as usize].copy_from_slice(source);
+            }
+        };
+        let mut start = self.encoder.header_len();
+        if offset < start {
+            fill(0, self.header.get_or_init(|| self.encoder.header()));
+        }
+        for words in self.encoder.sections() {
+            fill(start, &words.to_le_bytes());
+            start += words.as_bytes().len() as u64;
+        }
+    }
+}
