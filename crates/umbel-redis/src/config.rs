@@ -69,7 +69,8 @@ pub fn load(arguments: &[Text]) -> Result<(), String> {
         } else if name.is("INITIAL_SIZE") {
             config.initial_size = size()?;
         } else if name.is("EXPANSION") {
-            let expansion = value.parse::<u32>().filter(|expansion| *expansion <= crate::bloom::MOST_EXPANSION);
+            let expansion =
+                value.parse::<u32>().filter(|expansion| *expansion <= crate::bloom::MOST_EXPANSION);
             config.expansion = expansion.ok_or_else(|| wrong("a factor from 0 to 1024"))?;
         } else if name.is("CF_INITIAL_SIZE") {
             config.cuckoo_size = size()?;
@@ -110,6 +111,17 @@ pub fn parse_secret(text: &[u8]) -> Option<[u8; 16]> {
 /// A secret in hexadecimal digits.
 pub fn write_secret(secret: &[u8; 16]) -> String {
     secret.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A secret as two numbers, as values keep it that are no filters of the library.
+pub fn as_numbers(secret: &[u8; 16]) -> (u64, u64) {
+    let number = u128::from_le_bytes(*secret);
+    (number as u64, (number >> 64) as u64)
+}
+
+/// A secret from its two numbers.
+pub fn from_numbers(low: u64, high: u64) -> [u8; 16] {
+    (u128::from(high) << 64 | u128::from(low)).to_le_bytes()
 }
 
 /// The secret of filters that are made here.

@@ -6,9 +6,10 @@
 //! | --- | --- |
 //! | 4 | `UMBL` |
 //! | 9 | the name of the type |
-//! | | as varints: how many numbers there are and each of them; how many parts there are and their lengths |
+//! | | as varints: how many numbers there are and each of them; how many filters there are and their lengths; the length of the rest |
 //! | 8 | the sum of all this |
-//! | | the parts: files of the library, each with sums of its own |
+//! | | the filters: files of the library, each with sums of its own |
+//! | | the rest, and 8 bytes with its sum; nothing if it is empty |
 //!
 //! A stream that comes in from a client is kept under its key as it is, until it is complete; only then it is read. So
 //! chunks that are damaged, or missing, or make no sense, change nothing.
@@ -19,9 +20,9 @@ use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, 
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
+use umbel::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
-use umbel::Stored;
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {
@@ -38,10 +39,17 @@ pub trait Kept: Sized + Send + 'static {
     fn numbers(&self) -> Vec<u64>;
 
     /// The filters.
-    fn filters(&self) -> Vec<&dyn Storable>;
+    fn filters(&self) -> Vec<&dyn Storable> {
+        Vec::new()
+    }
+
+    /// What is neither.
+    fn rest(&self) -> Vec<u8> {
+        Vec::new()
+    }
 
     /// The value that has these, if there can be such a one.
-    fn restore(numbers: &[u64], filters: Vec<Stored>) -> Option<Self>;
+    fn restore(numbers: &[u64], filters: Vec<Stored>, rest: &[u8]) -> Option<Self>;
 
     /// The bytes it takes.
     fn memory(&self) -> usize;
@@ -61,7 +69,9 @@ const LONGEST_HEAD: usize = 1 << 16;
 /// The stream of a value.
 pub struct Stream<'a> {
     head: Vec<u8>,
-    parts: Vec<Image<'a>>,
+    filters: Vec<Image<'a>>,
+    /// With its sum.
+    rest: Vec<u8>,
 }
 
 impl<'a> Stream<'a> {
@@ -72,40 +82,50 @@ impl<'a> Stream<'a> {
             let embedded = file::Options { embed_key: true, ..file::Options::default() };
             Image::of(filter, &embedded).map(|_| embedded).unwrap_or_default()
         };
-        let parts: Vec<Image<'a>> =
-            value.filters().into_iter().map(|filter| Image::of(filter, &options(filter))).collect::<Result<_, _>>()?;
+        let filters: Vec<Image<'a>> = value
+            .filters()
+            .into_iter()
+            .map(|filter| Image::of(filter, &options(filter)))
+            .collect::<Result<_, _>>()?;
         let mut head = MAGIC.to_vec();
         head.extend(K::NAME.to_bytes());
         let numbers = value.numbers();
         put_varint(&mut head, numbers.len() as u64);
         numbers.iter().for_each(|number| put_varint(&mut head, *number));
-        put_varint(&mut head, parts.len() as u64);
-        parts.iter().for_each(|part| put_varint(&mut head, part.len()));
+        put_varint(&mut head, filters.len() as u64);
+        filters.iter().for_each(|filter| put_varint(&mut head, filter.len()));
+        let mut rest = value.rest();
+        if !rest.is_empty() {
+            let end = sum(&rest);
+            rest.extend(end.to_le_bytes());
+        }
+        put_varint(&mut head, rest.len() as u64);
         let end = sum(&head);
         head.extend(end.to_le_bytes());
-        Ok(Stream { head, parts })
+        Ok(Stream { head, filters, rest })
     }
 
     /// How many bytes it has.
     pub fn len(&self) -> u64 {
-        self.head.len() as u64 + self.parts.iter().map(Image::len).sum::<u64>()
+        (self.head.len() + self.rest.len()) as u64 + self.filters.iter().map(Image::len).sum::<u64>()
     }
 
     /// The chunk that starts here; empty at the end.
     pub fn chunk(&self, offset: u64) -> Vec<u8> {
         let mut chunk = vec![0; self.len().saturating_sub(offset).min(CHUNK) as usize];
-        let head = self.head.get(offset as usize..).unwrap_or_default();
-        let taken = head.len().min(chunk.len());
-        chunk[..taken].copy_from_slice(&head[..taken]);
-        let mut start = self.head.len() as u64;
-        for part in &self.parts {
-            let end = start + part.len();
-            let (from, until) = (offset.max(start), (offset + chunk.len() as u64).min(end));
+        let (mut start, behind) = (0, offset + chunk.len() as u64);
+        // Takes what of the next part is in the chunk, from where on it is in the part.
+        let mut part = |len: u64, take: &dyn Fn(u64, &mut [u8])| {
+            let (from, until) = (offset.max(start), behind.min(start + len));
             if from < until {
-                part.read(from - start, &mut chunk[(from - offset) as usize..(until - offset) as usize]);
+                take(from - start, &mut chunk[(from - offset) as usize..(until - offset) as usize]);
             }
-            start = end;
-        }
+            start += len;
+        };
+        let copy = |from: &[u8], at: u64, to: &mut [u8]| to.copy_from_slice(&from[at as usize..][..to.len()]);
+        part(self.head.len() as u64, &|at, to| copy(&self.head, at, to));
+        self.filters.iter().for_each(|filter| part(filter.len(), &|at, to| filter.read(at, to)));
+        part(self.rest.len() as u64, &|at, to| copy(&self.rest, at, to));
         chunk
     }
 
@@ -122,7 +142,8 @@ impl<'a> Stream<'a> {
 struct Head {
     len: usize,
     numbers: Vec<u64>,
-    parts: Vec<u64>,
+    filters: Vec<u64>,
+    rest: u64,
 }
 
 impl Head {
@@ -134,26 +155,44 @@ impl Head {
             return None;
         }
         let mut list = || (0..fields.varint()?).map(|_| fields.varint()).collect::<Option<Vec<u64>>>();
-        let (numbers, parts) = (list()?, list()?);
+        let (numbers, filters) = (list()?, list()?);
+        let rest = fields.varint()?;
         let summed = &bytes[..bytes.len() - fields.0.len()];
         let right = fields.u64()? == sum(summed);
-        let head = Head { len: summed.len() + 8, numbers, parts };
+        let head = Head { len: summed.len() + 8, numbers, filters, rest };
         (right && head.total().is_some()).then_some(head)
     }
 
     /// The length of the stream.
     fn total(&self) -> Option<u64> {
-        self.parts.iter().try_fold(self.len as u64, |total, part| total.checked_add(*part))
+        let parts = self.filters.iter().chain([&self.rest]);
+        parts.fold(Some(self.len as u64), |total, part| total?.checked_add(*part))
     }
 
     /// The value of the stream, of which this head has been read.
     fn value<K: Kept>(&self, from: &mut impl Read) -> Result<K, String> {
         let ring = config::ring();
         let filter = |len: &u64| file::read(from, *len, &ring).map(|loaded| loaded.filter);
-        let filters = self.parts.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>();
+        let filters = self.filters.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>();
         let filters = filters.map_err(|error| error.to_string())?;
-        K::restore(&self.numbers, filters).ok_or_else(|| "its parts do not fit together".to_string())
+        let rest = read_summed(from, self.rest)?;
+        K::restore(&self.numbers, filters, &rest).ok_or_else(|| "its parts do not fit together".to_string())
     }
+}
+
+/// Bytes and their sum, of this length together; nothing if that is nothing. Memory is taken as they come.
+fn read_summed(from: &mut impl Read, len: u64) -> Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    from.take(len).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if len == 0 {
+        return Ok(bytes);
+    }
+    let (rest, end) = bytes.split_last_chunk::<8>().ok_or("it ends too early")?;
+    if bytes.len() as u64 != len || sum(rest).to_le_bytes() != *end {
+        return Err("its end is damaged".into());
+    }
+    bytes.truncate(bytes.len() - 8);
+    Ok(bytes)
 }
 
 /// What is kept under a key: a value, or as much of its stream as has come.

@@ -9,13 +9,19 @@
 //! | `config` | what is settled when the module is loaded |
 //! | `kept` | how values go to snapshots, logs and clients, and come back |
 //! | `bloom` | `BF.*` |
+//! | `cuckoo` | `CF.*` |
+//! | `sketch` | `CMS.*` |
+//! | `top` | `TOPK.*` |
 //! | `dump` | `SCANDUMP` and `LOADCHUNK` of all of them |
 
 mod bloom;
 mod config;
+mod cuckoo;
 mod dump;
 mod engine;
 mod kept;
+mod sketch;
+mod top;
 
 use engine::{Ctx, Loading, RawText, Text, memory};
 use std::ffi::{CStr, c_int};
@@ -26,8 +32,11 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
     // Of the engine, which counts it.
     umbel::words::take_from_allocator();
     loading.value::<kept::Slot<bloom::Bloom>>()?;
-    loading.category(c"bloom");
-    let commands = [bloom::COMMANDS];
+    loading.value::<kept::Slot<cuckoo::Cuckoos>>()?;
+    loading.value::<kept::Slot<sketch::Sketch>>()?;
+    loading.value::<kept::Slot<top::Top>>()?;
+    [c"bloom", c"cuckoo", c"cms", c"topk"].into_iter().for_each(|name| loading.category(name));
+    let commands = [bloom::COMMANDS, cuckoo::COMMANDS, sketch::COMMANDS, top::COMMANDS];
     commands.iter().flat_map(|commands| commands.iter()).try_for_each(|command| loading.command(command))?;
     loading.info(facts);
     Ok(())

@@ -26,7 +26,8 @@ type Filters = Slot<Bloom>;
 
 /// A rate above 0 and below 1.
 fn rate(text: &Text) -> Result<f64> {
-    let rate = text.parse::<f64>().filter(|rate| !rate.is_nan()).ok_or_else(|| Failure::new("bad error rate"))?;
+    let rate =
+        text.parse::<f64>().filter(|rate| !rate.is_nan()).ok_or_else(|| Failure::new("bad error rate"))?;
     if rate > 0.0 && rate < 1.0 {
         return Ok(rate);
     }

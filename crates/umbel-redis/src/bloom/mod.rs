@@ -176,7 +176,7 @@ impl Kept for Bloom {
         vec![&self.filter]
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>) -> Option<Bloom> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Bloom> {
         let &[expansion, items] = numbers else { return None };
         let Ok([Stored::Set(filter)]) = <[Stored; 1]>::try_from(filters) else { return None };
         let expansion = u32::try_from(expansion).ok()?;
@@ -189,7 +189,8 @@ impl Kept for Bloom {
     }
 
     fn memory(&self) -> usize {
-        self.filter.sections().iter().map(|words| size_of_val(words.lines())).sum::<usize>() + size_of::<AnyFilter>()
+        self.filter.sections().iter().map(|words| size_of_val(words.lines())).sum::<usize>()
+            + size_of::<AnyFilter>()
     }
 
     fn copy(&self) -> umbel::Result<Bloom> {

@@ -60,11 +60,6 @@ impl<'a> Arguments<'a> {
     pub fn end(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(Failure::Arity) }
     }
-
-    /// How many there are.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
 }
 
 /// A call of a command.
@@ -116,8 +111,7 @@ impl Context {
         let api = raw::api();
         let handle = Handle::open(self, name, mode);
         // SAFETY: the handle is open.
-        let (kind, of) =
-            unsafe { ((api.key_type)(handle.0), (api.module_type_get_type)(handle.0)) };
+        let (kind, of) = unsafe { ((api.key_type)(handle.0), (api.module_type_get_type)(handle.0)) };
         match kind {
             raw::KEY_EMPTY => Ok(None),
             raw::KEY_MODULE if of == type_of::<V>() => {
@@ -152,7 +146,12 @@ impl Context {
     pub fn notify(&self, event: &CStr, key: &Text) {
         // SAFETY: the command runs, and the key is one of its arguments.
         unsafe {
-            (raw::api().notify_keyspace_event)(self.0, raw::NOTIFY_MODULE | raw::NOTIFY_GENERIC, event.as_ptr(), key.0)
+            (raw::api().notify_keyspace_event)(
+                self.0,
+                raw::NOTIFY_MODULE | raw::NOTIFY_GENERIC,
+                event.as_ptr(),
+                key.0,
+            )
         };
     }
 }
@@ -215,8 +214,10 @@ pub unsafe fn call(
     // SAFETY: the engine gives as many strings as it says, and a `Text` is nothing but the address of one.
     let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
     let context = Context(ctx);
-    let done = catch_unwind(AssertUnwindSafe(|| run(&context, Arguments(arguments.get(1..).unwrap_or_default()))));
-    let done = done.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
+    let done =
+        catch_unwind(AssertUnwindSafe(|| run(&context, Arguments(arguments.get(1..).unwrap_or_default()))));
+    let done =
+        done.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
     // SAFETY: the command still runs.
     unsafe {
         match done {

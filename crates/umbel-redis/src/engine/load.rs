@@ -23,9 +23,8 @@ impl Loading {
         let Declared { name, flags, keys: [first, last, step], category, call } = *declared;
         let api = raw::api();
         // SAFETY: the module is being loaded, and the function is one of a command.
-        let done = unsafe {
-            (api.create_command)(self.0, name.as_ptr(), call, flags.as_ptr(), first, last, step)
-        };
+        let done =
+            unsafe { (api.create_command)(self.0, name.as_ptr(), call, flags.as_ptr(), first, last, step) };
         if done != raw::OK {
             return Err(format!("the command {name:?} is refused: another module may have it"));
         }

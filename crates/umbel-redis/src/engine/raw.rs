@@ -159,7 +159,6 @@ functions! {
         log_io_error = c"RedisModule_LogIOError": unsafe extern "C" fn(*mut Io, *const c_char, *const c_char, ...);
         emit_aof = c"RedisModule_EmitAOF": unsafe extern "C" fn(*mut Io, *const c_char, *const c_char, ...);
         digest_add_string_buffer = c"RedisModule_DigestAddStringBuffer": unsafe extern "C" fn(*mut Sum, *const c_char, usize);
-        digest_add_long_long = c"RedisModule_DigestAddLongLong": unsafe extern "C" fn(*mut Sum, c_longlong);
         digest_end_sequence = c"RedisModule_DigestEndSequence": unsafe extern "C" fn(*mut Sum);
         register_info_func = c"RedisModule_RegisterInfoFunc": unsafe extern "C" fn(*mut Ctx, unsafe extern "C" fn(*mut InfoCtx, c_int)) -> c_int;
         info_add_section = c"RedisModule_InfoAddSection": unsafe extern "C" fn(*mut InfoCtx, *const c_char) -> c_int;

@@ -17,8 +17,6 @@ pub enum Reply {
     Bool(bool),
     /// Bytes.
     Bytes(Vec<u8>),
-    /// A word of the protocol.
-    Word(&'static str),
     /// Nothing.
     Null,
     /// A list.
@@ -114,7 +112,6 @@ impl Reply {
                 Reply::Bytes(bytes) => {
                     (api.reply_with_string_buffer)(ctx, bytes.as_ptr().cast(), bytes.len())
                 }
-                Reply::Word(word) => (api.reply_with_string_buffer)(ctx, word.as_ptr().cast(), word.len()),
                 Reply::Null => (api.reply_with_null)(ctx),
                 Reply::Array(replies) => {
                     (api.reply_with_array)(ctx, replies.len() as c_long);

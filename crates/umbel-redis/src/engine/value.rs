@@ -128,7 +128,11 @@ impl Source<'_> {
 
     fn check<T>(&self, read: T) -> Result<T, String> {
         // SAFETY: as above.
-        if unsafe { (raw::api().is_io_error)(self.0) } == 0 { Ok(read) } else { Err("it ends too early".into()) }
+        if unsafe { (raw::api().is_io_error)(self.0) } == 0 {
+            Ok(read)
+        } else {
+            Err("it ends too early".into())
+        }
     }
 }
 
@@ -166,11 +170,6 @@ impl Digest<'_> {
         // SAFETY: the engine lends it for the call in which this lives.
         unsafe { (raw::api().digest_add_string_buffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
     }
-
-    pub fn number(&mut self, number: u64) {
-        // SAFETY: as above.
-        unsafe { (raw::api().digest_add_long_long)(self.0, number as c_longlong) };
-    }
 }
 
 unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_void {
@@ -178,7 +177,9 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_v
         ENCODING => V::load(&mut Source(io, PhantomData)),
         _ => Err(format!("version {version} of its encoding is not known: a newer module wrote it")),
     };
-    match catch_unwind(AssertUnwindSafe(load)).unwrap_or_else(|_| Err("this is a mistake in the module".into())) {
+    match catch_unwind(AssertUnwindSafe(load))
+        .unwrap_or_else(|_| Err("this is a mistake in the module".into()))
+    {
         Ok(value) => Box::into_raw(Box::new(value)).cast(),
         Err(why) => {
             let why = CString::new(why).unwrap_or_default();

@@ -1,9 +1,38 @@
 //! Union and intersection. Fingerprints tell both buckets, so they can move between tables of the same shape without
 //! the keys.
 
-use super::Cuckoo;
+use super::{Cuckoo, MAX_KICKS};
 use crate::algebra::{Algebra, Mismatch};
 use crate::{Result, Structure};
+
+impl Cuckoo {
+    /// Moves into another filter of the same shape whatever has a free slot there, and tells how many that were: for
+    /// chains of filters that became too many when keys were removed.
+    ///
+    /// ```
+    /// use umbel::{Cuckoo, Filter, Insert, Set};
+    /// let mut first = Cuckoo::with_capacity(1000, 0.01)?;
+    /// let mut second = first.try_clone_empty()?;
+    /// second.insert("apple")?;
+    /// assert_eq!(second.pour(&mut first)?, 1);
+    /// assert!(first.contains("apple") && second.is_empty());
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn pour(&mut self, into: &mut Cuckoo) -> Result<u64> {
+        Mismatch::refuse(self.mismatch(into))?;
+        self.words.words_mut()?;
+        into.words.words_mut()?;
+        let entries: Vec<(u64, u32)> = self.entries().collect();
+        let mut moved = 0;
+        for (bucket, fingerprint) in entries {
+            let place = self.table.place_in(bucket, fingerprint);
+            if into.put(place, 0).is_ok() {
+                moved += u64::from(self.take(&place)?);
+            }
+        }
+        Ok(moved)
+    }
+}
 
 impl Algebra for Cuckoo {
     fn mismatch(&self, other: &Cuckoo) -> Option<Mismatch> {
@@ -24,7 +53,7 @@ impl Algebra for Cuckoo {
         self.words.words_mut()?;
         let mut union = self.try_clone_owned()?;
         for (bucket, fingerprint) in other.entries() {
-            union.put(union.table.place_in(bucket, fingerprint))?;
+            union.put(union.table.place_in(bucket, fingerprint), MAX_KICKS)?;
         }
         *self = union;
         Ok(())

@@ -113,6 +113,12 @@ impl Cuckoo {
         self.count_place(&self.table.place(digest))
     }
 
+    /// Inserts a key as [`insert_digest`](Insert::insert_digest) does, but moves so many fingerprints at most to make
+    /// room for it: with 0 it is taken only if there is a free slot in one of its buckets.
+    pub fn insert_digest_within(&mut self, digest: Digest, kicks: u32) -> Result<bool> {
+        self.put(self.table.place(digest), kicks)
+    }
+
     #[inline(always)]
     fn count_place(&self, place: &Place) -> u32 {
         self.table.count(self.words.words(), place) + u32::from(self.is_victim(place))
@@ -131,17 +137,17 @@ impl Cuckoo {
 
     /// Inserts a fingerprint; `true` when none like it was there.
     #[inline(always)]
-    fn put(&mut self, place: Place) -> Result<bool> {
+    fn put(&mut self, place: Place, kicks: u32) -> Result<bool> {
         let copies = self.count_place(&place);
         if copies >= 2 * self.table.slots() {
             return Err(self.too_many_copies());
         }
         let (table, words) = (self.table, self.words.words_mut()?);
         if !table.settle(words, &place) {
-            if self.victim.is_some() {
+            if self.victim.is_some() || kicks == 0 {
                 return Err(self.no_place());
             }
-            self.victim = wander(table, words, place);
+            self.victim = wander(table, words, place, kicks);
         }
         self.head.count_inserted(1);
         Ok(copies == 0)
@@ -153,7 +159,7 @@ impl Cuckoo {
         if place.buckets.into_iter().any(|bucket| table.replace(words, bucket, place.fingerprint, 0)) {
             // There is a free slot now, so whoever waits for one tries again.
             self.victim = self.victim.filter(|victim| !table.settle(words, victim));
-            self.victim = self.victim.and_then(|victim| wander(table, words, victim));
+            self.victim = self.victim.and_then(|victim| wander(table, words, victim, MAX_KICKS));
         } else if self.is_victim(place) {
             self.victim = None;
         } else {
@@ -190,10 +196,10 @@ impl Cuckoo {
 /// Which one has to move is a matter of chance, but the same chance for the same fingerprint, so that the same
 /// operations lead to the same bytes.
 #[cold]
-fn wander(table: Table, words: &mut [u64], place: Place) -> Option<Place> {
+fn wander(table: Table, words: &mut [u64], place: Place, kicks: u32) -> Option<Place> {
     let Place { buckets: [mut bucket, _], mut fingerprint } = place;
     let mut chance = Digest::from_hash(bucket << 32 | u64::from(fingerprint)).salted(0).stream();
-    for _ in 0..MAX_KICKS {
+    for _ in 0..kicks {
         let slot = reduce(chance.draw(), table.slots().into());
         fingerprint = table.exchange(words, bucket, slot as usize, fingerprint);
         bucket = table.place_in(bucket, fingerprint).buckets[1];
@@ -453,14 +459,14 @@ impl Cuckoo {
 impl Insert for Cuckoo {
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        self.put(self.table.place(digest))
+        self.put(self.table.place(digest), MAX_KICKS)
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
         for tile in tile.chunks(TILE) {
             let stage = Stage::of(self.table, tile);
             stage.prefetch(self.table, self.words.words());
-            stage.places().iter().try_for_each(|place| self.put(*place).map(drop))?;
+            stage.places().iter().try_for_each(|place| self.put(*place, MAX_KICKS).map(drop))?;
         }
         Ok(())
     }

@@ -1,0 +1,272 @@
+//! The commands, as RedisBloom's clients know them; `FINGERPRINT` and `SEED` are new.
+
+use super::{Cuckoos, Design};
+use crate::config::{parse_secret, write_secret};
+use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::kept::{Kept, Slot};
+use crate::{command, dump};
+use umbel::{Filter, TILE};
+
+/// All of them.
+pub const COMMANDS: &[Declared] = &[
+    command!(c"CF.RESERVE", c"write deny-oom", [1, 1, 1], c"write cuckoo", reserve),
+    command!(c"CF.ADD", c"write deny-oom fast", [1, 1, 1], c"write fast cuckoo", add),
+    command!(c"CF.ADDNX", c"write deny-oom fast", [1, 1, 1], c"write fast cuckoo", add_new),
+    command!(c"CF.INSERT", c"write deny-oom", [1, 1, 1], c"write cuckoo", insert),
+    command!(c"CF.INSERTNX", c"write deny-oom", [1, 1, 1], c"write cuckoo", insert_new),
+    command!(c"CF.EXISTS", c"readonly fast", [1, 1, 1], c"read fast cuckoo", exists),
+    command!(c"CF.MEXISTS", c"readonly", [1, 1, 1], c"read cuckoo", mexists),
+    command!(c"CF.DEL", c"write fast", [1, 1, 1], c"write fast cuckoo", del),
+    command!(c"CF.COUNT", c"readonly fast", [1, 1, 1], c"read fast cuckoo", count),
+    command!(c"CF.INFO", c"readonly fast", [1, 1, 1], c"read fast cuckoo", info),
+    command!(c"CF.COMPACT", c"write", [1, 1, 1], c"write cuckoo", compact),
+    command!(c"CF.SCANDUMP", c"readonly", [1, 1, 1], c"read cuckoo", dump::scan::<Cuckoos>),
+    command!(c"CF.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write cuckoo", dump::load::<Cuckoos>),
+];
+
+type Filters = Slot<Cuckoos>;
+
+/// A number within bounds.
+fn number(text: Result<&Text>, what: &str, least: i64, most: i64) -> Result<i64> {
+    let bad = || Failure::new(format!("Couldn't parse {what}"));
+    let number = text.map_err(|_| bad())?.parse::<i64>().ok_or_else(bad)?;
+    if (least..=most).contains(&number) {
+        return Ok(number);
+    }
+    Err(Failure::new(format!("{what}: value must be between {least} and {most}")))
+}
+
+fn capacity(text: Result<&Text>) -> Result<u64> {
+    let number = number(text, "CAPACITY", 1, i64::MAX).map_err(|_| Failure::new("Bad capacity"))?;
+    Ok(number as u64)
+}
+
+/// Takes an option of a new filter, with its value; whether it is one.
+fn option(design: &mut Design, option: &Text, arguments: &mut Arguments<'_>) -> Result<bool> {
+    if option.is("BUCKETSIZE") {
+        let slots = number(arguments.take(), "BUCKETSIZE", 1, 255)? as u32;
+        // Buckets have 1, 2, 4 or 8 slots; more would only make the rate worse.
+        design.slots = slots.next_power_of_two().min(8);
+    } else if option.is("MAXITERATIONS") {
+        design.kicks = number(arguments.take(), "MAXITERATIONS", 1, 65535)? as u32;
+    } else if option.is("EXPANSION") {
+        // As RedisBloom does, so that a filter is a multiple of the one before.
+        let expansion = number(arguments.take(), "EXPANSION", 0, 32768)? as u32;
+        design.expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
+    } else if option.is("FINGERPRINT") {
+        design.bits = number(arguments.take(), "FINGERPRINT", 4, 32)? as u32;
+    } else if option.is("SEED") {
+        let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
+        design.secret = parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?;
+    } else {
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Makes a filter, here and elsewhere. Other servers have other secrets: they are told the one to use.
+fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
+    context.set(key, Slot::Ready(Cuckoos::new(design)?))?;
+    let [capacity, slots, kicks, expansion, bits] = [
+        design.capacity.to_string(),
+        design.slots.to_string(),
+        design.kicks.to_string(),
+        design.expansion.to_string(),
+        design.bits.to_string(),
+    ];
+    let secret = write_secret(&design.secret);
+    let arguments: [&[u8]; 12] = [
+        key.bytes(),
+        capacity.as_bytes(),
+        b"BUCKETSIZE",
+        slots.as_bytes(),
+        b"MAXITERATIONS",
+        kicks.as_bytes(),
+        b"EXPANSION",
+        expansion.as_bytes(),
+        b"FINGERPRINT",
+        bits.as_bytes(),
+        b"SEED",
+        secret.as_bytes(),
+    ];
+    context.replicate_as(c"CF.RESERVE", &arguments);
+    context.notify(c"cf.reserve", key);
+    Ok(())
+}
+
+fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let mut design = Design { capacity: capacity(Ok(arguments.take()?))?, ..Design::default() };
+    while let Some(name) = arguments.next() {
+        if !option(&mut design, name, &mut arguments)? {
+            return Err(Failure::new("Unknown argument received"));
+        }
+    }
+    if context.read::<Filters>(key)?.is_some() {
+        return Err(Failure::new("item exists"));
+    }
+    create(context, key, &design)?;
+    Ok(Reply::Ok)
+}
+
+/// Adds items to a filter, which is made if it is not there; of each, whether it was added, or why not.
+fn add_all(
+    context: &Context,
+    key: &Text,
+    items: &[Text],
+    design: Option<&Design>,
+    only_new: bool,
+) -> Result<Vec<Result<bool>>> {
+    if context.write::<Filters>(key)?.is_none() {
+        create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
+    }
+    let mut slot = context.existing_mut::<Filters>(key)?;
+    let (filters, bounded) = (slot.ready_mut()?, !context.must_obey());
+    let mut add = |item: &Text| {
+        let digest = filters.digest(item.bytes());
+        if only_new && filters.contains(digest) {
+            return Ok(false);
+        }
+        filters.add(digest, bounded).map(|()| true)
+    };
+    let added: Vec<Result<bool>> = items.iter().map(&mut add).collect();
+    if added.contains(&Ok(true)) {
+        context.replicate();
+        context.notify(c"cf.add", key);
+    }
+    Ok(added)
+}
+
+fn add_one(context: &Context, mut arguments: Arguments<'_>, only_new: bool) -> Result<Reply> {
+    let key = arguments.take()?;
+    let item = arguments.rest()?;
+    if item.len() > 1 {
+        return Err(Failure::Arity);
+    }
+    let added = add_all(context, key, item, Some(&Design::default()), only_new)?.pop();
+    added.ok_or(Failure::Arity)?.map(Reply::Bool)
+}
+
+fn add(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    add_one(context, arguments, false)
+}
+
+fn add_new(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    add_one(context, arguments, true)
+}
+
+/// Whether an item was added is a number here, for a filter that is full says -1.
+fn insert_all(context: &Context, mut arguments: Arguments<'_>, only_new: bool) -> Result<Reply> {
+    let key = arguments.take()?;
+    let (mut design, mut create) = (Design::default(), true);
+    loop {
+        // Without items there is nothing to do.
+        let name = arguments.take()?;
+        if name.is("ITEMS") {
+            break;
+        } else if name.is("CAPACITY") {
+            design.capacity = capacity(arguments.take())?;
+        } else if name.is("NOCREATE") {
+            create = false;
+        } else if !option(&mut design, name, &mut arguments)? {
+            return Err(Failure::new("Unknown argument received"));
+        }
+    }
+    let added = add_all(context, key, arguments.rest()?, create.then_some(&design), only_new)?;
+    Ok(Reply::Array(added.into_iter().map(|added| Reply::Integer(added.map_or(-1, i64::from))).collect()))
+}
+
+fn insert(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    insert_all(context, arguments, false)
+}
+
+fn insert_new(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    insert_all(context, arguments, true)
+}
+
+/// A key and one item.
+fn key_and_item<'a>(mut arguments: Arguments<'a>) -> Result<(&'a Text, &'a Text)> {
+    let pair = (arguments.take()?, arguments.take()?);
+    arguments.end()?;
+    Ok(pair)
+}
+
+fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let (key, item) = key_and_item(arguments)?;
+    Ok(Reply::Bool(match context.read::<Filters>(key)? {
+        Some(slot) => {
+            let filters = slot.ready()?;
+            filters.contains(filters.digest(item.bytes()))
+        }
+        None => false,
+    }))
+}
+
+fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let Some(slot) = context.read::<Filters>(key)? else {
+        return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
+    };
+    let filters = slot.ready()?;
+    let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
+    let digests = filters.filters()[0].hasher().digest_batch(&keys[..]);
+    let answers = digests.chunks(TILE).flat_map(|tile| {
+        let found = filters.contains_tile(tile);
+        (0..tile.len()).map(move |i| Reply::Bool(found >> i & 1 > 0))
+    });
+    Ok(Reply::Array(answers.collect()))
+}
+
+fn del(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let (key, item) = key_and_item(arguments)?;
+    let mut slot = context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Not found"))?;
+    let filters = slot.ready_mut()?;
+    let removed = filters.remove(filters.digest(item.bytes()))?;
+    if removed {
+        context.replicate();
+        context.notify(c"cf.del", key);
+    }
+    Ok(Reply::Bool(removed))
+}
+
+fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let (key, item) = key_and_item(arguments)?;
+    Ok(match context.read::<Filters>(key)? {
+        Some(slot) => {
+            let filters = slot.ready()?;
+            filters.count(filters.digest(item.bytes())).into()
+        }
+        None => Reply::Integer(0),
+    })
+}
+
+fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    arguments.end()?;
+    let slot = context.read::<Filters>(key)?.ok_or_else(|| Failure::new("not found"))?;
+    let filters = slot.ready()?;
+    let facts: [(&'static str, u64); 9] = [
+        ("Size", filters.memory() as u64),
+        ("Number of buckets", filters.filters().iter().map(|filter| filter.table().buckets()).sum()),
+        ("Number of filters", filters.filters().len() as u64),
+        ("Number of items inserted", filters.items()),
+        ("Number of items deleted", filters.deleted()),
+        ("Bucket size", filters.slots().into()),
+        ("Expansion rate", filters.expansion().into()),
+        ("Max iterations", filters.kicks().into()),
+        ("Fingerprint bits", filters.bits().into()),
+    ];
+    Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
+}
+
+fn compact(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    arguments.end()?;
+    let mut slot =
+        context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Cuckoo filter was not found"))?;
+    slot.ready_mut()?.compact()?;
+    context.replicate();
+    context.notify(c"cf.compact", key);
+    Ok(Reply::Ok)
+}

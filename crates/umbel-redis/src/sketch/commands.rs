@@ -1,0 +1,152 @@
+//! The commands, as RedisBloom's clients know them.
+
+use super::Sketch;
+use crate::config::{self, parse_secret, write_secret};
+use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::kept::{Kept, Slot};
+use crate::{command, dump};
+
+/// All of them.
+pub const COMMANDS: &[Declared] = &[
+    command!(c"CMS.INITBYDIM", c"write deny-oom", [1, 1, 1], c"write cms", by_dimensions),
+    command!(c"CMS.INITBYPROB", c"write deny-oom", [1, 1, 1], c"write cms", by_probability),
+    command!(c"CMS.INCRBY", c"write deny-oom", [1, 1, 1], c"write cms", increase),
+    command!(c"CMS.QUERY", c"readonly", [1, 1, 1], c"read cms", query),
+    command!(c"CMS.MERGE", c"write deny-oom", [1, 1, 1], c"write cms", merge),
+    command!(c"CMS.INFO", c"readonly fast", [1, 1, 1], c"read fast cms", info),
+    command!(c"CMS.SCANDUMP", c"readonly", [1, 1, 1], c"read cms", dump::scan::<Sketch>),
+    command!(c"CMS.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write cms", dump::load::<Sketch>),
+];
+
+type Sketches = Slot<Sketch>;
+
+fn missing() -> Failure {
+    Failure::new("CMS: key does not exist")
+}
+
+/// Makes a sketch, here and elsewhere. Other servers have other secrets: they are told the one to use.
+fn create(
+    context: &Context,
+    mut arguments: Arguments<'_>,
+    key: &Text,
+    width: u64,
+    depth: u64,
+) -> Result<Reply> {
+    let mut secret = config::secret();
+    if let Some(option) = arguments.next() {
+        let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
+        secret = match option.is("SEED") {
+            true => parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?,
+            false => return Err(Failure::Arity),
+        };
+    }
+    arguments.end()?;
+    if context.read::<Sketches>(key)?.is_some() {
+        return Err(Failure::new("CMS: key already exists"));
+    }
+    context.set(key, Slot::Ready(Sketch::new(width, depth, secret)?))?;
+    let (width, depth, secret) = (width.to_string(), depth.to_string(), write_secret(&secret));
+    let arguments = [key.bytes(), width.as_bytes(), depth.as_bytes(), b"SEED", secret.as_bytes()];
+    context.replicate_as(c"CMS.INITBYDIM", &arguments);
+    context.notify(c"cms.initbydim", key);
+    Ok(Reply::Ok)
+}
+
+fn by_dimensions(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let size = |text: &Text, what: &str| {
+        let size = text.parse::<u64>().filter(|size| *size > 0);
+        size.ok_or_else(|| Failure::new(format!("CMS: invalid {what}")))
+    };
+    let (width, depth) = (size(arguments.take()?, "width")?, size(arguments.take()?, "depth")?);
+    create(context, arguments, key, width, depth)
+}
+
+/// By how much of everything that was counted an item is told too often at most, and with which probability it is more.
+fn by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let share = |text: &Text, what: &str| {
+        let share = text.parse::<f64>().filter(|share| *share > 0.0 && *share < 1.0);
+        share.ok_or_else(|| Failure::new(format!("CMS: invalid {what} value")))
+    };
+    let (error, probability) =
+        (share(arguments.take()?, "overestimation")?, share(arguments.take()?, "prob")?);
+    let (width, depth) = ((2.0 / error).ceil() as u64, (-probability.log2()).ceil() as u64);
+    create(context, arguments, key, width, depth)
+}
+
+fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let (pairs, []) = arguments.rest()?.as_chunks::<2>() else { return Err(Failure::Arity) };
+    // All of them are understood before the first is counted.
+    let number = |text: &Text| {
+        let number = text.parse::<i64>().ok_or_else(|| Failure::new("CMS: Cannot parse number"))?;
+        u32::try_from(number)
+            .map_err(|_| Failure::new("CMS: Number cannot be negative, nor above 4294967295"))
+    };
+    let increments =
+        pairs.iter().map(|[item, times]| Ok((item, number(times)?))).collect::<Result<Vec<_>>>()?;
+    let mut slot = context.write::<Sketches>(key)?.ok_or_else(missing)?;
+    let sketch = slot.ready_mut()?;
+    let mut counts = Vec::with_capacity(increments.len());
+    for (item, times) in increments {
+        counts.push(Reply::from(u64::from(sketch.add(item.bytes(), times)?)));
+    }
+    context.replicate();
+    context.notify(c"cms.incrby", key);
+    Ok(Reply::Array(counts))
+}
+
+fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+    let sketch = slot.ready()?;
+    Ok(Reply::Array(items.iter().map(|item| u64::from(sketch.query(item.bytes())).into()).collect()))
+}
+
+/// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces what was counted in `to`.
+fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let (to, number) = (arguments.take()?, arguments.take()?);
+    let number = number.parse::<usize>().filter(|number| *number > 0);
+    let number = number.ok_or_else(|| Failure::new("CMS: invalid numkeys"))?;
+    let rest = arguments.rest()?;
+    let (keys, rest) =
+        rest.split_at_checked(number).ok_or_else(|| Failure::new("CMS: wrong number of keys"))?;
+    let weights: Vec<i64> = match rest {
+        [] => vec![1; keys.len()],
+        [word, weights @ ..] if word.is("WEIGHTS") && weights.len() == keys.len() => {
+            let weights = weights.iter().map(|weight| weight.parse::<i64>()).collect::<Option<_>>();
+            weights.ok_or_else(|| Failure::new("CMS: invalid weight value"))?
+        }
+        _ => return Err(Failure::new("CMS: wrong number of keys/weights")),
+    };
+    let mut others = Vec::with_capacity(keys.len());
+    for (key, weight) in keys.iter().zip(weights) {
+        let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+        others.push((slot.ready()?.copy()?, weight));
+    }
+    let mut slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
+    let sketch = slot.ready_mut()?;
+    if let Some((other, _)) = others.iter().find(|(other, _)| !sketch.is_like(other)) {
+        let same = (sketch.width(), sketch.depth()) == (other.width(), other.depth());
+        return Err(Failure::new(if same {
+            "CMS: seed is not equal"
+        } else {
+            "CMS: width/depth is not equal"
+        }));
+    }
+    sketch.merge(&others)?;
+    context.replicate();
+    context.notify(c"cms.merge", to);
+    Ok(Reply::Ok)
+}
+
+fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    arguments.end()?;
+    let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+    let sketch = slot.ready()?;
+    let facts = [("width", sketch.width()), ("depth", sketch.depth()), ("count", sketch.count())];
+    Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
+}

@@ -1,0 +1,148 @@
+//! The commands, as RedisBloom's clients know them.
+
+use super::{Design, Top};
+use crate::config::{self, parse_secret, write_secret};
+use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::kept::Slot;
+use crate::{command, dump};
+
+/// All of them.
+pub const COMMANDS: &[Declared] = &[
+    command!(c"TOPK.RESERVE", c"write deny-oom", [1, 1, 1], c"write topk", reserve),
+    command!(c"TOPK.ADD", c"write deny-oom", [1, 1, 1], c"write topk", add),
+    command!(c"TOPK.INCRBY", c"write deny-oom", [1, 1, 1], c"write topk", increase),
+    command!(c"TOPK.QUERY", c"readonly", [1, 1, 1], c"read topk", query),
+    command!(c"TOPK.COUNT", c"readonly", [1, 1, 1], c"read topk", count),
+    command!(c"TOPK.LIST", c"readonly", [1, 1, 1], c"read topk", list),
+    command!(c"TOPK.INFO", c"readonly fast", [1, 1, 1], c"read fast topk", info),
+    command!(c"TOPK.SCANDUMP", c"readonly", [1, 1, 1], c"read topk", dump::scan::<Top>),
+    command!(c"TOPK.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write topk", dump::load::<Top>),
+];
+
+type Tops = Slot<Top>;
+
+fn missing() -> Failure {
+    Failure::new("TopK: key does not exist")
+}
+
+fn size(text: &Text, what: &str) -> Result<u64> {
+    let size = text.parse::<u64>().filter(|size| (1..=u64::from(u32::MAX)).contains(size));
+    size.ok_or_else(|| Failure::new(format!("TopK: invalid {what}")))
+}
+
+/// `TOPK.RESERVE key k [width depth decay]`.
+fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let k = size(arguments.take()?, "k")?;
+    let mut design = Design { k, width: 8, depth: 7, decay: 0.9, secret: config::secret() };
+    let mut next = arguments.next();
+    if let Some(width) = next.filter(|text| !text.is("SEED")) {
+        (design.width, design.depth) = (size(width, "width")?, size(arguments.take()?, "depth")?);
+        let decay = arguments.take()?.parse::<f64>().filter(|decay| *decay > 0.0 && *decay <= 1.0);
+        design.decay =
+            decay.ok_or_else(|| Failure::new("TopK: invalid decay value. must be '<= 1' & '> 0'"))?;
+        next = arguments.next();
+    }
+    if let Some(option) = next {
+        let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
+        design.secret = match option.is("SEED") {
+            true => parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?,
+            false => return Err(Failure::Arity),
+        };
+    }
+    arguments.end()?;
+    if context.read::<Tops>(key)?.is_some() {
+        return Err(Failure::new("TopK: key already exists"));
+    }
+    context.set(key, Slot::Ready(Top::new(design)?))?;
+    let Design { k, width, depth, decay, secret } = design;
+    let numbers =
+        [k.to_string(), width.to_string(), depth.to_string(), format!("{decay:?}"), write_secret(&secret)];
+    let [k, width, depth, decay, secret] = numbers.each_ref().map(|number| number.as_bytes());
+    context.replicate_as(c"TOPK.RESERVE", &[key.bytes(), k, width, depth, decay, b"SEED", secret]);
+    context.notify(c"topk.reserve", key);
+    Ok(Reply::Ok)
+}
+
+/// Adds items, each so often; of each, who lost the place it took.
+fn add_all(context: &Context, key: &Text, items: &[(&Text, u32)]) -> Result<Reply> {
+    let mut slot = context.write::<Tops>(key)?.ok_or_else(missing)?;
+    let top = slot.ready_mut()?;
+    let mut gone = Vec::with_capacity(items.len());
+    for (item, times) in items {
+        gone.push(top.add(item.bytes(), *times)?.map_or(Reply::Null, Reply::Bytes));
+    }
+    context.replicate();
+    context.notify(c"topk.add", key);
+    Ok(Reply::Array(gone))
+}
+
+fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items: Vec<(&Text, u32)> = arguments.rest()?.iter().map(|item| (item, 1)).collect();
+    add_all(context, key, &items)
+}
+
+fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let (pairs, []) = arguments.rest()?.as_chunks::<2>() else { return Err(Failure::Arity) };
+    let number = |text: &Text| {
+        let number = text.parse::<u32>().filter(|number| (1..=100_000).contains(number));
+        number.ok_or_else(|| {
+            Failure::new(
+                "TopK: increment must be an integer greater or equal to 1 and smaller or equal to 100000",
+            )
+        })
+    };
+    let items = pairs.iter().map(|[item, times]| Ok((item, number(times)?))).collect::<Result<Vec<_>>>()?;
+    add_all(context, key, &items)
+}
+
+/// An answer for each of some items.
+fn each(context: &Context, mut arguments: Arguments<'_>, answer: fn(&Top, &[u8]) -> Reply) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
+    let top = slot.ready()?;
+    Ok(Reply::Array(items.iter().map(|item| answer(top, item.bytes())).collect()))
+}
+
+fn query(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    each(context, arguments, |top, item| Reply::Bool(top.contains(item)))
+}
+
+fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    each(context, arguments, |top, item| u64::from(top.count(item)).into())
+}
+
+fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let counts = match arguments.next() {
+        Some(word) if word.is("WITHCOUNT") => true,
+        Some(_) => return Err(Failure::new("WITHCOUNT keyword expected")),
+        None => false,
+    };
+    arguments.end()?;
+    let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
+    let mut replies = Vec::new();
+    for entry in slot.ready()?.items() {
+        replies.push(Reply::Bytes(entry.item.clone()));
+        if counts {
+            replies.push(u64::from(entry.count).into());
+        }
+    }
+    Ok(Reply::Array(replies))
+}
+
+fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    arguments.end()?;
+    let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
+    let Design { k, width, depth, decay, .. } = *slot.ready()?.design();
+    Ok(Reply::Map(vec![
+        ("k".into(), k.into()),
+        ("width".into(), width.into()),
+        ("depth".into(), depth.into()),
+        ("decay".into(), Reply::Double(decay)),
+    ]))
+}
