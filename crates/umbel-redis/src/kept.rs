@@ -15,7 +15,7 @@
 //! chunks that are damaged, or missing, or make no sense, change nothing.
 
 use crate::config;
-use crate::engine::memory::Budget;
+use crate::engine::memory::Obeying;
 use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value};
 use std::collections::VecDeque;
 use std::ffi::CStr;
@@ -352,8 +352,9 @@ impl<K: Kept> Value for Slot<K> {
                 let head = Head::read::<K>(&chunk).ok_or("its head makes no sense")?;
                 let total = head.total().unwrap_or(u64::MAX);
                 let at = head.len;
-                if config::check_memory(total).is_ok() {
-                    let _budget = Budget::new(usize::try_from(total).unwrap_or(usize::MAX));
+                let allowed = config::check_memory(total).is_ok();
+                let _obeying = Obeying::when(true);
+                if allowed {
                     return Ok(Slot::Ready(head.value(&mut Strings { from, chunk, at })?));
                 }
                 // More than is allowed now: that it is really there is seen before memory is taken for it.

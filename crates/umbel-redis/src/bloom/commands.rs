@@ -130,7 +130,7 @@ fn add_all(context: &Context, key: &Text, items: &[Text], design: Option<&Design
     }
     let mut filter = context.existing_mut::<Filters>(key)?;
     let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
-    let added = filter.ready_mut()?.add(&keys[..], !context.must_obey());
+    let added = filter.ready_mut()?.add(&keys[..]);
     if added.contains(&Ok(true)) {
         context.replicate();
         context.notify(c"bf.add", key);

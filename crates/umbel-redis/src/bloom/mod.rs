@@ -7,7 +7,6 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::engine::memory::Budget;
 use crate::engine::{Failure, Reply, Result, TypeSlot};
 use crate::kept::Kept;
 use std::ffi::CStr;
@@ -97,11 +96,8 @@ impl Bloom {
     }
 
     /// Adds keys; of each, whether it was new, or why it is not in.
-    pub fn add<B: Batch + ?Sized>(&mut self, keys: &B, bounded: bool) -> Vec<Result<bool>> {
-        let _budget = bounded.then(|| {
-            let left = config::get().max_key_bytes.saturating_sub(self.memory() as u64);
-            Budget::new(usize::try_from(left).unwrap_or(usize::MAX))
-        });
+    pub fn add<B: Batch + ?Sized>(&mut self, keys: &B) -> Vec<Result<bool>> {
+        let _budget = config::budget(self.memory());
         let digests = self.filter.hasher().digest_batch(keys);
         let mut added = Vec::with_capacity(digests.len());
         for tile in digests.chunks(TILE) {

@@ -121,13 +121,13 @@ fn add_all(
         create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
     }
     let mut slot = context.existing_mut::<Filters>(key)?;
-    let (filters, bounded) = (slot.ready_mut()?, !context.must_obey());
+    let filters = slot.ready_mut()?;
     let mut add = |item: &Text| {
         let digest = filters.digest(item.bytes());
         if only_new && filters.contains(digest) {
             return Ok(false);
         }
-        filters.add(digest, bounded).map(|()| true)
+        filters.add(digest).map(|()| true)
     };
     let added: Vec<Result<bool>> = items.iter().map(&mut add).collect();
     if added.contains(&Ok(true)) {

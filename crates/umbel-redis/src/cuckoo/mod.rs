@@ -7,7 +7,6 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::engine::memory::Budget;
 use crate::engine::{Failure, Result, TypeSlot};
 use crate::kept::Kept;
 use std::ffi::CStr;
@@ -126,7 +125,7 @@ impl Cuckoos {
     }
 
     /// Adds an item, in a further filter if there is no room in those that are there.
-    pub fn add(&mut self, digest: Digest, bounded: bool) -> Result<()> {
+    pub fn add(&mut self, digest: Digest) -> Result<()> {
         // Where a slot is free nothing has to move.
         if self.filters.iter_mut().rev().any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
             return Ok(());
@@ -136,12 +135,12 @@ impl Cuckoos {
             return Ok(());
         }
         let kicks = self.kicks;
-        self.grow(bounded)?.insert_digest_within(digest, kicks)?;
+        self.grow()?.insert_digest_within(digest, kicks)?;
         Ok(())
     }
 
     /// Opens another filter.
-    fn grow(&mut self, bounded: bool) -> Result<&mut Cuckoo> {
+    fn grow(&mut self) -> Result<&mut Cuckoo> {
         if self.expansion == 0 {
             return Err(Failure::new("Filter is full"));
         }
@@ -150,10 +149,7 @@ impl Cuckoos {
         }
         let factor = u64::from(self.expansion).saturating_pow(self.filters.len() as u32);
         let table = table(self.capacity.saturating_mul(factor), self.slots(), self.bits())?;
-        let _budget = bounded.then(|| {
-            let left = config::get().max_key_bytes.saturating_sub(self.memory() as u64);
-            Budget::new(usize::try_from(left).unwrap_or(usize::MAX))
-        });
+        let _budget = config::budget(self.memory());
         self.filters.push(Cuckoo::with_table(table, self.first().hasher().clone())?);
         Ok(self.filters.last_mut().expect("one was just added"))
     }

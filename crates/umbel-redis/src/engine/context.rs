@@ -1,5 +1,6 @@
 //! A call of a command: its arguments, and the keys they name.
 
+use super::memory::Obeying;
 use super::raw::{self, Ctx, KeyHandle};
 use super::reply::{Failure, Reply, Result};
 use super::value::{Value, type_of};
@@ -87,7 +88,7 @@ impl Context {
     }
 
     /// Whether the command was done elsewhere before, and has to be done here whatever the limits are.
-    pub fn must_obey(&self) -> bool {
+    fn must_obey(&self) -> bool {
         // SAFETY: the command runs.
         let flags = unsafe { (raw::api().get_context_flags)(self.0) };
         flags & (raw::CTX_REPLICATED | raw::CTX_LOADING) != 0
@@ -214,6 +215,7 @@ pub unsafe fn call(
     // SAFETY: the engine gives as many strings as it says, and a `Text` is nothing but the address of one.
     let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
     let context = Context(ctx);
+    let _obeying = Obeying::when(context.must_obey());
     let done =
         catch_unwind(AssertUnwindSafe(|| run(&context, Arguments(arguments.get(1..).unwrap_or_default()))));
     let done =

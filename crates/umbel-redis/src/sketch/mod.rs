@@ -8,7 +8,6 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::engine::memory::Budget;
 use crate::engine::{Failure, Result, TypeSlot};
 use crate::kept::Kept;
 use std::ffi::CStr;
@@ -35,7 +34,6 @@ impl Sketch {
             width.checked_mul(depth).ok_or_else(|| Failure::new("CMS: the sketch is too large"))?;
         let lines = counters.div_ceil(16);
         config::check_memory(lines.saturating_mul(64))?;
-        let _budget = Budget::new(usize::try_from(lines.saturating_mul(64)).unwrap_or(usize::MAX));
         Ok(Sketch { width, depth, count: 0, secret, words: Words::zeroed(lines)? })
     }
 

@@ -7,7 +7,6 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::engine::memory::Budget;
 use crate::engine::{Failure, Result, TypeSlot};
 use crate::kept::Kept;
 use std::ffi::CStr;
@@ -51,7 +50,6 @@ impl Top {
         // The items themselves come later, each with its own length.
         let bytes = cells.div_ceil(8).saturating_mul(64);
         config::check_memory(bytes.saturating_add(design.k.saturating_mul(64)))?;
-        let _budget = Budget::new(usize::try_from(bytes).unwrap_or(usize::MAX));
         let (words, heap) = (Words::zeroed(cells.div_ceil(8))?, places(design.k)?);
         Ok(Top { design, words, heap, chances: 0 })
     }

@@ -1,0 +1,193 @@
+//! What an engine promises holds for filters: replicas are equal, and nothing that was acknowledged is lost.
+
+mod support;
+
+use support::{Answer, Client, Server, engines, items, wait_for};
+
+/// Some of everything, made by commands that create, grow, delete and fail.
+fn mixed_load(client: &mut Client) {
+    client.ask("BF.RESERVE bf:reserved 0.001 1000 EXPANSION 4");
+    client.ask("BF.RESERVE bf:fixed 0.01 50 NONSCALING");
+    for round in 0..20 {
+        client.ask_with("BF.MADD bf:grown", &items(&format!("r{round}-"), 0..200));
+        client.ask_with("BF.INSERT bf:reserved ITEMS", &items(&format!("r{round}-"), 0..100));
+        client.ask_with("BF.MADD bf:fixed", &items(&format!("r{round}-"), 0..5));
+        client.ask_with("CF.INSERT cf:grown CAPACITY 64 ITEMS", &items(&format!("r{round}-"), 0..100));
+        client.ask(&format!("CF.ADD cf:auto {round}"));
+        client.ask(&format!("CF.DEL cf:grown r{round}-7"));
+    }
+    client.ask("CF.COMPACT cf:grown");
+    client.ask("CMS.INITBYPROB cms 0.01 0.01");
+    client.ask("CMS.INCRBY cms a 3 b 4");
+    client.ask("TOPK.RESERVE top 3 20 3 0.9");
+    client.ask_with("TOPK.ADD top", &items("item", 0..500));
+    client.ask("MULTI");
+    client.ask("BF.ADD bf:transaction x");
+    client.ask("CF.ADD cf:transaction x");
+    client.ask("EXEC");
+    client.ask("EVAL redis.call('BF.ADD','bf:script','x') 0");
+    client.ask("COPY bf:grown bf:copy");
+    client.ask("BF.ADD bf:copy only-here");
+}
+
+fn digest(client: &mut Client) -> Answer {
+    client.ask("DEBUG DIGEST")
+}
+
+#[test]
+fn a_replica_is_equal_to_its_primary() {
+    for engine in engines() {
+        let primary = Server::start(engine, &[]);
+        let mut client = primary.client();
+        // Some of it comes as a snapshot, the rest as commands; the replica has a secret and limits of its own.
+        client.ask_with("BF.MADD bf:before", &items("k", 0..1000));
+        let replica = Server::with_module(engine, &["MAX-KEY-BYTES", "100"], &[]);
+        let mut follower = replica.client();
+        follower.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        wait_for("the replica", || follower.ask("BF.CARD bf:before").integer() > 0);
+        mixed_load(&mut client);
+        assert_eq!(client.ask("WAIT 1 10000").integer(), 1);
+        wait_for("the last command", || digest(&mut client) == digest(&mut follower));
+        assert_eq!(follower.ask_with("BF.MEXISTS bf:grown", &items("r3-", 0..200)).integers(), [1; 200]);
+        assert_eq!(follower.ask("BF.EXISTS bf:copy only-here").integer(), 1);
+    }
+}
+
+#[test]
+fn a_snapshot_and_a_log_give_the_same_values_again() {
+    for engine in engines() {
+        let mut server = Server::start(engine, &["--appendonly", "yes", "--aof-use-rdb-preamble", "no"]);
+        let mut client = server.client();
+        mixed_load(&mut client);
+        let before = digest(&mut client);
+        assert_eq!(client.ask("DEBUG RELOAD"), Answer::Word("OK".into()));
+        assert_eq!(digest(&mut client), before, "from a snapshot");
+        assert_eq!(client.ask("DEBUG LOADAOF"), Answer::Word("OK".into()));
+        assert_eq!(digest(&mut client), before, "from the log as it was written");
+        client.ask("BGREWRITEAOF");
+        wait_for("the new log", || {
+            let info = client.ask("INFO persistence");
+            let info = String::from_utf8(info.bytes().to_vec()).unwrap();
+            info.contains("aof_rewrite_in_progress:0") && info.contains("aof_rewrite_scheduled:0")
+        });
+        assert_eq!(client.ask("DEBUG LOADAOF"), Answer::Word("OK".into()));
+        assert_eq!(digest(&mut client), before, "from the log that was written anew");
+        server.kill();
+        server.restart();
+        assert_eq!(digest(&mut server.client()), before, "after it was killed");
+    }
+}
+
+/// A client adds one key after the other until the server is gone: what was answered is in the log.
+#[test]
+fn nothing_that_was_acknowledged_is_lost_when_the_server_is_killed() {
+    for engine in engines() {
+        let mut server = Server::start(engine, &["--appendonly", "yes", "--appendfsync", "always"]);
+        let mut client = server.client();
+        let mut writer = server.client();
+        let writing = std::thread::spawn(move || {
+            let mut acknowledged = 0;
+            while let Ok(answer) = writer.try_call(&[b"BF.ADD", b"f", format!("k{acknowledged}").as_bytes()])
+            {
+                assert!(answer.integer() <= 1);
+                if writer.try_call(&[b"CF.ADD", b"c", format!("k{acknowledged}").as_bytes()]).is_err() {
+                    break;
+                }
+                acknowledged += 1;
+            }
+            acknowledged
+        });
+        wait_for("some keys", || client.ask("BF.CARD f").integer() > 500);
+        server.kill();
+        let acknowledged = writing.join().unwrap();
+        server.restart();
+        let mut client = server.client();
+        assert!(acknowledged >= 500, "{acknowledged}");
+        let all = items("k", 0..acknowledged);
+        assert_eq!(client.ask_with("BF.MEXISTS f", &all).integers(), vec![1; all.len()]);
+        assert_eq!(client.ask_with("CF.MEXISTS c", &all).integers(), vec![1; all.len()]);
+    }
+}
+
+#[test]
+fn keys_are_copied_dumped_restored_and_unlinked_as_others() {
+    for engine in engines() {
+        let server = Server::start(engine, &[]);
+        let mut client = server.client();
+        mixed_load(&mut client);
+        for key in ["bf:grown", "cf:grown", "cms", "top"] {
+            let dumped = client.ask(&format!("DUMP {key}"));
+            assert_eq!(client.call(&[b"RESTORE", b"back", b"0", dumped.bytes()]), Answer::Word("OK".into()));
+            assert_eq!(client.ask(&format!("COPY {key} copy")).integer(), 1);
+            let digests = client.ask(&format!("DEBUG DIGEST-VALUE {key} back copy"));
+            let [a, b, c] = digests.array() else { panic!("{digests:?}") };
+            assert!(a == b && b == c, "{key}: {digests:?}");
+            assert!(client.ask("MEMORY USAGE back").integer() > 100);
+            assert_eq!(client.ask("UNLINK back copy").integer(), 2);
+        }
+        // A large one is freed in the background, and its memory comes back.
+        let filter_bytes = |client: &mut Client| {
+            let info = String::from_utf8(client.ask("INFO everything").bytes().to_vec()).unwrap();
+            let line = info.lines().find(|line| line.starts_with("bf_filter_bytes:")).unwrap().to_owned();
+            line.rsplit(':').next().unwrap().parse::<u64>().unwrap()
+        };
+        let before = filter_bytes(&mut client);
+        client.ask("BF.RESERVE large 0.01 100000000");
+        assert!(filter_bytes(&mut client) > before + 100_000_000);
+        assert!(client.ask("MEMORY USAGE large").integer() > 100_000_000);
+        client.ask("UNLINK large");
+        wait_for("the memory", || filter_bytes(&mut client) == before);
+    }
+}
+
+#[test]
+fn limits_hold_for_a_key_and_for_all_of_them() {
+    let engine = &engines()[0];
+    let limits = ["MAX-KEY-BYTES", "100000", "MAX-BYTES", "250000"];
+    let server = Server::with_module(engine, &limits, &[]);
+    let mut client = server.client();
+    assert!(client.ask("BF.RESERVE f 0.01 100000").error().contains("MAX-KEY-BYTES"));
+    // One that grows stops at the limit, keeps what it has, and says so.
+    let mut refused = 0;
+    for start in (0..100_000).step_by(1000) {
+        let added = client.ask_with("BF.MADD f", &items("k", start..start + 1000));
+        refused += added.array().iter().filter(|answer| matches!(answer, Answer::Error(_))).count();
+    }
+    assert!(refused > 10_000, "{refused}");
+    assert!(client.ask("MEMORY USAGE f").integer() < 101_000);
+    let card = client.ask("BF.CARD f").integer();
+    assert!(card > 20_000, "{card}");
+    assert_eq!(client.ask_with("BF.MEXISTS f", &items("k", 0..10_000)).integers(), vec![1; 10_000]);
+    for key in ["a", "b"] {
+        assert_eq!(client.ask(&format!("BF.RESERVE {key} 0.01 45000")), Answer::Word("OK".into()));
+    }
+    assert!(client.ask("BF.RESERVE c 0.01 45000").error().contains("memory limit"));
+    assert_eq!(client.ask("EXISTS c").integer(), 0);
+    client.ask("DEL a");
+    assert_eq!(client.ask("BF.RESERVE c 0.01 45000"), Answer::Word("OK".into()));
+    // The server's own limit comes first.
+    client.ask("CONFIG SET maxmemory 1");
+    assert!(client.ask("BF.ADD g x").error().starts_with("OOM"));
+    assert_eq!(client.ask("BF.EXISTS f k1").integer(), 1);
+}
+
+#[test]
+fn listeners_hear_of_changes() {
+    let server = Server::start(&engines()[0], &["--notify-keyspace-events", "AKE"]);
+    let mut listener = server.client();
+    listener.ask("SUBSCRIBE __keyevent@0__:bf.add __keyevent@0__:bf.reserve");
+    let mut client = server.client();
+    client.ask("BF.ADD f x");
+    client.ask("BF.ADD f x");
+    client.ask("BF.ADD f y");
+    let mut heard = || {
+        let message = listener.next_answer();
+        String::from_utf8_lossy(message.array()[1].bytes()).into_owned()
+    };
+    // The second subscription, then the filter, and each key that was new.
+    heard();
+    assert_eq!(
+        [heard(), heard(), heard()].map(|channel| channel.rsplit(':').next().unwrap().to_owned()),
+        ["bf.reserve", "bf.add", "bf.add"]
+    );
+}
