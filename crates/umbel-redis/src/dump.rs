@@ -9,7 +9,7 @@ pub fn scan<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<
     let (key, at) = (arguments.take()?, arguments.take()?);
     arguments.end()?;
     let invalid = || Failure::new("Second argument must be numeric");
-    let at = u64::try_from(at.parse::<i64>().ok_or_else(invalid)?).map_err(|_| invalid())?;
+    let at = at.parse::<u64>().ok_or_else(invalid)?;
     let slot = context.existing::<Slot<K>>(key)?;
     let stream = Stream::of(slot.ready()?)?;
     let offset = at.saturating_sub(1);
@@ -23,7 +23,7 @@ pub fn load<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<
     let (key, at, chunk) = (arguments.take()?, arguments.take()?, arguments.take()?);
     arguments.end()?;
     let invalid = || Failure::new("Second argument must be numeric");
-    let end = u64::try_from(at.parse::<i64>().ok_or_else(invalid)? - 1).map_err(|_| invalid())?;
+    let end = at.parse::<u64>().ok_or_else(invalid)?.checked_sub(1).ok_or_else(invalid)?;
     let begun = match context.write::<Slot<K>>(key)? {
         Some(mut slot) => {
             slot.go_on(end, chunk.bytes())?;

