@@ -87,21 +87,13 @@ impl<'a> Stream<'a> {
             .into_iter()
             .map(|filter| Image::of(filter, &options(filter)))
             .collect::<Result<_, _>>()?;
-        let mut head = MAGIC.to_vec();
-        head.extend(K::NAME.to_bytes());
-        let numbers = value.numbers();
-        put_varint(&mut head, numbers.len() as u64);
-        numbers.iter().for_each(|number| put_varint(&mut head, *number));
-        put_varint(&mut head, filters.len() as u64);
-        filters.iter().for_each(|filter| put_varint(&mut head, filter.len()));
         let mut rest = value.rest();
         if !rest.is_empty() {
             let end = sum(&rest);
             rest.extend(end.to_le_bytes());
         }
-        put_varint(&mut head, rest.len() as u64);
-        let end = sum(&head);
-        head.extend(end.to_le_bytes());
+        let lengths: Vec<u64> = filters.iter().map(Image::len).collect();
+        let head = head::<K>(&value.numbers(), &lengths, rest.len() as u64);
         Ok(Stream { head, filters, rest })
     }
 
@@ -138,6 +130,20 @@ impl<'a> Stream<'a> {
     }
 }
 
+/// The bytes of a head.
+fn head<K: Kept>(numbers: &[u64], filters: &[u64], rest: u64) -> Vec<u8> {
+    let mut head = MAGIC.to_vec();
+    head.extend(K::NAME.to_bytes());
+    for list in [numbers, filters] {
+        put_varint(&mut head, list.len() as u64);
+        list.iter().for_each(|number| put_varint(&mut head, *number));
+    }
+    put_varint(&mut head, rest);
+    let end = sum(&head);
+    head.extend(end.to_le_bytes());
+    head
+}
+
 /// The head of a stream.
 struct Head {
     len: usize,
@@ -165,8 +171,8 @@ impl Head {
 
     /// The length of the stream.
     fn total(&self) -> Option<u64> {
-        let parts = self.filters.iter().chain([&self.rest]);
-        parts.fold(Some(self.len as u64), |total, part| total?.checked_add(*part))
+        let mut parts = self.filters.iter().chain([&self.rest]);
+        parts.try_fold(self.len as u64, |total, part| total.checked_add(*part))
     }
 
     /// The value of the stream, of which this head has been read.
@@ -266,6 +272,40 @@ impl<K: Kept> Slot<K> {
             }
         }
         Ok(())
+    }
+}
+
+/// Files of the library that come without a head, which is made here: a value that consists of one filter.
+impl<K: Kept> Slot<K> {
+    /// What a file of this length begins as.
+    pub fn begin_file(length: u64) -> Result<Slot<K>> {
+        config::check_memory(length)?;
+        let head = head::<K>(&[], &[length], 0);
+        let received = head.len() as u64;
+        Ok(Slot::Arriving(Arriving { total: received + length, received, chunks: [head].into() }))
+    }
+
+    /// How much of a file has come, and how long it is; a failure if it is not a file that is arriving.
+    pub fn arriving(&self) -> Option<Result<(u64, u64)>> {
+        let Slot::Arriving(arriving) = self else { return Some(Err(Failure::new("item exists"))) };
+        let head = arriving.chunks.front()?.len() as u64;
+        Some(Ok((arriving.received - head, arriving.total - head)))
+    }
+
+    /// Takes more of a file; the value, when it is complete.
+    pub fn take_file(&mut self, bytes: &[u8]) -> Result<Option<K>> {
+        let Slot::Arriving(arriving) = self else { return Err(bad_data()) };
+        let end = arriving.received.saturating_add(bytes.len() as u64);
+        if end < arriving.total {
+            self.go_on(end, bytes)?;
+            return Ok(None);
+        }
+        self.go_on(end, bytes)?;
+        let unfinished = Slot::Arriving(Arriving { total: 0, received: 0, chunks: VecDeque::new() });
+        match std::mem::replace(self, unfinished) {
+            Slot::Ready(value) => Ok(Some(value)),
+            Slot::Arriving(_) => Err(bad_data()),
+        }
     }
 }
 

@@ -12,8 +12,10 @@
 //! | `cuckoo` | `CF.*` |
 //! | `sketch` | `CMS.*` |
 //! | `top` | `TOPK.*` |
+//! | `any` | `UMBEL.*`: every kind, and what can be done with several |
 //! | `dump` | `SCANDUMP` and `LOADCHUNK` of all of them |
 
+mod any;
 mod bloom;
 mod config;
 mod cuckoo;
@@ -33,10 +35,11 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
     umbel::words::take_from_allocator();
     loading.value::<kept::Slot<bloom::Bloom>>()?;
     loading.value::<kept::Slot<cuckoo::Cuckoos>>()?;
+    loading.value::<kept::Slot<any::Any>>()?;
     loading.value::<kept::Slot<sketch::Sketch>>()?;
     loading.value::<kept::Slot<top::Top>>()?;
     [c"bloom", c"cuckoo", c"cms", c"topk"].into_iter().for_each(|name| loading.category(name));
-    let commands = [bloom::COMMANDS, cuckoo::COMMANDS, sketch::COMMANDS, top::COMMANDS];
+    let commands = [bloom::COMMANDS, cuckoo::COMMANDS, sketch::COMMANDS, top::COMMANDS, any::COMMANDS];
     commands.iter().flat_map(|commands| commands.iter()).try_for_each(|command| loading.command(command))?;
     loading.info(facts);
     Ok(())
@@ -52,6 +55,10 @@ fn facts() -> Vec<(&'static CStr, u64)> {
 const RELEASE: c_int = 20_800;
 
 /// What the engine calls to load the module.
+///
+/// # Safety
+///
+/// To be called by an engine, with what it loads modules with.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut RawText, argc: c_int) -> c_int {

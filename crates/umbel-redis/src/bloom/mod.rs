@@ -50,9 +50,6 @@ pub struct Bloom {
     items: u64,
 }
 
-/// A small filter of cache lines has a rate that varies with its keys; of single bits it does not.
-const SMALL: u64 = 64 << 10;
-
 impl Bloom {
     /// An empty filter.
     pub fn new(design: &Design) -> Result<Bloom> {
@@ -62,20 +59,34 @@ impl Bloom {
         // Most keys of a server hold little, and there are many of them.
         tuning.scalable.stage = Stage::Compact;
         let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_tuning(tuning);
-        let kind = match expansion {
-            0 if umbel::plan(Kind::Blocked, &spec)?.bytes < SMALL => Kind::Standard,
-            0 => Kind::Blocked,
-            _ => Kind::Scalable,
-        };
+        // The library takes a standard filter instead of a small blocked one, whose rate would vary with its keys.
+        let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };
         config::check_memory(umbel::plan(kind, &spec)?.bytes)?;
         Ok(Bloom { filter: AnyFilter::build(kind, &spec)?, expansion, items: 0 })
+    }
+
+    /// A filter that was made elsewhere.
+    pub fn from_filter(filter: AnyFilter) -> Bloom {
+        let expansion = match &filter {
+            AnyFilter::Scalable(filter) => filter.schedule().growth(),
+            _ => 0,
+        };
+        let mut bloom = Bloom { filter, expansion, items: 0 };
+        let seen = bloom.filter.stats().estimate.estimate();
+        bloom.items = match &bloom.filter {
+            AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.keys).sum(),
+            // No more than it is for, or it could not be read again.
+            _ => seen.map_or(u64::MAX, |seen| seen.value.round() as u64).min(bloom.capacity()),
+        };
+        bloom
     }
 
     /// How many keys it is for, so far.
     pub fn capacity(&self) -> u64 {
         match &self.filter {
             AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.capacity).sum(),
-            filter => filter.design().map_or(0, |design| design.capacity),
+            // One that nobody planned has no end that could be told.
+            filter => filter.design().map_or(i64::MAX as u64, |design| design.capacity),
         }
     }
 

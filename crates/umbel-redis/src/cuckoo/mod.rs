@@ -71,6 +71,14 @@ impl Cuckoos {
         Ok(Cuckoos { filters: vec![first], capacity, kicks, expansion, deleted: 0 })
     }
 
+    /// A filter that was made elsewhere.
+    pub fn from_filter(filter: Cuckoo) -> Cuckoos {
+        let capacity =
+            umbel::Structure::design(&filter).map_or(filter.table().cells(), |design| design.capacity);
+        let Design { kicks, expansion, .. } = Design::default();
+        Cuckoos { filters: vec![filter], capacity: capacity.max(1), kicks, expansion, deleted: 0 }
+    }
+
     pub fn filters(&self) -> &[Cuckoo] {
         &self.filters
     }

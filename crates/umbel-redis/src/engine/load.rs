@@ -56,7 +56,7 @@ impl Loading {
     }
 
     /// Adds what `INFO` tells: names and numbers.
-    pub fn info(&self, facts: fn() -> Vec<(&'static CStr, u64)>) {
+    pub fn info(&self, facts: Facts) {
         // The engine calls a function, and there is one module.
         FACTS.get_or_init(|| facts);
         // SAFETY: the module is being loaded.
@@ -64,7 +64,10 @@ impl Loading {
     }
 }
 
-static FACTS: std::sync::OnceLock<fn() -> Vec<(&'static CStr, u64)>> = std::sync::OnceLock::new();
+/// What there is to tell: names and numbers.
+type Facts = fn() -> Vec<(&'static CStr, u64)>;
+
+static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
 
 unsafe extern "C" fn tell(info: *mut InfoCtx, _crashed: c_int) {
     let Some(facts) = FACTS.get() else { return };
@@ -169,9 +172,9 @@ pub unsafe fn on_load(
         (api.set_module_attribs)(ctx, name.as_ptr(), version, 1);
         (api.set_module_options)(ctx, raw::OPTIONS_HANDLE_IO_ERRORS);
     }
-    // SAFETY: the engine gives as many strings as it says.
     let arguments = match argc {
         0 => &[],
+        // SAFETY: the engine gives as many strings as it says.
         _ => unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) },
     };
     let loading = Loading(ctx);

@@ -14,7 +14,7 @@ mod raw;
 mod reply;
 mod value;
 
-pub use context::{Arguments, Context, Text};
+pub use context::{Arguments, Context, Key, Text};
 pub use load::{Declared, Loading, Run, on_load, random};
 pub use raw::{Ctx, Text as RawText};
 pub use reply::{Failure, Reply, Result};

@@ -1,0 +1,209 @@
+//! The commands.
+
+use super::{Any, Held, Structure, algebra, build, files, put};
+use crate::config::{self, parse_secret, write_secret};
+use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::kept::{Kept, Slot};
+use crate::{command, dump};
+use umbel::aging::Window;
+use umbel::sizing::Estimate;
+use umbel::{Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec, Stats, Stored, TILE, Tuning};
+
+/// All of them.
+pub const COMMANDS: &[Declared] = &[
+    command!(c"UMBEL.RESERVE", c"write deny-oom", [1, 1, 1], c"write bloom", reserve),
+    command!(c"UMBEL.ADD", c"write deny-oom", [1, 1, 1], c"write bloom", add),
+    command!(c"UMBEL.EXISTS", c"readonly", [1, 1, 1], c"read bloom", exists),
+    command!(c"UMBEL.REMOVE", c"write", [1, 1, 1], c"write bloom", remove),
+    command!(c"UMBEL.GET", c"readonly", [1, 1, 1], c"read bloom", get),
+    command!(c"UMBEL.INFO", c"readonly", [1, 1, 1], c"read bloom", info),
+    command!(c"UMBEL.MERGE", c"write deny-oom", [1, -1, 1], c"write bloom", algebra::merge),
+    command!(c"UMBEL.INTERSECT", c"write deny-oom", [1, -1, 1], c"write bloom", algebra::intersect),
+    command!(c"UMBEL.JACCARD", c"readonly", [1, 2, 1], c"read bloom", algebra::jaccard),
+    command!(c"UMBEL.CARD", c"readonly", [1, -1, 1], c"read bloom", algebra::card),
+    command!(c"UMBEL.EXPORT", c"readonly", [1, 1, 1], c"read bloom", files::export),
+    command!(c"UMBEL.IMPORT", c"write deny-oom", [1, 1, 1], c"write bloom", files::import),
+    command!(c"UMBEL.SCANDUMP", c"readonly", [1, 1, 1], c"read bloom", dump::scan::<Any>),
+    command!(c"UMBEL.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write bloom", dump::load::<Any>),
+];
+
+/// `UMBEL.RESERVE key kind capacity rate [WINDOW keys] [GENERATIONS number] [FAST | SEED secret]`.
+fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let kind = arguments.take()?.bytes().to_ascii_lowercase();
+    let kind: Kind = String::from_utf8_lossy(&kind).parse()?;
+    let capacity = arguments.take()?.parse::<u64>().ok_or_else(|| Failure::new("bad capacity"))?;
+    let rate = arguments.take()?.parse::<f64>().ok_or_else(|| Failure::new("bad error rate"))?;
+    let (mut tuning, mut secret, mut fast) = (Tuning::default(), config::secret(), false);
+    while let Some(option) = arguments.next() {
+        if option.is("WINDOW") {
+            let keys = arguments.take()?.parse::<u64>().ok_or_else(|| Failure::new("bad window"))?;
+            tuning.aging.window = Some(Window::Keys(keys));
+        } else if option.is("GENERATIONS") {
+            let number = arguments.take()?.parse::<u32>().ok_or_else(|| Failure::new("bad generations"))?;
+            tuning.aging.generations = number;
+        } else if option.is("FAST") {
+            fast = true;
+        } else if option.is("SEED") {
+            let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
+            secret = parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?;
+        } else {
+            return Err(Failure::new("Unknown argument received"));
+        }
+    }
+    let Tuning { aging, .. } = &tuning;
+    let window = match aging.window {
+        Some(Window::Keys(keys)) => keys.to_string(),
+        _ => capacity.to_string(),
+    };
+    let generations = aging.generations.to_string();
+    let hasher = if fast { Hasher::default() } else { Hasher::keyed(secret) };
+    let spec = Spec::new(capacity, rate)?.with_hasher(hasher).with_tuning(tuning);
+    if Held::open(context, key)?.is_some() {
+        return Err(Failure::new("item exists"));
+    }
+    put(context, key, build(kind, &spec)?)?;
+    let (capacity, rate, secret) = (capacity.to_string(), format!("{rate:?}"), write_secret(&secret));
+    let name = kind.to_string();
+    let mut told: Vec<&[u8]> = vec![key.bytes(), name.as_bytes(), capacity.as_bytes(), rate.as_bytes()];
+    if kind == Kind::Aging {
+        told.extend([b"WINDOW", window.as_bytes(), b"GENERATIONS", generations.as_bytes()]);
+    }
+    if fast {
+        told.push(b"FAST");
+    } else {
+        told.extend([b"SEED" as &[u8], secret.as_bytes()]);
+    }
+    context.replicate_as(c"UMBEL.RESERVE", &told);
+    context.notify(c"umbel.reserve", key);
+    Ok(Reply::Ok)
+}
+
+fn texts(items: &[Text]) -> Vec<&[u8]> {
+    items.iter().map(Text::bytes).collect()
+}
+
+/// `UMBEL.ADD key item...`: of each, whether it was new.
+fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let mut slot = context.existing_mut::<Slot<Any>>(key).map_err(other_commands)?;
+    let any = slot.ready_mut()?;
+    let _budget = config::budget(any.memory());
+    let mut new = Vec::with_capacity(items.len());
+    let filter = any.set()?;
+    for tile in filter.hasher().digest_batch(&texts(items)[..]).chunks(TILE) {
+        // Some of them may be in when there is no room for the next; elsewhere it shall be the same.
+        let bits = filter.insert_tile_new(tile).inspect_err(|_| context.replicate())?;
+        new.extend((0..tile.len()).map(|i| Reply::Bool(bits >> i & 1 > 0)));
+    }
+    context.replicate();
+    context.notify(c"umbel.add", key);
+    Ok(Reply::Array(new))
+}
+
+/// What is of a type that has commands of its own is changed by those.
+fn other_commands(failure: Failure) -> Failure {
+    match failure {
+        Failure::WrongType => {
+            Failure::new("this key is changed with BF.* or CF.*, if it holds a filter at all")
+        }
+        other => other,
+    }
+}
+
+/// `UMBEL.EXISTS key item...`: of each, whether it may be in it. A map has keys too.
+fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let Some(held) = Held::open(context, key)? else {
+        return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
+    };
+    if let Held::Cuckoo(slot) = &held {
+        let filters = slot.ready()?;
+        let found = items.iter().map(|item| filters.contains(filters.digest(item.bytes())));
+        return Ok(Reply::Array(found.map(Reply::Bool).collect()));
+    }
+    let keys = texts(items);
+    let answers = match held.structure()? {
+        Structure::Set(filter) => filter.contains_batch(&keys[..]),
+        Structure::Cuckoo(filter) => filter.contains_batch(&keys[..]),
+        Structure::Stored(stored) => stored.contains_batch(&keys[..]),
+    };
+    Ok(Reply::Array(answers.iter().map(Reply::Bool).collect()))
+}
+
+/// `UMBEL.REMOVE key item...`: of each, 1 if it was taken out, 0 if it was not there, -1 if it cannot be taken out.
+fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let mut slot = context.existing_mut::<Slot<Any>>(key).map_err(other_commands)?;
+    let filter = slot.ready_mut()?.set()?;
+    let mut removed = Vec::with_capacity(items.len());
+    for item in items {
+        // Who takes out what was never in would take something else with it.
+        let done = match filter.contains(item.bytes()) {
+            true => filter.remove(item.bytes()).inspect_err(|_| context.replicate())?,
+            false => Removed::NotPresent,
+        };
+        removed.push(Reply::Integer(match done {
+            Removed::Removed => 1,
+            Removed::NotPresent => 0,
+            Removed::NotDeletable => -1,
+        }));
+    }
+    context.replicate();
+    context.notify(c"umbel.remove", key);
+    Ok(Reply::Array(removed))
+}
+
+/// `UMBEL.GET key item...`: the values of a map, or how often each was recorded.
+fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    let items = arguments.rest()?;
+    let slot = context.existing::<Slot<Any>>(key)?;
+    let value = |item: &Text| match slot.ready()?.stored() {
+        Stored::Map(map) => Ok(map.get(item.bytes()).map_or(Reply::Null, Reply::from)),
+        Stored::Count(counts) => Ok(Reply::Double(umbel::Count::count(counts, item.bytes()).value)),
+        other => Err(Failure::new(format!("{} {} has no values", other.kind().article(), other.kind()))),
+    };
+    items.iter().map(value).collect::<Result<Vec<Reply>>>().map(Reply::Array)
+}
+
+/// An estimate and its standard deviation; nothing if the filter is so full that nothing can be said.
+pub fn estimated(estimate: Option<Estimate>) -> [Reply; 2] {
+    match estimate {
+        Some(estimate) => [Reply::Double(estimate.value), Reply::Double(estimate.standard_error)],
+        None => [Reply::Null, Reply::Null],
+    }
+}
+
+/// `UMBEL.INFO key`: what it is, how full it is, how many keys it seems to have, and its rate now and as promised.
+fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let key = arguments.take()?;
+    arguments.end()?;
+    let held = Held::existing(context, key)?;
+    let (stats, hash): (Stats, Option<umbel::HashId>) = match held.structure()? {
+        Structure::Set(filter) => (filter.stats(), Some(filter.hasher().id())),
+        Structure::Cuckoo(filter) => (filter.stats(), Some(filter.hasher().id())),
+        Structure::Stored(stored) => (stored.stats(), stored.hash_id()),
+    };
+    let number = |number: Option<u64>| number.map_or(Reply::Null, Reply::from);
+    let [keys, deviation] = estimated(stats.estimate.estimate());
+    let fill = stats.used_cells as f64 / (stats.cells as f64).max(1.0);
+    let mut facts = vec![
+        ("kind", Reply::Bytes(stats.kind.to_string().into_bytes())),
+        ("hash", hash.map_or(Reply::Null, |id| Reply::Bytes(id.to_string().into_bytes()))),
+        ("capacity", number(stats.capacity)),
+        ("insertions", number(stats.inserted)),
+        ("keys, estimated", keys),
+        ("keys, standard deviation", deviation),
+        ("bytes", stats.bytes.into()),
+        ("bits", stats.bits.into()),
+        ("fill", Reply::Double(fill)),
+        ("rate now", Reply::Double(stats.rate_now)),
+        ("rate promised", stats.rate_target.map_or(Reply::Null, Reply::Double)),
+    ];
+    facts.extend(stats.details.iter().map(|(name, number)| (*name, Reply::Double(*number))));
+    Ok(Reply::Map(facts.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+}

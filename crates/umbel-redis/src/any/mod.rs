@@ -1,0 +1,157 @@
+//! `UMBEL.*`: every kind of the library, and what others lack: unions, intersections, likeness, estimates, and the files of
+//! the command line.
+//!
+//! [`Any`] is the value of kinds that have no commands of their own; [`Held`] is whatever filter is under a key, for the
+//! commands that take them all. [`commands`] is what can be done.
+
+mod algebra;
+mod commands;
+mod files;
+
+pub use commands::COMMANDS;
+
+use crate::bloom::Bloom;
+use crate::config;
+use crate::cuckoo::Cuckoos;
+use crate::engine::{Context, Failure, Key, Result, Text, TypeSlot};
+use crate::kept::{Kept, Slot};
+use std::ffi::CStr;
+use umbel::file::Storable;
+use umbel::{AnyFilter, Filter, Kind, Stored};
+
+/// A structure of any kind under a key.
+#[derive(Debug)]
+pub struct Any(Stored);
+
+impl Any {
+    pub fn stored(&self) -> &Stored {
+        &self.0
+    }
+
+    /// The set, if it is one to which keys can be added.
+    pub fn set(&mut self) -> Result<&mut AnyFilter> {
+        let kind = self.0.kind();
+        match &mut self.0 {
+            Stored::Set(filter) => Ok(filter),
+            _ => Err(Failure::new(format!("{} {kind} is not a set", kind.article()))),
+        }
+    }
+}
+
+static SLOT: TypeSlot = TypeSlot::new();
+
+impl Kept for Any {
+    const NAME: &'static CStr = c"umbel-any";
+
+    const LOADER: &'static CStr = c"UMBEL.LOADCHUNK";
+
+    fn slot() -> &'static TypeSlot {
+        &SLOT
+    }
+
+    fn numbers(&self) -> Vec<u64> {
+        Vec::new()
+    }
+
+    fn filters(&self) -> Vec<&dyn Storable> {
+        vec![&self.0]
+    }
+
+    fn restore(_numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Any> {
+        let [stored] = <[Stored; 1]>::try_from(filters).ok()?;
+        Some(Any(stored))
+    }
+
+    fn memory(&self) -> usize {
+        let words = self.0.sections();
+        words.iter().map(|words| size_of_val(words.lines())).sum::<usize>() + size_of::<Stored>()
+    }
+
+    fn copy(&self) -> umbel::Result<Any> {
+        self.0.try_clone_owned().map(Any)
+    }
+}
+
+/// Whatever filter is under a key.
+pub enum Held<'a> {
+    Bloom(Key<'a, Slot<Bloom>>),
+    Cuckoo(Key<'a, Slot<Cuckoos>>),
+    Any(Key<'a, Slot<Any>>),
+}
+
+impl<'a> Held<'a> {
+    /// What is under a key, if there is anything.
+    pub fn open(context: &'a Context, key: &Text) -> Result<Option<Held<'a>>> {
+        match context.read::<Slot<Bloom>>(key) {
+            Err(Failure::WrongType) => {}
+            other => return Ok(other?.map(Held::Bloom)),
+        }
+        match context.read::<Slot<Cuckoos>>(key) {
+            Err(Failure::WrongType) => Ok(context.read::<Slot<Any>>(key)?.map(Held::Any)),
+            other => Ok(other?.map(Held::Cuckoo)),
+        }
+    }
+
+    /// What is under a key.
+    pub fn existing(context: &'a Context, key: &Text) -> Result<Held<'a>> {
+        Held::open(context, key)?.ok_or_else(|| Failure::new("not found"))
+    }
+
+    /// The one structure it is.
+    pub fn structure(&self) -> Result<Structure<'_>> {
+        match self {
+            Held::Bloom(slot) => Ok(Structure::Set(slot.ready()?.filter())),
+            Held::Cuckoo(slot) => match slot.ready()?.filters() {
+                [filter] => Ok(Structure::Cuckoo(filter)),
+                filters => Err(Failure::new(format!(
+                    "it has grown to {} filters, which are not one: CF.COMPACT may bring them together",
+                    filters.len()
+                ))),
+            },
+            Held::Any(slot) => Ok(Structure::Stored(slot.ready()?.stored())),
+        }
+    }
+
+    /// A structure of its own like it.
+    pub fn cloned(&self) -> Result<Stored> {
+        Ok(match self.structure()? {
+            Structure::Set(filter) => Stored::Set(filter.try_clone_owned()?),
+            Structure::Cuckoo(filter) => Stored::Set(umbel::Structure::try_clone_owned(filter)?.into()),
+            Structure::Stored(stored) => stored.try_clone_owned()?,
+        })
+    }
+}
+
+/// A structure, wherever it is.
+pub enum Structure<'a> {
+    Set(&'a AnyFilter),
+    Cuckoo(&'a umbel::Cuckoo),
+    Stored(&'a Stored),
+}
+
+/// Puts a structure under a key, so that it has the commands of its kind: `BF.*`, `CF.*`, or those for all.
+pub fn put(context: &Context, key: &Text, stored: Stored) -> Result<()> {
+    config::check_memory(stored.stats().bytes)?;
+    match stored {
+        Stored::Set(filter)
+            if matches!(Filter::kind(&filter), Kind::Scalable | Kind::Blocked | Kind::Standard) =>
+        {
+            context.set(key, Slot::Ready(Bloom::from_filter(filter)))
+        }
+        Stored::Set(AnyFilter::Cuckoo(filter)) => context.set(key, Slot::Ready(Cuckoos::from_filter(filter))),
+        stored => context.set(key, Slot::Ready(Any(stored))),
+    }
+}
+
+/// A new structure of a kind.
+pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
+    config::check_memory(umbel::plan(kind, spec)?.bytes)?;
+    // Multisets record by chance, and every server would have its own.
+    if kind.can().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
+        return Err(Failure::new(format!(
+            "{} {kind} is not filled here: make it with `umbel build`, `umbel map` or `umbel count`, and bring it with UMBEL.IMPORT",
+            kind.article()
+        )));
+    }
+    Ok(Stored::Set(AnyFilter::build(kind, spec)?))
+}
