@@ -2,7 +2,7 @@
 
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
-    map, meta, net, password, plan, remove, similar, spell, uniq, url, vault, why,
+    map, meta, net, password, plan, pull, push, remove, similar, spell, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -53,19 +53,22 @@ pub enum Command {
     Spell(spell::Args),
     Similar(similar::Args),
     Net(net::Args),
+    Push(push::Args),
+    Pull(pull::Args),
     Lab(lab::Args),
     Completions(completions::Args),
     Man(man::Args),
 }
 
 /// How `umbel --help` arranges the commands: the main job first.
-const GROUPS: [(&str, &[&str]); 7] = [
+const GROUPS: [(&str, &[&str]); 8] = [
     ("Filters", &["build", "add", "check", "why", "uniq", "remove", "info", "plan"]),
     ("Filters together", &["union", "intersect", "compare", "convert", "fold", "meta", "key"]),
     ("Values and counts", &["map", "count"]),
     ("Files and documents", &["index", "grep", "spell", "similar"]),
     ("Passwords, addresses, secrets", &["password", "url", "vault"]),
     ("Packets", &["net"]),
+    ("Servers", &["push", "pull"]),
     ("About umbel", &["lab", "completions", "man", "help"]),
 ];
 

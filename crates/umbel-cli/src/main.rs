@@ -22,6 +22,7 @@ mod names;
 mod number;
 mod output;
 mod progress;
+mod remote;
 mod runs;
 mod signals;
 mod sync;

@@ -4,8 +4,10 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 28] = [
+const COMMANDS: [&str; 30] = [
     "build",
+    "push",
+    "pull",
     "add",
     "check",
     "why",

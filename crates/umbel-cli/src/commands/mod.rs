@@ -23,6 +23,8 @@ pub mod meta;
 pub mod net;
 pub mod password;
 pub mod plan;
+pub mod pull;
+pub mod push;
 pub mod remove;
 mod selecting;
 pub mod similar;
@@ -76,6 +78,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Fold(args) => fold::run(&args),
+        Command::Push(args) => push::run(&args),
+        Command::Pull(args) => pull::run(&args),
         Command::Meta(args) => meta::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Completions(args) => completions::run(&args),

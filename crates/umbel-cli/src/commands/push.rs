@@ -1,0 +1,98 @@
+//! `umbel push`: a filter to a server.
+
+use crate::progress::Progress;
+use crate::remote::{Address, Answer, Client, PIECE};
+use anyhow::{Context, Result, bail};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use umbel::{Strength, file};
+
+/// Send a filter to a Redis or Valkey server that has loaded umbel's module.
+///
+/// It goes in pieces, whatever its size. What is interrupted goes on where it was when the same command is given again.
+/// The server holds the whole against the file's checksums before it becomes a filter under the key: a Bloom filter that
+/// BF.* asks, a cuckoo filter that CF.* asks, or anything else for UMBEL.*.
+///
+/// A keyed filter goes without its secret. The server understands it if it has the same key file.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The filter
+    #[arg(value_name = "FILTER")]
+    filter: PathBuf,
+
+    /// Where to, as in redis://user:password@host:6379/key
+    #[arg(value_name = "ADDRESS")]
+    to: Address,
+
+    /// Replace what is under the key, or what has arrived there of another filter
+    #[arg(long)]
+    replace: bool,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let (path, name) = (&args.filter, args.filter.display());
+    // A damaged one would be refused at the end: better now.
+    let info = file::examine(path)?.info;
+    if info.embedded_key {
+        bail!(
+            "{name} has its secret in it, which should not travel: build it with --key-file and without --embed-key"
+        );
+    }
+    if info.hash.is_some_and(|id| id.strength == Strength::Sealed) {
+        bail!("{name} is sealed: no server may have its secret, so none can ask it");
+    }
+    let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
+    let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
+    let mut client = Client::connect(&args.to)?;
+    let key = args.to.key.as_bytes();
+    if args.replace {
+        answered(client.call(&[b"DEL", key])?)?;
+    }
+    let total = length.to_string();
+    let mut send = |offset: u64, piece: &[u8]| -> Result<u64> {
+        let command = [b"UMBEL.IMPORT", key, total.as_bytes(), offset.to_string().as_bytes(), piece]
+            .map(<[u8]>::to_vec);
+        let command: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+        answered(client.call(&command)?)
+    };
+    let mut sent = send(0, &[])?;
+    let done = Arc::new(AtomicU64::new(sent));
+    let progress = Progress::of_bytes(Arc::clone(&done), Some(length));
+    let mut piece = vec![0; PIECE as usize];
+    while sent < length {
+        let size = (length - sent).min(PIECE) as usize;
+        source.read_exact_at(&mut piece[..size], sent).with_context(|| format!("cannot read {name}"))?;
+        let arrived = send(sent, &piece[..size]).with_context(|| {
+            format!("{sent} of {length} bytes have arrived: the same command goes on from there")
+        })?;
+        if arrived != sent + size as u64 {
+            bail!(
+                "the server has {arrived} bytes instead of {}: somebody else writes to this key",
+                sent + size as u64
+            );
+        }
+        sent = arrived;
+        done.store(sent, Relaxed);
+    }
+    progress.finish();
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The number a server answers with.
+fn answered(answer: Answer) -> Result<u64> {
+    match answer {
+        Answer::Integer(number) => u64::try_from(number).context("the server answers with a number below 0"),
+        Answer::Error(text) if text == "ERR item exists" => {
+            bail!("there is something under this key already: --replace puts the filter in its place")
+        }
+        Answer::Error(text) if text.starts_with("ERR unknown command") => {
+            bail!("the server has not loaded umbel's module: see \"On a server\" in the README")
+        }
+        Answer::Error(text) => bail!("the server says: {text}"),
+        other => bail!("the server answers {other:?}, which is not understood"),
+    }
+}

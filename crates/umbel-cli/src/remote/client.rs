@@ -1,0 +1,129 @@
+//! A connection that speaks RESP, the protocol of Redis and Valkey.
+
+use super::Address;
+use anyhow::{Context, Result, bail};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+/// No answer takes longer, not even that to the last piece of a large filter.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// No answer is longer than a piece, by far.
+const LONGEST: usize = 64 << 20;
+
+/// How often a cluster may send us elsewhere.
+const MOST_MOVES: u32 = 5;
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    Word(String),
+    Error(String),
+    Integer(i64),
+    Bytes(Vec<u8>),
+    Null,
+    Array(Vec<Answer>),
+}
+
+/// A connection to the server that has a key.
+pub struct Client {
+    address: Address,
+    reader: BufReader<TcpStream>,
+}
+
+impl Client {
+    pub fn connect(address: &Address) -> Result<Client> {
+        let Address { host, port, .. } = address;
+        let stream =
+            TcpStream::connect((&**host, *port)).with_context(|| format!("cannot reach {host}:{port}"))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        stream.set_nodelay(true)?;
+        let mut client = Client { address: address.clone(), reader: BufReader::new(stream) };
+        if let Some(password) = &address.password {
+            let user = address.user.as_deref().map(str::as_bytes);
+            let words: Vec<&[u8]> =
+                [Some(&b"AUTH"[..]), user, Some(password.as_bytes())].into_iter().flatten().collect();
+            client.done(&words)?;
+        }
+        if let Some(database) = address.database {
+            client.done(&[b"SELECT", database.to_string().as_bytes()])?;
+        }
+        Ok(client)
+    }
+
+    /// Sends a command that is answered with OK.
+    fn done(&mut self, command: &[&[u8]]) -> Result<()> {
+        match self.send(command).with_context(|| self.interrupted())? {
+            Answer::Error(text) => bail!("{}:{} says: {text}", self.address.host, self.address.port),
+            _ => Ok(()),
+        }
+    }
+
+    /// Sends a command about the key, to whoever has it.
+    pub fn call(&mut self, command: &[&[u8]]) -> Result<Answer> {
+        for _ in 0..MOST_MOVES {
+            let answer = self.send(command).with_context(|| self.interrupted())?;
+            let Answer::Error(text) = &answer else { return Ok(answer) };
+            // "MOVED slot host:port"
+            let Some(place) = text.strip_prefix("MOVED ").and_then(|rest| rest.split(' ').next_back()) else {
+                return Ok(answer);
+            };
+            let (host, port) = place.rsplit_once(':').context("the cluster names no server")?;
+            // One that does not know its own name means the one we speak to.
+            let host = if host.is_empty() { self.address.host.clone() } else { host.to_owned() };
+            let port = port.parse().context("the cluster names no port")?;
+            *self = Client::connect(&Address { host, port, ..self.address.clone() })?;
+        }
+        bail!("the cluster sends us from one server to the next: it may be moving the key; try again later")
+    }
+
+    fn interrupted(&self) -> String {
+        format!("the connection to {}:{} broke", self.address.host, self.address.port)
+    }
+
+    fn send(&mut self, command: &[&[u8]]) -> io::Result<Answer> {
+        let mut head = format!("*{}\r\n", command.len()).into_bytes();
+        for word in command {
+            head.extend(format!("${}\r\n", word.len()).into_bytes());
+            head.extend_from_slice(word);
+            head.extend(b"\r\n");
+        }
+        self.reader.get_mut().write_all(&head)?;
+        self.answer(0)
+    }
+
+    fn answer(&mut self, depth: u32) -> io::Result<Answer> {
+        let odd = || io::Error::other("this is no server that speaks RESP");
+        let mut line = Vec::new();
+        (&mut self.reader).take(LONGEST as u64).read_until(b'\n', &mut line)?;
+        if line.is_empty() {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let line = String::from_utf8(line).map_err(|_| odd())?;
+        let (kind, rest) = line.trim_end().split_at_checked(1).ok_or_else(odd)?;
+        let number = || rest.parse::<i64>().map_err(|_| odd());
+        let size = || {
+            number()
+                .and_then(|size| usize::try_from(size).ok().filter(|size| *size <= LONGEST).ok_or_else(odd))
+        };
+        Ok(match kind {
+            "+" => Answer::Word(rest.to_owned()),
+            "-" => Answer::Error(rest.to_owned()),
+            ":" => Answer::Integer(number()?),
+            "$" | "*" if rest == "-1" => Answer::Null,
+            "$" => {
+                let mut bytes = vec![0; size()? + 2];
+                self.reader.read_exact(&mut bytes)?;
+                bytes.truncate(bytes.len() - 2);
+                Answer::Bytes(bytes)
+            }
+            // Nothing that is asked here is answered with lists in lists.
+            "*" if depth < 2 => {
+                Answer::Array((0..size()?).map(|_| self.answer(depth + 1)).collect::<io::Result<_>>()?)
+            }
+            _ => return Err(odd()),
+        })
+    }
+}

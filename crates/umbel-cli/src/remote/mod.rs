@@ -1,0 +1,10 @@
+//! Servers that have the module: where a filter is on them, and how to speak to them.
+
+mod address;
+mod client;
+
+pub use address::Address;
+pub use client::{Answer, Client};
+
+/// How much of a filter goes over the line at once.
+pub const PIECE: u64 = 4 << 20;
