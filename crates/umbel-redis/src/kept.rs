@@ -23,6 +23,7 @@ use std::io::{self, Read};
 use umbel::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
+use umbel::words::Words;
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {
@@ -43,9 +44,12 @@ pub trait Kept: Sized + Send + 'static {
         Vec::new()
     }
 
-    /// What is neither.
-    fn rest(&self) -> Vec<u8> {
-        Vec::new()
+    /// The memory of the filters, and of what is none.
+    fn words(&self) -> Vec<&Words>;
+
+    /// What is neither a number nor a filter.
+    fn rest(&self) -> umbel::Result<Vec<u8>> {
+        Ok(Vec::new())
     }
 
     /// The value that has these, if there can be such a one.
@@ -62,6 +66,9 @@ const MAGIC: [u8; 4] = *b"UMBL";
 
 /// How many bytes a chunk has, but for the last one.
 pub const CHUNK: u64 = 8 << 20;
+
+/// For so much, memory is taken as soon as it is claimed.
+const LITTLE: u64 = 64 << 20;
 
 /// No head is longer: the first chunk has all of it.
 const LONGEST_HEAD: usize = 1 << 16;
@@ -87,7 +94,7 @@ impl<'a> Stream<'a> {
             .into_iter()
             .map(|filter| Image::of(filter, &options(filter)))
             .collect::<Result<_, _>>()?;
-        let mut rest = value.rest();
+        let mut rest = value.rest()?;
         if !rest.is_empty() {
             let end = sum(&rest);
             rest.extend(end.to_le_bytes());
@@ -186,6 +193,17 @@ impl Head {
     }
 }
 
+/// The bytes of some memory, if there is room for them.
+pub fn bytes_of(words: &Words) -> umbel::Result<Vec<u8>> {
+    let words = words.words();
+    let mut bytes = Vec::new();
+    let out_of_memory = |_| umbel::Error::OutOfMemory { bytes: size_of_val(words) as u64 };
+    // What comes behind it is little beside it.
+    bytes.try_reserve_exact(size_of_val(words) + 64).map_err(out_of_memory)?;
+    words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    Ok(bytes)
+}
+
 /// Bytes and their sum, of this length together; nothing if that is nothing. Memory is taken as they come.
 fn read_summed(from: &mut impl Read, len: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
@@ -244,7 +262,8 @@ impl<K: Kept> Slot<K> {
             return Err(bad_data());
         }
         let total = Head::read::<K>(chunk).and_then(|head| head.total()).ok_or_else(bad_data)?;
-        config::check_memory(total)?;
+        // The stream of a value is a little longer than the value.
+        config::check_memory(total - total / 8)?;
         let mut slot = Slot::Arriving(Arriving { total, received: 0, chunks: VecDeque::new() });
         slot.go_on(end, chunk)?;
         Ok(slot)
@@ -392,12 +411,11 @@ impl<K: Kept> Value for Slot<K> {
                 let head = Head::read::<K>(&chunk).ok_or("its head makes no sense")?;
                 let total = head.total().unwrap_or(u64::MAX);
                 let at = head.len;
-                let allowed = config::check_memory(total).is_ok();
                 let _obeying = Obeying::when(true);
-                if allowed {
+                // What is claimed is little, or it is seen first that it is really there.
+                if total <= LITTLE {
                     return Ok(Slot::Ready(head.value(&mut Strings { from, chunk, at })?));
                 }
-                // More than is allowed now: that it is really there is seen before memory is taken for it.
                 let mut arriving = Arriving { total, received: chunk.len() as u64, chunks: [chunk].into() };
                 while arriving.received < total {
                     let chunk = from.bytes()?;
@@ -410,6 +428,7 @@ impl<K: Kept> Value for Slot<K> {
                 Ok(Slot::Ready(arriving.value()?))
             }
             ARRIVING => {
+                let _obeying = Obeying::when(true);
                 let chunks = from.number()?;
                 let mut slot = None::<Slot<K>>;
                 let mut end = 0u64;
@@ -448,9 +467,15 @@ impl<K: Kept> Value for Slot<K> {
 
     fn digest(&self, sum: &mut Digest<'_>) {
         match self {
+            // How often something was inserted that was there already is no difference.
             Slot::Ready(value) => {
-                if let Ok(stream) = Stream::of(value) {
-                    stream.chunks().for_each(|(_, chunk)| sum.bytes(&chunk));
+                value.numbers().iter().for_each(|number| sum.bytes(&number.to_le_bytes()));
+                for words in value.words() {
+                    // In pieces, for the engine takes no more than so much at once.
+                    for piece in words.words().chunks(1 << 16) {
+                        let bytes: Vec<u8> = piece.iter().flat_map(|word| word.to_le_bytes()).collect();
+                        sum.bytes(&bytes);
+                    }
                 }
             }
             Slot::Arriving(arriving) => arriving.chunks.iter().for_each(|chunk| sum.bytes(chunk)),

@@ -282,3 +282,55 @@ fn chunks_in_the_wrong_order_or_damaged_change_nothing() {
     assert_eq!(load(last), Answer::Word("OK".into()));
     assert_eq!(server.client().ask("BF.MEXISTS g a b c d").integers(), [1, 1, 1, 0]);
 }
+
+/// Fingerprints of 8 bits look alike in one of 64 cases: whose is deleted must make no difference.
+#[test]
+fn deleting_takes_nobody_elses_fingerprint_however_a_cuckoo_filter_has_grown() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    for expansion in [1, 2, 4] {
+        let (key, all) = (format!("f{expansion}"), items("k", 0..15_000));
+        client.ask(&format!(
+            "CF.RESERVE {key} 1000 EXPANSION {expansion} SEED 00000000000000000000000000000000"
+        ));
+        assert_eq!(client.ask_with(&format!("CF.INSERT {key} ITEMS"), &all).integers(), vec![1; all.len()]);
+        for item in &all[..7000] {
+            assert_eq!(client.ask(&format!("CF.DEL {key} {item}")).integer(), 1, "{item} of {key}");
+        }
+        assert_eq!(
+            client.ask_with(&format!("CF.MEXISTS {key}"), &all[7000..]).integers(),
+            vec![1; 8000],
+            "{key}"
+        );
+        client.ask(&format!("CF.COMPACT {key}"));
+        assert_eq!(
+            client.ask_with(&format!("CF.MEXISTS {key}"), &all[7000..]).integers(),
+            vec![1; 8000],
+            "{key}"
+        );
+        let info = client.ask(&format!("CF.INFO {key}"));
+        assert_eq!(info.field("Number of items inserted").integer(), 8000);
+    }
+}
+
+/// The sources of a merge are keys too: whoever may not read them may not merge them.
+#[test]
+fn a_merge_needs_the_right_to_read_what_it_merges() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    for key in ["my:sum", "secret"] {
+        client.ask(&format!("CMS.INITBYDIM {key} 10 3"));
+    }
+    client.ask("CMS.INCRBY secret x 42");
+    client.ask("ACL SETUSER guest on nopass ~my:* +@all");
+    let mut guest = server.client();
+    guest.ask("AUTH guest x");
+    assert!(guest.ask("CMS.MERGE my:sum 1 secret").error().starts_with("NOPERM"));
+    assert_eq!(guest.ask("CMS.QUERY my:sum x").integers(), [0]);
+    let keys = client.ask("COMMAND GETKEYS CMS.MERGE a 2 b c WEIGHTS 1 2");
+    assert_eq!(keys.array().iter().map(Answer::bytes).collect::<Vec<_>>(), [b"a", b"b", b"c"]);
+    assert_eq!(client.ask("CMS.MERGE my:sum 2 secret secret WEIGHTS 1 2"), Answer::Word("OK".into()));
+    assert_eq!(guest.ask("CMS.QUERY my:sum x").integers(), [126]);
+    assert_eq!(client.ask("CMS.MERGE my:sum 2 my:sum my:sum"), Answer::Word("OK".into()));
+    assert_eq!(guest.ask("CMS.QUERY my:sum x").integers(), [252]);
+}

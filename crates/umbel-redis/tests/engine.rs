@@ -191,3 +191,75 @@ fn listeners_hear_of_changes() {
         ["bf.reserve", "bf.add", "bf.add"]
     );
 }
+
+/// What goes in is counted and replicated, also by a command of which a part is refused.
+#[test]
+fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
+    for engine in engines() {
+        let limit = ["MAX-KEY-BYTES", "4000"];
+        let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
+        let primary = Server::with_module(engine, &limit, &arguments);
+        let replica = Server::with_module(engine, &limit, &[]);
+        let (mut client, mut follower) = (primary.client(), replica.client());
+        follower.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+        wait_for("the replica", || {
+            String::from_utf8_lossy(follower.ask("INFO replication").bytes())
+                .contains("master_link_status:up")
+        });
+        // Known ones change nothing, and are not told to anybody.
+        client.ask("BF.ADD b x");
+        client.ask("BF.ADD b x");
+        let (mut went_in, mut refused) = (0, 0);
+        for start in (0..5000).step_by(50) {
+            let answers = client.ask_with("BF.MADD f", &items("k", start..start + 50));
+            for answer in answers.array() {
+                match answer {
+                    Answer::Error(_) => refused += 1,
+                    other => went_in += other.integer(),
+                }
+            }
+        }
+        assert!(refused > 1000 && went_in > 500, "{refused} refused, {went_in} went in");
+        assert_eq!(client.ask("BF.CARD f").integer(), went_in);
+        client.ask("CF.RESERVE c 500 EXPANSION 2");
+        let answers = client.ask_with("CF.INSERT c ITEMS", &items("k", 0..5000)).integers();
+        assert!(answers.contains(&-1));
+        let inside = answers.iter().filter(|answer| **answer == 1).count();
+        assert_eq!(client.ask("CF.INFO c").field("Number of items inserted").integer(), inside as i64);
+        client.ask("WAIT 1 10000");
+        let before = digest(&mut client);
+        wait_for("the last command", || digest(&mut follower) == before);
+        assert_eq!(client.ask("DEBUG LOADAOF"), Answer::Word("OK".into()));
+        assert_eq!(digest(&mut client), before);
+    }
+}
+
+/// A value that is taken in can be written and read again, whatever is done to it.
+#[test]
+fn what_was_loaded_never_keeps_a_server_from_starting() {
+    use umbel::file::fields::sum;
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    client.ask("BF.ADD f x");
+    let dumped = client.ask("BF.SCANDUMP f 0");
+    let mut chunk = dumped.array()[1].bytes().to_vec();
+    // The second number says how many items there are: as many as it holds.
+    assert_eq!(chunk[13..16], [2, 2, 1]);
+    chunk[15] = 100;
+    let head = (16..100).find(|at| {
+        let sum = sum(&{
+            let mut head = chunk[..*at].to_vec();
+            head[15] = 1;
+            head
+        });
+        chunk.get(*at..at + 8) == Some(&sum.to_le_bytes()[..])
+    });
+    let head = head.expect("the head ends somewhere");
+    let right = sum(&chunk[..head]).to_le_bytes();
+    chunk[head..head + 8].copy_from_slice(&right);
+    let cursor = (chunk.len() + 1).to_string();
+    client.call(&[b"BF.LOADCHUNK", b"g", cursor.as_bytes(), &chunk]);
+    client.ask("BF.ADD g y");
+    assert_eq!(client.ask("DEBUG RELOAD"), Answer::Word("OK".into()));
+    assert_eq!(client.ask("BF.EXISTS g x").integer(), 1);
+}

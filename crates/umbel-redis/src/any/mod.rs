@@ -17,6 +17,7 @@ use crate::engine::{Context, Failure, Key, Result, Text, TypeSlot};
 use crate::kept::{Kept, Slot};
 use std::ffi::CStr;
 use umbel::file::Storable;
+use umbel::words::Words;
 use umbel::{AnyFilter, Filter, Kind, Stored};
 
 /// A structure of any kind under a key.
@@ -55,6 +56,10 @@ impl Kept for Any {
 
     fn filters(&self) -> Vec<&dyn Storable> {
         vec![&self.0]
+    }
+
+    fn words(&self) -> Vec<&Words> {
+        self.0.sections()
     }
 
     fn restore(_numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Any> {
@@ -101,12 +106,9 @@ impl<'a> Held<'a> {
     pub fn structure(&self) -> Result<Structure<'_>> {
         match self {
             Held::Bloom(slot) => Ok(Structure::Set(slot.ready()?.filter())),
-            Held::Cuckoo(slot) => match slot.ready()?.filters() {
-                [filter] => Ok(Structure::Cuckoo(filter)),
-                filters => Err(Failure::new(format!(
-                    "it has grown to {} filters, which are not one: CF.COMPACT may bring them together",
-                    filters.len()
-                ))),
+            Held::Cuckoo(slot) => match slot.ready()? {
+                filters if filters.levels() == 1 => Ok(Structure::Cuckoo(filters.first())),
+                _ => Err(Failure::new("it has grown to several filters: CF.COMPACT may bring them together")),
             },
             Held::Any(slot) => Ok(Structure::Stored(slot.ready()?.stored())),
         }

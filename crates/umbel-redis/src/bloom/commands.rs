@@ -132,7 +132,15 @@ fn add_all(context: &Context, key: &Text, items: &[Text], design: Option<&Design
     let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
     let added = filter.ready_mut()?.add(&keys[..]);
     if added.contains(&Ok(true)) {
-        context.replicate();
+        // A replica has no limits: it is told of those that went in, and only of those if there are others.
+        if added.iter().all(Result::is_ok) {
+            context.replicate();
+        } else {
+            let went_in = items.iter().zip(&added).filter(|(_, added)| **added == Ok(true));
+            let told: Vec<&[u8]> =
+                [key].into_iter().chain(went_in.map(|(item, _)| item)).map(Text::bytes).collect();
+            context.replicate_as(c"BF.MADD", &told);
+        }
         context.notify(c"bf.add", key);
     }
     Ok(added.into_iter().map(|added| added.map_or_else(Reply::Failure, Reply::Bool)).collect())

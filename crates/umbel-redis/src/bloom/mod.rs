@@ -12,6 +12,7 @@ use crate::kept::Kept;
 use std::ffi::CStr;
 use umbel::file::Storable;
 use umbel::scalable::Stage;
+use umbel::words::Words;
 use umbel::{AnyFilter, Batch, Digest, Filter, Hasher, Insert, Kind, Spec, Stored, TILE, Tuning};
 
 /// No stage is larger than the one before by more.
@@ -46,7 +47,7 @@ pub struct Bloom {
     filter: AnyFilter,
     /// By which it grows; 0 if it does not.
     expansion: u32,
-    /// How many of its keys were new when they came.
+    /// How many of its keys were new when they came; one that grows knows that by itself.
     items: u64,
 }
 
@@ -73,11 +74,7 @@ impl Bloom {
         };
         let mut bloom = Bloom { filter, expansion, items: 0 };
         let seen = bloom.filter.stats().estimate.estimate();
-        bloom.items = match &bloom.filter {
-            AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.keys).sum(),
-            // No more than it is for, or it could not be read again.
-            _ => seen.map_or(u64::MAX, |seen| seen.value.round() as u64).min(bloom.capacity()),
-        };
+        bloom.items = seen.map_or(u64::MAX, |seen| seen.value.round() as u64).min(bloom.capacity());
         bloom
     }
 
@@ -98,8 +95,12 @@ impl Bloom {
         }
     }
 
+    /// How many of its keys were new when they came.
     pub fn items(&self) -> u64 {
-        self.items
+        match &self.filter {
+            AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.keys).sum(),
+            _ => self.items,
+        }
     }
 
     pub fn filter(&self) -> &AnyFilter {
@@ -112,39 +113,32 @@ impl Bloom {
         let digests = self.filter.hasher().digest_batch(keys);
         let mut added = Vec::with_capacity(digests.len());
         for tile in digests.chunks(TILE) {
-            let room = self.capacity().saturating_sub(self.items);
-            if self.expansion == 0 && room < tile.len() as u64 {
-                added.extend(tile.iter().map(|digest| self.add_if_room(*digest)));
+            // Where there is room for all, none can fail.
+            if self.capacity().saturating_sub(self.items()) < tile.len() as u64 {
+                added.extend(tile.iter().map(|digest| self.add_one(*digest)));
                 continue;
             }
             match self.filter.insert_tile_new(tile) {
                 Ok(new) => {
-                    self.items += u64::from(new.count_ones());
+                    self.items = self.items.saturating_add(new.count_ones().into());
                     added.extend((0..tile.len()).map(|i| Ok(new >> i & 1 > 0)));
                 }
-                // There was no memory to grow: some of them are in.
-                Err(error) => {
-                    let failure = Failure::from(error);
-                    let answer = |digest: &Digest| match self.filter.contains_digest(*digest) {
-                        true => Ok(false),
-                        false => Err(failure.clone()),
-                    };
-                    added.extend(tile.iter().map(answer));
-                }
+                Err(error) => added.extend(vec![Err(Failure::from(error)); tile.len()]),
             }
         }
         added
     }
 
-    fn add_if_room(&mut self, digest: Digest) -> Result<bool> {
+    /// Adds a key that may find no room.
+    fn add_one(&mut self, digest: Digest) -> Result<bool> {
         if self.filter.contains_digest(digest) {
             return Ok(false);
         }
-        if self.items >= self.capacity() {
+        if self.expansion == 0 && self.items() >= self.capacity() {
             return Err(Failure::new("non scaling filter is full"));
         }
         let new = self.filter.insert_digest(digest)?;
-        self.items += u64::from(new);
+        self.items = self.items.saturating_add(new.into());
         Ok(new)
     }
 
@@ -158,7 +152,7 @@ impl Bloom {
             ("CAPACITY", "Capacity", self.capacity().into()),
             ("SIZE", "Size", (self.memory() as u64).into()),
             ("FILTERS", "Number of filters", self.stages().into()),
-            ("ITEMS", "Number of items inserted", self.items.into()),
+            ("ITEMS", "Number of items inserted", self.items().into()),
             ("EXPANSION", "Expansion rate", expansion),
         ]
     }
@@ -176,7 +170,11 @@ impl Kept for Bloom {
     }
 
     fn numbers(&self) -> Vec<u64> {
-        vec![self.expansion.into(), self.items]
+        vec![self.expansion.into(), self.items()]
+    }
+
+    fn words(&self) -> Vec<&Words> {
+        self.filter.sections()
     }
 
     fn filters(&self) -> Vec<&dyn Storable> {
@@ -191,8 +189,7 @@ impl Kept for Bloom {
             AnyFilter::Scalable(filter) => filter.schedule().growth() == expansion,
             filter => matches!(filter.kind(), Kind::Blocked | Kind::Standard) && expansion == 0,
         };
-        let bloom = Bloom { filter, expansion, items };
-        (fits && items <= bloom.capacity()).then_some(bloom)
+        fits.then_some(Bloom { filter, expansion, items })
     }
 
     fn memory(&self) -> usize {

@@ -1,6 +1,6 @@
 //! The commands, as RedisBloom's clients know them; `FINGERPRINT` and `SEED` are new.
 
-use super::{Cuckoos, Design};
+use super::{Cuckoos, Design, MOST_EXPANSION, MOST_KICKS};
 use crate::config::{parse_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
@@ -48,10 +48,10 @@ fn option(design: &mut Design, option: &Text, arguments: &mut Arguments<'_>) -> 
         // Buckets have 1, 2, 4 or 8 slots; more would only make the rate worse.
         design.slots = slots.next_power_of_two().min(8);
     } else if option.is("MAXITERATIONS") {
-        design.kicks = number(arguments.take(), "MAXITERATIONS", 1, 65535)? as u32;
+        design.kicks = number(arguments.take(), "MAXITERATIONS", 1, MOST_KICKS.into())? as u32;
     } else if option.is("EXPANSION") {
         // As RedisBloom does, so that a filter is a multiple of the one before.
-        let expansion = number(arguments.take(), "EXPANSION", 0, 32768)? as u32;
+        let expansion = number(arguments.take(), "EXPANSION", 0, MOST_EXPANSION.into())? as u32;
         design.expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
     } else if option.is("FINGERPRINT") {
         design.bits = number(arguments.take(), "FINGERPRINT", 4, 32)? as u32;
@@ -131,7 +131,15 @@ fn add_all(
     };
     let added: Vec<Result<bool>> = items.iter().map(&mut add).collect();
     if added.contains(&Ok(true)) {
-        context.replicate();
+        // A replica has no limits: it is told of those that went in, and only of those if there are others.
+        if added.iter().all(Result::is_ok) {
+            context.replicate();
+        } else {
+            let went_in = items.iter().zip(&added).filter(|(_, added)| **added == Ok(true));
+            let mut told: Vec<&[u8]> = vec![key.bytes(), b"NOCREATE", b"ITEMS"];
+            told.extend(went_in.map(|(item, _)| item.bytes()));
+            context.replicate_as(c"CF.INSERT", &told);
+        }
         context.notify(c"cf.add", key);
     }
     Ok(added)
@@ -210,7 +218,7 @@ fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     };
     let filters = slot.ready()?;
     let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
-    let digests = filters.filters()[0].hasher().digest_batch(&keys[..]);
+    let digests = filters.first().hasher().digest_batch(&keys[..]);
     let answers = digests.chunks(TILE).flat_map(|tile| {
         let found = filters.contains_tile(tile);
         (0..tile.len()).map(move |i| Reply::Bool(found >> i & 1 > 0))
@@ -248,14 +256,14 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let filters = slot.ready()?;
     let facts: [(&'static str, u64); 9] = [
         ("Size", filters.memory() as u64),
-        ("Number of buckets", filters.filters().iter().map(|filter| filter.table().buckets()).sum()),
-        ("Number of filters", filters.filters().len() as u64),
+        ("Number of buckets", filters.filters().map(|filter| filter.table().buckets()).sum()),
+        ("Number of filters", filters.levels() as u64),
         ("Number of items inserted", filters.items()),
         ("Number of items deleted", filters.deleted()),
-        ("Bucket size", filters.slots().into()),
+        ("Bucket size", filters.first().table().slots().into()),
         ("Expansion rate", filters.expansion().into()),
         ("Max iterations", filters.kicks().into()),
-        ("Fingerprint bits", filters.bits().into()),
+        ("Fingerprint bits", filters.first().table().fingerprint_bits().into()),
     ];
     Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }

@@ -1,6 +1,11 @@
 //! `CF.*`: cuckoo filters, from which items can be deleted.
 //!
-//! [`Cuckoos`] is the value: a chain of filters, since a full one cannot grow. [`commands`] is what can be done with it.
+//! [`Cuckoos`] is the value: levels of filters, since a full one cannot grow. [`commands`] is what can be done with it.
+//!
+//! All filters have one shape, and a further level has more of them instead of larger ones: `expansion` times as many as
+//! the one before. Which of them an item belongs to is a further hash, cut finer at every level. So items that look alike
+//! in one level look alike in all older ones, and it makes no difference whose fingerprint is deleted. With filters of
+//! different sizes it would: the fingerprint of another item, which looks alike only there, would be lost.
 
 mod commands;
 
@@ -12,11 +17,20 @@ use crate::kept::Kept;
 use std::ffi::CStr;
 use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
+use umbel::hash::reduce;
 use umbel::sizing::CuckooParams;
+use umbel::words::Words;
 use umbel::{AnyFilter, Cuckoo, Digest, Filter, Hasher, Remove, Removed, Stored};
 
-/// No more filters are in a chain.
-const MOST_FILTERS: usize = 32;
+/// There are no more levels, and no more filters in all of them.
+const MOST_LEVELS: usize = 32;
+const MOST_FILTERS: usize = 10_000;
+
+/// How many fingerprints may move at most to make room for one.
+pub const MOST_KICKS: u32 = 65_535;
+
+/// How many times as many filters each level has at most.
+pub const MOST_EXPANSION: u32 = 32_768;
 
 /// What a chain is to be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,7 +41,7 @@ pub struct Design {
     pub slots: u32,
     /// How many fingerprints move at most to make room for one.
     pub kicks: u32,
-    /// How many times as large each filter is as the one before; 0 if there is only one.
+    /// How many times as many filters each level has as the one before; 0 if there is only one level.
     pub expansion: u32,
     /// How many bits a fingerprint has.
     pub bits: u32,
@@ -43,12 +57,11 @@ impl Default for Design {
     }
 }
 
-/// A chain of cuckoo filters under a key.
+/// Cuckoo filters under a key.
 #[derive(Debug)]
 pub struct Cuckoos {
-    /// The oldest first; there is one at least.
-    filters: Vec<Cuckoo>,
-    capacity: u64,
+    /// The oldest level first; there is one at least, with one filter.
+    levels: Vec<Vec<Cuckoo>>,
     kicks: u32,
     expansion: u32,
     deleted: u64,
@@ -62,35 +75,34 @@ fn table(capacity: u64, slots: u32, bits: u32) -> Result<Table> {
 }
 
 impl Cuckoos {
-    /// An empty chain of one filter.
+    /// Empty, with one filter.
     pub fn new(design: &Design) -> Result<Cuckoos> {
         let Design { capacity, slots, kicks, expansion, bits, secret } = *design;
         let table = table(capacity, slots, bits)?;
         config::check_memory(64 * table.lines())?;
         let first = Cuckoo::with_table(table, Hasher::keyed(secret))?;
-        Ok(Cuckoos { filters: vec![first], capacity, kicks, expansion, deleted: 0 })
+        Ok(Cuckoos { levels: vec![vec![first]], kicks, expansion, deleted: 0 })
     }
 
     /// A filter that was made elsewhere.
     pub fn from_filter(filter: Cuckoo) -> Cuckoos {
-        let capacity =
-            umbel::Structure::design(&filter).map_or(filter.table().cells(), |design| design.capacity);
         let Design { kicks, expansion, .. } = Design::default();
-        Cuckoos { filters: vec![filter], capacity: capacity.max(1), kicks, expansion, deleted: 0 }
+        Cuckoos { levels: vec![vec![filter]], kicks, expansion, deleted: 0 }
     }
 
-    pub fn filters(&self) -> &[Cuckoo] {
-        &self.filters
+    /// All filters, the oldest first.
+    pub fn filters(&self) -> impl Iterator<Item = &Cuckoo> {
+        self.levels.iter().flatten()
     }
 
-    /// The slots of a bucket.
-    pub fn slots(&self) -> u32 {
-        self.first().table().slots()
+    /// How many levels there are.
+    pub fn levels(&self) -> usize {
+        self.levels.len()
     }
 
-    /// The bits of a fingerprint.
-    pub fn bits(&self) -> u32 {
-        self.first().table().fingerprint_bits()
+    /// The first filter, to which all others are like.
+    pub fn first(&self) -> &Cuckoo {
+        self.levels[0].first().expect("there is one at least")
     }
 
     pub fn kicks(&self) -> u32 {
@@ -107,87 +119,118 @@ impl Cuckoos {
 
     /// How many items are in it.
     pub fn items(&self) -> u64 {
-        self.filters.iter().map(Cuckoo::len).sum()
-    }
-
-    fn first(&self) -> &Cuckoo {
-        self.filters.first().expect("there is one at least")
+        self.filters().map(Cuckoo::len).sum()
     }
 
     pub fn digest(&self, item: &[u8]) -> Digest {
         self.first().hasher().digest_bytes(item)
     }
 
+    /// The filter of each level that an item belongs to, the newest first.
+    fn of(&self, digest: Digest) -> impl Iterator<Item = &Cuckoo> {
+        self.levels.iter().rev().map(move |level| &level[which(digest, level.len())])
+    }
+
+    fn of_mut(&mut self, digest: Digest) -> impl Iterator<Item = &mut Cuckoo> {
+        self.levels.iter_mut().rev().map(move |level| {
+            let which = which(digest, level.len());
+            &mut level[which]
+        })
+    }
+
     pub fn contains(&self, digest: Digest) -> bool {
-        self.filters.iter().rev().any(|filter| filter.contains_digest(digest))
+        self.of(digest).any(|filter| filter.contains_digest(digest))
     }
 
     /// Which items of a tile it has.
     pub fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        self.filters.iter().fold(0, |found, filter| found | filter.contains_tile(tile))
+        self.levels.iter().fold(0, |found, level| match &level[..] {
+            [filter] => found | filter.contains_tile(tile),
+            filters => {
+                let has = |digest: Digest| filters[which(digest, filters.len())].contains_digest(digest);
+                tile.iter().enumerate().fold(found, |found, (i, digest)| found | u64::from(has(*digest)) << i)
+            }
+        })
     }
 
     /// How often an item was added, and whatever else looks like it.
     pub fn count(&self, digest: Digest) -> u64 {
-        self.filters.iter().map(|filter| u64::from(filter.count_digest(digest))).sum()
+        self.of(digest).map(|filter| u64::from(filter.count_digest(digest))).sum()
     }
 
-    /// Adds an item, in a further filter if there is no room in those that are there.
+    /// Adds an item, in a further level if there is no room in those that are there.
     pub fn add(&mut self, digest: Digest) -> Result<()> {
-        // Where a slot is free nothing has to move.
-        if self.filters.iter_mut().rev().any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
-            return Ok(());
-        }
-        let newest = self.filters.last_mut().expect("there is one at least");
-        if newest.insert_digest_within(digest, self.kicks).is_ok() {
-            return Ok(());
-        }
         let kicks = self.kicks;
-        self.grow()?.insert_digest_within(digest, kicks)?;
+        // Where a slot is free nothing has to move.
+        if self.of_mut(digest).any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
+            return Ok(());
+        }
+        if self.of_mut(digest).take(1).any(|newest| newest.insert_digest_within(digest, kicks).is_ok()) {
+            return Ok(());
+        }
+        self.grow()?;
+        for newest in self.of_mut(digest).take(1) {
+            newest.insert_digest_within(digest, kicks)?;
+        }
         Ok(())
     }
 
-    /// Opens another filter.
-    fn grow(&mut self) -> Result<&mut Cuckoo> {
+    /// Opens another level.
+    fn grow(&mut self) -> Result<()> {
         if self.expansion == 0 {
             return Err(Failure::new("Filter is full"));
         }
-        if self.filters.len() >= MOST_FILTERS {
+        let last = self.levels.last().map_or(1, Vec::len);
+        let more = last.saturating_mul(self.expansion as usize);
+        if self.levels.len() >= MOST_LEVELS || self.filters().count().saturating_add(more) > MOST_FILTERS {
             return Err(Failure::new("Maximum expansions reached"));
         }
-        let factor = u64::from(self.expansion).saturating_pow(self.filters.len() as u32);
-        let table = table(self.capacity.saturating_mul(factor), self.slots(), self.bits())?;
         let _budget = config::budget(self.memory());
-        self.filters.push(Cuckoo::with_table(table, self.first().hasher().clone())?);
-        Ok(self.filters.last_mut().expect("one was just added"))
+        let new = || Cuckoo::with_table(*self.first().table(), self.first().hasher().clone());
+        let level = (0..more).map(|_| new()).collect::<umbel::Result<Vec<Cuckoo>>>()?;
+        self.levels.push(level);
+        Ok(())
     }
 
-    /// Takes an item out once, of the newest filter that has it; whether one had.
+    /// Takes an item out once, of the newest level that has it; whether one had.
     pub fn remove(&mut self, digest: Digest) -> Result<bool> {
-        for filter in self.filters.iter_mut().rev() {
-            if filter.remove_digest(digest)? == Removed::Removed {
-                self.deleted += 1;
-                return Ok(true);
+        let mut removed = false;
+        for filter in self.of_mut(digest) {
+            removed = filter.remove_digest(digest)? == Removed::Removed;
+            if removed {
+                break;
             }
         }
-        Ok(false)
+        self.deleted = self.deleted.saturating_add(removed.into());
+        Ok(removed)
     }
 
-    /// Moves items from newer filters to older ones of the same size, and gives up those that are empty then.
+    /// Moves items from newer levels to older ones, and gives up levels that are empty then.
     pub fn compact(&mut self) -> Result<()> {
-        for newer in (1..self.filters.len()).rev() {
-            let (older, rest) = self.filters.split_at_mut(newer);
+        for newer in (1..self.levels.len()).rev() {
+            let (older, rest) = self.levels.split_at_mut(newer);
             let Some(from) = rest.first_mut() else { break };
-            let shape = *from.table();
-            for into in older.iter_mut().filter(|into| *into.table() == shape) {
-                from.pour(into)?;
+            let width = from.len();
+            for (i, from) in from.iter_mut().enumerate() {
+                for level in older.iter_mut() {
+                    // A level that is cut less fine has the items of several of these in one.
+                    let into = i * level.len() / width;
+                    from.pour(&mut level[into])?;
+                }
             }
         }
-        while self.filters.len() > 1 && self.filters.last().is_some_and(Cuckoo::is_empty) {
-            self.filters.pop();
+        while self.levels.len() > 1
+            && self.levels.last().is_some_and(|level| level.iter().all(Cuckoo::is_empty))
+        {
+            self.levels.pop();
         }
         Ok(())
     }
+}
+
+/// Which of so many filters an item belongs to: the finer the cut, the more bits of the same hash.
+fn which(digest: Digest, filters: usize) -> usize {
+    reduce(digest.salted(0).get(), filters as u64) as usize
 }
 
 static SLOT: TypeSlot = TypeSlot::new();
@@ -202,38 +245,51 @@ impl Kept for Cuckoos {
     }
 
     fn numbers(&self) -> Vec<u64> {
-        vec![self.capacity, self.kicks.into(), self.expansion.into(), self.deleted]
+        vec![self.kicks.into(), self.expansion.into(), self.deleted]
     }
 
     fn filters(&self) -> Vec<&dyn Storable> {
-        self.filters.iter().map(|filter| filter as &dyn Storable).collect()
+        self.levels.iter().flatten().map(|filter| filter as &dyn Storable).collect()
+    }
+
+    fn words(&self) -> Vec<&Words> {
+        self.levels.iter().flatten().map(Cuckoo::words).collect()
     }
 
     fn restore(numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Cuckoos> {
-        let &[capacity, kicks, expansion, deleted] = numbers else { return None };
+        let &[kicks, expansion, deleted] = numbers else { return None };
+        let (kicks, expansion) = (u32::try_from(kicks).ok()?, u32::try_from(expansion).ok()?);
         let cuckoo = |filter| match filter {
             Stored::Set(AnyFilter::Cuckoo(filter)) => Some(filter),
             _ => None,
         };
         let filters: Vec<Cuckoo> = filters.into_iter().map(cuckoo).collect::<Option<_>>()?;
         let first = filters.first()?;
-        let alike = |filter: &Cuckoo| {
-            let (a, b) = (filter.table(), first.table());
-            filter.hasher().id() == first.hasher().id()
-                && (a.slots(), a.fingerprint_bits(), a.form()) == (b.slots(), b.fingerprint_bits(), b.form())
-        };
-        let sane = filters.len() <= MOST_FILTERS && filters.iter().all(alike) && capacity > 0;
-        let (kicks, expansion) = (u32::try_from(kicks).ok()?, u32::try_from(expansion).ok()?);
-        sane.then_some(Cuckoos { filters, capacity, kicks, expansion, deleted })
+        let (shape, hash) = (*first.table(), first.hasher().id());
+        let alike = filters.iter().all(|filter| *filter.table() == shape && filter.hasher().id() == hash);
+        if !alike || filters.len() > MOST_FILTERS || kicks > MOST_KICKS || expansion > MOST_EXPANSION {
+            return None;
+        }
+        let (mut levels, mut rest, mut width) = (Vec::new(), filters.into_iter(), 1);
+        while rest.len() > 0 {
+            let level: Vec<Cuckoo> = rest.by_ref().take(width).collect();
+            if level.len() < width || levels.len() >= MOST_LEVELS {
+                return None;
+            }
+            levels.push(level);
+            width = width.saturating_mul(expansion as usize).max(1);
+        }
+        let fits = levels.len() == 1 || expansion > 0;
+        fits.then_some(Cuckoos { levels, kicks, expansion, deleted })
     }
 
     fn memory(&self) -> usize {
-        self.filters.iter().map(|filter| size_of_val(filter.words().lines()) + size_of::<Cuckoo>()).sum()
+        self.filters().map(|filter| size_of_val(filter.words().lines()) + size_of::<Cuckoo>()).sum()
     }
 
     fn copy(&self) -> umbel::Result<Cuckoos> {
-        let filters =
-            self.filters.iter().map(umbel::Structure::try_clone_owned).collect::<umbel::Result<_>>()?;
-        Ok(Cuckoos { filters, ..*self })
+        let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::Structure::try_clone_owned).collect();
+        let levels = self.levels.iter().map(level).collect::<umbel::Result<Vec<Vec<Cuckoo>>>>()?;
+        Ok(Cuckoos { levels, ..*self })
     }
 }

@@ -1,8 +1,9 @@
 //! A call of a command: its arguments, and the keys they name.
 
+use super::load::Run;
 use super::memory::Obeying;
 use super::raw::{self, Ctx, KeyHandle};
-use super::reply::{Failure, Reply, Result};
+use super::reply::{Failure, Result};
 use super::value::{Value, type_of};
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
@@ -206,18 +207,21 @@ impl<V> std::ops::DerefMut for Key<'_, V> {
 /// # Safety
 ///
 /// To be called by the engine, with what it calls commands with.
-pub unsafe fn call(
-    ctx: *mut Ctx,
-    argv: *mut *mut raw::Text,
-    argc: c_int,
-    run: fn(&Context, Arguments<'_>) -> Result<Reply>,
-) -> c_int {
+pub unsafe fn call<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
     // SAFETY: the engine gives as many strings as it says, and a `Text` is nothing but the address of one.
     let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
     let context = Context(ctx);
+    let arguments = Arguments(arguments.get(1..).unwrap_or_default());
+    // SAFETY: the command is called, if only to be asked for its keys.
+    if unsafe { (raw::api().is_keys_position_request)(ctx) } != 0 {
+        for position in catch_unwind(AssertUnwindSafe(|| R::keys(arguments))).unwrap_or_default() {
+            // SAFETY: as above.
+            unsafe { (raw::api().key_at_pos)(ctx, position as c_int) };
+        }
+        return raw::OK;
+    }
     let _obeying = Obeying::when(context.must_obey());
-    let done =
-        catch_unwind(AssertUnwindSafe(|| run(&context, Arguments(arguments.get(1..).unwrap_or_default()))));
+    let done = catch_unwind(AssertUnwindSafe(|| R::run(&context, arguments)));
     let done =
         done.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
     // SAFETY: the command still runs.

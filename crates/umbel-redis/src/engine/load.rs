@@ -110,6 +110,11 @@ pub struct Declared {
 pub trait Run {
     /// What it does.
     fn run(context: &Context, arguments: Arguments<'_>) -> Result<Reply>;
+
+    /// Which arguments are keys, counted from the name of the command on: for one that has declared `getkeys-api`.
+    fn keys(_arguments: Arguments<'_>) -> Vec<usize> {
+        Vec::new()
+    }
 }
 
 impl Declared {
@@ -126,14 +131,14 @@ impl Declared {
 
 unsafe extern "C" fn call_it<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
     // SAFETY: the engine calls this as it calls commands.
-    unsafe { call(ctx, argv, argc, R::run) }
+    unsafe { call::<R>(ctx, argv, argc) }
 }
 
 /// Declares a command: its name, what the engine should know of it, which arguments are keys, the categories it belongs
 /// to, and the function that answers it.
 #[macro_export]
 macro_rules! command {
-    ($name:literal, $flags:literal, $keys:expr, $category:literal, $run:expr) => {{
+    ($name:literal, $flags:literal, $keys:expr, $category:literal, $run:expr $(, $which:expr)?) => {{
         struct Command;
         impl $crate::engine::Run for Command {
             fn run(
@@ -142,6 +147,10 @@ macro_rules! command {
             ) -> $crate::engine::Result<$crate::engine::Reply> {
                 $run(context, arguments)
             }
+
+            $(fn keys(arguments: $crate::engine::Arguments<'_>) -> Vec<usize> {
+                $which(arguments)
+            })?
         }
         $crate::engine::Declared::of::<Command>($name, $flags, $keys, $category)
     }};

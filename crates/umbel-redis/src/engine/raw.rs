@@ -135,6 +135,8 @@ functions! {
         get_context_flags = c"RedisModule_GetContextFlags": unsafe extern "C" fn(*mut Ctx) -> c_int;
         string_ptr_len = c"RedisModule_StringPtrLen": unsafe extern "C" fn(*const Text, *mut usize) -> *const c_char;
         wrong_arity = c"RedisModule_WrongArity": unsafe extern "C" fn(*mut Ctx) -> c_int;
+        is_keys_position_request = c"RedisModule_IsKeysPositionRequest": unsafe extern "C" fn(*mut Ctx) -> c_int;
+        key_at_pos = c"RedisModule_KeyAtPos": unsafe extern "C" fn(*mut Ctx, c_int);
         reply_with_long_long = c"RedisModule_ReplyWithLongLong": unsafe extern "C" fn(*mut Ctx, c_longlong) -> c_int;
         reply_with_double = c"RedisModule_ReplyWithDouble": unsafe extern "C" fn(*mut Ctx, c_double) -> c_int;
         reply_with_error = c"RedisModule_ReplyWithError": unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;

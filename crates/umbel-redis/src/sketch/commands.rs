@@ -1,9 +1,9 @@
 //! The commands, as RedisBloom's clients know them.
 
-use super::Sketch;
+use super::{MOST_DEPTH, Sketch};
 use crate::config::{self, parse_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
-use crate::kept::{Kept, Slot};
+use crate::kept::Slot;
 use crate::{command, dump};
 
 /// All of them.
@@ -12,7 +12,7 @@ pub const COMMANDS: &[Declared] = &[
     command!(c"CMS.INITBYPROB", c"write deny-oom", [1, 1, 1], c"write cms", by_probability),
     command!(c"CMS.INCRBY", c"write deny-oom", [1, 1, 1], c"write cms", increase),
     command!(c"CMS.QUERY", c"readonly", [1, 1, 1], c"read cms", query),
-    command!(c"CMS.MERGE", c"write deny-oom", [1, 1, 1], c"write cms", merge),
+    command!(c"CMS.MERGE", c"write deny-oom getkeys-api", [1, 1, 1], c"write cms", merge, merged),
     command!(c"CMS.INFO", c"readonly fast", [1, 1, 1], c"read fast cms", info),
     command!(c"CMS.SCANDUMP", c"readonly", [1, 1, 1], c"read cms", dump::scan::<Sketch>),
     command!(c"CMS.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write cms", dump::load::<Sketch>),
@@ -41,6 +41,9 @@ fn create(
         };
     }
     arguments.end()?;
+    if depth > MOST_DEPTH {
+        return Err(Failure::new(format!("CMS: invalid depth: there are {MOST_DEPTH} at most")));
+    }
     if context.read::<Sketches>(key)?.is_some() {
         return Err(Failure::new("CMS: key already exists"));
     }
@@ -121,25 +124,38 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         }
         _ => return Err(Failure::new("CMS: wrong number of keys/weights")),
     };
-    let mut others = Vec::with_capacity(keys.len());
+    let mut slot = context.read::<Sketches>(to)?.ok_or_else(missing)?;
+    let mut sum = slot.ready()?.sum()?;
     for (key, weight) in keys.iter().zip(weights) {
-        let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
-        others.push((slot.ready()?.copy()?, weight));
+        // The sum may be one of those that are summed up.
+        let (target, other) = (slot.ready()?, context.read::<Sketches>(key)?.ok_or_else(missing)?);
+        let other = other.ready()?;
+        if !target.is_like(other) {
+            let same = (target.width(), target.depth()) == (other.width(), other.depth());
+            return Err(Failure::new(if same {
+                "CMS: seed is not equal"
+            } else {
+                "CMS: width/depth is not equal"
+            }));
+        }
+        sum.add(other, weight);
     }
-    let mut slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
-    let sketch = slot.ready_mut()?;
-    if let Some((other, _)) = others.iter().find(|(other, _)| !sketch.is_like(other)) {
-        let same = (sketch.width(), sketch.depth()) == (other.width(), other.depth());
-        return Err(Failure::new(if same {
-            "CMS: seed is not equal"
-        } else {
-            "CMS: width/depth is not equal"
-        }));
-    }
-    sketch.merge(&others)?;
+    drop(slot);
+    slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
+    slot.ready_mut()?.become_sum(&sum)?;
     context.replicate();
     context.notify(c"cms.merge", to);
     Ok(Reply::Ok)
+}
+
+/// Which arguments of a merge are keys, the name of the command being the first argument.
+fn merged(mut arguments: Arguments<'_>) -> Vec<usize> {
+    let mut keys = vec![1];
+    let number =
+        arguments.take().and_then(|_| arguments.take()).ok().and_then(|number| number.parse::<usize>());
+    let there = arguments.rest().map_or(0, <[Text]>::len);
+    keys.extend(3..3 + number.unwrap_or(0).min(there));
+    keys
 }
 
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {

@@ -15,6 +15,9 @@ use umbel::Hasher;
 use umbel::hash::reduce;
 use umbel::words::Words;
 
+/// No more rows: each is looked at for every item.
+pub const MOST_DEPTH: u64 = 256;
+
 /// A row of counters for each hash: an item counts in one of each row, and the lowest of them is what is told.
 #[derive(Debug)]
 pub struct Sketch {
@@ -89,19 +92,39 @@ impl Sketch {
         (self.width, self.depth, self.secret) == (other.width, other.depth, other.secret)
     }
 
-    /// Becomes the weighted sum of sketches like it.
-    pub fn merge(&mut self, others: &[(Sketch, i64)]) -> Result<()> {
-        let weigh = |sum: i128| u64::try_from(sum.max(0)).unwrap_or(u64::MAX);
-        for place in 0..self.width * self.depth {
-            let sum = others
-                .iter()
-                .map(|(sketch, weight)| i128::from(sketch.get(place)) * i128::from(*weight))
-                .sum();
-            self.set(place, u32::try_from(weigh(sum)).unwrap_or(u32::MAX))?;
+    /// An empty sum of sketches like it.
+    pub fn sum(&self) -> Result<Sum> {
+        let cells = (self.width * self.depth) as usize;
+        let mut cells_sum = Vec::new();
+        cells_sum
+            .try_reserve_exact(cells)
+            .map_err(|_| Failure::new("CMS: there is no memory for the sum"))?;
+        cells_sum.resize(cells, 0i64);
+        Ok(Sum { cells: cells_sum, count: 0 })
+    }
+
+    /// Becomes a sum.
+    pub fn become_sum(&mut self, sum: &Sum) -> Result<()> {
+        for (place, cell) in (0..).zip(&sum.cells) {
+            self.set(place, u32::try_from((*cell).max(0)).unwrap_or(u32::MAX))?;
         }
-        self.count =
-            weigh(others.iter().map(|(sketch, weight)| i128::from(sketch.count) * i128::from(*weight)).sum());
+        self.count = u64::try_from(sum.count.max(0)).unwrap_or(u64::MAX);
         Ok(())
+    }
+}
+
+/// A weighted sum of sketches. What is too large for it stays as large as it can be.
+pub struct Sum {
+    cells: Vec<i64>,
+    count: i128,
+}
+
+impl Sum {
+    pub fn add(&mut self, sketch: &Sketch, weight: i64) {
+        for (place, cell) in (0..).zip(&mut self.cells) {
+            *cell = cell.saturating_add(i64::from(sketch.get(place)).saturating_mul(weight));
+        }
+        self.count = self.count.saturating_add(i128::from(sketch.count) * i128::from(weight));
     }
 }
 
@@ -121,14 +144,23 @@ impl Kept for Sketch {
         vec![self.width, self.depth, self.count, low, high]
     }
 
-    fn rest(&self) -> Vec<u8> {
-        self.words.words().iter().flat_map(|word| word.to_le_bytes()).collect()
+    fn words(&self) -> Vec<&Words> {
+        vec![&self.words]
+    }
+
+    fn rest(&self) -> umbel::Result<Vec<u8>> {
+        crate::kept::bytes_of(&self.words)
     }
 
     fn restore(numbers: &[u64], filters: Vec<umbel::Stored>, rest: &[u8]) -> Option<Sketch> {
         let &[width, depth, count, low, high] = numbers else { return None };
         let lines = width.checked_mul(depth)?.div_ceil(16);
-        if !filters.is_empty() || width == 0 || depth == 0 || rest.len() as u64 != lines.checked_mul(64)? {
+        if !filters.is_empty()
+            || width == 0
+            || depth == 0
+            || depth > MOST_DEPTH
+            || rest.len() as u64 != lines.checked_mul(64)?
+        {
             return None;
         }
         let mut words = Words::zeroed(lines).ok()?;

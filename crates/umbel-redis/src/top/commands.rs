@@ -1,6 +1,6 @@
 //! The commands, as RedisBloom's clients know them.
 
-use super::{Design, Top};
+use super::{Design, MOST_DEPTH, Top};
 use crate::config::{self, parse_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::Slot;
@@ -51,6 +51,9 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         };
     }
     arguments.end()?;
+    if design.depth > MOST_DEPTH {
+        return Err(Failure::new(format!("TopK: invalid depth: there are {MOST_DEPTH} at most")));
+    }
     if context.read::<Tops>(key)?.is_some() {
         return Err(Failure::new("TopK: key already exists"));
     }

@@ -15,6 +15,9 @@ use umbel::hash::reduce;
 use umbel::words::Words;
 use umbel::{Digest, Hasher};
 
+/// No more rows: each is fought for by every item.
+pub const MOST_DEPTH: u64 = 32;
+
 /// What a list is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Design {
@@ -114,7 +117,7 @@ impl Top {
     /// What becomes of a counter that another item wants so often.
     fn contend(&mut self, mut cell: Cell, mark: u32, times: u32) -> Cell {
         for left in (1..=times).rev() {
-            self.chances += 1;
+            self.chances = self.chances.wrapping_add(1);
             let chance = Digest::from_hash(self.chances).salted(u64::from(mark)).get() as f64 / 2f64.powi(64);
             let likely = self.design.decay.powf(f64::from(cell.count));
             if chance < likely {
@@ -223,14 +226,18 @@ impl Kept for Top {
         vec![k, width, depth, decay.to_bits(), self.chances, low, high]
     }
 
-    fn rest(&self) -> Vec<u8> {
-        let mut rest: Vec<u8> = self.words.words().iter().flat_map(|word| word.to_le_bytes()).collect();
+    fn words(&self) -> Vec<&Words> {
+        vec![&self.words]
+    }
+
+    fn rest(&self) -> umbel::Result<Vec<u8>> {
+        let mut rest = crate::kept::bytes_of(&self.words)?;
         for Entry { count, item } in &self.heap {
             put_varint(&mut rest, u64::from(*count));
             put_varint(&mut rest, item.len() as u64);
             rest.extend(item);
         }
-        rest
+        Ok(rest)
     }
 
     fn restore(numbers: &[u64], filters: Vec<umbel::Stored>, rest: &[u8]) -> Option<Top> {
@@ -239,7 +246,12 @@ impl Kept for Top {
             Design { k, width, depth, decay: f64::from_bits(decay), secret: config::from_numbers(low, high) };
         let lines = width.checked_mul(depth)?.div_ceil(8);
         let (words, items) = rest.split_at_checked(usize::try_from(lines.checked_mul(64)?).ok()?)?;
-        if !filters.is_empty() || lines == 0 || k == 0 || !(0.0..=1.0).contains(&design.decay) {
+        if !filters.is_empty()
+            || lines == 0
+            || k == 0
+            || depth > MOST_DEPTH
+            || !(0.0..=1.0).contains(&design.decay)
+        {
             return None;
         }
         let mut top = Top { design, words: Words::zeroed(lines).ok()?, heap: Vec::new(), chances };
