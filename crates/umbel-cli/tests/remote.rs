@@ -1,0 +1,148 @@
+//! `umbel push` and `umbel pull`: filters go to a real server and come back as they were, whatever happens on the way.
+
+#[path = "../../umbel-redis/tests/support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::process::{Command, Output};
+use support::{Answer, Server, engines, items, wait_for};
+use umbel::{AnyFilter, Insert, Kind, Spec, file};
+
+fn umbel(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_umbel")).args(arguments).output().unwrap()
+}
+
+fn succeeds(arguments: &[&str]) {
+    let output = umbel(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn fails(arguments: &[&str]) -> String {
+    let output = umbel(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_filter_goes_to_a_server_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("fruit"), "apple\npear\nplum\n").unwrap();
+    succeeds(&["build", text(&at("fruit")), "-o", text(&at("fruit.umbel"))]);
+    for engine in engines() {
+        let server = Server::start(engine, &[]);
+        let address = format!("redis://127.0.0.1:{}/fruit", server.port);
+        succeeds(&["push", text(&at("fruit.umbel")), &address]);
+        assert_eq!(server.client().ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
+        succeeds(&["pull", &address, "-o", text(&at("back.umbel"))]);
+        assert_eq!(std::fs::read(at("fruit.umbel")).unwrap(), std::fs::read(at("back.umbel")).unwrap());
+        assert!(!at("back.umbel.part").exists());
+        // What is there stays, unless it is to be replaced.
+        assert!(fails(&["push", text(&at("fruit.umbel")), &address]).contains("--replace"));
+        succeeds(&["push", "--replace", text(&at("fruit.umbel")), &address]);
+        // A filter that was filled on the server is asked here.
+        server.client().ask_with("UMBEL.RESERVE many counting 1000 0.001 FAST", &[]);
+        server.client().ask_with("UMBEL.ADD many", &items("k", 0..100));
+        succeeds(&[
+            "pull",
+            &format!("redis://127.0.0.1:{}/0/many", server.port),
+            "-o",
+            text(&at("many.umbel")),
+        ]);
+        std::fs::write(at("asked"), "k7\nstranger\n").unwrap();
+        let found = umbel(&["check", text(&at("many.umbel")), text(&at("asked"))]);
+        assert_eq!(found.stdout, b"k7\n");
+    }
+}
+
+#[test]
+fn the_secret_stays_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    succeeds(&["key", "new", text(&at("key")), "--hash", "keyed"]);
+    let server = Server::with_module(&engines()[0], &["KEY-FILE", text(&at("key"))], &[]);
+    server.client().ask("BF.MADD f apple pear");
+    let address = format!("redis://127.0.0.1:{}/f", server.port);
+    succeeds(&["pull", &address, "-o", text(&at("f.umbel"))]);
+    std::fs::write(at("asked"), "apple\nfig\n").unwrap();
+    let found = umbel(&["check", "--key-file", text(&at("key")), text(&at("f.umbel")), text(&at("asked"))]);
+    assert_eq!(found.stdout, b"apple\n");
+    assert!(fails(&["check", text(&at("f.umbel")), text(&at("asked"))]).contains("key"));
+    succeeds(&[
+        "build",
+        "--key-file",
+        text(&at("key")),
+        "--embed-key",
+        text(&at("asked")),
+        "-o",
+        text(&at("e.umbel")),
+    ]);
+    assert!(fails(&["push", text(&at("e.umbel")), &address]).contains("secret"));
+}
+
+#[test]
+fn what_goes_wrong_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f.umbel");
+    std::fs::write(folder.path().join("lines"), "a\n").unwrap();
+    succeeds(&["build", text(&folder.path().join("lines")), "-o", text(&file)]);
+    let server = Server::start(&engines()[0], &[]);
+    let here = format!("redis://127.0.0.1:{}", server.port);
+    assert!(fails(&["push", text(&file), "redis://127.0.0.1:1/k"]).contains("cannot reach"));
+    assert!(fails(&["push", text(&file), "http://host/key"]).contains("redis://host/key"));
+    assert!(fails(&["push", text(&folder.path().join("lines")), &format!("{here}/k")]).contains("lines"));
+    assert!(
+        fails(&["pull", &format!("{here}/none"), "-o", text(&folder.path().join("n"))])
+            .contains("nothing under")
+    );
+    assert!(
+        fails(&["push", text(&file), &format!("redis://user:wrong@127.0.0.1:{}/k", server.port)])
+            .contains("says")
+    );
+    server.client().ask("SET text x");
+    assert!(fails(&["push", text(&file), &format!("{here}/text")]).contains("WRONGTYPE"));
+    assert_eq!(server.client().ask("GET text"), Answer::Bytes(b"x".to_vec()));
+}
+
+/// A gigabyte, and a server that is killed while it arrives.
+#[test]
+fn an_interrupted_push_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, back) = (folder.path().join("large.umbel"), folder.path().join("back.umbel"));
+    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(850_000_000, 0.01).unwrap()).unwrap();
+    let keys: Vec<String> = items("k", 0..10_000);
+    filter.insert_batch(&keys).unwrap();
+    file::save(&path, &filter, &file::Options::default()).unwrap();
+    drop(filter);
+    let length = path.metadata().unwrap().len();
+    assert!(length > 1_000_000_000, "{length}");
+    // Everything that was acknowledged is in the log.
+    let mut server = Server::start(&engines()[0], &["--appendonly", "yes", "--appendfsync", "always"]);
+    let address = format!("redis://127.0.0.1:{}/large", server.port);
+    let pushing = Command::new(env!("CARGO_BIN_EXE_umbel"))
+        .args(["push", text(&path), &address])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let arrived = |server: &Server| {
+        server.client().ask_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()])
+    };
+    wait_for("a third of it", || arrived(&server).integer() > 300_000_000);
+    server.kill();
+    let output = pushing.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("goes on from there"));
+    server.restart();
+    let kept = arrived(&server).integer();
+    assert!(kept > 300_000_000, "{kept} bytes were kept");
+    succeeds(&["push", text(&path), &address]);
+    assert_eq!(server.client().ask_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
+    succeeds(&["pull", &address, "-o", text(&back)]);
+    let sums = [&path, &back].map(|path| file::examine(path).unwrap().info.chunks);
+    assert_eq!(sums[0], sums[1]);
+    assert_eq!(length, back.metadata().unwrap().len());
+}
