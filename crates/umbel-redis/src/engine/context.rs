@@ -5,8 +5,9 @@ use super::memory::Obeying;
 use super::raw::{self, Ctx, KeyHandle};
 use super::reply::{Failure, Result};
 use super::value::{Value, type_of};
-use std::ffi::{CStr, c_int};
-use std::marker::PhantomData;
+use std::cell::Cell;
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 
@@ -65,7 +66,14 @@ impl<'a> Arguments<'a> {
 }
 
 /// A call of a command.
-pub struct Context(*mut Ctx);
+pub struct Context {
+    ctx: *mut Ctx,
+    /// The values that are lent now, and whether to be changed.
+    lent: Cell<[Option<(NonNull<c_void>, bool)>; MOST_LENT]>,
+}
+
+/// No command needs more values at once.
+const MOST_LENT: usize = 4;
 
 impl Context {
     /// The value of a key, if there is one.
@@ -74,8 +82,8 @@ impl Context {
     }
 
     /// The value of a key, to be changed.
-    pub fn write<V: Value>(&self, name: &Text) -> Result<Option<Key<'_, V>>> {
-        self.open(name, raw::READ | raw::WRITE)
+    pub fn write<V: Value>(&self, name: &Text) -> Result<Option<KeyMut<'_, V>>> {
+        Ok(self.open(name, raw::READ | raw::WRITE)?.map(KeyMut))
     }
 
     /// The value of a key that must be there.
@@ -84,23 +92,29 @@ impl Context {
     }
 
     /// The value of a key that must be there, to be changed.
-    pub fn existing_mut<V: Value>(&self, name: &Text) -> Result<Key<'_, V>> {
+    pub fn existing_mut<V: Value>(&self, name: &Text) -> Result<KeyMut<'_, V>> {
         self.write(name)?.ok_or_else(|| Failure::new("not found"))
     }
 
     /// Whether the command was done elsewhere before, and has to be done here whatever the limits are.
     fn must_obey(&self) -> bool {
         // SAFETY: the command runs.
-        let flags = unsafe { (raw::api().get_context_flags)(self.0) };
+        let flags = unsafe { (raw::api().get_context_flags)(self.ctx) };
         flags & (raw::CTX_REPLICATED | raw::CTX_LOADING) != 0
     }
 
     /// Puts a value under a key, in place of what was there.
     pub fn set<V: Value>(&self, name: &Text, value: V) -> Result<()> {
+        let api = raw::api();
         let handle = Handle::open(self, name, raw::READ | raw::WRITE);
+        // SAFETY: the handle is open; of what is no module's value there is none.
+        if let Some(old) = NonNull::new(unsafe { (api.module_type_get_value)(handle.0) }) {
+            // It will be freed.
+            drop(self.lend(old, true)?);
+        }
         let value = Box::into_raw(Box::new(value));
         // SAFETY: the key is open for writing, and the type's functions expect such a value.
-        let set = unsafe { (raw::api().module_type_set_value)(handle.0, type_of::<V>(), value.cast()) };
+        let set = unsafe { (api.module_type_set_value)(handle.0, type_of::<V>(), value.cast()) };
         if set != raw::OK {
             // SAFETY: the engine did not take it.
             drop(unsafe { Box::from_raw(value) });
@@ -117,19 +131,32 @@ impl Context {
         match kind {
             raw::KEY_EMPTY => Ok(None),
             raw::KEY_MODULE if of == type_of::<V>() => {
-                // SAFETY: the handle is open; a value of this type is what was put there as one.
-                let value = NonNull::new(unsafe { (api.module_type_get_value)(handle.0) }.cast::<V>());
+                // SAFETY: the handle is open.
+                let value = NonNull::new(unsafe { (api.module_type_get_value)(handle.0) });
                 let value = value.ok_or(Failure::WrongType)?;
-                Ok(Some(Key { value, _handle: handle, _context: PhantomData }))
+                let lent = self.lend(value, mode & raw::WRITE != 0)?;
+                Ok(Some(Key { value: value.cast(), _lent: lent, _handle: handle }))
             }
             _ => Err(Failure::WrongType),
         }
     }
 
+    /// Lends a value: to many who read it, or to one who changes it.
+    fn lend(&self, value: NonNull<c_void>, changing: bool) -> Result<Lent<'_>> {
+        let mut lent = self.lent.get();
+        let taken = lent.iter().flatten().any(|(other, also)| *other == value && (changing || *also));
+        let place = lent.iter().position(Option::is_none).filter(|_| !taken);
+        let place =
+            place.ok_or_else(|| Failure::new("this is a mistake in the module: a value is used twice"))?;
+        lent[place] = Some((value, changing));
+        self.lent.set(lent);
+        Ok(Lent { context: self, place })
+    }
+
     /// Has replicas, and the log, do what was done here.
     pub fn replicate(&self) {
         // SAFETY: the command runs.
-        unsafe { (raw::api().replicate_verbatim)(self.0) };
+        unsafe { (raw::api().replicate_verbatim)(self.ctx) };
     }
 
     /// Has replicas, and the log, do something: a command and its arguments.
@@ -137,10 +164,10 @@ impl Context {
         let api = raw::api();
         // SAFETY: the command runs; the strings are ours until they are freed, and the format asks for a list of them.
         unsafe {
-            let text = |bytes: &&[u8]| (api.create_string)(self.0, bytes.as_ptr().cast(), bytes.len());
+            let text = |bytes: &&[u8]| (api.create_string)(self.ctx, bytes.as_ptr().cast(), bytes.len());
             let mut texts: Vec<*mut raw::Text> = arguments.iter().map(text).collect();
-            (api.replicate)(self.0, command.as_ptr(), c"v".as_ptr(), texts.as_mut_ptr(), texts.len());
-            texts.into_iter().for_each(|text| (api.free_string)(self.0, text));
+            (api.replicate)(self.ctx, command.as_ptr(), c"v".as_ptr(), texts.as_mut_ptr(), texts.len());
+            texts.into_iter().for_each(|text| (api.free_string)(self.ctx, text));
         }
     }
 
@@ -149,7 +176,7 @@ impl Context {
         // SAFETY: the command runs, and the key is one of its arguments.
         unsafe {
             (raw::api().notify_keyspace_event)(
-                self.0,
+                self.ctx,
                 raw::NOTIFY_MODULE | raw::NOTIFY_GENERIC,
                 event.as_ptr(),
                 key.0,
@@ -164,7 +191,7 @@ struct Handle(*mut KeyHandle);
 impl Handle {
     fn open(context: &Context, name: &Text, mode: c_int) -> Handle {
         // SAFETY: the command runs, and the name is one of its arguments.
-        Handle(unsafe { (raw::api().open_key)(context.0, name.0, mode) })
+        Handle(unsafe { (raw::api().open_key)(context.ctx, name.0, mode) })
     }
 }
 
@@ -177,28 +204,51 @@ impl Drop for Handle {
     }
 }
 
-/// The value of an open key.
-///
-/// A command opens a key once at a time: nobody else may have its value.
-pub struct Key<'a, V> {
-    value: NonNull<V>,
-    _handle: Handle,
-    _context: PhantomData<&'a Context>,
+/// A value that is lent, until this is dropped.
+struct Lent<'a> {
+    context: &'a Context,
+    place: usize,
 }
 
-impl<V> std::ops::Deref for Key<'_, V> {
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut lent = self.context.lent.get();
+        lent[self.place] = None;
+        self.context.lent.set(lent);
+    }
+}
+
+/// The value of an open key.
+pub struct Key<'a, V> {
+    value: NonNull<V>,
+    _lent: Lent<'a>,
+    _handle: Handle,
+}
+
+/// The value of an open key, to be changed.
+pub struct KeyMut<'a, V>(Key<'a, V>);
+
+impl<V> Deref for Key<'_, V> {
     type Target = V;
 
     fn deref(&self) -> &V {
-        // SAFETY: the key is open, and the value its own.
+        // SAFETY: a value of this type is what was put there as one; it is lent, and nobody changes it meanwhile.
         unsafe { self.value.as_ref() }
     }
 }
 
-impl<V> std::ops::DerefMut for Key<'_, V> {
+impl<V> Deref for KeyMut<'_, V> {
+    type Target = V;
+
+    fn deref(&self) -> &V {
+        &self.0
+    }
+}
+
+impl<V> DerefMut for KeyMut<'_, V> {
     fn deref_mut(&mut self) -> &mut V {
-        // SAFETY: as above.
-        unsafe { self.value.as_mut() }
+        // SAFETY: as above, and it is lent to nobody else.
+        unsafe { self.0.value.as_mut() }
     }
 }
 
@@ -210,7 +260,7 @@ impl<V> std::ops::DerefMut for Key<'_, V> {
 pub unsafe fn call<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
     // SAFETY: the engine gives as many strings as it says, and a `Text` is nothing but the address of one.
     let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
-    let context = Context(ctx);
+    let context = Context { ctx, lent: Cell::default() };
     let arguments = Arguments(arguments.get(1..).unwrap_or_default());
     // SAFETY: the command is called, if only to be asked for its keys.
     if unsafe { (raw::api().is_keys_position_request)(ctx) } != 0 {

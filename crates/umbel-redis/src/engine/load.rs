@@ -69,8 +69,9 @@ type Facts = fn() -> Vec<(&'static CStr, u64)>;
 
 static FACTS: std::sync::OnceLock<Facts> = std::sync::OnceLock::new();
 
-unsafe extern "C" fn tell(info: *mut InfoCtx, _crashed: c_int) {
-    let Some(facts) = FACTS.get() else { return };
+unsafe extern "C" fn tell(info: *mut InfoCtx, crashed: c_int) {
+    // A server that has crashed may be in the midst of an allocation.
+    let Some(facts) = FACTS.get().filter(|_| crashed == 0) else { return };
     let facts = catch_unwind(facts).unwrap_or_default();
     let api = raw::api();
     // SAFETY: the engine lends it for this call.

@@ -124,7 +124,7 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         }
         _ => return Err(Failure::new("CMS: wrong number of keys/weights")),
     };
-    let mut slot = context.read::<Sketches>(to)?.ok_or_else(missing)?;
+    let slot = context.read::<Sketches>(to)?.ok_or_else(missing)?;
     let mut sum = slot.ready()?.sum()?;
     for (key, weight) in keys.iter().zip(weights) {
         // The sum may be one of those that are summed up.
@@ -141,7 +141,7 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         sum.add(other, weight);
     }
     drop(slot);
-    slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
+    let mut slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
     slot.ready_mut()?.become_sum(&sum)?;
     context.replicate();
     context.notify(c"cms.merge", to);
