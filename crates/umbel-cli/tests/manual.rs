@@ -4,10 +4,11 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 30] = [
+const COMMANDS: [&str; 31] = [
     "build",
     "push",
     "pull",
+    "shard",
     "add",
     "check",
     "why",
@@ -70,6 +71,10 @@ fn every_command_explains_itself() {
         "count build",
         "count add",
         "count get",
+        "shard create",
+        "shard add",
+        "shard check",
+        "shard info",
         "index build",
         "index update",
         "index which",

@@ -98,6 +98,15 @@ fn the_other_commands_of_the_readme_exist() {
                 root().join("crates").join(package).join("examples").join(name).with_extension("rs").is_file()
             }
             ["cargo", "install", "--path", path] => root().join(path).join("Cargo.toml").is_file(),
+            ["cargo", "build", "--release", "-p", package] => {
+                root().join("crates").join(package).join("Cargo.toml").is_file()
+            }
+            // What it loads is what the command before it has built; `remote.rs` does the same with servers of its own.
+            ["redis-server", "--loadmodule", module, ..] => module == "target/release/libumbel_redis.so",
+            ["redis-cli", "BF.ADD", _, _] => true,
+            ["umbel", name, ..] | ["zcat", _, "|", "umbel", name, ..] => {
+                Shell::new().run(&[name, "--help"]).code == Some(0)
+            }
             [script, ..] if !script.starts_with("cargo") => root().join(script).is_file(),
             _ => false,
         };

@@ -146,3 +146,56 @@ fn an_interrupted_push_goes_on_where_it_was() {
     assert_eq!(sums[0], sums[1]);
     assert_eq!(length, back.metadata().unwrap().len());
 }
+
+/// Three servers that share all keys.
+fn cluster() -> Vec<Server> {
+    let arguments = ["--cluster-enabled", "yes"];
+    let servers: Vec<Server> = (0..3).map(|_| Server::start(&engines()[0], &arguments)).collect();
+    for (server, slots) in servers.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
+        server.client().ask(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        servers[0].client().ask(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
+    }
+    wait_for("the cluster", || {
+        servers.iter().all(|server| {
+            let info = String::from_utf8(server.client().ask("CLUSTER INFO").bytes().to_vec()).unwrap();
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        })
+    });
+    servers
+}
+
+#[test]
+fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let lines =
+        |name: &str, range| items(name, range).iter().map(|line| format!("{line}\n")).collect::<String>();
+    std::fs::write(at("members"), lines("member", 0..20_000)).unwrap();
+    std::fs::write(at("strangers"), lines("stranger", 0..20_000)).unwrap();
+    let (one, three) = (vec![Server::start(&engines()[0], &[])], cluster());
+    for servers in [&one, &three] {
+        let address = format!("redis://127.0.0.1:{}/seen", servers[0].port);
+        succeeds(&["shard", "create", &address, "-n", "20000", "-p", "1%", "--shards", "24"]);
+        assert!(fails(&["shard", "create", &address, "-n", "20000"]).contains("already"));
+        succeeds(&["shard", "add", &address, text(&at("members"))]);
+        // Any server of the cluster knows where everything is.
+        let address = format!("redis://127.0.0.1:{}/seen", servers.last().unwrap().port);
+        let found = umbel(&["shard", "check", &address, text(&at("members"))]);
+        assert_eq!(found.stdout, std::fs::read(at("members")).unwrap());
+        let missing = umbel(&["shard", "check", "-v", &address, text(&at("members"))]);
+        assert_eq!((missing.status.code(), missing.stdout.len()), (Some(1), 0));
+        let wrong = umbel(&["shard", "check", "-c", &address, text(&at("strangers"))]);
+        let wrong: u32 = str::from_utf8(&wrong.stdout).unwrap().trim().parse().unwrap();
+        // 200 are expected at most, with a standard deviation of 14.
+        assert!(wrong < 270, "{wrong} of 20000");
+        let info = String::from_utf8(umbel(&["shard", "info", &address]).stdout).unwrap();
+        assert!(info.contains("shards    24\n"), "{info}");
+        let has = servers.iter().filter(|server| server.client().ask("DBSIZE").integer() > 2).count();
+        assert_eq!(has, servers.len(), "every server has its share");
+        assert!(
+            fails(&["shard", "add", &format!("{address}-none"), text(&at("members"))])
+                .contains("nothing under")
+        );
+        assert!(fails(&["shard", "create", &format!("{address}{{x}}"), "-n", "10"]).contains("braces"));
+    }
+}

@@ -27,6 +27,7 @@ pub mod pull;
 pub mod push;
 pub mod remove;
 mod selecting;
+pub mod shard;
 pub mod similar;
 pub mod spell;
 pub mod uniq;
@@ -80,6 +81,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Fold(args) => fold::run(&args),
         Command::Push(args) => push::run(&args),
         Command::Pull(args) => pull::run(&args),
+        Command::Shard(args) => shard::run(&args),
         Command::Meta(args) => meta::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Completions(args) => completions::run(&args),

@@ -68,9 +68,11 @@ impl<'a> Arguments<'a> {
 /// A call of a command.
 pub struct Context {
     ctx: *mut Ctx,
-    /// The values that are lent now, and whether to be changed.
-    lent: Cell<[Option<(NonNull<c_void>, bool)>; MOST_LENT]>,
+    lent: Cell<[Option<Loan>; MOST_LENT]>,
 }
+
+/// A value that is lent now, and whether to be changed.
+type Loan = (NonNull<c_void>, bool);
 
 /// No command needs more values at once.
 const MOST_LENT: usize = 4;

@@ -1,0 +1,60 @@
+//! `umbel shard check`: which lines may be in a filter in shards.
+
+use super::spread::Spread;
+use crate::commands::selecting::Selecting;
+use crate::input::{InputArgs, Lot};
+use crate::remote::Address;
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Print the lines that may be in a filter in shards; with -v those that certainly are not.
+///
+/// Lines come out in the order of the input. Exit code 0 if some were printed, 1 if none.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  umbel shard check -v redis://10.0.0.1:7000/seen < candidates.txt > new.txt")]
+pub struct Args {
+    /// The filter, as in redis://host:6379/name; any server of the cluster
+    #[arg(value_name = "ADDRESS")]
+    from: Address,
+
+    /// Print the lines that are certainly not in it
+    #[arg(short = 'v', long)]
+    invert_match: bool,
+
+    /// Print only how many there are
+    #[arg(short = 'c', long)]
+    count: bool,
+
+    /// Print nothing: the exit code tells
+    #[arg(short = 'q', long)]
+    quiet: bool,
+
+    #[command(flatten)]
+    input: InputArgs,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let spread = Spread::open(&args.from)?;
+    Selecting { line_buffered: false, count: args.count, quiet: args.quiet }.run(
+        &args.input,
+        |lot| ask(args, &spread, lot),
+        || Ok(()),
+    )
+}
+
+/// How many lines are wanted, and these lines.
+fn ask(args: &Args, spread: &Spread, lot: &Lot) -> Result<(u64, Vec<u8>)> {
+    let keys = lot.keys()?;
+    let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
+    let (mut wanted, mut out) = (0, Vec::new());
+    for (key, found) in spread.each("BF.MEXISTS", &lines)?.into_iter().enumerate() {
+        if found != args.invert_match {
+            wanted += 1;
+            if !args.count && !args.quiet {
+                lot.print_lines(key..key + 1, &mut out);
+            }
+        }
+    }
+    Ok((wanted, out))
+}

@@ -1,0 +1,44 @@
+//! `umbel shard create`: an empty filter in shards.
+
+use super::spread::{MOST_SHARDS, Spread};
+use crate::number;
+use crate::remote::Address;
+use anyhow::Result;
+use std::process::ExitCode;
+
+/// Make an empty filter in shards, for so many lines at a rate.
+///
+/// Each shard is a Bloom filter that grows: more lines than were planned for cost time, not correctness. Sixteen shards for
+/// each server spread them evenly enough.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  umbel shard create redis://10.0.0.1:7000/seen -n 1e9 -p 0.1% --shards 48")]
+pub struct Args {
+    /// Where, as in redis://user:password@host:6379/name; any server of the cluster
+    #[arg(value_name = "ADDRESS")]
+    at: Address,
+
+    /// How many lines will come
+    #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
+    capacity: u64,
+
+    /// The share of strangers that it takes for members
+    #[arg(short = 'p', long, value_name = "RATE", default_value = "1%", value_parser = number::rate)]
+    fpr: f64,
+
+    /// How many shards
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
+    shards: u32,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let spread = Spread::create(&args.at, args.shards)?;
+    // Chance does not deal evenly: with five standard deviations more there is room in every one of them.
+    let mean = args.capacity as f64 / f64::from(args.shards);
+    let capacity = ((mean + 5.0 * mean.sqrt()).ceil() as u64).max(1).to_string();
+    let rate = format!("{:?}", args.fpr);
+    for shard in 0..spread.len() {
+        spread.call(shard, "BF.RESERVE", &[rate.as_bytes(), capacity.as_bytes()])?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
