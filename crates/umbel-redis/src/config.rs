@@ -5,7 +5,7 @@
 //! ```
 
 use crate::engine::memory::Budget;
-use crate::engine::{Failure, Text, memory, random};
+use crate::engine::{Arguments, Failure, Text, memory, random};
 use std::sync::OnceLock;
 use umbel::{Hasher, KeyRing};
 
@@ -95,8 +95,14 @@ fn read_secret(path: &str) -> Result<[u8; 16], String> {
     secret.ok_or_else(|| format!("{path} has no keyed secret: `umbel key new {path} --hash keyed` makes one"))
 }
 
+/// The secret that comes behind `SEED`.
+pub fn take_secret(arguments: &mut Arguments<'_>) -> Result<[u8; 16], Failure> {
+    let secret = arguments.next().and_then(|text| parse_secret(text.bytes()));
+    secret.ok_or_else(|| Failure::new("bad seed: it should be 32 hexadecimal digits"))
+}
+
 /// A secret in 32 hexadecimal digits.
-pub fn parse_secret(text: &[u8]) -> Option<[u8; 16]> {
+fn parse_secret(text: &[u8]) -> Option<[u8; 16]> {
     let (pairs, []) = text.as_chunks::<2>() else { return None };
     let mut secret = [0; 16];
     if pairs.len() != secret.len() {

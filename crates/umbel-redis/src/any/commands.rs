@@ -1,7 +1,7 @@
 //! The commands.
 
 use super::{Any, Held, Structure, algebra, build, files, put};
-use crate::config::{self, parse_secret, write_secret};
+use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
@@ -45,8 +45,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         } else if option.is("FAST") {
             fast = true;
         } else if option.is("SEED") {
-            let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
-            secret = parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?;
+            secret = take_secret(&mut arguments)?;
         } else {
             return Err(Failure::new("Unknown argument received"));
         }

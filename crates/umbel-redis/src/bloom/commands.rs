@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them.
 
 use super::{Bloom, Design, MOST_EXPANSION};
-use crate::config::{self, parse_secret, write_secret};
+use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
@@ -65,9 +65,7 @@ impl Options {
         } else if option.is("NONSCALING") {
             self.fixed = true;
         } else if option.is("SEED") {
-            let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
-            let text = arguments.take().map_err(|_| bad())?;
-            self.secret = Some(parse_secret(text.bytes()).ok_or_else(bad)?);
+            self.secret = Some(take_secret(arguments)?);
         } else {
             return Ok(false);
         }

@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them; `FINGERPRINT` and `SEED` are new.
 
 use super::{Cuckoos, Design, MOST_EXPANSION, MOST_KICKS};
-use crate::config::{parse_secret, write_secret};
+use crate::config::{take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
@@ -56,8 +56,7 @@ fn option(design: &mut Design, option: &Text, arguments: &mut Arguments<'_>) -> 
     } else if option.is("FINGERPRINT") {
         design.bits = number(arguments.take(), "FINGERPRINT", 4, 32)? as u32;
     } else if option.is("SEED") {
-        let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
-        design.secret = parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?;
+        design.secret = take_secret(arguments)?;
     } else {
         return Ok(false);
     }

@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them.
 
 use super::{MOST_DEPTH, Sketch};
-use crate::config::{self, parse_secret, write_secret};
+use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
@@ -34,9 +34,8 @@ fn create(
 ) -> Result<Reply> {
     let mut secret = config::secret();
     if let Some(option) = arguments.next() {
-        let bad = || Failure::new("bad seed: it should be 32 hexadecimal digits");
         secret = match option.is("SEED") {
-            true => parse_secret(arguments.take().map_err(|_| bad())?.bytes()).ok_or_else(bad)?,
+            true => take_secret(&mut arguments)?,
             false => return Err(Failure::Arity),
         };
     }
