@@ -26,7 +26,7 @@ fn parameters_of_a_file_that_make_no_sense_are_refused() {
         (tightening, 1f64.to_bits()),
         (3, 0),
         (3, u64::MAX),
-        (4, 2),
+        (4, 3),
         (5, Kind::Scalable.number().into()),
         (5, Kind::Aging.number().into()),
         (5, 77),
