@@ -84,16 +84,11 @@ pub struct Stream<'a> {
 impl<'a> Stream<'a> {
     /// The secrets of hashes are in it: who may have the value may have those.
     pub fn of<K: Kept>(value: &'a K) -> umbel::Result<Stream<'a>> {
-        let options = |filter: &dyn Storable| {
-            // Sealed ones are never written, and others have none.
-            let embedded = file::Options { embed_key: true, ..file::Options::default() };
-            Image::of(filter, &embedded).map(|_| embedded).unwrap_or_default()
-        };
-        let filters: Vec<Image<'a>> = value
-            .filters()
-            .into_iter()
-            .map(|filter| Image::of(filter, &options(filter)))
-            .collect::<Result<_, _>>()?;
+        let [embedded, without] =
+            [true, false].map(|embed_key| file::Options { embed_key, ..Default::default() });
+        // Sealed ones are never written, and others have none.
+        let image = |filter| Image::of(filter, &embedded).or_else(|_| Image::of(filter, &without));
+        let filters = value.filters().into_iter().map(image).collect::<umbel::Result<Vec<Image<'a>>>>()?;
         let mut rest = value.rest()?;
         if !rest.is_empty() {
             let end = sum(&rest);
@@ -315,11 +310,10 @@ impl<K: Kept> Slot<K> {
     pub fn take_file(&mut self, bytes: &[u8]) -> Result<Option<K>> {
         let Slot::Arriving(arriving) = self else { return Err(bad_data()) };
         let end = arriving.received.saturating_add(bytes.len() as u64);
-        if end < arriving.total {
-            self.go_on(end, bytes)?;
+        self.go_on(end, bytes)?;
+        if let Slot::Arriving(_) = self {
             return Ok(None);
         }
-        self.go_on(end, bytes)?;
         let unfinished = Slot::Arriving(Arriving { total: 0, received: 0, chunks: VecDeque::new() });
         match std::mem::replace(self, unfinished) {
             Slot::Ready(value) => Ok(Some(value)),

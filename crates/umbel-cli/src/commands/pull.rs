@@ -1,7 +1,7 @@
 //! `umbel pull`: a filter from a server.
 
 use crate::progress::Progress;
-use crate::remote::{Address, Answer, Client, PIECE};
+use crate::remote::{Address, Answer, Client, PIECE, refused};
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
@@ -91,10 +91,7 @@ fn piece(client: &mut Client, key: &str, offset: u64) -> Result<(u64, Vec<u8>)> 
     let (offset, count) = (offset.to_string(), PIECE.to_string());
     match client.call(&[b"UMBEL.EXPORT", key.as_bytes(), offset.as_bytes(), count.as_bytes()])? {
         Answer::Error(text) if text == "ERR not found" => bail!("there is nothing under the key {key}"),
-        Answer::Error(text) if text.starts_with("ERR unknown command") => {
-            bail!("the server has not loaded umbel's module: see \"On a server\" in the README")
-        }
-        Answer::Error(text) => bail!("the server says: {text}"),
+        Answer::Error(text) => Err(refused("the server", &text)),
         Answer::Array(answers) => match <[Answer; 2]>::try_from(answers) {
             Ok([Answer::Integer(total), Answer::Bytes(bytes)]) => Ok((u64::try_from(total)?, bytes)),
             _ => bail!("the server's answer is not understood"),

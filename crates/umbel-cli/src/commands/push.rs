@@ -1,7 +1,7 @@
 //! `umbel push`: a filter to a server.
 
 use crate::progress::Progress;
-use crate::remote::{Address, Answer, Client, PIECE};
+use crate::remote::{Address, Answer, Client, PIECE, refused};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -89,10 +89,7 @@ fn answered(answer: Answer) -> Result<u64> {
         Answer::Error(text) if text == "ERR item exists" => {
             bail!("there is something under this key already: --replace puts the filter in its place")
         }
-        Answer::Error(text) if text.starts_with("ERR unknown command") => {
-            bail!("the server has not loaded umbel's module: see \"On a server\" in the README")
-        }
-        Answer::Error(text) => bail!("the server says: {text}"),
+        Answer::Error(text) => Err(refused("the server", &text)),
         other => bail!("the server answers {other:?}, which is not understood"),
     }
 }

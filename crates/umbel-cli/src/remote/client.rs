@@ -1,7 +1,7 @@
 //! A connection that speaks RESP, the protocol of Redis and Valkey.
 
 use super::Address;
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -30,6 +30,14 @@ pub enum Answer {
 pub struct Client {
     address: Address,
     reader: BufReader<TcpStream>,
+}
+
+/// Why a server does not do what it was asked for; `who` it is.
+pub fn refused(who: &str, text: &str) -> anyhow::Error {
+    if text.starts_with("ERR unknown command") {
+        return anyhow!("{who} has not loaded umbel's module: see \"On a server\" in the README");
+    }
+    anyhow!("{who} says: {text}")
 }
 
 impl Client {

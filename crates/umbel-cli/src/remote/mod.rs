@@ -4,7 +4,7 @@ mod address;
 mod client;
 
 pub use address::Address;
-pub use client::{Answer, Client};
+pub use client::{Answer, Client, refused};
 
 /// How much of a filter goes over the line at once.
 pub const PIECE: u64 = 4 << 20;

@@ -123,22 +123,17 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// Adds items to a filter, which is made if it is not there; what came of each.
 fn add_all(context: &Context, key: &Text, items: &[Text], design: Option<&Design>) -> Result<Vec<Reply>> {
-    if context.write::<Filters>(key)?.is_none() {
-        create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
-    }
-    let mut filter = context.existing_mut::<Filters>(key)?;
+    let mut filter = match context.write::<Filters>(key)? {
+        Some(filter) => filter,
+        None => {
+            create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
+            context.existing_mut(key)?
+        }
+    };
     let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
     let added = filter.ready_mut()?.add(&keys[..]);
     if added.contains(&Ok(true)) {
-        // A replica has no limits: it is told of those that went in, and only of those if there are others.
-        if added.iter().all(Result::is_ok) {
-            context.replicate();
-        } else {
-            let went_in = items.iter().zip(&added).filter(|(_, added)| **added == Ok(true));
-            let told: Vec<&[u8]> =
-                [key].into_iter().chain(went_in.map(|(item, _)| item)).map(Text::bytes).collect();
-            context.replicate_as(c"BF.MADD", &told);
-        }
+        context.replicate_added(c"BF.MADD", &[key.bytes()], items, &added);
         context.notify(c"bf.add", key);
     }
     Ok(added.into_iter().map(|added| added.map_or_else(Reply::Failure, Reply::Bool)).collect())

@@ -109,12 +109,12 @@ impl Bloom {
 
     /// Adds keys; of each, whether it was new, or why it is not in.
     pub fn add<B: Batch + ?Sized>(&mut self, keys: &B) -> Vec<Result<bool>> {
-        let _budget = config::budget(self.memory());
         let digests = self.filter.hasher().digest_batch(keys);
         let mut added = Vec::with_capacity(digests.len());
         for tile in digests.chunks(TILE) {
-            // Where there is room for all, none can fail.
+            // Where there is room for all, none can fail, and no memory is needed.
             if self.capacity().saturating_sub(self.items()) < tile.len() as u64 {
+                let _budget = config::budget(self.memory());
                 added.extend(tile.iter().map(|digest| self.add_one(*digest)));
                 continue;
             }

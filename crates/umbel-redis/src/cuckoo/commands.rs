@@ -116,10 +116,13 @@ fn add_all(
     design: Option<&Design>,
     only_new: bool,
 ) -> Result<Vec<Result<bool>>> {
-    if context.write::<Filters>(key)?.is_none() {
-        create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
-    }
-    let mut slot = context.existing_mut::<Filters>(key)?;
+    let mut slot = match context.write::<Filters>(key)? {
+        Some(slot) => slot,
+        None => {
+            create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
+            context.existing_mut(key)?
+        }
+    };
     let filters = slot.ready_mut()?;
     let mut add = |item: &Text| {
         let digest = filters.digest(item.bytes());
@@ -130,15 +133,7 @@ fn add_all(
     };
     let added: Vec<Result<bool>> = items.iter().map(&mut add).collect();
     if added.contains(&Ok(true)) {
-        // A replica has no limits: it is told of those that went in, and only of those if there are others.
-        if added.iter().all(Result::is_ok) {
-            context.replicate();
-        } else {
-            let went_in = items.iter().zip(&added).filter(|(_, added)| **added == Ok(true));
-            let mut told: Vec<&[u8]> = vec![key.bytes(), b"NOCREATE", b"ITEMS"];
-            told.extend(went_in.map(|(item, _)| item.bytes()));
-            context.replicate_as(c"CF.INSERT", &told);
-        }
+        context.replicate_added(c"CF.INSERT", &[key.bytes(), b"NOCREATE", b"ITEMS"], items, &added);
         context.notify(c"cf.add", key);
     }
     Ok(added)

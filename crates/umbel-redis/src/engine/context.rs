@@ -173,6 +173,17 @@ impl Context {
         }
     }
 
+    /// Has replicas, and the log, add the items that were added here. They have no limits: if some were refused, they are
+    /// told of the others only, by a command with these first arguments.
+    pub fn replicate_added(&self, command: &CStr, first: &[&[u8]], items: &[Text], added: &[Result<bool>]) {
+        if added.iter().all(Result::is_ok) {
+            return self.replicate();
+        }
+        let went_in = items.iter().zip(added).filter(|(_, added)| **added == Ok(true));
+        let told: Vec<&[u8]> = first.iter().copied().chain(went_in.map(|(item, _)| item.bytes())).collect();
+        self.replicate_as(command, &told);
+    }
+
     /// Tells whoever listens what happened to a key.
     pub fn notify(&self, event: &CStr, key: &Text) {
         // SAFETY: the command runs, and the key is one of its arguments.

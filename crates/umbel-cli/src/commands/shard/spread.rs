@@ -4,7 +4,7 @@
 //! under `name` stands how many there are. A line belongs to the shard `reduce(d, shards)`, with its digest `d` of the fast
 //! hash with the seed [`SEED`]: the high half of d times the number of shards.
 
-use crate::remote::{Address, Answer, Client};
+use crate::remote::{Address, Answer, Client, refused};
 use crate::sync::lock;
 use anyhow::{Context, Result, bail};
 use std::sync::Mutex;
@@ -84,10 +84,7 @@ impl Spread {
         let words: Vec<&[u8]> =
             [command.as_bytes(), key.as_bytes()].into_iter().chain(rest.iter().copied()).collect();
         match lock(&self.shards[shard]).call(&words)? {
-            Answer::Error(text) if text.starts_with("ERR unknown command") => {
-                bail!("the server of {key} has not loaded umbel's module: see \"On a server\" in the README")
-            }
-            Answer::Error(text) => bail!("the server of {key} says: {text}"),
+            Answer::Error(text) => Err(refused(&format!("the server of {key}"), &text)),
             answer => Ok(answer),
         }
     }
