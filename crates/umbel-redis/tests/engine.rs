@@ -21,6 +21,12 @@ fn mixed_load(client: &mut Client) {
     client.ask("CMS.INCRBY cms a 3 b 4");
     client.ask("TOPK.RESERVE top 3 20 3 0.9");
     client.ask_with("TOPK.ADD top", &items("item", 0..500));
+    client.ask("UMBEL.RESERVE any:counting counting 1000 0.01");
+    client.ask_with("UMBEL.ADD any:counting", &items("item", 0..500));
+    client.ask_with("UMBEL.REMOVE any:counting", &items("item", 0..50));
+    client.ask("UMBEL.RESERVE any:aging aging 1000 0.01 WINDOW 1s");
+    client.ask_with("UMBEL.ADD any:aging", &items("item", 0..500));
+    client.ask("UMBEL.MERGE bf:merged bf:reserved");
     client.ask("MULTI");
     client.ask("BF.ADD bf:transaction x");
     client.ask("CF.ADD cf:transaction x");

@@ -2,7 +2,8 @@
 
 mod support;
 
-use support::{Answer, Client, Server, carry, engines, items};
+use support::{Answer, Client, Server, carry, engines, items, wait_for};
+use umbel::aging::Timestamp;
 use umbel::{Bloomier, Filter, Hasher, Insert, KeyRing, Kind, Spec, Stored, file};
 
 fn ok() -> Answer {
@@ -80,6 +81,45 @@ fn keys_are_removed_from_a_counting_filter_and_forgotten_by_an_aging_one() {
     assert!(old < 20, "{old} of 3000 are remembered");
     client.ask("BF.ADD b x");
     assert!(client.ask("UMBEL.REMOVE b x").error().contains("BF.*"));
+}
+
+#[test]
+fn an_aging_filter_forgets_by_the_clock_on_replicas_too() {
+    for engine in engines() {
+        let (server, replica) = (Server::start(engine, &[]), Server::start(engine, &[]));
+        let (mut client, mut follower) = (server.client(), replica.client());
+        follower.ask(&format!("REPLICAOF 127.0.0.1 {}", server.port));
+        let minutes_ago = |minutes: u64| Timestamp::now().millis() - minutes * 60_000;
+        assert_eq!(client.ask("UMBEL.RESERVE a aging 1000 0.0001 WINDOW 1h GENERATIONS 6"), ok());
+        assert_eq!(client.ask(&format!("UMBEL.ADDAT a {} old old", minutes_ago(61))).integers(), [1, 0]);
+        client.ask(&format!("UMBEL.ADDAT a {} middle", minutes_ago(30)));
+        assert_eq!(client.ask("UMBEL.EXISTS a old middle fresh").integers(), [0, 1, 0], "no one told it");
+        assert_eq!(client.ask("UMBEL.ADD a fresh old").integers(), [1, 1]);
+        assert_eq!(client.ask("UMBEL.EXISTS a old middle fresh").integers(), [1, 1, 1], "old came again");
+        assert!(client.ask(&format!("UMBEL.ADDAT a {} late", minutes_ago(10))).error().contains("backwards"));
+
+        // What is soon forgotten is, without a command that changes anything.
+        client.ask("UMBEL.RESERVE soon aging 1000 0.0001 WINDOW 1500ms GENERATIONS 3");
+        client.ask("UMBEL.ADD soon x");
+        wait_for("the window's end", || client.ask("UMBEL.EXISTS soon x").integers() == [0]);
+        assert_eq!(double(client.ask("UMBEL.INFO soon").field("live generations")), 0.0);
+        wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
+        assert_eq!(follower.ask("UMBEL.EXISTS a old middle fresh late").integers(), [1, 1, 1, 0]);
+        assert_eq!(follower.ask("UMBEL.EXISTS soon x").integers(), [0]);
+        // And it goes on after it was read.
+        client.ask("UMBEL.ADD soon y");
+        wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
+
+        client.ask("UMBEL.RESERVE keys aging 1000 0.01");
+        assert!(client.ask("UMBEL.ADDAT keys 5 x").error().contains("clock"));
+        client.ask("UMBEL.RESERVE counting counting 1000 0.01");
+        assert!(client.ask("UMBEL.ADDAT counting 5 x").error().contains("only an aging filter"));
+        for wrong in ["1w", "-5s", "s", "99999999999999999999", "99999999999999999d"] {
+            let answer = client.ask(&format!("UMBEL.RESERVE w aging 1000 0.01 WINDOW {wrong}"));
+            assert!(answer.error().contains("bad window"), "{wrong}: {answer:?}");
+        }
+        assert!(client.ask("UMBEL.ADDAT a soon x").error().contains("bad time"));
+    }
 }
 
 #[test]

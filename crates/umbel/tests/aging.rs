@@ -49,6 +49,32 @@ fn death(window: u64, generations: u32, start: u64) -> u64 {
 }
 
 #[test]
+fn who_only_reads_it_at_a_time_gets_the_answers_of_one_that_was_told() {
+    let keys = Keys::of_build(1).members(60);
+    for started in [true, false] {
+        let mut filter = by_time(1000, 100, 7);
+        for (i, key) in keys.iter().enumerate() {
+            if started {
+                filter.advance(at(1000 + 3 * i as u64)).unwrap();
+            }
+            filter.insert(key).unwrap();
+        }
+        let before = filter.contains_batch(&keys);
+        for now in (900..1400).chain([u64::MAX]) {
+            let mut told = filter.try_clone_owned().unwrap();
+            // A time that has passed is the last one.
+            let _ = told.advance(at(now));
+            let read = filter.at(at(now));
+            assert!(read.contains_batch(&keys).iter().eq(told.contains_batch(&keys).iter()), "{now}");
+            assert_eq!(format!("{:?}", read.stats()), format!("{:?}", told.stats()), "{now}");
+        }
+        assert!(filter.contains_batch(&keys).iter().eq(before.iter()), "nothing was told");
+    }
+    let by_keys = build(100, 0.01, None, 8);
+    assert_eq!(format!("{:?}", by_keys.at(at(5)).stats()), format!("{:?}", by_keys.stats()));
+}
+
+#[test]
 fn a_lifetime_is_above_the_window_less_one_generation_and_up_to_the_window() {
     for (window, generations) in [(80, 8), (7, 7), (10, 3), (100, 7), (13, 1), (5, 2)] {
         let base = 1_800_000_000_000;

@@ -5,14 +5,18 @@ use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
-use umbel::aging::Window;
+use std::time::Duration;
+use umbel::aging::{Timestamp, Window};
 use umbel::sizing::Estimate;
-use umbel::{Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec, Stats, Stored, TILE, Tuning};
+use umbel::{
+    AnyFilter, Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec, Stats, Stored, TILE, Tuning,
+};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
     command!(c"UMBEL.RESERVE", c"write deny-oom", [1, 1, 1], c"write bloom", reserve),
     command!(c"UMBEL.ADD", c"write deny-oom", [1, 1, 1], c"write bloom", add),
+    command!(c"UMBEL.ADDAT", c"write deny-oom", [1, 1, 1], c"write bloom", add_at),
     command!(c"UMBEL.EXISTS", c"readonly", [1, 1, 1], c"read bloom", exists),
     command!(c"UMBEL.REMOVE", c"write", [1, 1, 1], c"write bloom", remove),
     command!(c"UMBEL.GET", c"readonly", [1, 1, 1], c"read bloom", get),
@@ -27,7 +31,7 @@ pub const COMMANDS: &[Declared] = &[
     command!(c"UMBEL.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write bloom", dump::load::<Any>),
 ];
 
-/// `UMBEL.RESERVE key kind capacity rate [WINDOW keys] [GENERATIONS number] [FAST | SEED secret]`.
+/// `UMBEL.RESERVE key kind capacity rate [WINDOW keys | time] [GENERATIONS number] [FAST | SEED secret]`.
 fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     let kind = arguments.take()?.bytes().to_ascii_lowercase();
@@ -37,8 +41,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (mut tuning, mut secret, mut fast) = (Tuning::default(), config::secret(), false);
     while let Some(option) = arguments.next() {
         if option.is("WINDOW") {
-            let keys = arguments.take()?.parse::<u64>().ok_or_else(|| Failure::new("bad window"))?;
-            tuning.aging.window = Some(Window::Keys(keys));
+            tuning.aging.window = Some(parse_window(arguments.take()?)?);
         } else if option.is("GENERATIONS") {
             let number = arguments.take()?.parse::<u32>().ok_or_else(|| Failure::new("bad generations"))?;
             tuning.aging.generations = number;
@@ -52,6 +55,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     }
     let Tuning { aging, .. } = &tuning;
     let window = match aging.window {
+        Some(Window::Time(time)) => format!("{}ms", time.as_millis()),
         Some(Window::Keys(keys)) => keys.to_string(),
         _ => capacity.to_string(),
     };
@@ -78,27 +82,87 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Ok)
 }
 
+/// A number of keys, or a time: a number and `ms`, `s`, `m`, `h` or `d`.
+fn parse_window(text: &Text) -> Result<Window> {
+    let bad =
+        || Failure::new("bad window: it should be a number of keys, or a time as 500ms, 30s, 10m, 2h or 7d");
+    let text = str::from_utf8(text.bytes()).map_err(|_| bad())?;
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = number.parse().map_err(|_| bad())?;
+    let millis: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" => return Ok(Window::Keys(number)),
+        "ms" => 1,
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(bad()),
+    };
+    Ok(Window::Time(Duration::from_millis(number.checked_mul(millis).ok_or_else(bad)?)))
+}
+
 fn texts(items: &[Text]) -> Vec<&[u8]> {
     items.iter().map(Text::bytes).collect()
 }
 
 /// `UMBEL.ADD key item...`: of each, whether it was new.
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    let items = arguments.rest()?;
+    add_items(context, arguments.take()?, None, arguments.rest()?)
+}
+
+/// `UMBEL.ADDAT key milliseconds item...`: adds to a filter that forgets by time, at a time that is not before the last.
+fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let (key, time) = (arguments.take()?, arguments.take()?);
+    let time = time.parse().ok_or_else(|| Failure::new("bad time: it should be milliseconds since 1970"))?;
+    add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?)
+}
+
+fn add_items(context: &Context, key: &Text, time: Option<Timestamp>, items: &[Text]) -> Result<Reply> {
     let mut slot = context.existing_mut::<Slot<Any>>(key).map_err(other_commands)?;
     let any = slot.ready_mut()?;
     let _budget = config::budget(any.memory());
     let mut new = Vec::with_capacity(items.len());
     let filter = any.set()?;
+    let time = time.or_else(|| time_to_tell(filter, context.now()));
+    if let Some(time) = time {
+        tell(filter, time)?;
+    }
+    // Replicas have clocks of their own: they are told the time of this one.
+    let replicate = || match time {
+        Some(time) => {
+            let time = time.millis().to_string();
+            let mut told = vec![key.bytes(), time.as_bytes()];
+            told.extend(texts(items));
+            context.replicate_as(c"UMBEL.ADDAT", &told);
+        }
+        None => context.replicate(),
+    };
     for tile in filter.hasher().digest_batch(&texts(items)[..]).chunks(TILE) {
         // Some of them may be in when there is no room for the next; elsewhere it shall be the same.
-        let bits = filter.insert_tile_new(tile).inspect_err(|_| context.replicate())?;
+        let bits = filter.insert_tile_new(tile).inspect_err(|_| replicate())?;
         new.extend((0..tile.len()).map(|i| Reply::Bool(bits >> i & 1 > 0)));
     }
-    context.replicate();
+    replicate();
     context.notify(c"umbel.add", key);
     Ok(Reply::Array(new))
+}
+
+/// The time that a filter has to be told, if it forgets by it. A clock may be set back; that of a filter stands then.
+fn time_to_tell(filter: &AnyFilter, now: Timestamp) -> Option<Timestamp> {
+    match filter {
+        AnyFilter::Aging(aging) if matches!(aging.window(), Window::Time(_)) => {
+            Some(aging.now().map_or(now, |last| last.max(now)))
+        }
+        _ => None,
+    }
+}
+
+/// Tells a filter the time; a failure if it has no use for it.
+fn tell(filter: &mut AnyFilter, time: Timestamp) -> Result<()> {
+    match filter {
+        AnyFilter::Aging(aging) => Ok(aging.advance(time)?),
+        _ => Err(Failure::new(format!("only an aging filter has times, and this is {}", filter.kind()))),
+    }
 }
 
 /// What is of a type that has commands of its own is changed by those.
@@ -127,6 +191,9 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let answers = match held.structure()? {
         Structure::Set(filter) => filter.contains_batch(&keys[..]),
         Structure::Cuckoo(filter) => filter.contains_batch(&keys[..]),
+        Structure::Stored(Stored::Set(AnyFilter::Aging(filter))) => {
+            filter.at(context.now()).contains_batch(&keys[..])
+        }
         Structure::Stored(stored) => stored.contains_batch(&keys[..]),
     };
     Ok(Reply::Array(answers.iter().map(Reply::Bool).collect()))
@@ -185,6 +252,9 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (stats, hash): (Stats, Option<umbel::HashId>) = match held.structure()? {
         Structure::Set(filter) => (filter.stats(), Some(filter.hasher().id())),
         Structure::Cuckoo(filter) => (filter.stats(), Some(filter.hasher().id())),
+        Structure::Stored(Stored::Set(AnyFilter::Aging(filter))) => {
+            (filter.at(context.now()).stats(), Some(filter.hasher().id()))
+        }
         Structure::Stored(stored) => (stored.stats(), stored.hash_id()),
     };
     let number = |number: Option<u64>| number.map_or(Reply::Null, Reply::from);

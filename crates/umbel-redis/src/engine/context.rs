@@ -10,6 +10,7 @@ use std::ffi::{CStr, c_int, c_void};
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
+use umbel::aging::Timestamp;
 
 /// An argument: bytes that belong to the engine while the command runs.
 #[repr(transparent)]
@@ -153,6 +154,13 @@ impl Context {
         lent[place] = Some((value, changing));
         self.lent.set(lent);
         Ok(Lent { context: self, place })
+    }
+
+    /// The time of the server.
+    pub fn now(&self) -> Timestamp {
+        // SAFETY: it takes nothing.
+        let millis = unsafe { (raw::api().milliseconds)() };
+        Timestamp::from_millis(millis.try_into().unwrap_or_default())
     }
 
     /// Has replicas, and the log, do what was done here.

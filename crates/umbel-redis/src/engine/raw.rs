@@ -130,6 +130,7 @@ functions! {
         free = c"RedisModule_Free": unsafe extern "C" fn(*mut c_void);
         log = c"RedisModule_Log": unsafe extern "C" fn(*mut Ctx, *const c_char, *const c_char, ...);
         get_random_bytes = c"RedisModule_GetRandomBytes": unsafe extern "C" fn(*mut c_uchar, usize);
+        milliseconds = c"RedisModule_Milliseconds": unsafe extern "C" fn() -> c_longlong;
         create_string = c"RedisModule_CreateString": unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Text;
         free_string = c"RedisModule_FreeString": unsafe extern "C" fn(*mut Ctx, *mut Text);
         get_context_flags = c"RedisModule_GetContextFlags": unsafe extern "C" fn(*mut Ctx) -> c_int;

@@ -148,7 +148,7 @@ impl Aging {
     /// How many keys it holds that are not forgotten; one that was refreshed counts in each generation that has it.
     pub fn held(&self) -> u64 {
         // A file may claim any number.
-        self.live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
+        self.told().live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
     }
 
     /// The false-positive rate the theory predicts for the keys that each generation holds now.
@@ -158,7 +158,7 @@ impl Aging {
     /// that were taken for repeated ones are not counted as held, so that it is too low where there are many of them.
     pub fn rate_of_held(&self) -> Result<f64> {
         let rate = |(_, link): (usize, &Link)| scalable::shape_rate(link.shape, link.keys.min(MAX_KEYS));
-        Ok(scalable::compound(self.live().map(rate).collect::<Result<Vec<f64>>>()?))
+        Ok(scalable::compound(self.told().live().map(rate).collect::<Result<Vec<f64>>>()?))
     }
 
     /// The last time that was told.
@@ -189,19 +189,37 @@ impl Aging {
         Ok(())
     }
 
-    /// The generations that are not forgotten, the newest first, with their places in the ring.
-    fn live(&self) -> impl Iterator<Item = (usize, &Link)> + Clone {
-        let (newest, length) = (self.newest, self.ring.len());
-        let around = (0..length).map(move |age| (newest + length - age) % length);
-        around.filter_map(|i| self.is_live(self.ring[i].number?).then_some((i, &self.ring[i].link)))
+    /// The filter as it answers at a time, without being told: for those who may only read it. A time before the last
+    /// one is the last one. Where no clock was told yet, or the window is a number of keys, it is as it stands.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use umbel::aging::{Aging, Options, Timestamp, Window};
+    /// use umbel::{Filter, Insert, Set, Spec, Tuning};
+    ///
+    /// let mut tuning = Tuning::default();
+    /// tuning.aging = Options { window: Some(Window::Time(Duration::from_secs(60))), ..Options::default() };
+    /// let mut seen = Aging::build(&Spec::new(1000, 0.001)?.with_tuning(tuning))?;
+    /// seen.advance(Timestamp::from_millis(1_800_000_000_000))?;
+    /// seen.insert("apple")?;
+    /// assert!(seen.at(Timestamp::from_millis(1_800_000_030_000)).contains_batch(&["apple"]).get(0));
+    /// assert!(!seen.at(Timestamp::from_millis(1_800_000_060_000)).contains_batch(&["apple"]).get(0));
+    /// assert!(seen.contains("apple"));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    pub fn at(&self, now: Timestamp) -> At<'_> {
+        let current = match (self.window, self.now) {
+            (Window::Time(time), Some(last)) => {
+                period(now.clamp(last, Timestamp::LAST), time, self.ring.len())
+            }
+            _ => self.current,
+        };
+        At { filter: self, current }
     }
 
-    fn is_live(&self, number: u64) -> bool {
-        self.current.saturating_sub(number) < self.ring.len() as u64
-    }
-
-    fn filters(&self) -> impl Iterator<Item = &AnyFilter> + Clone {
-        self.live().map(|(_, link)| &*link.filter)
+    /// The filter as it answers at the time that it was told.
+    fn told(&self) -> At<'_> {
+        At { filter: self, current: self.current }
     }
 
     /// The newest generation, if it is the one that takes the next key.
@@ -292,6 +310,51 @@ fn check_window(window: Window, capacity: u64, generations: u32) -> Result<()> {
     }
 }
 
+/// A filter as it answers at a time; see [`Aging::at`].
+#[derive(Clone, Copy, Debug)]
+pub struct At<'a> {
+    filter: &'a Aging,
+    /// The number of the generation that would take a key then.
+    current: u64,
+}
+
+impl<'a> At<'a> {
+    /// Which of the keys it may hold then.
+    pub fn contains_batch<B: Batch + ?Sized>(self, keys: &B) -> Answers {
+        chain::contains_batch(&self.filter.head, self.filters(), keys)
+    }
+
+    /// How full it is then. The estimate counts a key once for each generation that has it, so keys that were refreshed
+    /// count more.
+    pub fn stats(self) -> Stats {
+        let (size, ring) = (self.filter.ring[0].link.size, self.filter.ring.len() as u64);
+        let stats = Stats {
+            cells: size.bits * ring,
+            bits: size.bits * ring,
+            hashes: size.hashes,
+            bytes: size.bytes * ring,
+            details: vec![("generations", ring as f64), ("live generations", self.live().count() as f64)],
+            ..Stats::of(self.filter)
+        };
+        chain::sum_up(stats, self.live().map(|(_, link)| link))
+    }
+
+    /// The generations that are not forgotten, the newest first, with their places in the ring.
+    fn live(self) -> impl Iterator<Item = (usize, &'a Link)> + Clone {
+        let Aging { ring, newest, .. } = self.filter;
+        let around = (0..ring.len()).map(move |age| (newest + ring.len() - age) % ring.len());
+        around.filter_map(move |i| self.is_live(ring[i].number?).then_some((i, &ring[i].link)))
+    }
+
+    fn is_live(self, number: u64) -> bool {
+        self.current.saturating_sub(number) < self.filter.ring.len() as u64
+    }
+
+    fn filters(self) -> impl Iterator<Item = &'a AnyFilter> + Clone {
+        self.live().map(|(_, link)| &*link.filter)
+    }
+}
+
 impl structure::sealed::Sealed for Aging {}
 
 /// The parameters of a file before those of the generations, and of each generation.
@@ -339,7 +402,7 @@ impl Structure for Aging {
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
-        chain::trace(self.live().map(|(i, link)| (i, &*link.filter)), digest, probe)
+        chain::trace(self.told().live().map(|(i, link)| (i, &*link.filter)), digest, probe)
     }
 
     fn head(&self) -> &Head {
@@ -474,29 +537,20 @@ impl Filter for Aging {
     }
 
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.filters().any(|filter| filter.contains_digest(digest))
+        self.told().filters().any(|filter| filter.contains_digest(digest))
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        chain::contains_tile(self.filters(), tile)
+        chain::contains_tile(self.told().filters(), tile)
     }
 
     /// The estimate counts a key once for each generation that has it, so keys that were refreshed count more.
     fn stats(&self) -> Stats {
-        let (size, ring) = (self.ring[0].link.size, self.ring.len() as u64);
-        let stats = Stats {
-            cells: size.bits * ring,
-            bits: size.bits * ring,
-            hashes: size.hashes,
-            bytes: size.bytes * ring,
-            details: vec![("generations", ring as f64), ("live generations", self.live().count() as f64)],
-            ..Stats::of(self)
-        };
-        chain::sum_up(stats, self.live().map(|(_, link)| link))
+        self.told().stats()
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        chain::contains_batch(&self.head, self.filters(), keys)
+        self.told().contains_batch(keys)
     }
 }
 
