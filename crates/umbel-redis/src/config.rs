@@ -153,6 +153,7 @@ pub fn budget(bytes: usize) -> Budget {
 pub fn check_memory(bytes: u64) -> Result<(), Failure> {
     let most = get().max_key_bytes;
     if bytes > most && !memory::is_obeying() {
+        memory::note_refusal();
         let text = format!("this takes {bytes} bytes, and a key may take {most}: see MAX-KEY-BYTES");
         return Err(Failure::new(text));
     }

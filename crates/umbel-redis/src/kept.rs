@@ -16,14 +16,14 @@
 
 use crate::config;
 use crate::engine::memory::Obeying;
-use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value};
+use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value, note_rejected};
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
 use umbel::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
-use umbel::words::Words;
+use umbel::words::{Mover, Words};
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {
@@ -60,6 +60,9 @@ pub trait Kept: Sized + Send + 'static {
 
     /// Another one like it.
     fn copy(&self) -> umbel::Result<Self>;
+
+    /// Lets its memory be moved.
+    fn relocate(&mut self, mover: &mut dyn Mover);
 }
 
 const MAGIC: [u8; 4] = *b"UMBL";
@@ -231,6 +234,7 @@ pub struct Arriving {
 
 /// What is wrong with chunks.
 fn bad_data() -> Failure {
+    note_rejected();
     Failure::new("received bad data")
 }
 
@@ -281,6 +285,7 @@ impl<K: Kept> Slot<K> {
                     // As it was before, so that the right end may still come.
                     arriving.chunks.pop_back();
                     arriving.received = received;
+                    note_rejected();
                     return Err(Failure::new(format!("received bad data: {why}")));
                 }
             }
@@ -381,14 +386,12 @@ impl<K: Kept> Value for Slot<K> {
         K::slot()
     }
 
-    fn save(&self, to: &mut Saver<'_>) {
+    fn save(&self, to: &mut Saver<'_>) -> Result<(), String> {
         match self {
-            // A snapshot that cannot be taken has no chunks, and says so when it is read.
             Slot::Ready(value) => {
                 to.number(READY);
-                if let Ok(stream) = Stream::of(value) {
-                    stream.chunks().for_each(|(_, chunk)| to.bytes(&chunk));
-                }
+                let stream = Stream::of(value).map_err(|error| error.to_string())?;
+                stream.chunks().for_each(|(_, chunk)| to.bytes(&chunk));
             }
             Slot::Arriving(arriving) => {
                 to.number(ARRIVING);
@@ -396,6 +399,7 @@ impl<K: Kept> Value for Slot<K> {
                 arriving.chunks.iter().for_each(|chunk| to.bytes(chunk));
             }
         }
+        Ok(())
     }
 
     fn load(from: &mut Source<'_>) -> Result<Self, String> {
@@ -441,13 +445,12 @@ impl<K: Kept> Value for Slot<K> {
         }
     }
 
-    fn rewrite(&self, to: &mut Rewriter<'_>) {
+    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<(), String> {
         let mut send = |end: u64, chunk: &[u8]| to.command(K::LOADER, cursor(end), chunk);
         match self {
             Slot::Ready(value) => {
-                if let Ok(stream) = Stream::of(value) {
-                    stream.chunks().for_each(|(end, chunk)| send(end, &chunk));
-                }
+                let stream = Stream::of(value).map_err(|error| error.to_string())?;
+                stream.chunks().for_each(|(end, chunk)| send(end, &chunk));
             }
             Slot::Arriving(arriving) => {
                 let mut end = 0;
@@ -457,6 +460,7 @@ impl<K: Kept> Value for Slot<K> {
                 }
             }
         }
+        Ok(())
     }
 
     fn digest(&self, sum: &mut Digest<'_>) {
@@ -488,6 +492,14 @@ impl<K: Kept> Value for Slot<K> {
         match self {
             Slot::Ready(value) => value.copy().ok().map(Slot::Ready),
             Slot::Arriving(arriving) => Some(Slot::Arriving(arriving.clone())),
+        }
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        match self {
+            Slot::Ready(value) => value.relocate(mover),
+            // It will not be there for long.
+            Slot::Arriving(_) => {}
         }
     }
 }

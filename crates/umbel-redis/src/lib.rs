@@ -47,7 +47,13 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
 
 /// What `INFO` tells.
 fn facts() -> Vec<(&'static CStr, u64)> {
-    vec![(c"filter_bytes", memory::used() as u64)]
+    vec![
+        (c"values", engine::values()),
+        (c"filter_bytes", memory::used() as u64),
+        (c"refused_for_memory", memory::refused()),
+        (c"rejected_payloads", engine::rejected()),
+        (c"defrag_moved", memory::moved()),
+    ]
 }
 
 /// Clients ask by this name for a module that has `BF.*`, and by this number for what it can do: as much as RedisBloom

@@ -2,7 +2,7 @@
 
 mod support;
 
-use support::{Answer, Client, Server, engines, items, wait_for};
+use support::{Answer, Client, Server, engines, items, oldest, wait_for};
 
 /// Some of everything, made by commands that create, grow, delete and fail.
 fn mixed_load(client: &mut Client) {
@@ -38,6 +38,81 @@ fn mixed_load(client: &mut Client) {
 
 fn digest(client: &mut Client) -> Answer {
     client.ask("DEBUG DIGEST")
+}
+
+/// A number of a section of INFO.
+fn info(client: &mut Client, section: &str, name: &str) -> u64 {
+    let text = String::from_utf8(client.ask(&format!("INFO {section}")).bytes().to_vec()).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("{name} is not in {text}")).parse().unwrap()
+}
+
+#[test]
+fn memory_moves_and_filters_stay_what_they_are() {
+    // Only a server with an allocator of its own moves memory.
+    let Some(engine) = oldest() else { return };
+    let mut server =
+        Server::start(engine, &["--active-defrag-ignore-bytes", "1", "--active-defrag-threshold-lower", "1"]);
+    let mut client = server.client();
+    mixed_load(&mut client);
+    let kinds =
+        ["counting", "variable-increment", "aging", "deletable", "floom", "quotient", "scalable", "cuckoo"];
+    for i in 0..3000 {
+        // Of four that lie side by side, one stays.
+        for part in ["gone1", "stays", "gone2", "gone3"] {
+            client.ask_with(&format!("BF.MADD {part}:bf:{i}"), &items("k", i..i + 150));
+            client.ask(&format!("CF.RESERVE {part}:cf:{i} 64"));
+            client.ask(&format!("CF.ADD {part}:cf:{i} k{i}"));
+            client.ask(&format!("UMBEL.RESERVE {part}:any:{i} {} 50 0.01", kinds[i as usize % kinds.len()]));
+            client.ask(&format!("CMS.INITBYDIM {part}:cms:{i} 20 2"));
+            client.ask(&format!("TOPK.RESERVE {part}:top:{i} 3 8 2 0.9"));
+            client.ask(&format!("TOPK.ADD {part}:top:{i} a{i} b{i} c{i}"));
+        }
+    }
+    let gone: Vec<String> = (0..3000)
+        .flat_map(|i| {
+            ["gone1", "gone2", "gone3"]
+                .map(|part| ["bf", "cf", "any", "cms", "top"].map(|kind| format!("{part}:{kind}:{i}")))
+        })
+        .flatten()
+        .collect();
+    client.ask_with("DEL", &gone);
+    let before = digest(&mut client);
+    let bytes = info(&mut client, "modules", "bf_filter_bytes");
+    assert_eq!(client.ask("CONFIG SET activedefrag yes"), Answer::Word("OK".into()));
+    wait_for("memory to move", || info(&mut client, "modules", "bf_defrag_moved") > 10_000);
+    assert_eq!(digest(&mut client), before);
+    assert_eq!(info(&mut client, "modules", "bf_filter_bytes"), bytes);
+    for i in (0..3000).step_by(7) {
+        let found = client.ask_with(&format!("BF.MEXISTS stays:bf:{i}"), &items("k", i..i + 150));
+        assert_eq!(found.integers(), [1; 150]);
+        client.ask_with(&format!("BF.MADD stays:bf:{i}"), &items("more", 0..500));
+        assert_eq!(client.ask(&format!("CF.DEL stays:cf:{i} k{i}")).integer(), 1);
+        client.ask(&format!("TOPK.ADD stays:top:{i} a{i}"));
+        assert_eq!(client.ask(&format!("TOPK.QUERY stays:top:{i} a{i}")).integers(), [1]);
+    }
+    let before = digest(&mut client);
+    client.ask("DEBUG RELOAD");
+    assert_eq!(digest(&mut client), before);
+    client.ask("FLUSHALL");
+    assert_eq!(info(&mut client, "modules", "bf_filter_bytes"), 0);
+    assert_eq!(info(&mut client, "modules", "bf_values"), 0);
+    assert!(server.is_alive());
+}
+
+#[test]
+fn the_oldest_server_has_all_of_it() {
+    let Some(engine) = oldest() else { return };
+    let (primary, replica) = (Server::start(engine, &["--appendonly", "yes"]), Server::start(engine, &[]));
+    let (mut client, mut follower) = (primary.client(), replica.client());
+    follower.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
+    mixed_load(&mut client);
+    wait_for("the last command", || digest(&mut client) == digest(&mut follower));
+    let before = digest(&mut client);
+    for again in ["DEBUG RELOAD", "DEBUG LOADAOF"] {
+        assert_eq!(client.ask(again), Answer::Word("OK".into()));
+        assert_eq!(digest(&mut client), before, "{again}");
+    }
 }
 
 #[test]

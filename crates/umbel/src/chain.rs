@@ -11,7 +11,7 @@ use crate::filter::{low_bits, ones};
 use crate::key::DigestAll;
 use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
 use crate::structure::{Head, Parts, Probe, small};
-use crate::words::LINE_BYTES;
+use crate::words::{LINE_BYTES, Mover, relocate_box};
 use crate::{
     Answers, AnyFilter, Batch, Blocked, Bloom, Digest, Error, Filter, Hashed, Insert, Kind, Layout, Level,
     Partitioned, Result, Spec, Standard, Stats, TILE,
@@ -59,6 +59,12 @@ impl Link {
 
     pub fn try_clone_owned(&self) -> Result<Link> {
         Ok(Link { filter: Box::new(self.filter.try_clone_owned()?), ..*self })
+    }
+
+    /// Lets its memory be moved.
+    pub fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.filter.relocate(mover);
+        relocate_box(&mut self.filter, mover);
     }
 
     /// Inserts digests in order until it has taken `room` new ones, and tells how many it has looked at. `new` learns

@@ -7,7 +7,7 @@
 
 use crate::file::FormatError;
 use crate::sizing::Known;
-use crate::words::{LINE_BYTES, Words};
+use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
 use std::ops::Range;
 
@@ -57,6 +57,9 @@ pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
     /// Its memory, as sections of a file: what each is, and its words.
     #[doc(hidden)]
     fn sections(&self) -> Vec<(u32, &Words)>;
+
+    /// Lets its memory be moved, see [`Mover`].
+    fn relocate(&mut self, mover: &mut dyn Mover);
 
     /// What has these parts. Nothing has been verified of the words yet, so they are not looked at.
     #[doc(hidden)]

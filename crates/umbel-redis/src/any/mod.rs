@@ -17,7 +17,7 @@ use crate::engine::{Context, Failure, Key, Result, Text, TypeSlot};
 use crate::kept::{Kept, Slot};
 use std::ffi::CStr;
 use umbel::file::Storable;
-use umbel::words::Words;
+use umbel::words::{Mover, Words};
 use umbel::{AnyFilter, Filter, Kind, Stored};
 
 /// A structure of any kind under a key.
@@ -74,6 +74,10 @@ impl Kept for Any {
 
     fn copy(&self) -> umbel::Result<Any> {
         self.0.try_clone_owned().map(Any)
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.0.relocate(mover);
     }
 }
 

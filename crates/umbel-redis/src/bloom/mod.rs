@@ -12,7 +12,7 @@ use crate::kept::Kept;
 use std::ffi::CStr;
 use umbel::file::Storable;
 use umbel::scalable::Stage;
-use umbel::words::Words;
+use umbel::words::{Mover, Words};
 use umbel::{AnyFilter, Batch, Digest, Filter, Hasher, Insert, Kind, Spec, Stored, TILE, Tuning};
 
 /// No stage is larger than the one before by more.
@@ -199,5 +199,9 @@ impl Kept for Bloom {
 
     fn copy(&self) -> umbel::Result<Bloom> {
         Ok(Bloom { filter: self.filter.try_clone_owned()?, ..*self })
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.filter.relocate(mover);
     }
 }

@@ -19,7 +19,7 @@ use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
 use umbel::hash::reduce;
 use umbel::sizing::CuckooParams;
-use umbel::words::Words;
+use umbel::words::{Mover, Words, relocate_vec};
 use umbel::{AnyFilter, Cuckoo, Digest, Filter, Hasher, Remove, Removed, Stored};
 
 /// There are no more levels, and no more filters in all of them.
@@ -291,5 +291,13 @@ impl Kept for Cuckoos {
         let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::Structure::try_clone_owned).collect();
         let levels = self.levels.iter().map(level).collect::<umbel::Result<Vec<Vec<Cuckoo>>>>()?;
         Ok(Cuckoos { levels, ..*self })
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        for level in &mut self.levels {
+            level.iter_mut().for_each(|filter| umbel::Structure::relocate(filter, mover));
+            relocate_vec(level, mover);
+        }
+        relocate_vec(&mut self.levels, mover);
     }
 }

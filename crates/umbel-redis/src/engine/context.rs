@@ -4,7 +4,7 @@ use super::load::Run;
 use super::memory::Obeying;
 use super::raw::{self, Ctx, KeyHandle};
 use super::reply::{Failure, Result};
-use super::value::{Value, type_of};
+use super::value::{Value, hand_over, take_back, type_of};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::{Deref, DerefMut};
@@ -115,12 +115,12 @@ impl Context {
             // It will be freed.
             drop(self.lend(old, true)?);
         }
-        let value = Box::into_raw(Box::new(value));
+        let value = hand_over(value);
         // SAFETY: the key is open for writing, and the type's functions expect such a value.
-        let set = unsafe { (api.module_type_set_value)(handle.0, type_of::<V>(), value.cast()) };
+        let set = unsafe { (api.module_type_set_value)(handle.0, type_of::<V>(), value) };
         if set != raw::OK {
             // SAFETY: the engine did not take it.
-            drop(unsafe { Box::from_raw(value) });
+            drop(unsafe { take_back::<V>(value) });
             return Err(Failure::new("the engine refused the value"));
         }
         Ok(())

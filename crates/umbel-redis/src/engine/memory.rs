@@ -5,10 +5,11 @@
 //! client is told. Redis' own function ends the server when there is no memory; the one that does not is used where the
 //! engine has it.
 
-use super::raw;
+use super::raw::{self, DefragCtx};
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::ptr::{self, null_mut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use umbel::words::Mover;
 
 /// The alignment that filters ask for.
 const LINE: usize = 64;
@@ -82,6 +83,19 @@ impl Drop for Budget {
     }
 }
 
+/// How often filters would have been too large.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
+/// How often filters would have been too large.
+pub fn refused() -> u64 {
+    REFUSED.load(Relaxed)
+}
+
+/// Counts a filter that would have been too large.
+pub fn note_refusal() {
+    REFUSED.fetch_add(1, Relaxed);
+}
+
 /// Whether so many bytes more are allowed, and counts them.
 fn grant(bytes: usize) -> bool {
     let budget = BUDGET.load(Relaxed);
@@ -91,6 +105,7 @@ fn grant(bytes: usize) -> bool {
         return true;
     }
     if bytes > budget || used.checked_add(bytes).is_none_or(|all| all > MODULE_LIMIT.load(Relaxed)) {
+        note_refusal();
         return false;
     }
     if budget < usize::MAX {
@@ -116,6 +131,12 @@ fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     memory
 }
 
+/// Where in a piece of memory an address with this alignment is: there is room for another address before it.
+fn offset_in(start: NonNull<u8>, align: usize) -> usize {
+    // 8 at least, since the start is a multiple of that, and `align` at most.
+    align - start.addr().get() % align
+}
+
 /// Memory with an alignment. Where the engine gives less, more is taken, and its start noted before what is handed out.
 fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     if layout.align() <= NATURAL {
@@ -125,20 +146,84 @@ fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     if layout.align() >= LINE && !grant(layout.size()) {
         return null_mut();
     }
-    let start = obtain(bytes, zeroed);
-    if start.is_null() {
+    let Some(start) = NonNull::new(obtain(bytes, zeroed)) else {
         if layout.align() >= LINE {
             USED.fetch_sub(layout.size(), Relaxed);
         }
-        return start;
-    }
-    let offset = layout.align() - start.addr() % layout.align();
-    // SAFETY: the offset is 8 at least, since the start is a multiple of that, and `align` at most: it stays inside, and
-    // there is room for an address before it.
+        return null_mut();
+    };
+    // SAFETY: it stays inside, and there is room for an address before it.
     unsafe {
-        let memory = start.add(offset);
-        memory.cast::<*mut u8>().sub(1).write(start);
-        memory
+        let memory = start.add(offset_in(start, layout.align()));
+        note_start(memory, start);
+        memory.as_ptr()
+    }
+}
+
+/// Notes where a piece of memory starts.
+///
+/// # Safety
+///
+/// There is room for an address before it.
+unsafe fn note_start(memory: NonNull<u8>, start: NonNull<u8>) {
+    // SAFETY: promised by the caller.
+    unsafe { memory.cast::<NonNull<u8>>().sub(1).write(start) };
+}
+
+/// Where a piece of memory starts.
+///
+/// # Safety
+///
+/// It was noted there.
+unsafe fn noted_start(memory: NonNull<u8>) -> NonNull<u8> {
+    // SAFETY: promised by the caller.
+    unsafe { memory.cast::<NonNull<u8>>().sub(1).read() }
+}
+
+/// The engine's active defragmentation, which knows what would better be elsewhere.
+pub struct Defragmenter(*mut DefragCtx);
+
+/// How often memory was moved.
+static MOVED: AtomicU64 = AtomicU64::new(0);
+
+/// How often memory was moved.
+pub fn moved() -> u64 {
+    MOVED.load(Relaxed)
+}
+
+impl Defragmenter {
+    /// # Safety
+    ///
+    /// The engine lends this for as long as it is used.
+    pub unsafe fn new(ctx: *mut DefragCtx) -> Defragmenter {
+        Defragmenter(ctx)
+    }
+}
+
+// SAFETY: the engine gives memory of the same size with the same contents and takes the old one, or gives nothing; what
+// is in it is brought to where it is aligned. Nothing panics.
+unsafe impl Mover for Defragmenter {
+    unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
+        let relocate = raw::loaded()?.defrag_alloc?;
+        // SAFETY: this is what the engine gave for memory of such a layout, and nobody else holds its address.
+        let relocate = |start: NonNull<u8>| NonNull::new(unsafe { relocate(self.0, start.as_ptr().cast()) });
+        let moved = if layout.align() <= NATURAL {
+            relocate(memory)?.cast()
+        } else {
+            // SAFETY: noted there when it was allocated.
+            let start = unsafe { noted_start(memory) };
+            let before = memory.addr().get() - start.addr().get();
+            let start: NonNull<u8> = relocate(start)?.cast();
+            // SAFETY: both places are inside of the memory, as when it was allocated.
+            unsafe {
+                let moved = start.add(offset_in(start, layout.align()));
+                moved.copy_from(start.add(before), layout.size());
+                note_start(moved, start);
+                moved
+            }
+        };
+        MOVED.fetch_add(1, Relaxed);
+        Some(moved)
     }
 }
 
@@ -170,8 +255,8 @@ unsafe impl GlobalAlloc for Engine {
             if layout.align() >= LINE {
                 USED.fetch_sub(layout.size(), Relaxed);
             }
-            // SAFETY: noted there when it was allocated.
-            start = unsafe { ptr::read(memory.cast::<*mut u8>().sub(1)) };
+            // SAFETY: noted there when it was allocated, and not null.
+            start = unsafe { noted_start(NonNull::new_unchecked(memory)) }.as_ptr();
         }
         // SAFETY: this is what the engine gave.
         unsafe { (api.free)(start.cast()) };

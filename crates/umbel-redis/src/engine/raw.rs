@@ -28,6 +28,8 @@ opaque! {
     Sum
     /// Where `INFO` is written to.
     InfoCtx
+    /// An active defragmentation.
+    DefragCtx
 }
 
 pub const OK: c_int = 0;
@@ -50,6 +52,9 @@ pub const OPTIONS_HANDLE_IO_ERRORS: c_int = 1;
 pub const CTX_REPLICATED: c_int = 1 << 12;
 pub const CTX_LOADING: c_int = 1 << 13;
 
+/// This process is a child of the server, which writes a snapshot or a log.
+pub const CTX_IS_CHILD: c_int = 1 << 20;
+
 /// What a command is called with.
 pub type Command = unsafe extern "C" fn(*mut Ctx, *mut *mut Text, c_int) -> c_int;
 
@@ -69,7 +74,7 @@ pub struct TypeMethods {
     pub free_effort: unsafe extern "C" fn(*mut Text, *const c_void) -> usize,
     pub unlink: Option<unsafe extern "C" fn(*mut Text, *const c_void)>,
     pub copy: unsafe extern "C" fn(*mut Text, *mut Text, *const c_void) -> *mut c_void,
-    pub defrag: Option<unsafe extern "C" fn(*mut c_void, *mut Text, *mut *mut c_void) -> c_int>,
+    pub defrag: unsafe extern "C" fn(*mut DefragCtx, *mut Text, *mut *mut c_void) -> c_int,
 }
 
 pub const TYPE_METHODS_VERSION: u64 = 3;
@@ -133,6 +138,7 @@ functions! {
         milliseconds = c"RedisModule_Milliseconds": unsafe extern "C" fn() -> c_longlong;
         create_string = c"RedisModule_CreateString": unsafe extern "C" fn(*mut Ctx, *const c_char, usize) -> *mut Text;
         free_string = c"RedisModule_FreeString": unsafe extern "C" fn(*mut Ctx, *mut Text);
+        get_context_from_io = c"RedisModule_GetContextFromIO": unsafe extern "C" fn(*mut Io) -> *mut Ctx;
         get_context_flags = c"RedisModule_GetContextFlags": unsafe extern "C" fn(*mut Ctx) -> c_int;
         string_ptr_len = c"RedisModule_StringPtrLen": unsafe extern "C" fn(*const Text, *mut usize) -> *const c_char;
         wrong_arity = c"RedisModule_WrongArity": unsafe extern "C" fn(*mut Ctx) -> c_int;
@@ -168,6 +174,8 @@ functions! {
         info_add_field_u64 = c"RedisModule_InfoAddFieldULongLong": unsafe extern "C" fn(*mut InfoCtx, *const c_char, c_ulonglong) -> c_int;
     }
     optional {
+        // Where memory can be moved.
+        defrag_alloc = c"RedisModule_DefragAlloc": unsafe extern "C" fn(*mut DefragCtx, *mut c_void) -> *mut c_void;
         // Since 7.0.
         try_alloc = c"RedisModule_TryAlloc": unsafe extern "C" fn(usize) -> *mut c_void;
         reply_with_map = c"RedisModule_ReplyWithMap": unsafe extern "C" fn(*mut Ctx, c_long) -> c_int;

@@ -1,11 +1,14 @@
 //! What is kept under a key: how the engine writes it, reads it again, copies, measures and frees it.
 
-use super::raw::{self, Io, Sum, Type, TypeMethods};
+use super::memory::Defragmenter;
+use super::raw::{self, DefragCtx, Io, Sum, Type, TypeMethods};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use umbel::words::{Mover, relocate_box};
 
 /// A type of values.
 pub trait Value: Sized + Send + 'static {
@@ -15,14 +18,14 @@ pub trait Value: Sized + Send + 'static {
     /// Where the engine's handle of the type is kept.
     fn slot() -> &'static TypeSlot;
 
-    /// Writes it to a snapshot.
-    fn save(&self, to: &mut Saver<'_>);
+    /// Writes it to a snapshot; what could not be written is told.
+    fn save(&self, to: &mut Saver<'_>) -> Result<(), String>;
 
     /// Reads it from a snapshot, which may hold anything.
     fn load(from: &mut Source<'_>) -> Result<Self, String>;
 
-    /// Writes the commands that make it.
-    fn rewrite(&self, to: &mut Rewriter<'_>);
+    /// Writes the commands that make it; what could not be written is told.
+    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<(), String>;
 
     /// Adds what makes it different from others.
     fn digest(&self, sum: &mut Digest<'_>);
@@ -32,6 +35,9 @@ pub trait Value: Sized + Send + 'static {
 
     /// Another one like it, if there is memory for it.
     fn copy(&self) -> Option<Self>;
+
+    /// Lets its memory be moved.
+    fn relocate(&mut self, mover: &mut dyn Mover);
 }
 
 /// The engine's handle of a type.
@@ -43,6 +49,44 @@ impl TypeSlot {
     pub const fn new() -> TypeSlot {
         TypeSlot(AtomicPtr::new(null_mut()))
     }
+}
+
+/// How many values there are.
+static VALUES: AtomicU64 = AtomicU64::new(0);
+
+/// How many values there are.
+pub fn values() -> u64 {
+    VALUES.load(Ordering::Relaxed)
+}
+
+/// How many values were not taken in, since they made no sense.
+static REJECTED: AtomicU64 = AtomicU64::new(0);
+
+/// How many values, or parts of some, were not taken in, since they made no sense.
+pub fn rejected() -> u64 {
+    REJECTED.load(Ordering::Relaxed)
+}
+
+/// Counts a value that is not taken in.
+pub fn note_rejected() {
+    REJECTED.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Hands a value over to the engine.
+pub(super) fn hand_over<V: Value>(value: V) -> *mut c_void {
+    VALUES.fetch_add(1, Ordering::Relaxed);
+    Box::into_raw(Box::new(value)).cast()
+}
+
+/// Takes a value back from the engine.
+///
+/// # Safety
+///
+/// It was handed over as one of this type, and nobody else uses it any more.
+pub(super) unsafe fn take_back<V: Value>(value: *mut c_void) -> Box<V> {
+    VALUES.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: promised by the caller.
+    unsafe { Box::from_raw(value.cast()) }
 }
 
 /// The engine's handle of a type.
@@ -70,7 +114,7 @@ pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
         free_effort: free_effort::<V>,
         unlink: None,
         copy: copy::<V>,
-        defrag: None,
+        defrag: defrag::<V>,
     };
     // SAFETY: promised by the caller; the methods are copied.
     let handle = unsafe { (raw::api().create_data_type)(ctx, V::NAME.as_ptr(), ENCODING, &methods) };
@@ -180,35 +224,49 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_v
     match catch_unwind(AssertUnwindSafe(load))
         .unwrap_or_else(|_| Err("this is a mistake in the module".into()))
     {
-        Ok(value) => Box::into_raw(Box::new(value)).cast(),
+        Ok(value) => hand_over(value),
         Err(why) => {
-            let why = CString::new(why).unwrap_or_default();
-            // SAFETY: the engine lends the stream for this call; the format asks for what follows.
-            unsafe {
-                (raw::api().log_io_error)(
-                    io,
-                    c"warning".as_ptr(),
-                    c"umbel: a %s cannot be read: %s".as_ptr(),
-                    V::NAME.as_ptr(),
-                    why.as_ptr(),
-                );
-            }
+            note_rejected();
+            log::<V>(io, c"umbel: a %s cannot be read: %s", why);
             null_mut()
         }
     }
 }
 
+/// Writes into the server's log what was wrong with a value of this type.
+fn log<V: Value>(io: *mut Io, format: &CStr, why: String) {
+    let why = CString::new(why).unwrap_or_default();
+    // SAFETY: the engine lends the stream for the call in which this is called; the format asks for what follows.
+    unsafe {
+        (raw::api().log_io_error)(io, c"warning".as_ptr(), format.as_ptr(), V::NAME.as_ptr(), why.as_ptr())
+    };
+}
+
 unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
     // SAFETY: the engine gives the value that was put there as one of this type.
     let value = unsafe { &*value.cast::<V>() };
-    // What is missing shows when it is read again.
-    let _ = catch_unwind(AssertUnwindSafe(|| value.save(&mut Saver(io, PhantomData))));
+    write::<V>(io, || value.save(&mut Saver(io, PhantomData)));
+}
+
+/// Writes a value. A snapshot, or a log, without it must not take the place of the last one.
+fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<(), String>) {
+    let written = catch_unwind(AssertUnwindSafe(write));
+    if let Err(why) = written.unwrap_or_else(|_| Err("this is a mistake in the module".into())) {
+        log::<V>(io, c"umbel: a %s cannot be written: %s", why);
+        let api = raw::api();
+        // SAFETY: the engine lends the stream, and what it gives for it, for the call in which this is called.
+        let flags = unsafe { (api.get_context_flags)((api.get_context_from_io)(io)) };
+        if flags & raw::CTX_IS_CHILD != 0 {
+            // This process writes nothing else, and the server says that it has failed.
+            std::process::exit(1);
+        }
+    }
 }
 
 unsafe extern "C" fn aof_rewrite<V: Value>(io: *mut Io, key: *mut raw::Text, value: *mut c_void) {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    let _ = catch_unwind(AssertUnwindSafe(|| value.rewrite(&mut Rewriter { io, key, _lent: PhantomData })));
+    write::<V>(io, || value.rewrite(&mut Rewriter { io, key, _lent: PhantomData }));
 }
 
 unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
@@ -227,8 +285,26 @@ unsafe extern "C" fn digest<V: Value>(sum: *mut Sum, value: *mut c_void) {
 
 unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
     // SAFETY: as above, and the engine is done with it.
-    let value = unsafe { Box::from_raw(value.cast::<V>()) };
+    let value = unsafe { take_back::<V>(value) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
+}
+
+/// Moves what would be better elsewhere. That is never much: what is large is not moved, for the engine finds pages of its
+/// own for it.
+unsafe extern "C" fn defrag<V: Value>(
+    ctx: *mut DefragCtx,
+    _key: *mut raw::Text,
+    value: *mut *mut c_void,
+) -> c_int {
+    // SAFETY: the engine lends the defragmentation for this call; no command runs meanwhile.
+    let mut mover = unsafe { Defragmenter::new(ctx) };
+    // SAFETY: as above; the value was put there as a box, and the engine takes the address that is left there.
+    let mut boxed = unsafe { ManuallyDrop::new(Box::from_raw((*value).cast::<V>())) };
+    let _ = catch_unwind(AssertUnwindSafe(|| boxed.relocate(&mut mover)));
+    relocate_box(&mut boxed, &mut mover);
+    // SAFETY: as above.
+    unsafe { *value = Box::into_raw(ManuallyDrop::into_inner(boxed)).cast() };
+    0
 }
 
 /// How much work it is to free: what is more than a little is done in the background after UNLINK. A page is one
@@ -246,7 +322,7 @@ unsafe extern "C" fn copy<V: Value>(
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
     match catch_unwind(AssertUnwindSafe(|| value.copy())) {
-        Ok(Some(copy)) => Box::into_raw(Box::new(copy)).cast(),
+        Ok(Some(copy)) => hand_over(copy),
         _ => null_mut(),
     }
 }

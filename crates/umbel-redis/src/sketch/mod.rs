@@ -13,7 +13,7 @@ use crate::kept::Kept;
 use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::hash::reduce;
-use umbel::words::Words;
+use umbel::words::{Mover, Words};
 
 /// No more rows: each is looked at for every item.
 pub const MOST_DEPTH: u64 = 256;
@@ -175,5 +175,9 @@ impl Kept for Sketch {
 
     fn copy(&self) -> umbel::Result<Sketch> {
         Ok(Sketch { words: self.words.try_clone_owned()?, ..*self })
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 }

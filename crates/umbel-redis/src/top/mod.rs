@@ -12,7 +12,7 @@ use crate::kept::Kept;
 use std::ffi::CStr;
 use umbel::file::fields::{Fields, put_varint};
 use umbel::hash::reduce;
-use umbel::words::Words;
+use umbel::words::{Mover, Words, relocate_vec};
 use umbel::{Digest, Hasher};
 
 /// No more rows: each is fought for by every item.
@@ -274,5 +274,11 @@ impl Kept for Top {
 
     fn copy(&self) -> umbel::Result<Top> {
         Ok(Top { words: self.words.try_clone_owned()?, heap: self.heap.clone(), ..*self })
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
+        self.heap.iter_mut().for_each(|entry| relocate_vec(&mut entry.item, mover));
+        relocate_vec(&mut self.heap, mover);
     }
 }

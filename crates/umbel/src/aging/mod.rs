@@ -36,7 +36,7 @@ use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
 use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
-use crate::words::Words;
+use crate::words::{Mover, Words, relocate_vec};
 use crate::{
     Answers, AnyFilter, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
     Spec, Stats, Structure,
@@ -435,6 +435,11 @@ impl Structure for Aging {
     fn sections(&self) -> Vec<(u32, &Words)> {
         let words = self.ring.iter().flat_map(|generation| generation.link.filter.sections());
         words.map(|words| (BITS, words)).collect()
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.ring.iter_mut().for_each(|generation| generation.link.relocate(mover));
+        relocate_vec(&mut self.ring, mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Aging> {

@@ -3,7 +3,7 @@
 use super::Stored;
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
-use crate::words::Words;
+use crate::words::{Mover, Words};
 use crate::{
     Batch, Can, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan,
     Result, SpaceCode, Spec, Stats, Structure, TILE,

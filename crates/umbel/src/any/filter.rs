@@ -5,7 +5,7 @@ use crate::aging::{Timestamp, Window};
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, Probe};
-use crate::words::Words;
+use crate::words::{Mover, Words};
 use crate::{
     Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Construction, Counting, Cuckoo, Deletable, Design,
     Digest, Error, Filter, Floom, Fuse, Hashed, Hasher, Insert, Kind, Level, Mismatch, Partitioned, Plan,

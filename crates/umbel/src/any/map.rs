@@ -3,7 +3,7 @@
 use super::Stored;
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
-use crate::words::Words;
+use crate::words::{Mover, Words};
 use crate::{
     Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hasher, Kind, Map,
     Mismatch, Plan, Result, Spec, Stats, Structure, TILE, Update,

@@ -124,6 +124,11 @@ macro_rules! family {
                 each!(self, inner => inner.sections()).into_iter().map(|(_, words)| words).collect()
             }
 
+            /// Lets the memory be moved.
+            pub fn relocate(&mut self, mover: &mut dyn Mover) {
+                each!(self, inner => inner.relocate(mover));
+            }
+
             /// Looks a digest up cell by cell, and tells `probe` of each before it is read; see [`Structure::trace`].
             pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
                 each!(self, inner => inner.trace(digest, probe))

@@ -6,7 +6,7 @@ use crate::file::FormatError;
 use crate::literature::Literature;
 use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, check_tail};
-use crate::words::Words;
+use crate::words::{Mover, Words};
 use crate::{
     Algebra, Answers, Batch, Count, Design, Error, Filter, HashId, Hasher, Holds, Insert, Key, Kind, Map,
     Mismatch, Result, Stats,
@@ -119,6 +119,16 @@ impl Stored {
             Stored::Literature(filter) => vec![&filter.words],
             Stored::Map(map) => map.sections(),
             Stored::Count(counts) => counts.sections(),
+        }
+    }
+
+    /// Lets the memory be moved.
+    pub fn relocate(&mut self, mover: &mut dyn Mover) {
+        match self {
+            Stored::Set(filter) => filter.relocate(mover),
+            Stored::Literature(filter) => filter.words.relocate(mover),
+            Stored::Map(map) => map.relocate(mover),
+            Stored::Count(counts) => counts.relocate(mover),
         }
     }
 

@@ -29,7 +29,7 @@ use crate::file::FormatError;
 use crate::filter::check_tile;
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, BITS, Head, Parts, Probe};
-use crate::words::{LINE_BYTES, Words};
+use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
     Structure, TILE,
@@ -133,6 +133,10 @@ impl<L: Layout> Structure for Bloom<L> {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(BITS, &self.words)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Bloom<L>> {

@@ -2,7 +2,7 @@
 
 use crate::file::FormatError;
 use crate::structure::{BOOK, Parts, check_tail};
-use crate::words::{LINE_WORDS, Words};
+use crate::words::{LINE_WORDS, Mover, Words};
 use crate::{Error, Result};
 use std::borrow::Cow;
 
@@ -83,6 +83,11 @@ impl CodeBook {
     /// The memory.
     pub(crate) fn words(&self) -> &Words {
         &self.words
+    }
+
+    /// Lets the memory be moved.
+    pub(crate) fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     pub(crate) fn try_clone_owned(&self) -> Result<CodeBook> {

@@ -34,7 +34,7 @@ use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, 
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::sizing::{self, Known};
 use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE};
-use crate::words::{LINE_BYTES, Words};
+use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{Batch, Can, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE};
 
 /// What only Bloomier filters ask for.
@@ -119,6 +119,12 @@ impl Values {
 
     fn section(&self) -> Option<(u32, &Words)> {
         self.book.as_ref().map(|book| (BOOK, book.words()))
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        if let Some(book) = &mut self.book {
+            book.relocate(mover);
+        }
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
@@ -296,6 +302,11 @@ impl Structure for Bloomier {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         [(TABLE, &self.words)].into_iter().chain(self.values.section()).collect()
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
+        self.values.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Bloomier> {

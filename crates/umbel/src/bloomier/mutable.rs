@@ -8,7 +8,7 @@ use crate::map::get_each;
 use crate::retrieval::{Construction, Shape, Sink, build, decode_tile};
 use crate::sizing::bloomier::value_bits;
 use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
-use crate::words::{Packed, Words};
+use crate::words::{Mover, Packed, Words};
 use crate::{
     Batch, Can, CodeBook, Digest, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, Update,
 };
@@ -164,6 +164,12 @@ impl Structure for BloomierMutable {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         [(TABLE, &self.places), (VALUES, &self.held)].into_iter().chain(self.values.section()).collect()
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.places.relocate(mover);
+        self.held.relocate(mover);
+        self.values.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<BloomierMutable> {

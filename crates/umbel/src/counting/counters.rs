@@ -10,7 +10,7 @@ use crate::filter::check_tile;
 use crate::hash::reduce;
 use crate::sizing::{Cardinality, Overlap, Shape};
 use crate::structure::{self, Head, Parts, Probe};
-use crate::words::{LINE_BITS, LINE_BYTES, Packed, Words};
+use crate::words::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove, Removed, Result,
     Set, Spec, Stats, Structure, TILE,
@@ -322,6 +322,10 @@ impl<R: Rule> Structure for Counters<R> {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(R::SECTION, &self.words)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Counters<R>> {

@@ -47,7 +47,7 @@ use crate::sizing::cuckoo::rate_of;
 use crate::sizing::{Cardinality, CuckooParams, Estimate, Known};
 use crate::spec::check_rate;
 use crate::structure::{self, FINGERPRINTS, Head, Parts, Probe, small};
-use crate::words::{LINE_BYTES, Words};
+use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result,
     Set, Spec, Stats, Structure, TILE,
@@ -273,6 +273,10 @@ impl Structure for Cuckoo {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(FINGERPRINTS, &self.words)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Cuckoo> {

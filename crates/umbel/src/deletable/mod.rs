@@ -42,7 +42,7 @@ use crate::sizing::deletable::{at_least_one_of, check_region_bits};
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
 use crate::structure::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
-use crate::words::{LINE_BITS, LINE_BYTES, Words, bits};
+use crate::words::{LINE_BITS, LINE_BYTES, Mover, Words, bits};
 use crate::{
     Algebra, Answers, Batch, Bloom, Can, Digest, Filter, Hasher, Insert, Key, Kind, Layout, Mismatch, Plan,
     Remove, Removed, Result, Set, Spec, Standard, Stats, Structure, TILE,
@@ -307,6 +307,11 @@ impl Structure for Deletable {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(BITS, self.filter.words()), (COLLISIONS, &self.collisions)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.filter.relocate(mover);
+        self.collisions.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Deletable> {

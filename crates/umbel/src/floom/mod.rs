@@ -38,7 +38,7 @@ use crate::filter::check_tile;
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
 use crate::structure::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
-use crate::words::{LINE_BYTES, Words, bits};
+use crate::words::{LINE_BYTES, Mover, Words, bits};
 use crate::{
     Algebra, Bloom, Can, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan, Result, Set,
     Spec, Standard, Stats, Structure,
@@ -229,6 +229,11 @@ impl Structure for Floom {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(BITS, self.filter.words()), (PATTERNS, &self.seen)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.filter.relocate(mover);
+        self.seen.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Floom> {

@@ -27,7 +27,7 @@ use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
 use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
 use crate::sizing::{self, Known};
 use crate::structure::{self, Head, Parts, Probe, TABLE};
-use crate::words::{LINE_BYTES, Words};
+use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Kind, Mismatch, Plan, Result, Spec, Stats,
     Structure, TILE,
@@ -183,6 +183,10 @@ impl Structure for Fuse {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(TABLE, &self.words)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Fuse> {

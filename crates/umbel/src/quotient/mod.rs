@@ -42,7 +42,7 @@ use crate::sizing::estimate::{Cardinality, Shape};
 use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
 use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
-use crate::words::{LINE_BYTES, Words};
+use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
     Result, Set, Spec, Stats, Structure, TILE,
@@ -309,6 +309,10 @@ impl Structure for Quotient {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         vec![(SLOTS, &self.words)]
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Quotient> {

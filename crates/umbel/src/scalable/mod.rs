@@ -28,7 +28,7 @@ use crate::filter::check_tile;
 use crate::sizing::Shape;
 use crate::sizing::scalable::{Schedule, automatic, compact, compound, partitioned, shape_rate};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
-use crate::words::Words;
+use crate::words::{Mover, Words, relocate_vec};
 use crate::{
     Answers, AnyFilter, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result,
     Set, Spec, Stats, Structure,
@@ -302,6 +302,12 @@ impl Structure for Scalable {
     fn sections(&self) -> Vec<(u32, &Words)> {
         let words = self.links().flat_map(|link| link.filter.sections());
         words.map(|words| (BITS, words)).collect()
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.older.iter_mut().for_each(|link| link.relocate(mover));
+        self.newest.relocate(mover);
+        relocate_vec(&mut self.older, mover);
     }
 
     fn restore(mut parts: Parts) -> Result<Scalable> {

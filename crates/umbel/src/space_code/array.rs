@@ -6,7 +6,7 @@ use crate::bloom::{Layout, OUT_OF_CACHE};
 use crate::hash::reduce;
 use crate::sizing::space_code::MAX_LEVELS;
 use crate::structure::Probe;
-use crate::words::{Words, bits};
+use crate::words::{Mover, Words, bits};
 use crate::{Digest, Level, Result, Standard, TILE};
 use std::sync::OnceLock;
 
@@ -33,6 +33,10 @@ impl Array {
     pub fn try_clone_owned(&self) -> Result<Array> {
         let (salts, ones) = (self.salts.clone(), self.ones.clone());
         Ok(Array { layout: self.layout, words: self.words.try_clone_owned()?, salts, ones })
+    }
+
+    pub fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.words.relocate(mover);
     }
 
     pub fn layout(&self) -> Standard {

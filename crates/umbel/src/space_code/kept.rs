@@ -6,7 +6,7 @@ use crate::bloom::Layout;
 use crate::file::FormatError;
 use crate::sizing::space_code::{self as formulas, MAX_HASHES};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
-use crate::words::Words;
+use crate::words::{Mover, Words};
 use crate::{Can, Digest, Error, Kind, Plan, Result, Spec, Standard, Structure};
 
 impl<R: Resolution> structure::sealed::Sealed for SpaceCodeFilter<R> {}
@@ -71,6 +71,10 @@ impl<R: Resolution> Structure for SpaceCodeFilter<R> {
 
     fn sections(&self) -> Vec<(u32, &Words)> {
         self.levels.iter().map(|array| (BITS, array.words())).collect()
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.levels.iter_mut().for_each(|array| array.relocate(mover));
     }
 
     fn restore(mut parts: Parts) -> Result<Self> {

@@ -11,6 +11,7 @@ mod common;
 mod fault;
 mod line;
 mod packed;
+mod relocation;
 mod shared;
 
 pub use common::count_common;
@@ -19,6 +20,7 @@ pub use fault::release_bus_signal;
 pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
 pub use packed::Packed;
 pub(crate) use packed::{read_bits, write_bits};
+pub use relocation::{Mover, relocate_box, relocate_vec};
 #[doc(hidden)]
 pub use shared::AtomicWords;
 
