@@ -426,11 +426,6 @@ pub(crate) fn sum_up<'a>(stats: Stats, links: impl Iterator<Item = &'a Link>) ->
     }
 }
 
-/// Sets the instruction set of every link.
-pub(crate) fn set_level(links: &mut [Link], level: Level) {
-    links.iter_mut().for_each(|link| link.filter.set_level(level));
-}
-
 /// Whether all of the memory can be changed.
 pub(crate) fn check_owned(owned: bool) -> Result<()> {
     if owned { Ok(()) } else { Err(Error::ReadOnly) }

@@ -8,9 +8,9 @@ use umbel::file::{self, Options};
 use umbel::literature::{Family, Literature, Scheme};
 
 use umbel::{
-    AnyCount, AnyFilter, AnyMap, Blocked, Bloom, CodeBook, Construction, Count, Digest, Hasher, Holds,
-    Insert, Key, KeyRing, Kind, Layout, Partitioned, Spec, Standard, Stored, Tuning, aging, bloomier,
-    counting, cuckoo, floom, scalable, space_code, variable_increment,
+    Algebra, AnyCount, AnyFilter, AnyMap, Blocked, Bloom, CodeBook, Construction, Count, Digest, Hasher,
+    Holds, Insert, Key, KeyRing, Kind, Layout, Partitioned, Scalable, Set, Spec, Standard, Stored, Tuning,
+    aging, bloomier, counting, cuckoo, floom, scalable, space_code, variable_increment,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -102,6 +102,7 @@ fn all() -> Vec<(String, Stored, Options)> {
     other.bloomier.largest = Some(u64::MAX);
     let wide = [u64::MAX, 1, 1 << 63, 0, 77, 1 << 40];
     all.push(("bloomier-wide".into(), map(Kind::Bloomier, &wide, other.clone(), None), plain()));
+    all.push(("scalable-united".into(), united_stages(), plain()));
     let book = CodeBook::new(&["red", "", "grün"]).ok();
     let mutable = map(Kind::BloomierMutable, &[0, 1, 2, 0, 1, 2], Tuning::default(), book);
     all.push(("bloomier-mutable-book".into(), mutable, plain()));
@@ -113,6 +114,17 @@ fn all() -> Vec<(String, Stored, Options)> {
         all.push((format!("{kind}-other"), counted(kind, other.clone()), plain()));
     }
     all
+}
+
+/// Of two filters that have grown: two of each stage.
+fn united_stages() -> Stored {
+    let spec = Spec::new(2, 0.01).unwrap();
+    let [mut filter, mut other] = [(), ()].map(|()| Scalable::build(&spec).unwrap());
+    filter.insert_batch(&FRUIT[..]).unwrap();
+    filter.insert(&-7i32).unwrap();
+    other.insert_batch(&["sloe", "rowan", "service tree"]).unwrap();
+    filter.union(&other).unwrap();
+    AnyFilter::from(filter).into()
 }
 
 /// The same keys as in the sets.

@@ -21,7 +21,6 @@
 //! about seven times as long as one filter. Who knows the number of keys beforehand is better off with
 //! [`Blocked`](crate::Blocked).
 
-use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
 use crate::filter::check_tile;
@@ -101,12 +100,25 @@ pub struct Scalable {
     head: Head,
     schedule: Schedule,
     stage: Stage,
-    /// Full stages, the oldest first.
-    older: Vec<Link>,
-    /// The one that takes keys.
-    newest: Link,
+    /// Stages that take no more keys, the lowest first.
+    older: Vec<Part>,
+    /// The one that takes keys: none is of a higher stage.
+    newest: Part,
     /// Whether all of the memory can be changed.
     owned: bool,
+}
+
+/// A filter of the chain, and which stage of the schedule it is. After a union there may be several of a stage.
+#[derive(Debug)]
+struct Part {
+    link: Link,
+    stage: usize,
+}
+
+impl Part {
+    fn try_clone_owned(&self) -> Result<Part> {
+        Ok(Part { link: self.link.try_clone_owned()?, stage: self.stage })
+    }
 }
 
 impl Scalable {
@@ -123,19 +135,24 @@ impl Scalable {
 
     /// The stages, the oldest first.
     pub fn stages(&self) -> impl Iterator<Item = StageInfo> {
-        self.links().enumerate().map(|(i, link)| StageInfo {
+        self.parts().map(|Part { link, stage }| StageInfo {
             kind: link.filter.kind(),
-            capacity: self.schedule.stage_capacity(i),
+            capacity: self.schedule.stage_capacity(*stage),
             keys: link.keys,
-            rate: self.schedule.stage_rate(i),
+            rate: self.schedule.stage_rate(*stage),
             bits: link.size.bits,
             hashes: link.size.hashes,
         })
     }
 
     /// All stages, the oldest first.
-    fn links(&self) -> impl DoubleEndedIterator<Item = &Link> + Clone {
+    fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> + Clone {
         self.older.iter().chain(std::iter::once(&self.newest))
+    }
+
+    /// The filters of all stages, the oldest first.
+    fn links(&self) -> impl DoubleEndedIterator<Item = &Link> + Clone {
+        self.parts().map(|part| &part.link)
     }
 
     /// The filters of all stages in the order in which they are asked.
@@ -152,49 +169,50 @@ impl Scalable {
     fn first(head: Head, schedule: Schedule, stage: Stage) -> Result<Scalable> {
         let design = Scalable::stage_design(&schedule, 0);
         let newest = Link::new(stage.shape(design.capacity, design.rate)?, &head)?;
+        let newest = Part { link: newest, stage: 0 };
         Ok(Scalable { head, schedule, stage, older: Vec::new(), newest, owned: true })
     }
 
     /// How many keys the newest stage still takes.
     fn room(&self) -> u64 {
-        self.schedule.stage_capacity(self.older.len()).saturating_sub(self.newest.keys)
+        self.schedule.stage_capacity(self.newest.stage).saturating_sub(self.newest.link.keys)
     }
 
     /// Opens another stage.
     fn open(&mut self) -> Result<()> {
-        let i = self.older.len() + 1;
+        let (parts, next) = (self.older.len() + 1, self.newest.stage + 1);
         let full = |why: String| Error::Full { kind: Kind::Scalable, why };
-        if i >= Schedule::MAX_STAGES {
-            return Err(full(format!("it has {i} stages; build one with a larger capacity or growth")));
+        if parts >= Schedule::MAX_STAGES {
+            return Err(full(format!("it has {parts} stages; build one with a larger capacity or growth")));
         }
-        let design = Scalable::stage_design(&self.schedule, i);
+        let design = Scalable::stage_design(&self.schedule, next);
         // What digests of 64 bits that coincide add to the rate has to stay below one hundredth of it.
-        let keys = (0..=i).map(|i| self.schedule.stage_capacity(i) as f64).sum::<f64>();
+        let keys = self.stages().map(|stage| stage.capacity as f64).sum::<f64>() + design.capacity as f64;
         if 100.0 * keys / 2f64.powi(64) > self.schedule.rate() {
             return Err(full("digests of 64 bits cannot tell more keys apart at this rate".into()));
         }
         let shape =
             self.stage.shape(design.capacity, design.rate).map_err(|error| full(error.to_string()))?;
-        let stage = Link::new(shape, &self.head)?;
-        self.older.push(std::mem::replace(&mut self.newest, stage));
+        let next = Part { link: Link::new(shape, &self.head)?, stage: next };
+        self.older.push(std::mem::replace(&mut self.newest, next));
         Ok(())
     }
 
     /// Inserts a group of digests in order; `new` learns which of them were new.
     fn insert_group(&mut self, group: &mut Group, mut new: impl FnMut(&Group, usize)) -> Result<()> {
         chain::check_owned(self.owned)?;
-        group.ask(self.older.iter().rev().map(|link| &*link.filter));
+        group.ask(self.older.iter().rev().map(|part| &*part.link.filter));
         group.drop_found();
         loop {
             let room = self.room();
             let digests = group.missing();
-            let done = self.newest.fill(digests, room, |i| new(group, i))?;
+            let done = self.newest.link.fill(digests, room, |i| new(group, i))?;
             if done == digests.len() {
                 break;
             }
             // It is full, and for the rest one of those that are only asked.
             group.skip(done);
-            group.ask(std::iter::once(&*self.newest.filter));
+            group.ask(std::iter::once(&*self.newest.link.filter));
             group.drop_found();
             if group.missing().is_empty() {
                 break;
@@ -215,10 +233,13 @@ impl structure::sealed::Sealed for Scalable {}
 const FIXED_PARAMS: usize = 5;
 const STAGE_PARAMS: usize = 4;
 
+/// Added to the type of stages in a file where each of them tells which it is.
+const PLACED: u64 = 16;
+
 impl Structure for Scalable {
     const KIND: Kind = Kind::Scalable;
 
-    const CAN: Can = Can { grow: true, union: true, ..Can::NOTHING };
+    const CAN: Can = Can { grow: true, union: true, intersect: true, ..Can::NOTHING };
 
     /// The plan of the first stage: `rate` is what it has when it is full, and `rate_asked` what all stages together do
     /// not exceed.
@@ -247,15 +268,19 @@ impl Structure for Scalable {
     /// By the schedule, with as many stages as `n` keys need.
     fn predicted_rate(&self, n: u64) -> Result<f64> {
         let (mut rates, mut rest) = (Vec::new(), n);
+        let (mut parts, mut next) = (self.parts(), self.newest.stage + 1);
         while rest > 0 {
-            let i = rates.len();
-            if i >= Schedule::MAX_STAGES {
-                return Err(Error::parameter("n", n, format!("no more keys than {i} stages hold")));
+            if rates.len() >= Schedule::MAX_STAGES {
+                let needs = format!("no more keys than {} stages hold", rates.len());
+                return Err(Error::parameter("n", n, needs));
             }
-            let Design { capacity, rate } = Scalable::stage_design(&self.schedule, i);
-            let shape = match self.links().nth(i) {
-                Some(link) => link.shape,
-                None => self.stage.shape(capacity, rate)?,
+            let (capacity, shape) = match parts.next() {
+                Some(part) => (self.schedule.stage_capacity(part.stage), part.link.shape),
+                None => {
+                    let Design { capacity, rate } = Scalable::stage_design(&self.schedule, next);
+                    next += 1;
+                    (capacity, self.stage.shape(capacity, rate)?)
+                }
             };
             rates.push(shape_rate(shape, rest.min(capacity))?);
             rest -= rest.min(capacity);
@@ -266,7 +291,7 @@ impl Structure for Scalable {
     fn try_clone_owned(&self) -> Result<Scalable> {
         Ok(Scalable {
             head: self.head.clone(),
-            older: self.older.iter().map(Link::try_clone_owned).collect::<Result<_>>()?,
+            older: self.older.iter().map(Part::try_clone_owned).collect::<Result<_>>()?,
             newest: self.newest.try_clone_owned()?,
             owned: true,
             ..*self
@@ -286,15 +311,18 @@ impl Structure for Scalable {
         &mut self.head
     }
 
-    /// n_0, P, r, s and what the stages are; then of each stage its kind, the two numbers of its layout, and its keys.
+    /// n_0, P, r, s and what the stages are; then of each stage its kind, the two numbers of its layout, and its keys. If
+    /// there are several of a stage, or one is missing, each tells which it is, too.
     fn params(&self) -> Vec<u64> {
         let schedule = &self.schedule;
         let (rate, tightening) = (schedule.rate().to_bits(), schedule.tightening().to_bits());
-        let mut params =
-            vec![schedule.capacity(), rate, tightening, schedule.growth().into(), self.stage as u64];
-        for link in self.links() {
+        let placed = self.parts().enumerate().any(|(i, part)| part.stage != i);
+        let stage = self.stage as u64 + if placed { PLACED } else { 0 };
+        let mut params = vec![schedule.capacity(), rate, tightening, schedule.growth().into(), stage];
+        for Part { link, stage } in self.parts() {
             params.extend(link.numbers());
             params.push(link.keys);
+            params.extend(placed.then_some(*stage as u64));
         }
         params
     }
@@ -305,8 +333,8 @@ impl Structure for Scalable {
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {
-        self.older.iter_mut().for_each(|link| link.relocate(mover));
-        self.newest.relocate(mover);
+        self.older.iter_mut().for_each(|part| part.link.relocate(mover));
+        self.newest.link.relocate(mover);
         relocate_vec(&mut self.older, mover);
     }
 
@@ -317,28 +345,36 @@ impl Structure for Scalable {
         else {
             return Err(FormatError::invalid("there are too few parameters").into());
         };
-        let (stages, rest) = stages.as_chunks::<STAGE_PARAMS>();
+        let placed = stage >= PLACED;
+        let stages: Vec<&[u64]> = stages.chunks(STAGE_PARAMS + usize::from(placed)).collect();
+        let whole = stages.last().is_some_and(|last| last.len() == STAGE_PARAMS + usize::from(placed));
         let (claimed, sections) = (stages.len(), parts.sections.len());
-        if !rest.is_empty() || claimed != sections || claimed > Schedule::MAX_STAGES {
+        if !whole || claimed != sections || claimed > Schedule::MAX_STAGES {
             let what = format!("it claims {claimed} stages, and has {sections} sections");
             return Err(FormatError::invalid(what).into());
         }
         let schedule =
             Schedule::new(capacity, f64::from_bits(rate), f64::from_bits(tightening), small(growth))?;
-        let stage = match stage {
+        let stage = match stage % PLACED {
+            _ if stage >= 2 * PLACED => {
+                return Err(FormatError::Unknown { what: format!("stages of type {stage}") }.into());
+            }
             0 => Stage::Automatic,
             1 => Stage::Partitioned,
             2 => Stage::Compact,
             other => return Err(FormatError::Unknown { what: format!("stages of type {other}") }.into()),
         };
         let owned = parts.sections.as_slice().iter().all(|(_, words)| words.is_owned());
-        let mut older = Vec::new();
-        for (i, &[kind, a, b, keys]) in stages.iter().enumerate() {
-            let design = Scalable::stage_design(&schedule, i);
-            if keys > design.capacity {
-                return Err(FormatError::invalid(format!("stage {i} claims {keys} keys")).into());
+        let mut older: Vec<Part> = Vec::new();
+        for (i, numbers) in stages.iter().enumerate() {
+            let &&[kind, a, b, keys, ref place @ ..] = numbers else { continue };
+            let place = place.first().map_or(i, |place| usize::try_from(*place).unwrap_or(usize::MAX));
+            // There may be several of a stage, and the last takes keys.
+            let ordered = older.last().is_none_or(|last| last.stage <= place) && place < Schedule::MAX_STAGES;
+            if !ordered || keys > schedule.stage_capacity(place) {
+                return Err(FormatError::invalid(format!("stage {place} claims {keys} keys")).into());
             }
-            older.push(Link::restore(&mut parts, [kind, a, b], keys)?);
+            older.push(Part { link: Link::restore(&mut parts, [kind, a, b], keys)?, stage: place });
         }
         let Some(newest) = older.pop() else {
             return Err(FormatError::invalid("it has no stages").into());
@@ -352,8 +388,8 @@ impl Structure for Scalable {
 
     fn set_level(&mut self, level: Level) {
         self.head.level = level;
-        chain::set_level(&mut self.older, level);
-        self.newest.filter.set_level(level);
+        let parts = self.older.iter_mut().chain(std::iter::once(&mut self.newest));
+        parts.for_each(|part| part.link.filter.set_level(level));
     }
 }
 
@@ -398,7 +434,7 @@ impl Filter for Scalable {
         let stats = Stats {
             cells: bits,
             bits,
-            hashes: self.newest.size.hashes,
+            hashes: self.newest.link.size.hashes,
             bytes: self.links().map(|link| link.size.bytes).sum(),
             details: vec![("stages", self.links().count() as f64)],
             ..Stats::of(self)
@@ -422,8 +458,8 @@ impl Insert for Scalable {
             if full {
                 self.open()?;
             }
-            new = self.newest.filter.insert_digest(digest)?;
-            self.newest.keys += u64::from(new);
+            new = self.newest.link.filter.insert_digest(digest)?;
+            self.newest.link.keys += u64::from(new);
         }
         self.head.count_inserted(1);
         Ok(new)
@@ -446,50 +482,7 @@ impl Insert for Scalable {
     }
 }
 
-impl Algebra for Scalable {
-    fn mismatch(&self, other: &Scalable) -> Option<Mismatch> {
-        let (ours, theirs) = (&self.schedule, &other.schedule);
-        Mismatch::of("capacity of the first stage", ours.capacity(), theirs.capacity())
-            .or_else(|| Mismatch::of("rate", ours.rate(), theirs.rate()))
-            .or_else(|| Mismatch::of("tightening", ours.tightening(), theirs.tightening()))
-            .or_else(|| Mismatch::of("growth", ours.growth(), theirs.growth()))
-            .or_else(|| Mismatch::of("type of stages", self.stage as u64, other.stage as u64))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
-            .or_else(|| {
-                let mut pairs = self.links().zip(other.links());
-                pairs.find_map(|(ours, theirs)| ours.filter.mismatch(&theirs.filter))
-            })
-    }
-
-    /// Stage by stage, as long as no stage then has more keys than it is for; there the rate would exceed the one
-    /// promised, and it is refused. A stage that was closed is full, so two filters of which both have grown cannot be
-    /// united.
-    fn union(&mut self, other: &Scalable) -> Result<()> {
-        Mismatch::refuse(self.mismatch(other))?;
-        chain::check_owned(self.owned)?;
-        for (i, (ours, theirs)) in self.links().zip(other.links()).enumerate() {
-            let (keys, capacity) = (ours.keys.saturating_add(theirs.keys), self.schedule.stage_capacity(i));
-            if keys > capacity {
-                let why = format!(
-                    "stage {i} of the union would have {keys} keys and is for {capacity}; insert the keys"
-                );
-                return Err(Error::Full { kind: Kind::Scalable, why });
-            }
-        }
-        let further = other.links().skip(self.older.len() + 1).map(Link::try_clone_owned);
-        let further = further.collect::<Result<Vec<_>>>()?;
-        let ours = self.older.iter_mut().chain(std::iter::once(&mut self.newest));
-        for (ours, theirs) in ours.zip(other.links()) {
-            ours.filter.union(&theirs.filter)?;
-            ours.keys += theirs.keys;
-        }
-        for link in further {
-            self.older.push(std::mem::replace(&mut self.newest, link));
-        }
-        self.head.inserted = None;
-        Ok(())
-    }
-}
+mod union;
 
 #[cfg(test)]
 mod tests;

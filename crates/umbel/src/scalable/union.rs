@@ -1,0 +1,153 @@
+//! Unions of filters that grow, and what those have in common that have not grown yet.
+
+use super::{Kind, Part, Scalable, Schedule};
+use crate::algebra::{Algebra, Mismatch};
+use crate::chain;
+use crate::sizing::Overlap;
+use crate::{Error, Result};
+use std::cmp::Reverse;
+
+impl Algebra for Scalable {
+    fn mismatch(&self, other: &Scalable) -> Option<Mismatch> {
+        let (ours, theirs) = (&self.schedule, &other.schedule);
+        Mismatch::of("capacity of the first stage", ours.capacity(), theirs.capacity())
+            .or_else(|| Mismatch::of("rate", ours.rate(), theirs.rate()))
+            .or_else(|| Mismatch::of("tightening", ours.tightening(), theirs.tightening()))
+            .or_else(|| Mismatch::of("growth", ours.growth(), theirs.growth()))
+            .or_else(|| Mismatch::of("type of stages", self.stage as u64, other.stage as u64))
+            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+            .or_else(|| {
+                other.parts().find_map(|theirs| {
+                    let ours = self.parts().find(|ours| ours.stage == theirs.stage)?;
+                    ours.link.filter.mismatch(&theirs.link.filter)
+                })
+            })
+    }
+
+    /// Two stages of a kind become one as long as it then has no more keys than it is for. Else both stay, and both are
+    /// asked: the rate that is promised rises by that of the stage.
+    ///
+    /// ```
+    /// use umbel::{Algebra, Filter, Insert, Scalable, Structure};
+    ///
+    /// let mut filter = Scalable::with_capacity(1000, 0.01)?;
+    /// let mut other = Scalable::with_capacity(1000, 0.01)?;
+    /// filter.insert_batch(&(0..5000u64).collect::<Vec<_>>())?;
+    /// other.insert_batch(&(5000..10_000u64).collect::<Vec<_>>())?;
+    /// filter.union(&other)?;
+    /// assert!(filter.contains(&1u64) && filter.contains(&9999u64));
+    /// assert!(filter.design().is_some_and(|design| design.rate > 0.01 && design.rate < 0.02));
+    /// # Ok::<(), umbel::Error>(())
+    /// ```
+    fn union(&mut self, other: &Scalable) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        chain::check_owned(self.owned)?;
+        // All that can fail comes first.
+        let (mut joined, mut added) = (Vec::new(), Vec::new());
+        let mut free = vec![true; self.older.len() + 1];
+        for theirs in other.parts() {
+            match self.place_for(theirs, &free)? {
+                Some((place, keys)) => {
+                    free[place] = false;
+                    joined.push((place, theirs, keys));
+                }
+                // One without keys adds nothing.
+                None if theirs.link.keys == 0 => {}
+                None => added.push(theirs.try_clone_owned()?),
+            }
+        }
+        let promised = self.promised(added.iter().map(|part| part.stage));
+        let parts = self.older.len() + 1 + added.len();
+        if promised >= 1.0 || parts > Schedule::MAX_STAGES {
+            let why = format!("the union would have {parts} stages, and a rate of {promised:.2}");
+            return Err(Error::Full { kind: Kind::Scalable, why });
+        }
+        for (place, theirs, keys) in joined {
+            let ours = if place < self.older.len() { &mut self.older[place] } else { &mut self.newest };
+            ours.link.filter.union(&theirs.link.filter)?;
+            ours.link.keys = keys;
+        }
+        added.into_iter().for_each(|part| self.put(part));
+        if let Some(design) = &mut self.head.design {
+            design.rate = promised.max(design.rate);
+        }
+        self.head.inserted = None;
+        Ok(())
+    }
+
+    /// Of filters that have not grown, see [`Scalable::overlap`].
+    fn intersect(&mut self, other: &Scalable) -> Result<()> {
+        self.check_single(other, "be intersected")?;
+        chain::check_owned(self.owned)?;
+        let (ours, theirs) = (&mut self.newest.link, &other.newest.link);
+        ours.filter.intersect(&theirs.filter)?;
+        ours.keys = ours.keys.min(theirs.keys);
+        self.head.inserted = None;
+        Ok(())
+    }
+
+    /// Of filters that have not grown, how many keys they have in common. In those that have, a key may be in another
+    /// stage of each.
+    fn overlap(&self, other: &Scalable) -> Result<Option<Overlap>> {
+        self.check_single(other, "be compared")?;
+        self.newest.link.filter.overlap(&other.newest.link.filter)
+    }
+}
+
+impl Scalable {
+    /// That both consist of the same one stage.
+    fn check_single(&self, other: &Scalable, what: &'static str) -> Result<()> {
+        Mismatch::refuse(self.mismatch(other))?;
+        let single = |filter: &Scalable| filter.older.is_empty() && filter.newest.stage == 0;
+        if single(self) && single(other) {
+            return Ok(());
+        }
+        let why = "they have grown, and a key may be in another stage of each; build them for as many keys as they have";
+        Err(Error::cannot(Kind::Scalable, what, why))
+    }
+
+    /// Which of our stages that are free takes one of theirs in, and how many keys it then has.
+    fn place_for(&self, theirs: &Part, free: &[bool]) -> Result<Option<(usize, u64)>> {
+        for (place, ours) in self.parts().enumerate() {
+            if free[place] && ours.stage == theirs.stage {
+                let keys = self.united(ours, theirs)?;
+                if keys <= self.schedule.stage_capacity(ours.stage) {
+                    return Ok(Some((place, keys)));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// How many keys two stages have together. Where the sum of both would be too much, some may be the same, which
+    /// their bits show.
+    fn united(&self, ours: &Part, theirs: &Part) -> Result<u64> {
+        let (a, b) = (ours.link.keys, theirs.link.keys);
+        let sum = a.saturating_add(b);
+        if sum <= self.schedule.stage_capacity(ours.stage) {
+            return Ok(sum);
+        }
+        let overlap = ours.link.filter.overlap(&theirs.link.filter)?;
+        let most = overlap.map(|overlap| overlap.union.value + 2.0 * overlap.union.standard_error);
+        Ok(most.map_or(sum, |most| (most.ceil() as u64).clamp(a.max(b), sum)))
+    }
+
+    /// The rate that it does not exceed, however many keys come, with these stages besides its own.
+    fn promised(&self, added: impl Iterator<Item = usize> + Clone) -> f64 {
+        let stages = self.parts().map(|part| part.stage).chain(added);
+        let next = stages.clone().max().map_or(0, |last| last + 1);
+        // All that follow: P_0 (r^next + r^(next+1) + ...).
+        let tail = self.schedule.rate() * self.schedule.tightening().powi(next as i32);
+        stages.map(|stage| self.schedule.stage_rate(stage)).sum::<f64>() + tail
+    }
+
+    /// Adds a stage at its place. Of the highest, the one with the most room takes keys.
+    fn put(&mut self, mut part: Part) {
+        let rank = |part: &Part| (part.stage, Reverse(part.link.keys));
+        if rank(&part) > rank(&self.newest) {
+            std::mem::swap(&mut part, &mut self.newest);
+        }
+        let place = self.older.partition_point(|other| other.stage <= part.stage);
+        self.older.insert(place, part);
+    }
+}
