@@ -328,7 +328,9 @@ impl<K: Kept> Slot<K> {
 }
 
 fn incomplete() -> Failure {
-    Failure::new("the filter has not been loaded to its end: go on with LOADCHUNK, or delete the key")
+    Failure::new(
+        "the filter has not come to its end: go on with LOADCHUNK or UMBEL.IMPORT, or delete the key",
+    )
 }
 
 impl Arriving {

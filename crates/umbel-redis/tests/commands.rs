@@ -277,7 +277,7 @@ fn chunks_in_the_wrong_order_or_damaged_change_nothing() {
     damaged.1[100] ^= 1;
     assert!(load(&damaged).error().starts_with("ERR received bad data"));
     let unfinished = server.client().ask("BF.EXISTS g a");
-    assert!(unfinished.error().contains("not been loaded to its end"));
+    assert!(unfinished.error().contains("not come to its end"));
     // The right one can still come.
     assert_eq!(load(last), Answer::Word("OK".into()));
     assert_eq!(server.client().ask("BF.MEXISTS g a b c d").integers(), [1, 1, 1, 0]);

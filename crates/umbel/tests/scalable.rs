@@ -438,6 +438,12 @@ fn what_two_filters_both_have_is_counted_once_where_their_bits_show_it() {
     let [stage] = filter.stages().collect::<Vec<_>>()[..] else { panic!() };
     assert!((90..=100).contains(&stage.keys), "{stage:?}");
     assert_eq!(filter.design().unwrap().rate, 0.01);
+    // What was taken in once is in it.
+    let full = Keys::of_build(27).members(500);
+    let mut filter = united(0.01, &full, &[Keys::of_build(28).members(450)]);
+    let stages: Vec<_> = filter.stages().collect();
+    filter.union(&united(0.01, &full, &[])).unwrap();
+    assert!(filter.stages().eq(stages));
     let [a, b] = [&keys[..60], &keys[30..]].map(|keys| united(0.01, keys, &[]));
     let overlap = a.overlap(&b).unwrap().unwrap();
     assert!((overlap.intersection.value - 30.0).abs() < 6.0, "{overlap:?}");

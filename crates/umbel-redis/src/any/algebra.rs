@@ -1,47 +1,92 @@
 //! Several filters at once. They must be alike: of one kind, size and hash, as those made by one server are.
 
 use super::commands::estimated;
-use super::{Held, put};
-use crate::engine::{Arguments, Context, Reply, Result, Text};
-use umbel::Stored;
+use super::{Held, Structure, Type, put, replace};
+use crate::cuckoo::Cuckoos;
+use crate::engine::{Arguments, Context, Failure, Reply, Result, Text};
+use crate::kept::{Kept, Slot};
+use umbel::{AnyFilter, Stored};
+
+/// How two structures become one.
+type Join = fn(&mut Stored, &Stored) -> umbel::Result<()>;
 
 /// All of some filters, as one.
-fn together(
+fn together<'a>(
     context: &Context,
-    keys: &[Text],
-    join: fn(&mut Stored, &Stored) -> umbel::Result<()>,
+    mut keys: impl Iterator<Item = &'a Text>,
+    of: impl Fn(&Held<'_>) -> Result<Stored>,
+    join: Join,
 ) -> Result<Stored> {
-    let (first, rest) = keys.split_first().ok_or(crate::engine::Failure::Arity)?;
-    let mut all = Held::existing(context, first)?.cloned()?;
-    for key in rest {
-        join(&mut all, &Held::existing(context, key)?.cloned()?)?;
+    let structure = |key: &Text| of(&Held::existing(context, key)?);
+    let mut all = structure(keys.next().ok_or(Failure::Arity)?)?;
+    for key in keys {
+        join(&mut all, &structure(key)?).map_err(other_secret)?;
     }
     Ok(all)
 }
 
-fn into_key(
-    context: &Context,
-    mut arguments: Arguments<'_>,
-    join: fn(&mut Stored, &Stored) -> umbel::Result<()>,
-) -> Result<Reply> {
+/// Every start makes another secret, unless a file has it.
+fn other_secret(error: umbel::Error) -> Failure {
+    match error {
+        umbel::Error::Mismatch(mismatch) if mismatch.what == "key" => Failure::new(
+            "they are hashed with different secrets, as filters of different servers or starts are: \
+             load the module with KEY-FILE, the same everywhere, before filters are made that are to be joined",
+        ),
+        error => error.into(),
+    }
+}
+
+/// `UMBEL.MERGE to from...`: adds all keys of these to `to`, which is made if it is not there.
+pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.take()?;
-    let all = together(context, arguments.rest()?, join)?;
-    // What is there is replaced, if it is a filter.
-    Held::open(context, to)?;
-    put(context, to, all)?;
+    let from = arguments.rest()?;
+    // Each once: a cuckoo filter would have everything twice.
+    let mut all: Vec<&Text> = Held::open(context, to)?.map(|_| to).into_iter().collect();
+    for key in from {
+        if !all.iter().any(|other| other.bytes() == key.bytes()) {
+            all.push(key);
+        }
+    }
+    let types = all.iter().map(|key| Ok(Held::existing(context, key)?.type_of()));
+    let types = types.collect::<Result<Vec<Type>>>()?;
+    if types.windows(2).any(|pair| pair[0] != pair[1]) {
+        return Err(Failure::new(
+            "they are of different kinds, and filters are merged with others of their kind",
+        ));
+    }
+    if types.first() == Some(&Type::Cuckoo) {
+        replace(context, to, cuckoos(context, &all)?)?;
+    } else {
+        put(context, to, together(context, all.into_iter(), |held| held.cloned(), Stored::union)?)?;
+    }
     context.replicate();
     context.notify(c"umbel.merge", to);
     Ok(Reply::Ok)
 }
 
-/// `UMBEL.MERGE to from...`: a filter of all keys of these; `to` may be among them.
-pub fn merge(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    into_key(context, arguments, Stored::union)
+/// Cuckoo filters, as one.
+fn cuckoos(context: &Context, keys: &[&Text]) -> Result<Cuckoos> {
+    let mut all: Option<Cuckoos> = None;
+    for key in keys {
+        let slot = context.existing::<Slot<Cuckoos>>(key)?;
+        match &mut all {
+            None => all = Some(slot.ready()?.copy()?),
+            Some(all) => all.merge(slot.ready()?).map_err(other_secret)?,
+        }
+    }
+    all.ok_or(Failure::Arity)
 }
 
-/// `UMBEL.INTERSECT to from...`: a filter of the keys that are in all of these, and of a few more.
-pub fn intersect(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    into_key(context, arguments, Stored::intersect)
+/// `UMBEL.INTERSECT to from...`: `to` becomes a filter of the keys that are in all of these, and of a few more. What was
+/// there is replaced, if it is a filter.
+pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+    let to = arguments.take()?;
+    let all = together(context, arguments.rest()?.iter(), |held| held.cloned(), Stored::intersect)?;
+    Held::open(context, to)?;
+    put(context, to, all)?;
+    context.replicate();
+    context.notify(c"umbel.intersect", to);
+    Ok(Reply::Ok)
 }
 
 /// `UMBEL.JACCARD one other`: how much of both together both have, from 0 to 1, and the standard deviation of that.
@@ -49,12 +94,30 @@ pub fn jaccard(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
     let (one, other) = (arguments.take()?, arguments.take()?);
     arguments.end()?;
     let (one, other) = (Held::existing(context, one)?.cloned()?, Held::existing(context, other)?.cloned()?);
-    let overlap = one.overlap(&other)?;
+    let overlap = one.overlap(&other).map_err(other_secret)?;
     Ok(Reply::Array(estimated(overlap.map(|overlap| overlap.jaccard)).to_vec()))
 }
 
 /// `UMBEL.CARD key...`: how many keys are in these together, and the standard deviation of that.
 pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    let stats = together(context, arguments.rest()?, Stored::union)?.stats();
+    let keys = arguments.rest()?;
+    let stats = match keys {
+        [key] => Held::existing(context, key)?.stats(context)?,
+        _ => together(context, keys.iter(), cells, Stored::union)?.stats(),
+    };
     Ok(Reply::Array(estimated(stats.estimate.estimate()).to_vec()))
+}
+
+/// A copy of a filter whose cells say how many keys it has together with others: in stages they would be counted twice.
+fn cells(held: &Held<'_>) -> Result<Stored> {
+    match held.structure()? {
+        Structure::Set(AnyFilter::Scalable(filter)) => match filter.single() {
+            Some(single) => Ok(Stored::Set(single.try_clone_owned()?)),
+            None => Err(Failure::new(
+                "a filter that has grown does not show which keys it shares with another: \
+                 reserve them for as many keys as they get, or ask each with UMBEL.CARD",
+            )),
+        },
+        _ => held.cloned(),
+    }
 }

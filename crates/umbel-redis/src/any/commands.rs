@@ -1,16 +1,16 @@
 //! The commands.
 
-use super::{Any, Held, Structure, algebra, build, files, put};
+use super::{Any, Held, Structure, Type, algebra, build, files, put};
+use crate::bloom;
 use crate::config::{self, take_secret, write_secret};
+use crate::cuckoo::{self, Cuckoos};
 use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
 use std::time::Duration;
-use umbel::aging::{Timestamp, Window};
+use umbel::aging::{self, Timestamp, Window};
 use umbel::sizing::Estimate;
-use umbel::{
-    AnyFilter, Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec, Stats, Stored, TILE, Tuning,
-};
+use umbel::{AnyFilter, Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec, Stored, TILE, Tuning};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
@@ -54,6 +54,11 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         }
     }
     let Tuning { aging, .. } = &tuning;
+    if kind != Kind::Aging && *aging != aging::Options::default() {
+        return Err(Failure::new(format!(
+            "WINDOW and GENERATIONS are for aging filters, and this is {kind}"
+        )));
+    }
     let window = match aging.window {
         Some(Window::Time(time)) => format!("{}ms", time.as_millis()),
         Some(Window::Keys(keys)) => keys.to_string(),
@@ -105,30 +110,58 @@ fn texts(items: &[Text]) -> Vec<&[u8]> {
     items.iter().map(Text::bytes).collect()
 }
 
-/// `UMBEL.ADD key item...`: of each, whether it was new.
+/// `UMBEL.ADD key item...`: of each, whether it was new; in a cuckoo filter an item may be several times.
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    add_items(context, arguments.take()?, None, arguments.rest()?)
+    let (key, items) = (arguments.take()?, arguments.rest()?);
+    let held = Held::existing(context, key)?.type_of();
+    let added = match held {
+        Type::Bloom => bloom::add_all(context, key, items, None),
+        Type::Cuckoo => cuckoo::add_all(context, key, items, None, false),
+        Type::Any => add_items(context, key, None, items),
+    };
+    added.map(Reply::each)
 }
 
 /// `UMBEL.ADDAT key milliseconds item...`: adds to a filter that forgets by time, at a time that is not before the last.
 fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, time) = (arguments.take()?, arguments.take()?);
     let time = time.parse().ok_or_else(|| Failure::new("bad time: it should be milliseconds since 1970"))?;
-    add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?)
+    match Held::existing(context, key)?.type_of() {
+        Type::Any => {}
+        _ => return Err(Failure::new("only an aging filter has times")),
+    }
+    add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::each)
 }
 
-fn add_items(context: &Context, key: &Text, time: Option<Timestamp>, items: &[Text]) -> Result<Reply> {
-    let mut slot = context.existing_mut::<Slot<Any>>(key).map_err(other_commands)?;
+fn add_items(
+    context: &Context,
+    key: &Text,
+    time: Option<Timestamp>,
+    items: &[Text],
+) -> Result<Vec<Result<bool>>> {
+    let mut slot = context.existing_mut::<Slot<Any>>(key)?;
     let any = slot.ready_mut()?;
     let _budget = config::budget(any.memory());
-    let mut new = Vec::with_capacity(items.len());
     let filter = any.set()?;
     let time = time.or_else(|| time_to_tell(filter, context.now()));
     if let Some(time) = time {
         tell(filter, time)?;
     }
-    // Replicas have clocks of their own: they are told the time of this one.
-    let replicate = || match time {
+    let digests = filter.hasher().digest_batch(&texts(items)[..]);
+    let mut added: Vec<Result<bool>> = Vec::with_capacity(items.len());
+    for tile in digests.chunks(TILE) {
+        // One that gets full takes some of a tile, and nobody knows which.
+        if filter.kind() == Kind::Quotient {
+            added.extend(tile.iter().map(|digest| filter.insert_digest(*digest).map_err(Failure::from)));
+            continue;
+        }
+        match filter.insert_tile_new(tile) {
+            Ok(new) => added.extend((0..tile.len()).map(|i| Ok(new >> i & 1 > 0))),
+            Err(error) => added.extend(vec![Err(Failure::from(error)); tile.len()]),
+        }
+    }
+    match time {
+        // Replicas have clocks of their own: they are told the time of this one.
         Some(time) => {
             let time = time.millis().to_string();
             let mut told = vec![key.bytes(), time.as_bytes()];
@@ -136,15 +169,9 @@ fn add_items(context: &Context, key: &Text, time: Option<Timestamp>, items: &[Te
             context.replicate_as(c"UMBEL.ADDAT", &told);
         }
         None => context.replicate(),
-    };
-    for tile in filter.hasher().digest_batch(&texts(items)[..]).chunks(TILE) {
-        // Some of them may be in when there is no room for the next; elsewhere it shall be the same.
-        let bits = filter.insert_tile_new(tile).inspect_err(|_| replicate())?;
-        new.extend((0..tile.len()).map(|i| Reply::Bool(bits >> i & 1 > 0)));
     }
-    replicate();
     context.notify(c"umbel.add", key);
-    Ok(Reply::Array(new))
+    Ok(added)
 }
 
 /// The time that a filter has to be told, if it forgets by it. A clock may be set back; that of a filter stands then.
@@ -162,16 +189,6 @@ fn tell(filter: &mut AnyFilter, time: Timestamp) -> Result<()> {
     match filter {
         AnyFilter::Aging(aging) => Ok(aging.advance(time)?),
         _ => Err(Failure::new(format!("only an aging filter has times, and this is {}", filter.kind()))),
-    }
-}
-
-/// What is of a type that has commands of its own is changed by those.
-fn other_commands(failure: Failure) -> Failure {
-    match failure {
-        Failure::WrongType => {
-            Failure::new("this key is changed with BF.* or CF.*, if it holds a filter at all")
-        }
-        other => other,
     }
 }
 
@@ -201,22 +218,41 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// `UMBEL.REMOVE key item...`: of each, 1 if it was taken out, 0 if it was not there, -1 if it cannot be taken out.
 fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    let items = arguments.rest()?;
-    let mut slot = context.existing_mut::<Slot<Any>>(key).map_err(other_commands)?;
-    let filter = slot.ready_mut()?.set()?;
+    let (key, items) = (arguments.take()?, arguments.rest()?);
+    let (kind, held) = {
+        let held = Held::existing(context, key)?;
+        (held.kind()?, held.type_of())
+    };
+    if !kind.can().remove {
+        return Err(Failure::new(format!("keys cannot be taken out of {} {kind}", kind.article())));
+    }
     let mut removed = Vec::with_capacity(items.len());
-    for item in items {
-        // Who takes out what was never in would take something else with it.
-        let done = match filter.contains(item.bytes()) {
-            true => filter.remove(item.bytes()).inspect_err(|_| context.replicate())?,
-            false => Removed::NotPresent,
-        };
-        removed.push(Reply::Integer(match done {
-            Removed::Removed => 1,
-            Removed::NotPresent => 0,
-            Removed::NotDeletable => -1,
-        }));
+    match held {
+        Type::Cuckoo => {
+            let mut slot = context.existing_mut::<Slot<Cuckoos>>(key)?;
+            let filters = slot.ready_mut()?;
+            for item in items {
+                let done =
+                    filters.remove(filters.digest(item.bytes())).inspect_err(|_| context.replicate())?;
+                removed.push(Reply::Integer(done.into()));
+            }
+        }
+        _ => {
+            let mut slot = context.existing_mut::<Slot<Any>>(key)?;
+            let filter = slot.ready_mut()?.set()?;
+            for item in items {
+                // Who takes out what was never in would take something else with it.
+                let done = match filter.contains(item.bytes()) {
+                    true => filter.remove(item.bytes()).inspect_err(|_| context.replicate())?,
+                    false => Removed::NotPresent,
+                };
+                removed.push(Reply::Integer(match done {
+                    Removed::Removed => 1,
+                    Removed::NotPresent => 0,
+                    Removed::NotDeletable => -1,
+                }));
+            }
+        }
     }
     context.replicate();
     context.notify(c"umbel.remove", key);
@@ -249,30 +285,28 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     arguments.end()?;
     let held = Held::existing(context, key)?;
-    let (stats, hash): (Stats, Option<umbel::HashId>) = match held.structure()? {
-        Structure::Set(filter) => (filter.stats(), Some(filter.hasher().id())),
-        Structure::Cuckoo(filter) => (filter.stats(), Some(filter.hasher().id())),
-        Structure::Stored(Stored::Set(AnyFilter::Aging(filter))) => {
-            (filter.at(context.now()).stats(), Some(filter.hasher().id()))
-        }
-        Structure::Stored(stored) => (stored.stats(), stored.hash_id()),
-    };
+    let (stats, hash) = (held.stats(context)?, held.hash()?);
     let number = |number: Option<u64>| number.map_or(Reply::Null, Reply::from);
     let [keys, deviation] = estimated(stats.estimate.estimate());
     let fill = stats.used_cells as f64 / (stats.cells as f64).max(1.0);
+    // The names are those of `umbel info --json`.
     let mut facts = vec![
         ("kind", Reply::Bytes(stats.kind.to_string().into_bytes())),
         ("hash", hash.map_or(Reply::Null, |id| Reply::Bytes(id.to_string().into_bytes()))),
         ("capacity", number(stats.capacity)),
-        ("insertions", number(stats.inserted)),
-        ("keys, estimated", keys),
-        ("keys, standard deviation", deviation),
+        ("count", number(stats.inserted)),
+        ("estimated_count", keys),
+        ("estimated_count_error", deviation),
         ("bytes", stats.bytes.into()),
         ("bits", stats.bits.into()),
         ("fill", Reply::Double(fill)),
-        ("rate now", Reply::Double(stats.rate_now)),
-        ("rate promised", stats.rate_target.map_or(Reply::Null, Reply::Double)),
+        ("fpr_now", Reply::Double(stats.rate_now)),
+        ("fpr_target", stats.rate_target.map_or(Reply::Null, Reply::Double)),
     ];
-    facts.extend(stats.details.iter().map(|(name, number)| (*name, Reply::Double(*number))));
+    let whole = |number: f64| number.fract() == 0.0 && number.abs() < 1e15;
+    facts.extend(stats.details.iter().map(|(name, number)| {
+        let value = if whole(*number) { Reply::Integer(*number as i64) } else { Reply::Double(*number) };
+        (*name, value)
+    }));
     Ok(Reply::Map(facts.into_iter().map(|(name, value)| (name.into(), value)).collect()))
 }

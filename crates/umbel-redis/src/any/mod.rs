@@ -18,7 +18,7 @@ use crate::kept::{Kept, Slot};
 use std::ffi::CStr;
 use umbel::file::Storable;
 use umbel::words::{Mover, Words};
-use umbel::{AnyFilter, Filter, Kind, Stored};
+use umbel::{AnyFilter, Filter, HashId, Kind, Stats, Stored};
 
 /// A structure of any kind under a key.
 #[derive(Debug)]
@@ -118,6 +118,36 @@ impl<'a> Held<'a> {
         }
     }
 
+    /// How full it is and what that means, at this time.
+    pub fn stats(&self, context: &Context) -> Result<Stats> {
+        Ok(match self {
+            Held::Bloom(slot) => slot.ready()?.filter().stats(),
+            Held::Cuckoo(slot) => slot.ready()?.stats(),
+            Held::Any(slot) => match slot.ready()?.stored() {
+                Stored::Set(AnyFilter::Aging(filter)) => filter.at(context.now()).stats(),
+                stored => stored.stats(),
+            },
+        })
+    }
+
+    /// Its kind.
+    pub fn kind(&self) -> Result<Kind> {
+        Ok(match self {
+            Held::Bloom(slot) => slot.ready()?.filter().kind(),
+            Held::Cuckoo(_) => Kind::Cuckoo,
+            Held::Any(slot) => slot.ready()?.stored().kind(),
+        })
+    }
+
+    /// Its hash.
+    pub fn hash(&self) -> Result<Option<HashId>> {
+        Ok(match self {
+            Held::Bloom(slot) => Some(slot.ready()?.filter().hasher().id()),
+            Held::Cuckoo(slot) => Some(slot.ready()?.first().hasher().id()),
+            Held::Any(slot) => slot.ready()?.stored().hash_id(),
+        })
+    }
+
     /// A structure of its own like it.
     pub fn cloned(&self) -> Result<Stored> {
         Ok(match self.structure()? {
@@ -125,6 +155,25 @@ impl<'a> Held<'a> {
             Structure::Cuckoo(filter) => Stored::Set(umbel::Structure::try_clone_owned(filter)?.into()),
             Structure::Stored(stored) => stored.try_clone_owned()?,
         })
+    }
+}
+
+/// Which type of value is under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Type {
+    Bloom,
+    Cuckoo,
+    Any,
+}
+
+impl Held<'_> {
+    /// Which type it is.
+    pub fn type_of(&self) -> Type {
+        match self {
+            Held::Bloom(_) => Type::Bloom,
+            Held::Cuckoo(_) => Type::Cuckoo,
+            Held::Any(_) => Type::Any,
+        }
     }
 }
 
@@ -142,11 +191,20 @@ pub fn put(context: &Context, key: &Text, stored: Stored) -> Result<()> {
         Stored::Set(filter)
             if matches!(Filter::kind(&filter), Kind::Scalable | Kind::Blocked | Kind::Standard) =>
         {
-            context.set(key, Slot::Ready(Bloom::from_filter(filter)))
+            replace(context, key, Bloom::from_filter(filter))
         }
-        Stored::Set(AnyFilter::Cuckoo(filter)) => context.set(key, Slot::Ready(Cuckoos::from_filter(filter))),
-        stored => context.set(key, Slot::Ready(Any(stored))),
+        Stored::Set(AnyFilter::Cuckoo(filter)) => replace(context, key, Cuckoos::from_filter(filter)),
+        stored => replace(context, key, Any(stored)),
     }
+}
+
+/// Puts a value under a key. In place of one of its type it lives as long as that was to.
+pub fn replace<K: Kept>(context: &Context, key: &Text, value: K) -> Result<()> {
+    if let Ok(Some(mut slot)) = context.write::<Slot<K>>(key) {
+        *slot = Slot::Ready(value);
+        return Ok(());
+    }
+    context.set(key, Slot::Ready(value))
 }
 
 /// A new structure of a kind.

@@ -122,7 +122,12 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// Adds items to a filter, which is made if it is not there; what came of each.
-fn add_all(context: &Context, key: &Text, items: &[Text], design: Option<&Design>) -> Result<Vec<Reply>> {
+pub fn add_all(
+    context: &Context,
+    key: &Text,
+    items: &[Text],
+    design: Option<&Design>,
+) -> Result<Vec<Result<bool>>> {
     let mut filter = match context.write::<Filters>(key)? {
         Some(filter) => filter,
         None => {
@@ -136,7 +141,7 @@ fn add_all(context: &Context, key: &Text, items: &[Text], design: Option<&Design
         context.replicate_added(c"BF.MADD", &[key.bytes()], items, &added);
         context.notify(c"bf.add", key);
     }
-    Ok(added.into_iter().map(|added| added.map_or_else(Reply::Failure, Reply::Bool)).collect())
+    Ok(added)
 }
 
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
@@ -145,15 +150,12 @@ fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     if item.len() > 1 {
         return Err(Failure::Arity);
     }
-    match add_all(context, key, item, Some(&Design::default()))?.pop() {
-        Some(Reply::Failure(failure)) => Err(failure),
-        reply => reply.ok_or(Failure::Arity),
-    }
+    add_all(context, key, item, Some(&Design::default()))?.pop().ok_or(Failure::Arity)?.map(Reply::Bool)
 }
 
 fn madd(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
-    Ok(Reply::Array(add_all(context, key, arguments.rest()?, Some(&Design::default()))?))
+    Ok(Reply::each(add_all(context, key, arguments.rest()?, Some(&Design::default()))?))
 }
 
 fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
@@ -180,7 +182,7 @@ fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     }
     let Design { rate, capacity, .. } = Design::default();
     let design = options.design(asked_rate.unwrap_or(rate), asked_capacity.unwrap_or(capacity))?;
-    Ok(Reply::Array(add_all(context, key, arguments.rest()?, create.then_some(&design))?))
+    Ok(Reply::each(add_all(context, key, arguments.rest()?, create.then_some(&design))?))
 }
 
 fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {

@@ -4,7 +4,7 @@
 
 mod commands;
 
-pub use commands::COMMANDS;
+pub use commands::{COMMANDS, add_all};
 
 use crate::config;
 use crate::engine::{Failure, Reply, Result, TypeSlot};
@@ -74,7 +74,7 @@ impl Bloom {
         };
         let mut bloom = Bloom { filter, expansion, items: 0 };
         let seen = bloom.filter.stats().estimate.estimate();
-        bloom.items = seen.map_or(u64::MAX, |seen| seen.value.round() as u64).min(bloom.capacity());
+        bloom.items = seen.map_or(bloom.capacity(), |seen| seen.value.round() as u64);
         bloom
     }
 

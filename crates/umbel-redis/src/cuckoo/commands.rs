@@ -109,7 +109,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// Adds items to a filter, which is made if it is not there; of each, whether it was added, or why not.
-fn add_all(
+pub fn add_all(
     context: &Context,
     key: &Text,
     items: &[Text],

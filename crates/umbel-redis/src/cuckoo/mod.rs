@@ -9,7 +9,7 @@
 
 mod commands;
 
-pub use commands::COMMANDS;
+pub use commands::{COMMANDS, add_all};
 
 use crate::config;
 use crate::engine::{Failure, Result, TypeSlot};
@@ -19,8 +19,9 @@ use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
 use umbel::hash::reduce;
 use umbel::sizing::CuckooParams;
+use umbel::sizing::scalable::compound;
 use umbel::words::{Mover, Words, relocate_vec};
-use umbel::{AnyFilter, Cuckoo, Digest, Filter, Hasher, Remove, Removed, Stored};
+use umbel::{Algebra, AnyFilter, Cuckoo, Digest, Filter, Hasher, Kind, Remove, Removed, Stats, Stored};
 
 /// There are no more levels, and no more filters in all of them.
 const MOST_LEVELS: usize = 32;
@@ -205,8 +206,47 @@ impl Cuckoos {
         Ok(removed)
     }
 
+    /// Takes in all items of another chain, as often as they are in both. What finds no room in the filters that are
+    /// there becomes further levels, if those have one filter each: in a finer cut nobody knows where it belongs.
+    pub fn merge(&mut self, other: &Cuckoos) -> umbel::Result<()> {
+        if let Some(mismatch) = self.first().mismatch(other.first()) {
+            return Err(umbel::Error::Mismatch(mismatch));
+        }
+        let more = other.copy()?.levels;
+        self.levels.extend(more);
+        self.levels.sort_by_key(Vec::len);
+        self.compact()?;
+        let widths = self.levels.iter().map(Vec::len);
+        if self.levels.len() > MOST_LEVELS || !widths.eq(widths_of(self.expansion).take(self.levels.len())) {
+            let why = "what both have does not fit into filters as they grow; reserve larger ones".into();
+            return Err(umbel::Error::Full { kind: Kind::Cuckoo, why });
+        }
+        self.deleted = self.deleted.saturating_add(other.deleted);
+        Ok(())
+    }
+
+    /// How full it is, all levels together.
+    pub fn stats(&self) -> Stats {
+        let parts: Vec<Stats> = self.filters().map(Cuckoo::stats).collect();
+        let sum = |number: fn(&Stats) -> u64| parts.iter().map(number).sum::<u64>();
+        // An item is looked for in one filter of each level.
+        let level = |level: &Vec<Cuckoo>| {
+            level.iter().map(|filter| filter.stats().rate_now).sum::<f64>() / level.len() as f64
+        };
+        let mut stats = self.first().stats();
+        stats.cells = sum(|part| part.cells);
+        stats.used_cells = sum(|part| part.used_cells);
+        stats.bits = sum(|part| part.bits);
+        stats.bytes = sum(|part| part.bytes);
+        stats.inserted = Some(self.items());
+        stats.estimate = parts.iter().map(|part| part.estimate).sum();
+        stats.rate_now = compound(self.levels.iter().map(level));
+        stats.details.push(("levels", self.levels.len() as f64));
+        stats
+    }
+
     /// Moves items from newer levels to older ones, and gives up levels that are empty then.
-    pub fn compact(&mut self) -> Result<()> {
+    pub fn compact(&mut self) -> umbel::Result<()> {
         for newer in (1..self.levels.len()).rev() {
             let (older, rest) = self.levels.split_at_mut(newer);
             let Some(from) = rest.first_mut() else { break };
@@ -226,6 +266,12 @@ impl Cuckoos {
         }
         Ok(())
     }
+}
+
+/// How many filters each level has. Without expansion there is one level.
+fn widths_of(expansion: u32) -> impl Iterator<Item = usize> {
+    let next = move |width: &usize| Some(width.saturating_mul(expansion as usize)).filter(|width| *width > 0);
+    std::iter::successors(Some(1), next)
 }
 
 /// Which of so many filters an item belongs to: the finer the cut, the more bits of the same hash.
@@ -270,17 +316,16 @@ impl Kept for Cuckoos {
         if !alike || filters.len() > MOST_FILTERS || kicks > MOST_KICKS || expansion > MOST_EXPANSION {
             return None;
         }
-        let (mut levels, mut rest, mut width) = (Vec::new(), filters.into_iter(), 1);
+        let (mut levels, mut rest, mut widths) = (Vec::new(), filters.into_iter(), widths_of(expansion));
         while rest.len() > 0 {
+            let width = widths.next()?;
             let level: Vec<Cuckoo> = rest.by_ref().take(width).collect();
             if level.len() < width || levels.len() >= MOST_LEVELS {
                 return None;
             }
             levels.push(level);
-            width = width.saturating_mul(expansion as usize).max(1);
         }
-        let fits = levels.len() == 1 || expansion > 0;
-        fits.then_some(Cuckoos { levels, kicks, expansion, deleted })
+        Some(Cuckoos { levels, kicks, expansion, deleted })
     }
 
     fn memory(&self) -> usize {

@@ -27,6 +27,13 @@ pub enum Reply {
     Failure(Failure),
 }
 
+impl Reply {
+    /// Of each of several, whether it was done, or why not.
+    pub fn each(done: Vec<Result<bool>>) -> Reply {
+        Reply::Array(done.into_iter().map(|done| done.map_or_else(Reply::Failure, Reply::Bool)).collect())
+    }
+}
+
 /// A number, however large: what is beyond the protocol is as large as it can say.
 impl From<u64> for Reply {
     fn from(number: u64) -> Reply {

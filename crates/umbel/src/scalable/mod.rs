@@ -145,6 +145,11 @@ impl Scalable {
         })
     }
 
+    /// The filter that all of its keys are in, as long as it has not grown.
+    pub fn single(&self) -> Option<&AnyFilter> {
+        (self.older.is_empty() && self.newest.stage == 0).then_some(&self.newest.link.filter)
+    }
+
     /// All stages, the oldest first.
     fn parts(&self) -> impl DoubleEndedIterator<Item = &Part> + Clone {
         self.older.iter().chain(std::iter::once(&self.newest))

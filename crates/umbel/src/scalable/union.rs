@@ -4,7 +4,7 @@ use super::{Kind, Part, Scalable, Schedule};
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain;
 use crate::sizing::Overlap;
-use crate::{Error, Result};
+use crate::{AnyFilter, Error, Result};
 use std::cmp::Reverse;
 
 impl Algebra for Scalable {
@@ -77,7 +77,7 @@ impl Algebra for Scalable {
 
     /// Of filters that have not grown, see [`Scalable::overlap`].
     fn intersect(&mut self, other: &Scalable) -> Result<()> {
-        self.check_single(other, "be intersected")?;
+        self.singles(other, "be intersected")?;
         chain::check_owned(self.owned)?;
         let (ours, theirs) = (&mut self.newest.link, &other.newest.link);
         ours.filter.intersect(&theirs.filter)?;
@@ -89,21 +89,18 @@ impl Algebra for Scalable {
     /// Of filters that have not grown, how many keys they have in common. In those that have, a key may be in another
     /// stage of each.
     fn overlap(&self, other: &Scalable) -> Result<Option<Overlap>> {
-        self.check_single(other, "be compared")?;
-        self.newest.link.filter.overlap(&other.newest.link.filter)
+        let [ours, theirs] = self.singles(other, "be compared")?;
+        ours.overlap(theirs)
     }
 }
 
 impl Scalable {
-    /// That both consist of the same one stage.
-    fn check_single(&self, other: &Scalable, what: &'static str) -> Result<()> {
+    /// The filters of both, if they have not grown.
+    fn singles<'a>(&'a self, other: &'a Scalable, what: &'static str) -> Result<[&'a AnyFilter; 2]> {
         Mismatch::refuse(self.mismatch(other))?;
-        let single = |filter: &Scalable| filter.older.is_empty() && filter.newest.stage == 0;
-        if single(self) && single(other) {
-            return Ok(());
-        }
         let why = "they have grown, and a key may be in another stage of each; build them for as many keys as they have";
-        Err(Error::cannot(Kind::Scalable, what, why))
+        let both = self.single().zip(other.single());
+        both.map(|(ours, theirs)| [ours, theirs]).ok_or_else(|| Error::cannot(Kind::Scalable, what, why))
     }
 
     /// Which of our stages that are free takes one of theirs in, and how many keys it then has.
@@ -128,6 +125,12 @@ impl Scalable {
             return Ok(sum);
         }
         let overlap = ours.link.filter.overlap(&theirs.link.filter)?;
+        // One that has all bits of the other, as after an earlier union, takes nothing in.
+        match &overlap {
+            Some(overlap) if overlap.union.value <= overlap.left.value => return Ok(a),
+            Some(overlap) if overlap.union.value <= overlap.right.value => return Ok(b),
+            _ => {}
+        }
         let most = overlap.map(|overlap| overlap.union.value + 2.0 * overlap.union.standard_error);
         Ok(most.map_or(sum, |most| (most.ceil() as u64).clamp(a.max(b), sum)))
     }
