@@ -143,6 +143,18 @@ fn filters_move_between_primaries_and_outlive_one() {
         }
         assert!(moved > 5, "{moved} keys moved");
         check(&mut cluster);
+        // Valkey moves slots with all that is in them, too.
+        let (third, first) = (cluster.servers[2].port, name(cluster.clients.get_mut(&from).unwrap()));
+        let source = cluster.clients.get_mut(&third).unwrap();
+        let before = source.ask("DBSIZE").integer();
+        let answer = source.ask(&format!("CLUSTER MIGRATESLOTS SLOTSRANGE 10923 13653 NODE {first}"));
+        if engine.ends_with("valkey-server") {
+            assert_eq!(answer, Answer::Word("OK".into()));
+            wait_for("the slots", || {
+                cluster.clients.get_mut(&third).unwrap().ask("DBSIZE").integer() < before
+            });
+            check(&mut cluster);
+        }
         // What is on the disk or only in memory of the second primary is gone with it; its replica has it.
         wait_for("the replica", || {
             let offsets = |text: String| {

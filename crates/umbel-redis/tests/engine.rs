@@ -100,6 +100,59 @@ fn memory_moves_and_filters_stay_what_they_are() {
     assert!(server.is_alive());
 }
 
+/// The field behind a name in a list of both.
+fn behind<'a>(list: &'a [Answer], name: &str) -> &'a Answer {
+    let place = list.iter().position(
+        |answer| matches!(answer, Answer::Bytes(bytes) if bytes.eq_ignore_ascii_case(name.as_bytes())),
+    );
+    &list[place.unwrap_or_else(|| panic!("no {name} in {list:?}")) + 1]
+}
+
+#[test]
+fn who_may_only_read_keys_may_run_what_only_reads_them() {
+    for engine in engines() {
+        let server = Server::start(engine, &[]);
+        let mut client = server.client();
+        client.ask("BF.ADD src:a x");
+        client.ask("BF.ADD dst:a x");
+        client.ask("CMS.INITBYDIM src:cms 10 2");
+        client.ask("CMS.INITBYDIM dst:cms 10 2");
+        let rules = "ACL SETUSER reader on nopass %R~src:* ~dst:* +@all -@dangerous";
+        assert_eq!(client.ask(rules), Answer::Word("OK".into()));
+        let mut reader = server.client();
+        assert_eq!(reader.ask("AUTH reader any"), Answer::Word("OK".into()));
+        for command in [
+            "BF.EXISTS src:a x",
+            "BF.INFO src:a",
+            "BF.SCANDUMP src:a 0",
+            "UMBEL.CARD src:a dst:a",
+            "UMBEL.EXPORT src:a 0",
+            "UMBEL.MERGE dst:a src:a",
+            "UMBEL.INTERSECT dst:both src:a dst:a",
+            "CMS.MERGE dst:cms 1 src:cms",
+        ] {
+            let answer = reader.ask(command);
+            assert!(!matches!(answer, Answer::Error(_)), "{command}: {answer:?}");
+        }
+        for command in
+            ["BF.ADD src:a x", "UMBEL.MERGE src:a dst:a", "CMS.MERGE src:cms 1 dst:cms", "BF.EXISTS other x"]
+        {
+            assert!(reader.ask(command).error().starts_with("NOPERM"), "{command}");
+        }
+        // What a command takes is known before it is called.
+        let described = client.ask("COMMAND INFO bf.add umbel.merge");
+        assert_eq!([0, 1].map(|i| described.array()[i].array()[1].integer()), [3, -3]);
+        let docs = client.ask("COMMAND DOCS bf.add");
+        let summary = behind(behind(docs.array(), "bf.add").array(), "summary");
+        assert!(summary.bytes().starts_with(b"Adds an item"), "{summary:?}");
+        client.ask("MULTI");
+        assert!(client.ask("BF.ADD src:a").error().contains("wrong number of arguments"));
+        assert!(client.ask("EXEC").error().starts_with("EXECABORT"));
+        assert_eq!(client.ask("COMMAND GETKEYS CMS.MERGE a 2 b c").array().len(), 3);
+        assert_eq!(client.ask("COMMAND GETKEYS UMBEL.MERGE a b c").array().len(), 3);
+    }
+}
+
 #[test]
 fn the_oldest_server_has_all_of_it() {
     let Some(engine) = oldest() else { return };
@@ -122,7 +175,8 @@ fn a_replica_is_equal_to_its_primary() {
         let mut client = primary.client();
         // Some of it comes as a snapshot, the rest as commands; the replica has a secret and limits of its own.
         client.ask_with("BF.MADD bf:before", &items("k", 0..1000));
-        let replica = Server::with_module(engine, &["MAX-KEY-BYTES", "100"], &[]);
+        let load = ["--repl-diskless-load", "swapdb"];
+        let replica = Server::with_module(engine, &["MAX-KEY-BYTES", "100"], &load);
         let mut follower = replica.client();
         follower.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
         wait_for("the replica", || follower.ask("BF.CARD bf:before").integer() > 0);

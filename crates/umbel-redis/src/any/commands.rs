@@ -4,7 +4,7 @@ use super::{Any, Held, Structure, Type, algebra, build, files, put};
 use crate::bloom;
 use crate::config::{self, take_secret, write_secret};
 use crate::cuckoo::{self, Cuckoos};
-use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
 use std::time::Duration;
@@ -14,21 +14,133 @@ use umbel::{AnyFilter, Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec,
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
-    command!(c"UMBEL.RESERVE", c"write deny-oom", [1, 1, 1], c"write bloom", reserve),
-    command!(c"UMBEL.ADD", c"write deny-oom", [1, 1, 1], c"write bloom", add),
-    command!(c"UMBEL.ADDAT", c"write deny-oom", [1, 1, 1], c"write bloom", add_at),
-    command!(c"UMBEL.EXISTS", c"readonly", [1, 1, 1], c"read bloom", exists),
-    command!(c"UMBEL.REMOVE", c"write", [1, 1, 1], c"write bloom", remove),
-    command!(c"UMBEL.GET", c"readonly", [1, 1, 1], c"read bloom", get),
-    command!(c"UMBEL.INFO", c"readonly", [1, 1, 1], c"read bloom", info),
-    command!(c"UMBEL.MERGE", c"write deny-oom", [1, -1, 1], c"write bloom", algebra::merge),
-    command!(c"UMBEL.INTERSECT", c"write deny-oom", [1, -1, 1], c"write bloom", algebra::intersect),
-    command!(c"UMBEL.JACCARD", c"readonly", [1, 2, 1], c"read bloom", algebra::jaccard),
-    command!(c"UMBEL.CARD", c"readonly", [1, -1, 1], c"read bloom", algebra::card),
-    command!(c"UMBEL.EXPORT", c"readonly", [1, 1, 1], c"read bloom", files::export),
-    command!(c"UMBEL.IMPORT", c"write deny-oom", [1, 1, 1], c"write bloom", files::import),
-    command!(c"UMBEL.SCANDUMP", c"readonly", [1, 1, 1], c"read bloom", dump::scan::<Any>),
-    command!(c"UMBEL.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write bloom", dump::load::<Any>),
+    command!(
+        c"UMBEL.RESERVE",
+        -5,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Makes a filter of any kind",
+        reserve
+    ),
+    command!(
+        c"UMBEL.ADD",
+        -3,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Adds items to a filter of any kind",
+        add
+    ),
+    command!(
+        c"UMBEL.ADDAT",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Adds items to a filter that forgets, at a time",
+        add_at
+    ),
+    command!(
+        c"UMBEL.EXISTS",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Tells which items a filter of any kind may have",
+        exists
+    ),
+    command!(
+        c"UMBEL.REMOVE",
+        -3,
+        c"write",
+        Keys::One,
+        c"write slow bloom",
+        c"Takes items out of a filter",
+        remove
+    ),
+    command!(c"UMBEL.GET", -3, c"readonly", Keys::One, c"read slow bloom", c"Looks items up in a map", get),
+    command!(
+        c"UMBEL.INFO",
+        2,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Describes a filter, its fill and its rate",
+        info
+    ),
+    command!(
+        c"UMBEL.MERGE",
+        -3,
+        c"write deny-oom",
+        Keys::IntoFirst,
+        c"write slow bloom",
+        c"Adds all items of filters to another",
+        algebra::merge
+    ),
+    command!(
+        c"UMBEL.INTERSECT",
+        -3,
+        c"write deny-oom",
+        Keys::OverFirst,
+        c"write slow bloom",
+        c"Makes a filter of the items that all of several have",
+        algebra::intersect
+    ),
+    command!(
+        c"UMBEL.JACCARD",
+        3,
+        c"readonly",
+        Keys::Two,
+        c"read slow bloom",
+        c"Estimates how alike two filters are",
+        algebra::jaccard
+    ),
+    command!(
+        c"UMBEL.CARD",
+        -2,
+        c"readonly",
+        Keys::All,
+        c"read slow bloom",
+        c"Estimates how many items filters have together",
+        algebra::card
+    ),
+    command!(
+        c"UMBEL.EXPORT",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Gives a piece of a filter as a file",
+        files::export
+    ),
+    command!(
+        c"UMBEL.IMPORT",
+        5,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Takes a piece of a filter as a file",
+        files::import
+    ),
+    command!(
+        c"UMBEL.SCANDUMP",
+        3,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Gives a chunk of a filter of any kind",
+        dump::scan::<Any>
+    ),
+    command!(
+        c"UMBEL.LOADCHUNK",
+        4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Takes a chunk of a filter of any kind",
+        dump::load::<Any>
+    ),
 ];
 
 /// `UMBEL.RESERVE key kind capacity rate [WINDOW keys | time] [GENERATIONS number] [FAST | SEED secret]`.

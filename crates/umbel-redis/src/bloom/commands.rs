@@ -2,24 +2,112 @@
 
 use super::{Bloom, Design, MOST_EXPANSION};
 use crate::config::{self, take_secret, write_secret};
-use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
 use umbel::{AnyFilter, Filter};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
-    command!(c"BF.RESERVE", c"write deny-oom", [1, 1, 1], c"write bloom", reserve),
-    command!(c"BF.ADD", c"write deny-oom fast", [1, 1, 1], c"write fast bloom", add),
-    command!(c"BF.MADD", c"write deny-oom", [1, 1, 1], c"write bloom", madd),
-    command!(c"BF.INSERT", c"write deny-oom", [1, 1, 1], c"write bloom", insert),
-    command!(c"BF.EXISTS", c"readonly fast", [1, 1, 1], c"read fast bloom", exists),
-    command!(c"BF.MEXISTS", c"readonly", [1, 1, 1], c"read bloom", mexists),
-    command!(c"BF.INFO", c"readonly fast", [1, 1, 1], c"read fast bloom", info),
-    command!(c"BF.CARD", c"readonly fast", [1, 1, 1], c"read fast bloom", card),
-    command!(c"BF.DEBUG", c"readonly", [1, 1, 1], c"read bloom", debug),
-    command!(c"BF.SCANDUMP", c"readonly", [1, 1, 1], c"read bloom", dump::scan::<Bloom>),
-    command!(c"BF.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write bloom", dump::load::<Bloom>),
+    command!(
+        c"BF.RESERVE",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Makes a Bloom filter",
+        reserve
+    ),
+    command!(
+        c"BF.ADD",
+        3,
+        c"write deny-oom fast",
+        Keys::One,
+        c"write fast bloom",
+        c"Adds an item to a Bloom filter, which is made if it is missing",
+        add
+    ),
+    command!(
+        c"BF.MADD",
+        -3,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Adds items to a Bloom filter, which is made if it is missing",
+        madd
+    ),
+    command!(
+        c"BF.INSERT",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Adds items to a Bloom filter, which is made as the options say",
+        insert
+    ),
+    command!(
+        c"BF.EXISTS",
+        3,
+        c"readonly fast",
+        Keys::One,
+        c"read fast bloom",
+        c"Tells whether a Bloom filter may have an item",
+        exists
+    ),
+    command!(
+        c"BF.MEXISTS",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Tells which items a Bloom filter may have",
+        mexists
+    ),
+    command!(
+        c"BF.INFO",
+        -2,
+        c"readonly fast",
+        Keys::One,
+        c"read fast bloom",
+        c"Describes a Bloom filter",
+        info
+    ),
+    command!(
+        c"BF.CARD",
+        2,
+        c"readonly fast",
+        Keys::One,
+        c"read fast bloom",
+        c"Tells how many items were added to a Bloom filter",
+        card
+    ),
+    command!(
+        c"BF.DEBUG",
+        2,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Describes the stages of a Bloom filter",
+        debug
+    ),
+    command!(
+        c"BF.SCANDUMP",
+        3,
+        c"readonly",
+        Keys::One,
+        c"read slow bloom",
+        c"Gives a chunk of a Bloom filter",
+        dump::scan::<Bloom>
+    ),
+    command!(
+        c"BF.LOADCHUNK",
+        4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow bloom",
+        c"Takes a chunk of a Bloom filter",
+        dump::load::<Bloom>
+    ),
 ];
 
 type Filters = Slot<Bloom>;

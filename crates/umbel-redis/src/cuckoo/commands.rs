@@ -2,26 +2,130 @@
 
 use super::{Cuckoos, Design, MOST_EXPANSION, MOST_KICKS};
 use crate::config::{take_secret, write_secret};
-use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
 use umbel::{Filter, TILE};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
-    command!(c"CF.RESERVE", c"write deny-oom", [1, 1, 1], c"write cuckoo", reserve),
-    command!(c"CF.ADD", c"write deny-oom fast", [1, 1, 1], c"write fast cuckoo", add),
-    command!(c"CF.ADDNX", c"write deny-oom fast", [1, 1, 1], c"write fast cuckoo", add_new),
-    command!(c"CF.INSERT", c"write deny-oom", [1, 1, 1], c"write cuckoo", insert),
-    command!(c"CF.INSERTNX", c"write deny-oom", [1, 1, 1], c"write cuckoo", insert_new),
-    command!(c"CF.EXISTS", c"readonly fast", [1, 1, 1], c"read fast cuckoo", exists),
-    command!(c"CF.MEXISTS", c"readonly", [1, 1, 1], c"read cuckoo", mexists),
-    command!(c"CF.DEL", c"write fast", [1, 1, 1], c"write fast cuckoo", del),
-    command!(c"CF.COUNT", c"readonly fast", [1, 1, 1], c"read fast cuckoo", count),
-    command!(c"CF.INFO", c"readonly fast", [1, 1, 1], c"read fast cuckoo", info),
-    command!(c"CF.COMPACT", c"write", [1, 1, 1], c"write cuckoo", compact),
-    command!(c"CF.SCANDUMP", c"readonly", [1, 1, 1], c"read cuckoo", dump::scan::<Cuckoos>),
-    command!(c"CF.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write cuckoo", dump::load::<Cuckoos>),
+    command!(
+        c"CF.RESERVE",
+        -3,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cuckoo",
+        c"Makes a cuckoo filter",
+        reserve
+    ),
+    command!(
+        c"CF.ADD",
+        3,
+        c"write deny-oom fast",
+        Keys::One,
+        c"write fast cuckoo",
+        c"Adds an item to a cuckoo filter, which is made if it is missing",
+        add
+    ),
+    command!(
+        c"CF.ADDNX",
+        3,
+        c"write deny-oom fast",
+        Keys::One,
+        c"write fast cuckoo",
+        c"Adds an item to a cuckoo filter if it is not there",
+        add_new
+    ),
+    command!(
+        c"CF.INSERT",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cuckoo",
+        c"Adds items to a cuckoo filter, which is made as the options say",
+        insert
+    ),
+    command!(
+        c"CF.INSERTNX",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cuckoo",
+        c"Adds items to a cuckoo filter that are not there",
+        insert_new
+    ),
+    command!(
+        c"CF.EXISTS",
+        3,
+        c"readonly fast",
+        Keys::One,
+        c"read fast cuckoo",
+        c"Tells whether a cuckoo filter may have an item",
+        exists
+    ),
+    command!(
+        c"CF.MEXISTS",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow cuckoo",
+        c"Tells which items a cuckoo filter may have",
+        mexists
+    ),
+    command!(
+        c"CF.DEL",
+        3,
+        c"write fast",
+        Keys::One,
+        c"write fast cuckoo",
+        c"Deletes an item from a cuckoo filter once",
+        del
+    ),
+    command!(
+        c"CF.COUNT",
+        3,
+        c"readonly fast",
+        Keys::One,
+        c"read fast cuckoo",
+        c"Tells how often a cuckoo filter may have an item",
+        count
+    ),
+    command!(
+        c"CF.INFO",
+        2,
+        c"readonly fast",
+        Keys::One,
+        c"read fast cuckoo",
+        c"Describes a cuckoo filter",
+        info
+    ),
+    command!(
+        c"CF.COMPACT",
+        2,
+        c"write",
+        Keys::One,
+        c"write slow cuckoo",
+        c"Brings the items of a cuckoo filter into fewer levels",
+        compact
+    ),
+    command!(
+        c"CF.SCANDUMP",
+        3,
+        c"readonly",
+        Keys::One,
+        c"read slow cuckoo",
+        c"Gives a chunk of a cuckoo filter",
+        dump::scan::<Cuckoos>
+    ),
+    command!(
+        c"CF.LOADCHUNK",
+        4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cuckoo",
+        c"Takes a chunk of a cuckoo filter",
+        dump::load::<Cuckoos>
+    ),
 ];
 
 type Filters = Slot<Cuckoos>;

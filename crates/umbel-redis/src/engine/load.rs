@@ -1,11 +1,12 @@
 //! How a module comes to be: its name, its types, its commands, and what `INFO` tells of it.
 
 use super::context::{Text, call};
-use super::raw::{self, Command, Ctx, InfoCtx};
+use super::raw::{self, Command, CommandInfo, Ctx, InfoCtx, KeySpec};
 use super::value::{Value, register};
 use super::{Arguments, Context, Reply, Result};
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CStr, CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::{null, null_mut};
 
 /// A module that is being loaded.
 pub struct Loading(*mut Ctx);
@@ -20,24 +21,25 @@ impl Loading {
 
     /// Adds a command, which the engine calls by a function of its own; see [`command!`](crate::command).
     pub fn command(&self, declared: &Declared) -> Result<(), String> {
-        let Declared { name, flags, keys: [first, last, step], category, call } = *declared;
-        let api = raw::api();
+        let Declared { name, flags, keys, category, call, .. } = *declared;
+        let (api, [first, last, step]) = (raw::api(), keys.positions());
         // SAFETY: the module is being loaded, and the function is one of a command.
         let done =
             unsafe { (api.create_command)(self.0, name.as_ptr(), call, flags.as_ptr(), first, last, step) };
         if done != raw::OK {
             return Err(format!("the command {name:?} is refused: another module may have it"));
         }
-        if let (Some(get), Some(set)) = (api.get_command, api.set_command_acl_categories) {
-            // SAFETY: the module is being loaded, and the command was just added.
-            unsafe {
-                let command = get(self.0, name.as_ptr());
-                if !command.is_null() {
-                    set(command, category.as_ptr());
-                }
-            }
+        let Some(get) = api.get_command else { return Ok(()) };
+        // SAFETY: the module is being loaded.
+        let command = unsafe { get(self.0, name.as_ptr()) };
+        if command.is_null() {
+            return Ok(());
         }
-        Ok(())
+        if let Some(set) = api.set_command_acl_categories {
+            // SAFETY: the command was just added.
+            unsafe { set(command, category.as_ptr()) };
+        }
+        declared.describe(command)
     }
 
     /// Adds a category of commands, where the engine has such.
@@ -99,10 +101,14 @@ pub struct Declared {
     pub name: &'static CStr,
     /// What the engine should know of it.
     pub flags: &'static CStr,
-    /// Which arguments are keys: the first, the last, and in steps of how many.
-    pub keys: [c_int; 3],
+    /// How many arguments it takes, with its name; at least so many if this is below 0.
+    pub arity: c_int,
+    /// Which arguments are keys.
+    pub keys: Keys,
     /// To which categories of commands it belongs.
     pub category: &'static CStr,
+    /// What it does, in a sentence.
+    pub summary: &'static CStr,
     /// What the engine calls.
     call: Command,
 }
@@ -122,11 +128,85 @@ impl Declared {
     /// Declares a command.
     pub const fn of<R: Run>(
         name: &'static CStr,
+        arity: c_int,
         flags: &'static CStr,
-        keys: [c_int; 3],
+        keys: Keys,
         category: &'static CStr,
+        summary: &'static CStr,
     ) -> Declared {
-        Declared { name, flags, keys, category, call: call_it::<R> }
+        Declared { name, arity, flags, keys, category, summary, call: call_it::<R> }
+    }
+
+    /// Tells the engine what it has to know besides: who may only read a key may run a command that only reads it.
+    fn describe(&self, command: *mut c_void) -> Result<(), String> {
+        let Some(set_info) = raw::api().set_command_info else { return Ok(()) };
+        let reads = self.flags.to_bytes().starts_with(b"readonly");
+        let mut specs = self.keys.specs(if reads { raw::KEY_READ } else { raw::KEY_CHANGE });
+        // SAFETY: an empty one is all zero, which ends the list.
+        specs.push(unsafe { std::mem::zeroed() });
+        let info = CommandInfo {
+            version: &raw::COMMAND_INFO_VERSION,
+            summary: self.summary.as_ptr(),
+            complexity: null(),
+            since: null(),
+            history: null_mut(),
+            tips: null(),
+            arity: self.arity,
+            key_specs: specs.as_mut_ptr(),
+            args: null_mut(),
+        };
+        // SAFETY: the command was just added, and all of this is copied.
+        match unsafe { set_info(command, &info) } {
+            raw::OK => Ok(()),
+            _ => Err(format!("the description of {:?} is refused", self.name)),
+        }
+    }
+}
+
+/// Which arguments of a command are keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// The first.
+    One,
+    /// The first two.
+    Two,
+    /// All.
+    All,
+    /// All: to the first, the others are added.
+    IntoFirst,
+    /// All: in place of the first comes something of the others.
+    OverFirst,
+    /// The first, in place of which something comes of the others, whose number is the second; the command says
+    /// which those are, see [`Run::keys`].
+    Counted,
+}
+
+impl Keys {
+    /// The first, the last, and in steps of how many, as engines before 7.0 take it.
+    fn positions(self) -> [c_int; 3] {
+        match self {
+            Keys::One | Keys::Counted => [1, 1, 1],
+            Keys::Two => [1, 2, 1],
+            Keys::All | Keys::IntoFirst | Keys::OverFirst => [1, -1, 1],
+        }
+    }
+
+    /// What is done with which, if nothing else is said.
+    fn specs(self, flags: u64) -> Vec<KeySpec> {
+        match self {
+            Keys::One => vec![KeySpec::range(1, 0, flags)],
+            Keys::Two => vec![KeySpec::range(1, 1, flags)],
+            Keys::All => vec![KeySpec::range(1, -1, flags)],
+            Keys::IntoFirst => {
+                vec![KeySpec::range(1, 0, raw::KEY_CHANGE), KeySpec::range(2, -1, raw::KEY_READ)]
+            }
+            Keys::OverFirst => {
+                vec![KeySpec::range(1, 0, raw::KEY_REPLACE), KeySpec::range(2, -1, raw::KEY_READ)]
+            }
+            Keys::Counted => {
+                vec![KeySpec::range(1, 0, raw::KEY_REPLACE), KeySpec::counted(2, raw::KEY_READ)]
+            }
+        }
     }
 }
 
@@ -135,11 +215,14 @@ unsafe extern "C" fn call_it<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, a
     unsafe { call::<R>(ctx, argv, argc) }
 }
 
-/// Declares a command: its name, what the engine should know of it, which arguments are keys, the categories it belongs
-/// to, and the function that answers it.
+/// Declares a command: its name, how many arguments it takes, what the engine should know of it, which arguments are
+/// keys, the categories it belongs to, what it does, and the function that answers it.
 #[macro_export]
 macro_rules! command {
-    ($name:literal, $flags:literal, $keys:expr, $category:literal, $run:expr $(, $which:expr)?) => {{
+    (
+        $name:literal, $arity:literal, $flags:literal, $keys:expr, $category:literal, $summary:literal, $run:expr
+        $(, $which:expr)?
+    ) => {{
         struct Command;
         impl $crate::engine::Run for Command {
             fn run(
@@ -153,7 +236,7 @@ macro_rules! command {
                 $which(arguments)
             })?
         }
-        $crate::engine::Declared::of::<Command>($name, $flags, $keys, $category)
+        $crate::engine::Declared::of::<Command>($name, $arity, $flags, $keys, $category, $summary)
     }};
 }
 
@@ -180,7 +263,7 @@ pub unsafe fn on_load(
             return raw::ERR;
         }
         (api.set_module_attribs)(ctx, name.as_ptr(), version, 1);
-        (api.set_module_options)(ctx, raw::OPTIONS_HANDLE_IO_ERRORS);
+        (api.set_module_options)(ctx, raw::OPTIONS);
     }
     let arguments = match argc {
         0 => &[],

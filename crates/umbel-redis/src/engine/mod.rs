@@ -15,7 +15,7 @@ mod reply;
 mod value;
 
 pub use context::{Arguments, Context, Key, Text};
-pub use load::{Declared, Loading, Run, on_load, random};
+pub use load::{Declared, Keys, Loading, Run, on_load, random};
 pub use raw::{Ctx, Text as RawText};
 pub use reply::{Failure, Reply, Result};
 pub use value::{Digest, Rewriter, Saver, Source, TypeSlot, Value, note_rejected, rejected, values};

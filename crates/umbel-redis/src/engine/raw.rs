@@ -4,6 +4,7 @@
 //! an older engine does not have is an `Option`, and there is another way without it.
 
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uchar, c_ulonglong, c_void};
+use std::ptr::null;
 use std::sync::OnceLock;
 
 /// What belongs to the engine and is only pointed to.
@@ -45,8 +46,10 @@ pub const KEY_MODULE: c_int = 6;
 pub const NOTIFY_GENERIC: c_int = 1 << 2;
 pub const NOTIFY_MODULE: c_int = 1 << 13;
 
-/// Errors of the persistence are told to the module, which then gives up the value: else they would end the server.
-pub const OPTIONS_HANDLE_IO_ERRORS: c_int = 1;
+/// What a module can cope with. Errors of the persistence are told to it, which then gives up the value: else they would
+/// end the server. A replica may load a snapshot beside what it has, for values know nothing of each other. Slots of a
+/// cluster may move at once, as snapshots do; to Redis this last bit means nothing.
+pub const OPTIONS: c_int = 1 | 1 << 2 | 1 << 5;
 
 /// The command comes from the primary, or from the log: it was done already, and has to be done here too.
 pub const CTX_REPLICATED: c_int = 1 << 12;
@@ -78,6 +81,81 @@ pub struct TypeMethods {
 }
 
 pub const TYPE_METHODS_VERSION: u64 = 3;
+
+/// What a command does with a key: reads what it holds; reads and changes it; or puts something else there.
+pub const KEY_READ: u64 = 1 | 1 << 4;
+pub const KEY_CHANGE: u64 = 1 << 1 | 1 << 4 | 1 << 5;
+pub const KEY_REPLACE: u64 = 1 << 2 | 1 << 5;
+
+/// Where keys are among the arguments of a command, and what it does with them. Both searches begin at a position.
+#[repr(C)]
+pub struct KeySpec {
+    pub notes: *const c_char,
+    pub flags: u64,
+    pub begin_search_type: c_int,
+    pub begin_search: BeginSearch,
+    pub find_keys_type: c_int,
+    /// For a range: the last key, counted from the first, the step, and no limit. For a number of keys: where that is,
+    /// where the first key is, and the step.
+    pub find_keys: [c_int; 3],
+}
+
+/// A position; as large as what it may be instead.
+#[repr(C)]
+pub union BeginSearch {
+    pub position: c_int,
+    pub keyword: Keyword,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Keyword {
+    keyword: *const c_char,
+    start: c_int,
+}
+
+impl KeySpec {
+    /// Keys from a position on: so many after the first, or up to the end if that is -1.
+    pub const fn range(position: c_int, last: c_int, flags: u64) -> KeySpec {
+        KeySpec::new(position, 2, [last, 1, 0], flags)
+    }
+
+    /// At a position how many keys there are, and behind it those.
+    pub const fn counted(position: c_int, flags: u64) -> KeySpec {
+        KeySpec::new(position, 3, [0, 1, 1], flags)
+    }
+
+    const fn new(position: c_int, find_keys_type: c_int, find_keys: [c_int; 3], flags: u64) -> KeySpec {
+        let begin_search = BeginSearch { position };
+        KeySpec { notes: null(), flags, begin_search_type: 2, begin_search, find_keys_type, find_keys }
+    }
+}
+
+/// How large what a [`CommandInfo`] points to is, so that engines can make more of it.
+#[repr(C)]
+pub struct CommandInfoVersion {
+    version: c_int,
+    history_entry: usize,
+    key_spec: usize,
+    argument: usize,
+}
+
+pub static COMMAND_INFO_VERSION: CommandInfoVersion =
+    CommandInfoVersion { version: 1, history_entry: 16, key_spec: size_of::<KeySpec>(), argument: 64 };
+
+/// What there is to know of a command besides.
+#[repr(C)]
+pub struct CommandInfo {
+    pub version: *const CommandInfoVersion,
+    pub summary: *const c_char,
+    pub complexity: *const c_char,
+    pub since: *const c_char,
+    pub history: *mut c_void,
+    pub tips: *const c_char,
+    pub arity: c_int,
+    pub key_specs: *mut KeySpec,
+    pub args: *mut c_void,
+}
 
 /// Declares the table of functions, and how it is filled.
 macro_rules! functions {
@@ -181,6 +259,7 @@ functions! {
         reply_with_map = c"RedisModule_ReplyWithMap": unsafe extern "C" fn(*mut Ctx, c_long) -> c_int;
         reply_with_bool = c"RedisModule_ReplyWithBool": unsafe extern "C" fn(*mut Ctx, c_int) -> c_int;
         get_command = c"RedisModule_GetCommand": unsafe extern "C" fn(*mut Ctx, *const c_char) -> *mut c_void;
+        set_command_info = c"RedisModule_SetCommandInfo": unsafe extern "C" fn(*mut c_void, *const CommandInfo) -> c_int;
         // Since 7.4, and in Valkey.
         try_calloc = c"RedisModule_TryCalloc": unsafe extern "C" fn(usize, usize) -> *mut c_void;
         add_acl_category = c"RedisModule_AddACLCategory": unsafe extern "C" fn(*mut Ctx, *const c_char) -> c_int;

@@ -2,20 +2,85 @@
 
 use super::{MOST_DEPTH, Sketch};
 use crate::config::{self, take_secret, write_secret};
-use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
-    command!(c"CMS.INITBYDIM", c"write deny-oom", [1, 1, 1], c"write cms", by_dimensions),
-    command!(c"CMS.INITBYPROB", c"write deny-oom", [1, 1, 1], c"write cms", by_probability),
-    command!(c"CMS.INCRBY", c"write deny-oom", [1, 1, 1], c"write cms", increase),
-    command!(c"CMS.QUERY", c"readonly", [1, 1, 1], c"read cms", query),
-    command!(c"CMS.MERGE", c"write deny-oom getkeys-api", [1, 1, 1], c"write cms", merge, merged),
-    command!(c"CMS.INFO", c"readonly fast", [1, 1, 1], c"read fast cms", info),
-    command!(c"CMS.SCANDUMP", c"readonly", [1, 1, 1], c"read cms", dump::scan::<Sketch>),
-    command!(c"CMS.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write cms", dump::load::<Sketch>),
+    command!(
+        c"CMS.INITBYDIM",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cms",
+        c"Makes a count-min sketch of a width and a depth",
+        by_dimensions
+    ),
+    command!(
+        c"CMS.INITBYPROB",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cms",
+        c"Makes a count-min sketch with an error",
+        by_probability
+    ),
+    command!(
+        c"CMS.INCRBY",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cms",
+        c"Counts items in a count-min sketch",
+        increase
+    ),
+    command!(
+        c"CMS.QUERY",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow cms",
+        c"Estimates how often items were counted",
+        query
+    ),
+    command!(
+        c"CMS.MERGE",
+        -4,
+        c"write deny-oom getkeys-api",
+        Keys::Counted,
+        c"write slow cms",
+        c"Adds up count-min sketches",
+        merge,
+        merged
+    ),
+    command!(
+        c"CMS.INFO",
+        2,
+        c"readonly fast",
+        Keys::One,
+        c"read fast cms",
+        c"Describes a count-min sketch",
+        info
+    ),
+    command!(
+        c"CMS.SCANDUMP",
+        3,
+        c"readonly",
+        Keys::One,
+        c"read slow cms",
+        c"Gives a chunk of a count-min sketch",
+        dump::scan::<Sketch>
+    ),
+    command!(
+        c"CMS.LOADCHUNK",
+        4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow cms",
+        c"Takes a chunk of a count-min sketch",
+        dump::load::<Sketch>
+    ),
 ];
 
 type Sketches = Slot<Sketch>;

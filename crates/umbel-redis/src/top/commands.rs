@@ -2,21 +2,93 @@
 
 use super::{Design, MOST_DEPTH, Top};
 use crate::config::{self, take_secret, write_secret};
-use crate::engine::{Arguments, Context, Declared, Failure, Reply, Result, Text};
+use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
-    command!(c"TOPK.RESERVE", c"write deny-oom", [1, 1, 1], c"write topk", reserve),
-    command!(c"TOPK.ADD", c"write deny-oom", [1, 1, 1], c"write topk", add),
-    command!(c"TOPK.INCRBY", c"write deny-oom", [1, 1, 1], c"write topk", increase),
-    command!(c"TOPK.QUERY", c"readonly", [1, 1, 1], c"read topk", query),
-    command!(c"TOPK.COUNT", c"readonly", [1, 1, 1], c"read topk", count),
-    command!(c"TOPK.LIST", c"readonly", [1, 1, 1], c"read topk", list),
-    command!(c"TOPK.INFO", c"readonly fast", [1, 1, 1], c"read fast topk", info),
-    command!(c"TOPK.SCANDUMP", c"readonly", [1, 1, 1], c"read topk", dump::scan::<Top>),
-    command!(c"TOPK.LOADCHUNK", c"write deny-oom", [1, 1, 1], c"write topk", dump::load::<Top>),
+    command!(
+        c"TOPK.RESERVE",
+        -3,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow topk",
+        c"Makes a list of the most frequent items",
+        reserve
+    ),
+    command!(
+        c"TOPK.ADD",
+        -3,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow topk",
+        c"Adds items, and tells which left the list for them",
+        add
+    ),
+    command!(
+        c"TOPK.INCRBY",
+        -4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow topk",
+        c"Adds items several times, and tells which left the list for them",
+        increase
+    ),
+    command!(
+        c"TOPK.QUERY",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow topk",
+        c"Tells which items are in the list",
+        query
+    ),
+    command!(
+        c"TOPK.COUNT",
+        -3,
+        c"readonly",
+        Keys::One,
+        c"read slow topk",
+        c"Estimates how often items came",
+        count
+    ),
+    command!(
+        c"TOPK.LIST",
+        -2,
+        c"readonly",
+        Keys::One,
+        c"read slow topk",
+        c"Lists the most frequent items",
+        list
+    ),
+    command!(
+        c"TOPK.INFO",
+        2,
+        c"readonly fast",
+        Keys::One,
+        c"read fast topk",
+        c"Describes a list of the most frequent items",
+        info
+    ),
+    command!(
+        c"TOPK.SCANDUMP",
+        3,
+        c"readonly",
+        Keys::One,
+        c"read slow topk",
+        c"Gives a chunk of a list of the most frequent items",
+        dump::scan::<Top>
+    ),
+    command!(
+        c"TOPK.LOADCHUNK",
+        4,
+        c"write deny-oom",
+        Keys::One,
+        c"write slow topk",
+        c"Takes a chunk of a list of the most frequent items",
+        dump::load::<Top>
+    ),
 ];
 
 type Tops = Slot<Top>;
