@@ -8,8 +8,14 @@ use std::process::{Command, Output};
 use support::{Answer, Server, engines, items, wait_for};
 use umbel::{AnyFilter, Insert, Kind, Spec, file};
 
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_umbel"));
+    command.args(arguments).env_remove("REDISCLI_AUTH");
+    command
+}
+
 fn umbel(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_umbel")).args(arguments).output().unwrap()
+    command(arguments).output().unwrap()
 }
 
 fn succeeds(arguments: &[&str]) {
@@ -106,6 +112,56 @@ fn what_goes_wrong_is_told() {
     server.client().ask("SET text x");
     assert!(fails(&["push", text(&file), &format!("{here}/text")]).contains("WRONGTYPE"));
     assert_eq!(server.client().ask("GET text"), Answer::Bytes(b"x".to_vec()));
+}
+
+#[test]
+fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("lines"), "a\n").unwrap();
+    succeeds(&["build", text(&at("lines")), "-o", text(&at("f"))]);
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    client.ask("ACL SETUSER me on >p:a@s/s%w ~* +@all");
+    client.ask("ACL SETUSER open on nopass ~* +@all");
+    client.ask("CONFIG SET requirepass all?");
+    let (file, port) = (at("f"), server.port);
+    let pushed = |place: &str, password: Option<&str>| {
+        let address = format!("redis://{place}");
+        let mut command = command(&["push", "--replace", text(&file), &address]);
+        command.envs(password.map(|password| ("REDISCLI_AUTH", password)));
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        if output.status.success() { Ok(()) } else { Err(said) }
+    };
+    let here = format!("127.0.0.1:{port}");
+    pushed(&format!("me:p:a@s%2Fs%25w@{here}/a%3Fb%20c"), None).unwrap();
+    client.ask("AUTH all?");
+    assert_eq!(client.call(&[b"BF.EXISTS", b"a?b c", b"a"]).integer(), 1);
+    pushed(&format!("m%65:@{here}/2/k"), Some("p:a@s/s%w")).unwrap();
+    client.ask("SELECT 2");
+    assert_eq!(client.ask("BF.EXISTS k a").integer(), 1);
+    pushed(&format!("{here}/k"), Some("all?")).unwrap();
+    pushed(&format!("open:@{here}/k"), None).unwrap();
+    // The address is asked first.
+    pushed(&format!("all%3F@{here}/k"), Some("wrong")).unwrap();
+    for (place, password, says) in [
+        (format!("{here}/k"), None, "REDISCLI_AUTH"),
+        (format!("{here}/k"), Some(""), "wants a password"),
+        (format!("{here}/k"), Some("wrong"), "the password of REDISCLI_AUTH: "),
+        (format!("me:wrong@{here}/k"), Some("all?"), "the password of the address: "),
+        (format!("{here}/k?db=3"), Some("all?"), "%3F"),
+        (format!("{here}/50%"), Some("all?"), "hexadecimal"),
+    ] {
+        let said = pushed(&place, password).unwrap_err();
+        assert!(said.contains(says), "{place}: {said}");
+    }
+    for command in ["push", "pull", "shard create", "shard add", "shard check", "shard info"] {
+        let help = umbel(&command.split(' ').chain(["--help"]).collect::<Vec<_>>()).stdout;
+        let help = String::from_utf8(help).unwrap();
+        assert!(help.contains("REDISCLI_AUTH") && help.contains("host:port/database/key"), "{command}");
+        assert!(help.contains("%3F"), "{command}");
+    }
 }
 
 /// A gigabyte, and a server that is killed while it arrives.

@@ -1,8 +1,9 @@
 //! `umbel pull`: a filter from a server.
 
 use crate::progress::Progress;
-use crate::remote::{Address, Answer, Client, PIECE, refused};
+use crate::remote::{self, Address, Answer, Client, PIECE, refused};
 use anyhow::{Context, Result, bail};
+use bstr::ByteSlice;
 use std::fs::{self, File, OpenOptions};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ use umbel::file;
 #[derive(clap::Args)]
 pub struct Args {
     /// Where from, as in redis://user:password@host:6379/key
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
     /// The file
@@ -52,7 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Fetches what is missing of a file.
-fn fetch(client: &mut Client, key: &str, part: &Path) -> Result<()> {
+fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
     let name = part.display();
     let mut to = OpenOptions::new()
         .create(true)
@@ -87,10 +88,12 @@ fn fetch(client: &mut Client, key: &str, part: &Path) -> Result<()> {
 }
 
 /// The length of the file, and its bytes from an offset on.
-fn piece(client: &mut Client, key: &str, offset: u64) -> Result<(u64, Vec<u8>)> {
+fn piece(client: &mut Client, key: &[u8], offset: u64) -> Result<(u64, Vec<u8>)> {
     let (offset, count) = (offset.to_string(), PIECE.to_string());
-    match client.call(&[b"UMBEL.EXPORT", key.as_bytes(), offset.as_bytes(), count.as_bytes()])? {
-        Answer::Error(text) if text == "ERR not found" => bail!("there is nothing under the key {key}"),
+    match client.call(&[b"UMBEL.EXPORT", key, offset.as_bytes(), count.as_bytes()])? {
+        Answer::Error(text) if text == "ERR not found" => {
+            bail!("there is nothing under the key {}", key.as_bstr())
+        }
         Answer::Error(text) => Err(refused("the server", &text)),
         Answer::Array(answers) => match <[Answer; 2]>::try_from(answers) {
             Ok([Answer::Integer(total), Answer::Bytes(bytes)]) => Ok((u64::try_from(total)?, bytes)),

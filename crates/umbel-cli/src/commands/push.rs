@@ -1,7 +1,7 @@
 //! `umbel push`: a filter to a server.
 
 use crate::progress::Progress;
-use crate::remote::{Address, Answer, Client, PIECE, refused};
+use crate::remote::{self, Address, Answer, Client, PIECE, refused};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -25,7 +25,7 @@ pub struct Args {
     filter: PathBuf,
 
     /// Where to, as in redis://user:password@host:6379/key
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     to: Address,
 
     /// Replace what is under the key, or what has arrived there of another filter
@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
     let mut client = Client::connect(&args.to)?;
-    let key = args.to.key.as_bytes();
+    let key = &args.to.key[..];
     if args.replace {
         answered(client.call(&[b"DEL", key])?)?;
     }

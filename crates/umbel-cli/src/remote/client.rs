@@ -4,6 +4,7 @@ use super::Address;
 use anyhow::{Context, Result, anyhow, bail};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::ffi::OsStringExt;
 use std::time::Duration;
 
 /// No answer takes longer, not even that to the last piece of a large filter.
@@ -14,6 +15,9 @@ const LONGEST: usize = 64 << 20;
 
 /// How often a cluster may send us elsewhere.
 const MOST_MOVES: u32 = 5;
+
+/// Where a password is that is not in the address; redis-cli looks there too.
+const PASSWORD: &str = "REDISCLI_AUTH";
 
 /// What a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +41,11 @@ pub fn refused(who: &str, text: &str) -> anyhow::Error {
     if text.starts_with("ERR unknown command") {
         return anyhow!("{who} has not loaded umbel's module: see \"On a server\" in the README");
     }
+    if text.starts_with("NOAUTH") {
+        return anyhow!(
+            "{who} wants a password: give it in {PASSWORD}, or as redis://user:password@host/key"
+        );
+    }
     anyhow!("{who} says: {text}")
 }
 
@@ -49,16 +58,28 @@ impl Client {
         stream.set_write_timeout(Some(PATIENCE))?;
         stream.set_nodelay(true)?;
         let mut client = Client { address: address.clone(), reader: BufReader::new(stream) };
-        if let Some(password) = &address.password {
-            let user = address.user.as_deref().map(str::as_bytes);
-            let words: Vec<&[u8]> =
-                [Some(&b"AUTH"[..]), user, Some(password.as_bytes())].into_iter().flatten().collect();
-            client.done(&words)?;
-        }
+        client.log_in()?;
         if let Some(database) = address.database {
             client.done(&[b"SELECT", database.to_string().as_bytes()])?;
         }
         Ok(client)
+    }
+
+    fn log_in(&mut self) -> Result<()> {
+        let Address { user, password, .. } = self.address.clone();
+        let (password, from) = match password {
+            Some(password) => (Some(password), "the address"),
+            None => (std::env::var_os(PASSWORD).map(OsStringExt::into_vec), PASSWORD),
+        };
+        let password = password.filter(|password| !password.is_empty());
+        if user.is_none() && password.is_none() {
+            return Ok(());
+        }
+        // There are users without a password.
+        let password = password.unwrap_or_default();
+        let words: Vec<&[u8]> =
+            [Some(&b"AUTH"[..]), user.as_deref(), Some(&password)].into_iter().flatten().collect();
+        self.done(&words).with_context(|| format!("cannot log in with the password of {from}"))
     }
 
     /// Sends a command that is answered with OK.

@@ -2,8 +2,9 @@
 
 mod address;
 mod client;
+mod percent;
 
-pub use address::Address;
+pub use address::{Address, HELP};
 pub use client::{Answer, Client, refused};
 
 /// How much of a filter goes over the line at once.

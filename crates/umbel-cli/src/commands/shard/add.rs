@@ -3,7 +3,7 @@
 use super::spread::Spread;
 use crate::engine;
 use crate::input::InputArgs;
-use crate::remote::Address;
+use crate::remote::{self, Address};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use std::process::ExitCode;
   zcat access.log.gz | umbel shard add redis://10.0.0.1:7000/seen")]
 pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     to: Address,
 
     #[command(flatten)]

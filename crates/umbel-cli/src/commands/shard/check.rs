@@ -3,7 +3,7 @@
 use super::spread::Spread;
 use crate::commands::selecting::Selecting;
 use crate::input::{InputArgs, Lot};
-use crate::remote::Address;
+use crate::remote::{self, Address};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
   umbel shard check -v redis://10.0.0.1:7000/seen < candidates.txt > new.txt")]
 pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
     /// Print the lines that are certainly not in it

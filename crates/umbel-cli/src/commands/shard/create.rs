@@ -2,7 +2,7 @@
 
 use super::spread::{MOST_SHARDS, Spread};
 use crate::number;
-use crate::remote::Address;
+use crate::remote::{self, Address};
 use anyhow::Result;
 use std::process::ExitCode;
 
@@ -15,7 +15,7 @@ use std::process::ExitCode;
   umbel shard create redis://10.0.0.1:7000/seen -n 1e9 -p 0.1% --shards 48")]
 pub struct Args {
     /// Where, as in redis://user:password@host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     at: Address,
 
     /// How many lines will come

@@ -7,6 +7,7 @@
 use crate::remote::{Address, Answer, Client, refused};
 use crate::sync::lock;
 use anyhow::{Context, Result, bail};
+use bstr::{BString, ByteSlice};
 use std::sync::Mutex;
 use umbel::Hasher;
 use umbel::hash::reduce;
@@ -26,7 +27,7 @@ const LINES: usize = 1000;
 /// A filter in shards.
 pub struct Spread {
     hasher: Hasher,
-    name: String,
+    name: Vec<u8>,
     shards: Vec<Mutex<Client>>,
 }
 
@@ -36,9 +37,9 @@ impl Spread {
         check_name(address)?;
         let mut client = Client::connect(address)?;
         let mark = format!("{MARK} {shards}");
-        match client.call(&[b"SET", address.key.as_bytes(), mark.as_bytes(), b"NX"])? {
-            Answer::Null => bail!("there is something under {} already", address.key),
-            Answer::Error(text) => bail!("the server says: {text}"),
+        match client.call(&[b"SET", &address.key, mark.as_bytes(), b"NX"])? {
+            Answer::Null => bail!("there is something under {} already", address.key.as_bstr()),
+            Answer::Error(text) => Err(refused("the server", &text)),
             _ => Spread::connect(address, shards),
         }
     }
@@ -46,8 +47,8 @@ impl Spread {
     /// The filter that was created under this name.
     pub fn open(address: &Address) -> Result<Spread> {
         let mut client = Client::connect(address)?;
-        let name = &address.key;
-        let shards = match client.call(&[b"GET", name.as_bytes()])? {
+        let name = address.key.as_bstr();
+        let shards = match client.call(&[b"GET", name])? {
             Answer::Bytes(mark) => {
                 let mark = String::from_utf8_lossy(&mark);
                 let number = mark.strip_prefix(MARK).and_then(|number| number.trim().parse::<u32>().ok());
@@ -56,7 +57,9 @@ impl Spread {
             Answer::Null => {
                 bail!("there is nothing under {name}: `umbel shard create` makes a filter in shards")
             }
-            Answer::Error(text) if !text.starts_with("WRONGTYPE") => bail!("the server says: {text}"),
+            Answer::Error(text) if !text.starts_with("WRONGTYPE") => {
+                return Err(refused("the server", &text));
+            }
             _ => None,
         };
         let shards = shards.with_context(|| format!("what is under {name} is not a filter in shards"))?;
@@ -74,8 +77,8 @@ impl Spread {
     }
 
     /// The key of a shard.
-    fn key(&self, shard: usize) -> String {
-        format!("{{{}:{shard}}}", self.name)
+    fn key(&self, shard: usize) -> BString {
+        [b"{", &self.name[..], format!(":{shard}}}").as_bytes()].concat().into()
     }
 
     /// Sends a command to a shard: its name, the key, and what comes behind it.
@@ -121,7 +124,7 @@ impl Spread {
 
 /// Braces in the name would make hash tags of their own.
 fn check_name(address: &Address) -> Result<()> {
-    if address.key.contains(['{', '}']) {
+    if address.key.iter().any(|byte| matches!(byte, b'{' | b'}')) {
         bail!("the name of a filter in shards has no braces: the hash tags of its shards are made of it");
     }
     Ok(())
