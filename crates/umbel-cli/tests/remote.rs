@@ -3,6 +3,8 @@
 #[path = "../../umbel-redis/tests/support/mod.rs"]
 mod support;
 
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Command, Output};
 use support::{Answer, Server, engines, items, wait_for};
@@ -254,4 +256,41 @@ fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
         );
         assert!(fails(&["shard", "create", &format!("{address}{{x}}"), "-n", "10"]).contains("braces"));
     }
+}
+
+/// A server that closes the connection over a command, after an answer, and tells which commands it has had.
+fn closing_over(closes: &'static str, answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, (sender, commands)) = (listener.local_addr().unwrap().port(), std::sync::mpsc::channel());
+    let serve = move |stream: TcpStream, sender: std::sync::mpsc::Sender<String>| {
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')?.parse::<usize>().ok()) {
+            let words: Vec<String> = lines.by_ref().take(2 * count).skip(1).step_by(2).collect();
+            sender.send(words.join(" ")).unwrap_or_default();
+            let over = words[0] == closes;
+            let answered = (&stream).write_all(if over { answer } else { "+OK\r\n" }.as_bytes());
+            if over || answered.is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let sender = sender.clone();
+            std::thread::spawn(move || serve(stream, sender));
+        }
+    });
+    (port, commands)
+}
+
+/// Who reads our output may go, which is no error. A server may not.
+#[test]
+fn a_server_that_goes_while_it_is_written_to_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let filter = AnyFilter::build(Kind::Blocked, &Spec::new(6_000_000, 0.01).unwrap()).unwrap();
+    file::save(&path, &filter, &file::Options::default()).unwrap();
+    let (port, _commands) = closing_over("UMBEL.IMPORT", ":0\r\n");
+    let said = fails(&["push", text(&path), &format!("redis://127.0.0.1:{port}/f")]);
+    assert!(said.contains("broke"), "{said}");
 }

@@ -36,6 +36,16 @@ pub struct Client {
     reader: BufReader<TcpStream>,
 }
 
+/// A broken pipe is taken for a reader of our output that has seen enough, which is no error. This is one.
+fn not_a_pipe(error: io::Error) -> io::Error {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => {
+            io::Error::new(io::ErrorKind::ConnectionReset, "the server has closed it")
+        }
+        _ => error,
+    }
+}
+
 /// Why a server does not do what it was asked for; `who` it is.
 pub fn refused(who: &str, text: &str) -> anyhow::Error {
     if text.starts_with("ERR unknown command") {
@@ -119,7 +129,7 @@ impl Client {
             head.extend_from_slice(word);
             head.extend(b"\r\n");
         }
-        self.reader.get_mut().write_all(&head)?;
+        self.reader.get_mut().write_all(&head).map_err(not_a_pipe)?;
         self.answer(0)
     }
 
