@@ -1,12 +1,13 @@
 //! `umbel push` and `umbel pull`: filters go to a real server and come back as they were, whatever happens on the way.
+//! `umbel shard`: one filter on many servers never denies what was added to it.
 
 #[path = "../../umbel-redis/tests/support/mod.rs"]
 mod support;
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use support::{Answer, Server, engines, items, wait_for};
 use umbel::{AnyFilter, Insert, Kind, Spec, file};
 
@@ -158,7 +159,8 @@ fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them(
         let said = pushed(&place, password).unwrap_err();
         assert!(said.contains(says), "{place}: {said}");
     }
-    for command in ["push", "pull", "shard create", "shard add", "shard check", "shard info"] {
+    for command in ["push", "pull", "shard create", "shard add", "shard check", "shard info", "shard delete"]
+    {
         let help = umbel(&command.split(' ').chain(["--help"]).collect::<Vec<_>>()).stdout;
         let help = String::from_utf8(help).unwrap();
         assert!(help.contains("REDISCLI_AUTH") && help.contains("host:port/database/key"), "{command}");
@@ -255,7 +257,116 @@ fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
                 .contains("nothing under")
         );
         assert!(fails(&["shard", "create", &format!("{address}{{x}}"), "-n", "10"]).contains("braces"));
+        // One that lost a shard says so, wherever it was.
+        let lost = |server: &&Server| server.client().ask("DEL {seen:7}") == Answer::Integer(1);
+        assert_eq!(servers.iter().filter(lost).count(), 1);
+        assert!(fails(&["shard", "check", &address, text(&at("members"))]).contains("{seen:7}"));
+        let removed = umbel(&["shard", "delete", &address]);
+        assert_eq!(removed.stdout, b"removed seen and 23 of its 24 shards: no more were there\n");
+        assert!(servers.iter().all(|server| server.client().ask("DBSIZE").integer() == 0));
     }
+}
+
+#[test]
+fn a_lost_shard_is_never_taken_for_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("members");
+    std::fs::write(&file, items("member", 0..100).join("\n")).unwrap();
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "4"]);
+    succeeds(&["shard", "add", &address, text(&file)]);
+    client.ask("DEL {seen:2}");
+    for arguments in [
+        vec!["shard", "check", &address, text(&file)],
+        vec!["shard", "check", "-v", &address, text(&file)],
+        vec!["shard", "add", &address, text(&file)],
+        vec!["shard", "info", &address],
+    ] {
+        let output = umbel(&arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("the shard {seen:2} is missing") && output.stdout.is_empty(), "{said}");
+    }
+    assert_eq!(client.ask("EXISTS {seen:2}").integer(), 0, "nothing was made in its place");
+    succeeds(&["shard", "delete", &address]);
+
+    // It may also be lost while it is asked.
+    for what in ["add", "check"] {
+        succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "1"]);
+        client.ask("BF.ADD {seen:0} apple");
+        let mut running = command(&["shard", what, &address, "-"]);
+        running.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = running.spawn().unwrap();
+        let mut input = running.stdin.take().unwrap();
+        input.write_all(b"apple\npear\n").unwrap();
+        let mut output = BufReader::new(running.stdout.take().unwrap());
+        let mut line = String::new();
+        if what == "check" {
+            output.read_line(&mut line).unwrap();
+            assert_eq!(line, "apple\n");
+        } else {
+            wait_for("a line", || server.client().ask("BF.EXISTS {seen:0} pear").integer() == 1);
+        }
+        client.ask("DEL {seen:0}");
+        input.write_all(b"apple\npear\n").unwrap();
+        drop(input);
+        let ended = running.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.code() == Some(2) && said.contains("{seen:0} is missing"), "{what}: {said}");
+        output.read_to_string(&mut line).unwrap();
+        assert_eq!(client.ask("EXISTS {seen:0}").integer(), 0);
+        succeeds(&["shard", "delete", &address]);
+    }
+}
+
+#[test]
+fn a_filter_in_shards_is_made_whole_or_not_at_all_and_removed_with_all_it_had() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    let create = ["shard", "create", &address, "-n", "1000", "--shards", "8"];
+    for nothing in [["-n", "0"], ["-n", "1e300"]] {
+        fails(&["shard", "create", &address, nothing[0], nothing[1]]);
+        assert_eq!(client.ask("DBSIZE").integer(), 0);
+    }
+    assert!(fails(&["shard", "create", &address, "-n", "0"]).contains("n = 0"));
+    // Of others, and of the same kind or not.
+    for make in ["SET {seen:5} x", "BF.ADD {seen:5} x"] {
+        client.ask(make);
+        assert!(fails(&create).contains("{seen:5}"));
+        assert_eq!(client.ask("KEYS *").array(), [Answer::Bytes(b"{seen:5}".to_vec())]);
+        client.ask("DEL {seen:5}");
+    }
+    // There is no room for all of them.
+    let used = client.ask("INFO memory").bytes().to_vec();
+    let used: u64 = String::from_utf8(used)
+        .unwrap()
+        .lines()
+        .find_map(|line| line.strip_prefix("used_memory:"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    client.ask(&format!("CONFIG SET maxmemory {}", used + (30 << 20)));
+    fails(&["shard", "create", &address, "-n", "1e8", "--shards", "8"]);
+    assert_eq!(client.ask("DBSIZE").integer(), 0);
+    client.ask("CONFIG SET maxmemory 0");
+
+    succeeds(&create);
+    assert!(fails(&create).contains("umbel shard delete"));
+    assert_eq!(client.ask("DBSIZE").integer(), 9);
+    client.ask("SET other x");
+    client.ask("RPUSH list x");
+    for key in ["other", "list"] {
+        let address = format!("redis://127.0.0.1:{}/{key}", server.port);
+        assert!(fails(&["shard", "delete", &address]).contains("is not a filter in shards"));
+    }
+    assert_eq!(client.ask("DBSIZE").integer(), 11);
+    assert_eq!(umbel(&["shard", "delete", &address]).stdout, b"removed seen and its 8 shards\n");
+    assert_eq!(client.ask("EXISTS other list").integer(), 2);
+    assert_eq!(client.ask("DBSIZE").integer(), 2);
+    assert!(fails(&["shard", "delete", &address]).contains("nothing under"));
 }
 
 /// A server that closes the connection over a command, after an answer, and tells which commands it has had.
@@ -281,6 +392,18 @@ fn closing_over(closes: &'static str, answer: &'static str) -> (u16, std::sync::
         }
     });
     (port, commands)
+}
+
+/// Nobody knows whether a command was carried out whose answer did not come.
+#[test]
+fn what_may_have_been_made_can_be_deleted() {
+    let (port, commands) = closing_over("BF.RESERVE", "");
+    let address = format!("redis://127.0.0.1:{port}/seen");
+    let said = fails(&["shard", "create", &address, "-n", "1000", "--shards", "2"]);
+    assert!(said.contains("umbel shard delete") && said.contains("broke"), "{said}");
+    let commands: Vec<String> = commands.try_iter().collect();
+    assert!(commands[0].starts_with("SET seen umbel-shards 2"), "{commands:?}");
+    assert!(!commands.iter().any(|command| command.starts_with("UNLINK")), "{commands:?}");
 }
 
 /// Who reads our output may go, which is no error. A server may not.
