@@ -1,9 +1,11 @@
 //! `umbel push` and `umbel pull`: filters go to a real server and come back as they were, whatever happens on the way.
 //! `umbel shard`: one filter on many servers never denies what was added to it.
 
+mod shell;
 #[path = "../../umbel-redis/tests/support/mod.rs"]
 mod support;
 
+use shell::on_terminal;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
@@ -47,7 +49,7 @@ fn a_filter_goes_to_a_server_and_comes_back() {
         let address = format!("redis://127.0.0.1:{}/fruit", server.port);
         succeeds(&["push", text(&at("fruit.umbel")), &address]);
         assert_eq!(server.client().ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
-        succeeds(&["pull", &address, "-o", text(&at("back.umbel"))]);
+        succeeds(&["pull", "-f", &address, "-o", text(&at("back.umbel"))]);
         assert_eq!(std::fs::read(at("fruit.umbel")).unwrap(), std::fs::read(at("back.umbel")).unwrap());
         assert!(!at("back.umbel.part").exists());
         // What is there stays, unless it is to be replaced.
@@ -58,6 +60,7 @@ fn a_filter_goes_to_a_server_and_comes_back() {
         server.client().ask_with("UMBEL.ADD many", &items("k", 0..100));
         succeeds(&[
             "pull",
+            "-f",
             &format!("redis://127.0.0.1:{}/0/many", server.port),
             "-o",
             text(&at("many.umbel")),
@@ -76,7 +79,10 @@ fn the_secret_stays_where_it_is() {
     let server = Server::with_module(&engines()[0], &["KEY-FILE", text(&at("key"))], &[]);
     server.client().ask("BF.MADD f apple pear");
     let address = format!("redis://127.0.0.1:{}/f", server.port);
-    succeeds(&["pull", &address, "-o", text(&at("f.umbel"))]);
+    let pulled = umbel(&["pull", &address, "-o", text(&at("f.umbel"))]);
+    assert!(pulled.status.success());
+    let said = String::from_utf8(pulled.stderr).unwrap();
+    assert!(said.contains("only with the key file") && said.contains("KEY-FILE"), "{said}");
     std::fs::write(at("asked"), "apple\nfig\n").unwrap();
     let found = umbel(&["check", "--key-file", text(&at("key")), text(&at("f.umbel")), text(&at("asked"))]);
     assert_eq!(found.stdout, b"apple\n");
@@ -91,6 +97,19 @@ fn the_secret_stays_where_it_is() {
         text(&at("e.umbel")),
     ]);
     assert!(fails(&["push", text(&at("e.umbel")), &address]).contains("secret"));
+    // Who has the key file understands it, and who has not is told what to do.
+    let back = format!("redis://127.0.0.1:{}/back", server.port);
+    succeeds(&["push", text(&at("f.umbel")), &back]);
+    assert_eq!(server.client().ask("BF.MEXISTS back apple fig").integers(), [1, 0]);
+    let other = Server::start(&engines()[0], &[]);
+    let told = fails(&["push", text(&at("f.umbel")), &format!("redis://127.0.0.1:{}/f", other.port)]);
+    assert!(told.contains("does not know the secret") && told.contains("KEY-FILE"), "{told}");
+    assert!(!told.contains("goes on"), "{told}");
+    assert_eq!(other.client().ask("EXISTS f").integer(), 0);
+    // What everybody can ask comes without a warning.
+    other.client().ask_with("UMBEL.RESERVE open blocked 1000 0.01 FAST", &[]);
+    let pulled = umbel(&["pull", &format!("redis://127.0.0.1:{}/open", other.port), "-o", text(&at("open"))]);
+    assert_eq!(String::from_utf8_lossy(&pulled.stderr), "");
 }
 
 #[test]
@@ -105,16 +124,45 @@ fn what_goes_wrong_is_told() {
     assert!(fails(&["push", text(&file), "http://host/key"]).contains("redis://host/key"));
     assert!(fails(&["push", text(&folder.path().join("lines")), &format!("{here}/k")]).contains("lines"));
     assert!(
-        fails(&["pull", &format!("{here}/none"), "-o", text(&folder.path().join("n"))])
-            .contains("nothing under")
-    );
-    assert!(
         fails(&["push", text(&file), &format!("redis://user:wrong@127.0.0.1:{}/k", server.port)])
             .contains("says")
     );
     server.client().ask("SET text x");
     assert!(fails(&["push", text(&file), &format!("{here}/text")]).contains("WRONGTYPE"));
+    // Nothing has come that anybody could go on with.
+    for (key, says) in [("none", "nothing under"), ("text", "WRONGTYPE")] {
+        let said = fails(&["pull", &format!("{here}/{key}"), "-o", text(&folder.path().join("n"))]);
+        assert!(said.contains(says) && !said.contains("goes on"), "{said}");
+        assert!(!folder.path().join("n.part").exists());
+    }
     assert_eq!(server.client().ask("GET text"), Answer::Bytes(b"x".to_vec()));
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let server = Server::start(&engines()[0], &[]);
+    server.client().ask("UMBEL.RESERVE f blocked 100000 0.01 FAST");
+    server.client().ask_with("UMBEL.ADD f", &items("k", 0..1000));
+    let address = format!("redis://127.0.0.1:{}/f", server.port);
+    let (new, old) = (at("new"), at("old"));
+    succeeds(&["pull", &address, "-o", text(&new)]);
+    let whole = std::fs::read(&new).unwrap();
+    std::fs::write(&old, "precious").unwrap();
+    assert!(fails(&["pull", &address, "-o", text(&old)]).contains("exists: give -f to replace it"));
+    assert_eq!(std::fs::read(&old).unwrap(), b"precious");
+    succeeds(&["pull", &address, "--force", "-o", text(&old)]);
+    assert_eq!(std::fs::read(&old).unwrap(), whole);
+    // What was interrupted goes on, and what does not fit is fetched anew.
+    for part in [&whole[..whole.len() / 2], &whole, &[0; 100], &[whole.clone(), vec![0]].concat()] {
+        std::fs::write(at("again.part"), part).unwrap();
+        succeeds(&["pull", "-f", &address, "-o", text(&at("again"))]);
+        assert_eq!(std::fs::read(at("again")).unwrap(), whole);
+        assert!(!at("again.part").exists());
+    }
+    assert!(fails(&["pull", &address, "-o", text(folder.path())]).contains("is a directory"));
+    assert!(fails(&["pull", &address, "-o", "-"]).contains("needs a file"));
 }
 
 #[test]
@@ -165,6 +213,36 @@ fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them(
         let help = String::from_utf8(help).unwrap();
         assert!(help.contains("REDISCLI_AUTH") && help.contains("host:port/database/key"), "{command}");
         assert!(help.contains("%3F"), "{command}");
+    }
+}
+
+#[test]
+fn only_a_terminal_is_told_what_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("lines"), "a\nb\n").unwrap();
+    succeeds(&["build", text(&at("lines")), "-o", text(&at("f"))]);
+    let server = Server::start(&engines()[0], &[]);
+    let address = |key: &str| format!("redis://127.0.0.1:{}/{key}", server.port);
+    let (f, s) = (address("f"), address("s"));
+    for (arguments, says) in [
+        (vec!["push", text(&at("f")), &f], "2 lines, "),
+        (vec!["pull", &f, "-o", text(&at("g"))], "2 lines, "),
+        (vec!["shard", "create", &s, "-n", "100"], "s, 16 shards "),
+        (vec!["shard", "add", &s, text(&at("lines"))], ""),
+    ] {
+        let told = on_terminal(command(&arguments), Some(Stdio::null())).code(0);
+        assert_eq!(told.text().lines().count(), usize::from(!says.is_empty()), "{}", told.text());
+        assert!(told.text().starts_with(says), "{}", told.text());
+    }
+    for arguments in [
+        vec!["push", "--replace", text(&at("f")), &f],
+        vec!["pull", "-f", &f, "-o", text(&at("g"))],
+        vec!["shard", "create", &address("t"), "-n", "100"],
+        vec!["shard", "add", &s, text(&at("lines"))],
+    ] {
+        let output = umbel(&arguments);
+        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
     }
 }
 
@@ -404,6 +482,12 @@ fn what_may_have_been_made_can_be_deleted() {
     let commands: Vec<String> = commands.try_iter().collect();
     assert!(commands[0].starts_with("SET seen umbel-shards 2"), "{commands:?}");
     assert!(!commands.iter().any(|command| command.starts_with("UNLINK")), "{commands:?}");
+    let (port, _commands) = closing_over("UMBEL.EXPORT", "");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    let said = fails(&["pull", &format!("redis://127.0.0.1:{port}/f"), "-o", text(&file)]);
+    assert!(said.contains("broke") && !said.contains("goes on"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
 /// Who reads our output may go, which is no error. A server may not.
@@ -415,5 +499,5 @@ fn a_server_that_goes_while_it_is_written_to_is_an_error() {
     file::save(&path, &filter, &file::Options::default()).unwrap();
     let (port, _commands) = closing_over("UMBEL.IMPORT", ":0\r\n");
     let said = fails(&["push", text(&path), &format!("redis://127.0.0.1:{port}/f")]);
-    assert!(said.contains("broke"), "{said}");
+    assert!(said.contains("broke") && !said.contains("goes on"), "{said}");
 }
