@@ -269,30 +269,7 @@ impl Target {
         if !secrets.key_file.is_empty() {
             check_not_output(&secrets.key_file, path)?;
         }
-        match fs::metadata(path) {
-            Ok(found) if found.is_dir() => {
-                bail!("{} is a directory: name a file in it with -o", path.display())
-            }
-            _ if !self.force && fs::symlink_metadata(path).is_ok() => bail!("{}", exists(path)),
-            Ok(found) if !found.is_file() => {
-                bail!(
-                    "cannot write to {}: it is not a regular file; `-o -` is standard output",
-                    path.display()
-                )
-            }
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                return Err(error).with_context(|| format!("cannot write {}", path.display()));
-            }
-            _ => {}
-        }
-        let folder = folder(path);
-        if !folder.is_dir() {
-            bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
-        }
-        // It will be written beside its place first.
-        tempfile::tempfile_in(folder)
-            .with_context(|| format!("cannot create a file beside {}", path.display()))?;
-        Ok(())
+        check_place(path, self.force)
     }
 
     pub fn save(&self, filter: &Stored, options: Options) -> Result<()> {
@@ -309,6 +286,31 @@ impl Target {
     }
 }
 
+/// Refuses a place where no file can be made, or where there is one that is not to be replaced.
+pub fn check_place(path: &Path, force: bool) -> Result<()> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => {
+            bail!("{} is a directory: name a file in it with -o", path.display())
+        }
+        _ if !force && fs::symlink_metadata(path).is_ok() => bail!("{}", exists(path)),
+        Ok(found) if !found.is_file() => {
+            bail!("cannot write to {}: it is not a regular file; `-o -` is standard output", path.display())
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(error).with_context(|| format!("cannot write {}", path.display()));
+        }
+        _ => {}
+    }
+    let folder = folder(path);
+    if !folder.is_dir() {
+        bail!("cannot write {}: there is no directory {}", path.display(), folder.display());
+    }
+    // It will be written beside its place first.
+    tempfile::tempfile_in(folder)
+        .with_context(|| format!("cannot create a file beside {}", path.display()))?;
+    Ok(())
+}
+
 /// What to do about a file that was not to be replaced is said in the terms of the command line.
 pub fn unless_exists(error: umbel::Error, path: &Path) -> anyhow::Error {
     match error {
@@ -319,7 +321,7 @@ pub fn unless_exists(error: umbel::Error, path: &Path) -> anyhow::Error {
     }
 }
 
-fn exists(path: &Path) -> String {
+pub fn exists(path: &Path) -> String {
     format!("{} exists: give -f to replace it, or another name", path.display())
 }
 

@@ -75,6 +75,7 @@ fn every_command_explains_itself() {
         "shard add",
         "shard check",
         "shard info",
+        "shard delete",
         "index build",
         "index update",
         "index which",

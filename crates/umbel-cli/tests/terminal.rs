@@ -2,24 +2,8 @@
 
 mod shell;
 
-use shell::{Answer, Process, Shell};
-use std::io::Read;
-use std::process::{Command, Stdio};
-
-/// Runs with a terminal as standard output and standard error, where all is printed, and as standard input if there is
-/// no other.
-fn on_terminal(mut command: Command, stdin: Option<Stdio>) -> Answer {
-    let (mut user, program) = shell::terminal();
-    let other = || Stdio::from(program.try_clone().expect("another of the same"));
-    command.stdin(stdin.unwrap_or_else(other)).stdout(other()).stderr(other());
-    let process = Process::start(&mut command);
-    // Nothing but the process may hold the other end, or the reader would wait for ever.
-    drop((command, program));
-    let mut stdout = Vec::new();
-    // When the last one closes its end, a terminal reports an error instead of the end.
-    let _ = user.read_to_end(&mut stdout);
-    Answer { stdout, ..process.finish() }
-}
+use shell::{Shell, on_terminal};
+use std::process::Stdio;
 
 /// The commands that tell something, and one that fails.
 const TELLING: [&[&str]; 7] = [

@@ -1,37 +1,56 @@
 //! `umbel pull`: a filter from a server.
 
+use super::writing::summary;
+use crate::facts::Facts;
+use crate::filters::{Lock, check_place, exists};
+use crate::output;
 use crate::progress::Progress;
-use crate::remote::{Address, Answer, Client, PIECE, refused};
+use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
 use anyhow::{Context, Result, bail};
+use bstr::ByteSlice;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use umbel::file;
+use tempfile::TempPath;
+use umbel::file::{self, Examined};
+use umbel::{HashId, Strength};
 
 /// Fetch a filter from a Redis or Valkey server that has loaded umbel's module.
 ///
 /// It comes in pieces, into a file that ends with `.part`; what is interrupted goes on where it was when the same command
 /// is given again. When all of it is there and its checksums hold, the file gets its name.
 ///
-/// A keyed filter comes without its secret: ask it with the key file that the server has.
+/// A keyed filter comes without its secret: ask it with the key file that the module was loaded with (KEY-FILE). A server
+/// that was loaded without one makes a secret of its own, which ends with it; then nobody can ask the file.
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel pull redis://10.0.0.1/words -o words.umbel
+  REDISCLI_AUTH=secret umbel pull redis://me:@10.0.0.1:6379/3/words -o words.umbel")]
 pub struct Args {
     /// Where from, as in redis://user:password@host:6379/key
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
-    /// The file
+    /// The file to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+
+    /// Replace FILE if it is there
+    #[arg(short, long)]
+    force: bool,
 }
 
 /// How often it is fetched anew when it has changed meanwhile.
 const TRIES: u32 = 3;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
+    if args.output == Path::new("-") {
+        bail!("what comes in pieces needs a file, not standard output: name one with -o");
+    }
+    check_place(&args.output, args.force)?;
     let mut part = args.output.clone().into_os_string();
     part.push(".part");
     let part = PathBuf::from(part);
@@ -39,9 +58,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for _ in 0..TRIES {
         fetch(&mut client, &args.from.key, &part)?;
         match file::examine(&part) {
-            Ok(_) => {
-                fs::rename(&part, &args.output)
-                    .with_context(|| format!("cannot give {} its name", args.output.display()))?;
+            Ok(examined) => {
+                place(&part, &args.output, args.force)?;
+                tell(&args.output, &examined);
                 return Ok(ExitCode::SUCCESS);
             }
             // Pieces of different times do not fit together.
@@ -51,35 +70,80 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     bail!("the filter changes while it is fetched: copy it on the server (COPY), and fetch the copy")
 }
 
+/// Gives a file its name.
+fn place(part: &Path, path: &Path, force: bool) -> Result<()> {
+    let failed = || format!("cannot give {} its name", path.display());
+    // Whoever is adding to the file that is replaced finishes first, and does not undo this.
+    let _lock = if force && path.is_file() { Some(Lock::take(path)?) } else { None };
+    if force {
+        return fs::rename(part, path).with_context(failed);
+    }
+    // Another may have made it meanwhile.
+    let part = TempPath::try_from_path(part).with_context(failed)?;
+    part.persist_noclobber(path).or_else(|error| {
+        // It is no temporary file that goes with its handle.
+        error.path.keep().map_err(|error| error.error).with_context(failed)?;
+        match error.error.kind() {
+            io::ErrorKind::AlreadyExists => bail!("{}", exists(path)),
+            _ => Err(error.error).with_context(failed),
+        }
+    })
+}
+
+/// What there is to say about a file that has come.
+fn tell(path: &Path, examined: &Examined) {
+    if let Some(id @ HashId { strength: Strength::Keyed, .. }) = examined.info.hash
+        && !examined.info.embedded_key
+    {
+        output::warn(format_args!(
+            "{} is without its secret ({id}): it can be asked only with the key file that the server's module was loaded with (KEY-FILE); a server that was loaded without one has a secret that ends with it",
+            path.display()
+        ));
+    }
+    if io::stderr().is_terminal() {
+        output::say(summary(&Facts::of_file(path.display().to_string(), examined)));
+    }
+}
+
 /// Fetches what is missing of a file.
-fn fetch(client: &mut Client, key: &str, part: &Path) -> Result<()> {
+fn fetch(client: &mut Client, key: &[u8], part: &Path) -> Result<()> {
     let name = part.display();
-    let mut to = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(part)
-        .with_context(|| format!("cannot write to {name}"))?;
-    let mut at = to.seek(SeekFrom::End(0)).with_context(|| format!("cannot read {name}"))?;
+    let failed = || format!("cannot write to {name}");
+    let mut at = match fs::metadata(part) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        found => found.with_context(|| format!("cannot examine {name}"))?.len(),
+    };
     let done = Arc::new(AtomicU64::new(at));
-    let mut progress = None;
+    // Only what comes needs a file and a bar.
+    let (mut file, mut progress) = (None, None);
     loop {
-        let (total, bytes) = piece(client, key, at)
-            .with_context(|| format!("{at} bytes have come: the same command goes on from there"))?;
-        progress.get_or_insert_with(|| Progress::of_bytes(Arc::clone(&done), Some(total)));
+        let (total, bytes) =
+            piece(client, key, at).map_err(|error| match error.is::<Interrupted>() && at > 0 {
+                true => error.context(format!("{at} bytes have come: the same command goes on from there")),
+                // What the server has not got it will not have the next time.
+                false => error,
+            })?;
         if at > total {
             // Of a larger one that is no longer there.
-            to.set_len(0).with_context(|| format!("cannot empty {name}"))?;
+            fs::remove_file(part).with_context(|| format!("cannot remove {name}"))?;
             at = 0;
             continue;
         }
-        to.write_all(&bytes).with_context(|| format!("cannot write to {name}"))?;
+        let file: &mut File = match &mut file {
+            Some(file) => file,
+            none => {
+                none.insert(OpenOptions::new().create(true).append(true).open(part).with_context(failed)?)
+            }
+        };
+        progress.get_or_insert_with(|| Progress::of_bytes(Arc::clone(&done), Some(total)));
+        file.write_all(&bytes).with_context(failed)?;
         at += bytes.len() as u64;
         done.store(at, Relaxed);
         if at >= total || bytes.is_empty() {
+            file.sync_all().with_context(failed)?;
             break;
         }
     }
-    File::sync_all(&to).with_context(|| format!("cannot write to {name}"))?;
     if let Some(progress) = progress {
         progress.finish();
     }
@@ -87,10 +151,12 @@ fn fetch(client: &mut Client, key: &str, part: &Path) -> Result<()> {
 }
 
 /// The length of the file, and its bytes from an offset on.
-fn piece(client: &mut Client, key: &str, offset: u64) -> Result<(u64, Vec<u8>)> {
+fn piece(client: &mut Client, key: &[u8], offset: u64) -> Result<(u64, Vec<u8>)> {
     let (offset, count) = (offset.to_string(), PIECE.to_string());
-    match client.call(&[b"UMBEL.EXPORT", key.as_bytes(), offset.as_bytes(), count.as_bytes()])? {
-        Answer::Error(text) if text == "ERR not found" => bail!("there is nothing under the key {key}"),
+    match client.call(&[b"UMBEL.EXPORT", key, offset.as_bytes(), count.as_bytes()])? {
+        Answer::Error(text) if text == "ERR not found" => {
+            bail!("there is nothing under the key {}", key.as_bstr())
+        }
         Answer::Error(text) => Err(refused("the server", &text)),
         Answer::Array(answers) => match <[Answer; 2]>::try_from(answers) {
             Ok([Answer::Integer(total), Answer::Bytes(bytes)]) => Ok((u64::try_from(total)?, bytes)),

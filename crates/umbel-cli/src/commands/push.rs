@@ -1,9 +1,13 @@
 //! `umbel push`: a filter to a server.
 
+use super::writing::summary;
+use crate::facts::Facts;
+use crate::output;
 use crate::progress::Progress;
-use crate::remote::{Address, Answer, Client, PIECE, refused};
+use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -17,15 +21,19 @@ use umbel::{Strength, file};
 /// The server holds the whole against the file's checksums before it becomes a filter under the key: a Bloom filter that
 /// BF.* asks, a cuckoo filter that CF.* asks, or anything else for UMBEL.*.
 ///
-/// A keyed filter goes without its secret. The server understands it if it has the same key file.
+/// A keyed filter goes without its secret. The server understands it if its module was loaded with the same key file
+/// (KEY-FILE).
 #[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel push words.umbel redis://10.0.0.1/words
+  REDISCLI_AUTH=secret umbel push words.umbel redis://me:@10.0.0.1:6379/3/words")]
 pub struct Args {
     /// The filter
     #[arg(value_name = "FILTER")]
     filter: PathBuf,
 
     /// Where to, as in redis://user:password@host:6379/key
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     to: Address,
 
     /// Replace what is under the key, or what has arrived there of another filter
@@ -36,7 +44,8 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     let (path, name) = (&args.filter, args.filter.display());
     // A damaged one would be refused at the end: better now.
-    let info = file::examine(path)?.info;
+    let examined = file::examine(path)?;
+    let info = &examined.info;
     if info.embedded_key {
         bail!(
             "{name} has its secret in it, which should not travel: build it with --key-file and without --embed-key"
@@ -48,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let source = File::open(path).with_context(|| format!("cannot open {name}"))?;
     let length = source.metadata().with_context(|| format!("cannot examine {name}"))?.len();
     let mut client = Client::connect(&args.to)?;
-    let key = args.to.key.as_bytes();
+    let key = &args.to.key[..];
     if args.replace {
         answered(client.call(&[b"DEL", key])?)?;
     }
@@ -66,9 +75,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     while sent < length {
         let size = (length - sent).min(PIECE) as usize;
         source.read_exact_at(&mut piece[..size], sent).with_context(|| format!("cannot read {name}"))?;
-        let arrived = send(sent, &piece[..size]).with_context(|| {
-            format!("{sent} of {length} bytes have arrived: the same command goes on from there")
-        })?;
+        let arrived =
+            send(sent, &piece[..size]).map_err(|error| match error.is::<Interrupted>() && sent > 0 {
+                true => error.context(format!(
+                    "{sent} of {length} bytes have arrived: the same command goes on from there"
+                )),
+                // What the server does not want it will not want the next time.
+                false => error,
+            })?;
         if arrived != sent + size as u64 {
             bail!(
                 "the server has {arrived} bytes instead of {}: somebody else writes to this key",
@@ -79,6 +93,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         done.store(sent, Relaxed);
     }
     progress.finish();
+    if io::stderr().is_terminal() {
+        output::say(summary(&Facts::of_file(name.to_string(), &examined)));
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -88,6 +105,11 @@ fn answered(answer: Answer) -> Result<u64> {
         Answer::Integer(number) => u64::try_from(number).context("the server answers with a number below 0"),
         Answer::Error(text) if text == "ERR item exists" => {
             bail!("there is something under this key already: --replace puts the filter in its place")
+        }
+        Answer::Error(text) if text.contains("not among the given keys") => {
+            bail!(
+                "the server does not know the secret that this filter was built with: load its module with KEY-FILE and the key file of the filter, or build the filter with --hash fast"
+            )
         }
         Answer::Error(text) => Err(refused("the server", &text)),
         other => bail!("the server answers {other:?}, which is not understood"),

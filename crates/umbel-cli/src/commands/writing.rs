@@ -56,17 +56,22 @@ impl WriteArgs {
         if self.json {
             output::json(&Facts::of_filter(built, meta))?;
         } else if std::io::stderr().is_terminal() {
-            let Facts { count, kind, bytes, fpr_now, holds, fixed, .. } = Facts::of_filter(built, meta);
-            // What is made at once has every key once, however many lines there were.
-            let what = if fixed { "keys" } else { "lines" };
-            let (built, rate) = match holds {
-                Holds::Map => ("map", "rate"),
-                Holds::Multiset => ("multiset", "noise"),
-                _ => ("filter", "rate"),
-            };
-            let (count, size, now) = (count.unwrap_or_default(), size(bytes), percent(fpr_now));
-            output::say(format_args!("{count} {what}, {kind} {built} of {size}, {rate} {now}"));
+            output::say(summary(&Facts::of_filter(built, meta)));
         }
         Ok(())
     }
+}
+
+/// What there is in a line.
+pub fn summary(facts: &Facts) -> String {
+    let Facts { count, kind, bytes, fpr_now, holds, fixed, .. } = facts;
+    // What is made at once has every key once, however many lines there were.
+    let what = if *fixed { "keys" } else { "lines" };
+    let (built, rate) = match holds {
+        Holds::Map => ("map", "rate"),
+        Holds::Multiset => ("multiset", "noise"),
+        _ => ("filter", "rate"),
+    };
+    let (count, size, now) = (count.unwrap_or_default(), size(*bytes), percent(*fpr_now));
+    format!("{count} {what}, {kind} {built} of {size}, {rate} {now}")
 }

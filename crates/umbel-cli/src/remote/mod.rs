@@ -2,9 +2,10 @@
 
 mod address;
 mod client;
+mod percent;
 
-pub use address::Address;
-pub use client::{Answer, Client, refused};
+pub use address::{Address, HELP};
+pub use client::{Answer, Client, Command, Interrupted, refused};
 
 /// How much of a filter goes over the line at once.
 pub const PIECE: u64 = 4 << 20;

@@ -6,7 +6,7 @@
 mod process;
 
 use flate2::{Compression, write::GzEncoder};
-pub use process::{Answer, PATIENCE, Process, terminal};
+pub use process::{Answer, PATIENCE, Process, on_terminal, terminal};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsStr;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Child, ChildStdin, Command};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -199,4 +199,19 @@ pub fn terminal() -> (File, File) {
     // Not to become the terminal that controls this test.
     let program = open(&*name, OFlags::RDWR | OFlags::NOCTTY, Mode::empty()).expect("the other end");
     (user.into(), program.into())
+}
+
+/// Runs with a terminal as standard output and standard error, where all is printed, and as standard input if there is
+/// no other.
+pub fn on_terminal(mut command: Command, stdin: Option<Stdio>) -> Answer {
+    let (mut user, program) = terminal();
+    let other = || Stdio::from(program.try_clone().expect("another of the same"));
+    command.stdin(stdin.unwrap_or_else(other)).stdout(other()).stderr(other());
+    let process = Process::start(&mut command);
+    // Nothing but the process may hold the other end, or the reader would wait for ever.
+    drop((command, program));
+    let mut stdout = Vec::new();
+    // When the last one closes its end, a terminal reports an error instead of the end.
+    let _ = user.read_to_end(&mut stdout);
+    Answer { stdout, ..process.finish() }
 }

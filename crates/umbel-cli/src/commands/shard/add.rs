@@ -1,20 +1,24 @@
 //! `umbel shard add`: lines into a filter in shards.
 
+use super::lines;
 use super::spread::Spread;
 use crate::engine;
 use crate::input::InputArgs;
-use crate::remote::Address;
+use crate::remote::{self, Address};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 /// Add lines to a filter in shards.
+///
+/// A filter that has lost a shard is refused. What is interrupted can be given again from its beginning: to add a line twice
+/// changes nothing.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   zcat access.log.gz | umbel shard add redis://10.0.0.1:7000/seen")]
 pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     to: Address,
 
     #[command(flatten)]
@@ -26,7 +30,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let add = |_, lot: &crate::input::Lot<'_>| {
         let keys = lot.keys()?;
         let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
-        spread.each("BF.MADD", &lines).map(drop)
+        lines::add(&spread, &lines)
     };
     engine::run(args.input.open()?, args.input.threads(), add, |(), _| Ok(ControlFlow::Continue(())))?;
     Ok(ExitCode::SUCCESS)

@@ -1,21 +1,23 @@
 //! `umbel shard check`: which lines may be in a filter in shards.
 
+use super::lines;
 use super::spread::Spread;
 use crate::commands::selecting::Selecting;
 use crate::input::{InputArgs, Lot};
-use crate::remote::Address;
+use crate::remote::{self, Address};
 use anyhow::Result;
 use std::process::ExitCode;
 
 /// Print the lines that may be in a filter in shards; with -v those that certainly are not.
 ///
-/// Lines come out in the order of the input. Exit code 0 if some were printed, 1 if none.
+/// Lines come out in the order of the input. Exit code 0 if some were printed, 1 if none, 2 if something went wrong: a
+/// filter that has lost a shard gives no answers.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   umbel shard check -v redis://10.0.0.1:7000/seen < candidates.txt > new.txt")]
 pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 
     /// Print the lines that are certainly not in it
@@ -48,7 +50,7 @@ fn ask(args: &Args, spread: &Spread, lot: &Lot) -> Result<(u64, Vec<u8>)> {
     let keys = lot.keys()?;
     let lines: Vec<&[u8]> = (0..lot.len()).filter_map(|i| keys.get(i)).collect();
     let (mut wanted, mut out) = (0, Vec::new());
-    for (key, found) in spread.each("BF.MEXISTS", &lines)?.into_iter().enumerate() {
+    for (key, found) in lines::contains(spread, &lines)?.into_iter().enumerate() {
         if found != args.invert_match {
             wanted += 1;
             if !args.count && !args.quiet {

@@ -1,21 +1,25 @@
 //! `umbel shard create`: an empty filter in shards.
 
 use super::spread::{MOST_SHARDS, Spread};
-use crate::number;
-use crate::remote::Address;
+use crate::facts::percent;
+use crate::remote::{self, Address};
+use crate::{number, output};
 use anyhow::Result;
+use bstr::ByteSlice;
+use std::io::IsTerminal;
 use std::process::ExitCode;
+use umbel::{Kind, Spec, plan};
 
 /// Make an empty filter in shards, for so many lines at a rate.
 ///
 /// Each shard is a Bloom filter that grows: more lines than were planned for cost time, not correctness. Sixteen shards for
-/// each server spread them evenly enough.
+/// each server spread them evenly enough. If one of them cannot be made, those that were are removed again.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   umbel shard create redis://10.0.0.1:7000/seen -n 1e9 -p 0.1% --shards 48")]
 pub struct Args {
     /// Where, as in redis://user:password@host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     at: Address,
 
     /// How many lines will come
@@ -32,13 +36,15 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let spread = Spread::create(&args.at, args.shards)?;
     // Chance does not deal evenly: with five standard deviations more there is room in every one of them.
     let mean = args.capacity as f64 / f64::from(args.shards);
-    let capacity = ((mean + 5.0 * mean.sqrt()).ceil() as u64).max(1).to_string();
-    let rate = format!("{:?}", args.fpr);
-    for shard in 0..spread.len() {
-        spread.call(shard, "BF.RESERVE", &[rate.as_bytes(), capacity.as_bytes()])?;
+    let capacity = (mean + 5.0 * mean.sqrt()).ceil() as u64;
+    // What no filter can be is refused before anybody is asked for it, in the words of `umbel build`.
+    plan(Kind::Scalable, &Spec::new(capacity, args.fpr)?)?;
+    Spread::create(&args.at, args.shards, capacity, args.fpr)?;
+    if std::io::stderr().is_terminal() {
+        let (name, shards, rate) = (args.at.key.as_bstr(), args.shards, percent(args.fpr));
+        output::say(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));
     }
     Ok(ExitCode::SUCCESS)
 }

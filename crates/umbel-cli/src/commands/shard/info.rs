@@ -2,7 +2,7 @@
 
 use super::spread::Spread;
 use crate::output;
-use crate::remote::{Address, Answer};
+use crate::remote::{self, Address, Answer};
 use anyhow::{Result, bail};
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 #[derive(clap::Args)]
 pub struct Args {
     /// The filter, as in redis://host:6379/name; any server of the cluster
-    #[arg(value_name = "ADDRESS")]
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
     from: Address,
 }
 

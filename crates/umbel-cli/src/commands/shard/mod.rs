@@ -3,7 +3,9 @@
 mod add;
 mod check;
 mod create;
+mod delete;
 mod info;
+mod lines;
 mod spread;
 
 use anyhow::Result;
@@ -14,6 +16,9 @@ use std::process::ExitCode;
 /// A filter is one key, and a key is on one server. Here it is many keys, the shards, with hash tags that spread them over
 /// the cluster; each line belongs to one of them. The rate is that of a shard, and memory and work are shared by all
 /// servers. It works on a single server too, whose filter can so grow beyond what a key may take.
+///
+/// A shard that was deleted, has expired or was evicted takes its lines with it. The filter is refused from then on, since it
+/// would deny lines that were added: keep its keys from eviction.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -26,6 +31,7 @@ enum Command {
     Add(add::Args),
     Check(check::Args),
     Info(info::Args),
+    Delete(delete::Args),
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -34,5 +40,6 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         Command::Add(args) => add::run(args),
         Command::Check(args) => check::run(args),
         Command::Info(args) => info::run(args),
+        Command::Delete(args) => delete::run(args),
     }
 }

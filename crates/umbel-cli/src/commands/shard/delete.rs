@@ -1,0 +1,33 @@
+//! `umbel shard delete`: a filter in shards is removed.
+
+use super::spread::Spread;
+use crate::output;
+use crate::remote::{self, Address};
+use anyhow::Result;
+use bstr::ByteSlice;
+use std::process::ExitCode;
+
+/// Remove a filter in shards: all its shards, and the record of them.
+///
+/// What is under the name is removed only if it is such a record. Shards that are gone already do not matter, so this also
+/// clears away what was left half made or half removed.
+#[derive(clap::Args)]
+#[command(after_help = "Example:
+  umbel shard delete redis://10.0.0.1:7000/seen")]
+pub struct Args {
+    /// The filter, as in redis://host:6379/name; any server of the cluster
+    #[arg(value_name = "ADDRESS", long_help = remote::HELP)]
+    at: Address,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let spread = Spread::find(&args.at)?;
+    let (removed, all, name) = (spread.delete()?, spread.len(), args.at.key.as_bstr());
+    match all - removed {
+        0 => output::text(format_args!("removed {name} and its {all} shards\n"))?,
+        _ => output::text(format_args!(
+            "removed {name} and {removed} of its {all} shards: no more were there\n"
+        ))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
