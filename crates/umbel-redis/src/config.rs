@@ -5,7 +5,7 @@
 //! ```
 
 use crate::engine::memory::Budget;
-use crate::engine::{Arguments, Failure, Text, memory, random};
+use crate::engine::{Arguments, Failure, Loading, Text, memory, random};
 use std::sync::OnceLock;
 use umbel::{Hasher, KeyRing};
 
@@ -14,6 +14,8 @@ use umbel::{Hasher, KeyRing};
 pub struct Config {
     /// The secret with which filters hash that are made here; unless a file has it, a new one for every start.
     secret: [u8; 16],
+    /// Whether it comes from a file.
+    secret_is_kept: bool,
     /// The most bytes a key may take.
     pub max_key_bytes: u64,
     /// The rate of a Bloom filter that an ADD makes.
@@ -37,6 +39,7 @@ impl Config {
     fn new(secret: [u8; 16]) -> Config {
         Config {
             secret,
+            secret_is_kept: false,
             max_key_bytes: 4 << 30,
             error_rate: 0.01,
             initial_size: 100,
@@ -47,7 +50,7 @@ impl Config {
 }
 
 /// Reads the arguments that the module is loaded with: names and values.
-pub fn load(arguments: &[Text]) -> Result<(), String> {
+pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
     let mut config = Config::new(random());
     let (pairs, rest) = arguments.as_chunks::<2>();
     if let [name, ..] = rest {
@@ -57,13 +60,15 @@ pub fn load(arguments: &[Text]) -> Result<(), String> {
         let (shown, text) = (name.bytes().escape_ascii(), value.bytes().escape_ascii());
         let wrong = |needs: &str| format!("{shown} is {text}, and should be {needs}");
         let size = || value.parse::<u64>().filter(|size| *size > 0).ok_or_else(|| wrong("a number above 0"));
+        let bytes = || bytes(value.bytes()).ok_or_else(|| wrong("a number of bytes above 0, as 1gb or 64mb"));
         if name.is("KEY-FILE") {
             let path = value.parse::<String>().ok_or_else(|| wrong("the name of a file"))?;
             config.secret = read_secret(&path)?;
+            config.secret_is_kept = true;
         } else if name.is("MAX-KEY-BYTES") {
-            config.max_key_bytes = size()?;
+            config.max_key_bytes = bytes()?;
         } else if name.is("MAX-BYTES") {
-            memory::set_module_limit(usize::try_from(size()?).unwrap_or(usize::MAX));
+            memory::set_module_limit(usize::try_from(bytes()?).unwrap_or(usize::MAX));
         } else if name.is("ERROR_RATE") {
             let rate = value.parse::<f64>().filter(|rate| *rate > 0.0 && *rate < 1.0);
             config.error_rate = rate.ok_or_else(|| wrong("a rate above 0 and below 1"))?;
@@ -72,7 +77,7 @@ pub fn load(arguments: &[Text]) -> Result<(), String> {
         } else if name.is("EXPANSION") {
             let expansion =
                 value.parse::<u32>().filter(|expansion| *expansion <= crate::bloom::MOST_EXPANSION);
-            config.expansion = expansion.ok_or_else(|| wrong("a factor from 0 to 1024"))?;
+            config.expansion = expansion.ok_or_else(|| wrong("a factor from 0 to 32768"))?;
         } else if name.is("CF_INITIAL_SIZE") {
             config.cuckoo_size = size()?;
         } else {
@@ -81,7 +86,33 @@ pub fn load(arguments: &[Text]) -> Result<(), String> {
             ));
         }
     }
-    CONFIG.set(config).map_err(|_| "the module is loaded already".to_string())
+    let kept = config.secret_is_kept;
+    CONFIG.set(config).map_err(|_| "the module is loaded already".to_string())?;
+    if !kept {
+        loading.log(
+            c"notice",
+            "umbel: filters hash with a secret that is made anew at every start; \
+             those that are to be merged across starts, or fetched with `umbel pull`, need KEY-FILE",
+        );
+    }
+    Ok(())
+}
+
+/// A number of bytes, as servers take them elsewhere: `1k` is a thousand, `1kb` is 1024.
+fn bytes(text: &[u8]) -> Option<u64> {
+    let text = str::from_utf8(text).ok()?.to_ascii_lowercase();
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let unit = match unit {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
 }
 
 /// The secret in a file that `umbel key new --hash keyed` has made.

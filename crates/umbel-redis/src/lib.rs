@@ -30,7 +30,7 @@ use std::ffi::{CStr, c_int};
 
 /// Adds everything that the module has.
 fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
-    config::load(arguments)?;
+    config::load(loading, arguments)?;
     // Of the engine, which counts it.
     umbel::words::take_from_allocator();
     loading.value::<kept::Slot<bloom::Bloom>>()?;

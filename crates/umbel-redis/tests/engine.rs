@@ -278,7 +278,7 @@ fn keys_are_copied_dumped_restored_and_unlinked_as_others() {
 #[test]
 fn limits_hold_for_a_key_and_for_all_of_them() {
     let engine = &engines()[0];
-    let limits = ["MAX-KEY-BYTES", "100000", "MAX-BYTES", "250000"];
+    let limits = ["MAX-KEY-BYTES", "100k", "MAX-BYTES", "250000"];
     let server = Server::with_module(engine, &limits, &[]);
     let mut client = server.client();
     assert!(client.ask("BF.RESERVE f 0.01 100000").error().contains("MAX-KEY-BYTES"));

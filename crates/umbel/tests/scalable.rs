@@ -474,7 +474,7 @@ fn bad_parameters_are_named() {
         assert!(matches!(error, Error::Parameter { name: "tightening", .. }), "{error}");
         assert!(error.to_string().contains("without bound"), "{error}");
     }
-    for growth in [0, 1025, u32::MAX] {
+    for growth in [0, 32_769, u32::MAX] {
         assert!(matches!(build(0.85, growth), Err(Error::Parameter { name: "growth", .. })));
     }
     for (capacity, rate) in [(0, 0.01), (10, 0.0), (10, 1.0), (10, f64::NAN), (u64::MAX, 0.01)] {

@@ -4,9 +4,11 @@
 //! in is understood if the module was loaded with the same.
 
 use super::{Any, Held, Structure, put};
+use crate::config;
 use crate::engine::{Arguments, Context, Failure, Reply, Result, Text};
 use crate::kept::{CHUNK, Slot};
-use umbel::file::{Image, Options};
+use umbel::Error;
+use umbel::file::{self, FormatError, Image, Options};
 
 fn number(text: &Text) -> Result<u64> {
     text.parse::<u64>().ok_or_else(|| Failure::new("value is not an integer or out of range"))
@@ -58,6 +60,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     }
     let complete = match received {
         0 => {
+            check_start(bytes, length)?;
             let mut slot = Slot::<Any>::begin_file(length)?;
             let complete = slot.take_file(bytes)?;
             if complete.is_none() {
@@ -73,4 +76,20 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     context.replicate();
     context.notify(c"umbel.import", key);
     Ok((received + bytes.len() as u64).into())
+}
+
+/// What can be seen from the first piece is not found out with the last one: that it is no such file, or one with a secret
+/// that is not known here.
+fn check_start(bytes: &[u8], length: u64) -> Result<()> {
+    match file::inspect_start(bytes, length) {
+        Ok(info) => match info.hash.filter(|_| !info.embedded_key) {
+            Some(id) => Ok(config::ring().find(id).map(drop)?),
+            None => Ok(()),
+        },
+        // The piece is too short to say.
+        Err(Error::Format { problem: FormatError::Length { .. }, .. }) if (bytes.len() as u64) < length => {
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
 }

@@ -16,7 +16,7 @@ use umbel::words::{Mover, Words};
 use umbel::{AnyFilter, Batch, Digest, Filter, Hasher, Insert, Kind, Spec, Stored, TILE, Tuning};
 
 /// No stage is larger than the one before by more.
-pub const MOST_EXPANSION: u32 = 1024;
+pub const MOST_EXPANSION: u32 = 32_768;
 
 /// What a filter is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]

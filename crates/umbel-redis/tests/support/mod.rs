@@ -5,6 +5,7 @@
 #[path = "../../../umbel-net/tests/common/debian.rs"]
 mod debian;
 
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -95,6 +96,16 @@ fn is_old(engine: &Path) -> bool {
     oldest().is_some_and(|oldest| oldest == engine)
 }
 
+/// A number that no other server of this test has.
+fn next_secret() -> u128 {
+    thread_local! { static SERVERS: Cell<u128> = const { Cell::new(0) } }
+    let test = std::thread::current();
+    let name = test.name().unwrap_or_default().bytes();
+    let of_test = name.fold(0, |sum: u128, byte| sum.wrapping_mul(0x0100_0193) + u128::from(byte));
+    SERVERS.set(SERVERS.get() + 1);
+    of_test << 16 | SERVERS.get()
+}
+
 /// A server, which ends with this.
 pub struct Server {
     pub port: u16,
@@ -110,9 +121,25 @@ impl Server {
         Server::with_module(engine, &[], arguments)
     }
 
-    /// Starts a server with the module, which is loaded with arguments of its own.
+    /// Starts a server with the module, which is loaded with arguments of its own. It has a secret of its own, the same
+    /// whenever the test runs, so that what happens by chance happens always or never.
     pub fn with_module(engine: &Path, of_module: &[&str], arguments: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("secret");
+        std::fs::write(&key, format!("umbel-key keyed {:032x}\n", next_secret())).unwrap();
+        let mut of_module = of_module.to_vec();
+        if !of_module.contains(&"KEY-FILE") {
+            of_module.extend(["KEY-FILE", key.to_str().unwrap()]);
+        }
+        Server::launch(engine, folder, &of_module, arguments)
+    }
+
+    /// Starts a server whose module makes its own secret.
+    pub fn without_secret(engine: &Path) -> Server {
+        Server::launch(engine, tempfile::tempdir().unwrap(), &[], &[])
+    }
+
+    fn launch(engine: &Path, folder: TempDir, of_module: &[&str], arguments: &[&str]) -> Server {
         let mut all: Vec<String> = ["--save", "", "--loadmodule"].map(String::from).to_vec();
         all.push(module().to_str().unwrap().to_owned());
         all.extend(of_module.iter().map(|argument| argument.to_string()));

@@ -81,6 +81,20 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
     Ok(Info::of(&header))
 }
 
+/// Reads what a file of this length says about itself from its first bytes: for one that comes in pieces, before all of
+/// it is there. A piece that ends before the header does is a [`FormatError::Length`].
+///
+/// ```
+/// use umbel::{Blocked, Bloom, Kind, file};
+/// let filter = Bloom::<Blocked>::with_capacity(1_000_000, 0.01)?;
+/// let bytes = file::to_bytes(&filter, &file::Options::default())?;
+/// assert_eq!(file::inspect_start(&bytes[..10_000], bytes.len() as u64)?.kind, Kind::Blocked);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+pub fn inspect_start(mut bytes: &[u8], len: u64) -> Result<Info> {
+    Ok(Info::of(&read_header(&mut bytes, len)?))
+}
+
 /// Reads and verifies a whole file, into memory of its own.
 pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Loaded> {
     let path = path.as_ref();

@@ -32,7 +32,7 @@ mod image;
 mod mapped;
 mod part;
 
-pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, load, read};
+pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, inspect_start, load, read};
 pub(crate) use encode::Encoder;
 pub use encode::{Storable, save, save_bytes, save_with, size, to_bytes, write};
 pub use error::FormatError;

@@ -51,8 +51,8 @@ impl Schedule {
                          would grow without bound";
             return Err(Error::parameter("tightening", tightening, needs));
         }
-        if !(1..=1024).contains(&growth) {
-            return Err(Error::parameter("growth", growth, "a factor from 1 to 1024; 2 or 4 are usual"));
+        if !(1..=32_768).contains(&growth) {
+            return Err(Error::parameter("growth", growth, "a factor from 1 to 32768; 2 or 4 are usual"));
         }
         Ok(Schedule { capacity, rate, tightening, growth })
     }
