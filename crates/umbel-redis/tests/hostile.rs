@@ -26,45 +26,18 @@ impl Chance {
     }
 }
 
-const COMMANDS: [&str; 35] = [
-    "BF.RESERVE",
-    "BF.ADD",
-    "BF.MADD",
-    "BF.INSERT",
-    "BF.EXISTS",
-    "BF.MEXISTS",
-    "BF.INFO",
-    "BF.CARD",
-    "BF.DEBUG",
-    "BF.SCANDUMP",
-    "BF.LOADCHUNK",
-    "CF.RESERVE",
-    "CF.ADD",
-    "CF.ADDNX",
-    "CF.INSERT",
-    "CF.INSERTNX",
-    "CF.EXISTS",
-    "CF.MEXISTS",
-    "CF.DEL",
-    "CF.COUNT",
-    "CF.INFO",
-    "CF.COMPACT",
-    "CF.SCANDUMP",
-    "CF.LOADCHUNK",
-    "CMS.INITBYDIM",
-    "CMS.INITBYPROB",
-    "CMS.INCRBY",
-    "CMS.QUERY",
-    "CMS.MERGE",
-    "CMS.INFO",
-    "TOPK.RESERVE",
-    "TOPK.ADD",
-    "TOPK.INCRBY",
-    "TOPK.LIST",
-    "TOPK.QUERY",
-];
+/// All commands of the module, as the server lists them.
+fn commands(client: &mut Client) -> Vec<String> {
+    let listed = client.ask("COMMAND LIST FILTERBY MODULE bf");
+    let mut names: Vec<String> =
+        listed.array().iter().map(|name| String::from_utf8(name.bytes().to_vec()).unwrap()).collect();
+    assert!(names.len() > 50, "{names:?}");
+    // The server has them in an order of its own.
+    names.sort();
+    names
+}
 
-const WORDS: [&str; 34] = [
+const WORDS: [&str; 56] = [
     "0",
     "1",
     "2",
@@ -97,6 +70,28 @@ const WORDS: [&str; 34] = [
     "FINGERPRINT",
     "WEIGHTS",
     "WITHCOUNT",
+    "WINDOW",
+    "GENERATIONS",
+    "FAST",
+    "CAPACITY",
+    "5ms",
+    "1h",
+    "99999999999999999d",
+    "1700000000000",
+    "standard",
+    "partitioned",
+    "blocked",
+    "counting",
+    "variable-increment",
+    "deletable",
+    "scalable",
+    "aging",
+    "floom",
+    "cuckoo",
+    "quotient",
+    "fuse",
+    "bloomier",
+    "space-code",
     "",
     "\u{0}\r\n",
 ];
@@ -117,10 +112,12 @@ fn no_command_harms_the_server() {
         let mut chance = Chance(number as u64 + 1);
         // Keys of their own, of which everything is known.
         let (mut added, mut present) = (HashSet::new(), HashSet::new());
+        let names = commands(&mut client);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let start = Instant::now();
         let mut commands = 0u64;
         while start.elapsed() < time() {
-            let name = chance.one(&COMMANDS);
+            let name = chance.one(&names);
             let mut command = vec![name.as_bytes().to_vec()];
             command.push(chance.one(&KEYS).as_bytes().to_vec());
             for _ in 0..chance.below(8) {
@@ -224,6 +221,82 @@ fn damaged_chunks_and_snapshots_are_refused() {
             }
         }
     }
+}
+
+/// What `DUMP` gives, and files, with changed bytes.
+#[test]
+fn damaged_dumps_and_files_are_refused() {
+    assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
+    for (number, engine) in engines().iter().enumerate() {
+        let mut server = Server::start(engine, &[]);
+        let mut client = server.client();
+        client.ask("BF.MADD bf a b c");
+        client.ask("CF.INSERT cf CAPACITY 8 ITEMS a b c d e f g h i j k l m n o p q r s t u v w x y z");
+        client.ask("CMS.INITBYDIM cms 10 3");
+        client.ask("TOPK.RESERVE topk 2 3 2 0.9");
+        client.ask("TOPK.ADD topk a b c");
+        let kinds =
+            ["counting", "variable-increment", "deletable", "floom", "quotient", "aging", "partitioned"];
+        for kind in kinds {
+            client.ask(&format!("UMBEL.RESERVE {kind} {kind} 20 0.01"));
+            client.ask(&format!("UMBEL.ADD {kind} a b c"));
+        }
+        let sets: Vec<&str> = ["bf", "cf"].into_iter().chain(kinds).collect();
+        let all: Vec<&str> = ["cms", "topk"].into_iter().chain(sets.clone()).collect();
+        let mut chance = Chance(number as u64 + 11);
+        let start = Instant::now();
+        let (mut tried, mut refused) = (0, 0);
+        while start.elapsed() < time() / 2 || tried < 500 {
+            tried += 1;
+            let command = match chance.below(2) {
+                0 => {
+                    let mut dump = client.ask(&format!("DUMP {}", chance.one(&all))).bytes().to_vec();
+                    dump.truncate(dump.len() - 8);
+                    damage(&mut dump, &mut chance);
+                    // The engine sees nothing wrong with it.
+                    let sum = crc64(&dump).to_le_bytes();
+                    dump.extend(sum);
+                    vec![b"RESTORE".to_vec(), b"x".to_vec(), b"0".to_vec(), dump]
+                }
+                _ => {
+                    // A cuckoo filter of several levels is no file.
+                    let exported = client.ask(&format!("UMBEL.EXPORT {} 0", chance.one(&sets)));
+                    let Answer::Array(exported) = exported else { continue };
+                    let mut file = exported[1].bytes().to_vec();
+                    damage(&mut file, &mut chance);
+                    let length = file.len().to_string().into_bytes();
+                    vec![b"UMBEL.IMPORT".to_vec(), b"x".to_vec(), length, b"0".to_vec(), file]
+                }
+            };
+            if let Answer::Error(_) = call(&mut client, &command, &mut server) {
+                refused += 1;
+                assert_eq!(client.ask("EXISTS x").integer(), 0);
+            }
+            for question in ["UMBEL.INFO x", "UMBEL.EXISTS x a", "UMBEL.ADD x d", "DUMP x", "DEL x"] {
+                let words = question.split(' ').map(|word| word.as_bytes().to_vec());
+                call(&mut client, &words.collect::<Vec<_>>(), &mut server);
+            }
+        }
+        assert!(refused > tried / 2, "{refused} of {tried}");
+    }
+}
+
+/// Changes a few bits, or cuts the end off.
+fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
+    for _ in 0..1 + chance.below(3) {
+        let at = chance.below(bytes.len());
+        bytes[at] ^= 1 << chance.below(8);
+    }
+    if chance.below(4) == 0 {
+        bytes.truncate(1 + chance.below(bytes.len()));
+    }
+}
+
+/// The sum with which dumps end: the CRC of 64 bits by Jones, reflected.
+fn crc64(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0, |sum, byte| {
+        (0..8).fold(sum ^ u64::from(*byte), |sum, _| sum >> 1 ^ (sum & 1) * 0x95ac_9329_ac4b_c9b5)
+    })
 }
 
 /// Puts the right sum behind the head of a chunk: where it ends is found by reading it.
