@@ -387,6 +387,43 @@ pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
     answers
 }
 
+/// Asks a chain, in the order of `filters`, for one digest.
+pub(crate) fn contains_digest<'a>(
+    level: Level,
+    filters: impl Iterator<Item = &'a AnyFilter>,
+    digest: Digest,
+) -> bool {
+    level.run(ContainsDigest { filters, digest })
+}
+
+/// One digest. What of each link is compiled for an instruction set is compiled into one loop, so that the processor asks
+/// for several of them at a time.
+struct ContainsDigest<I> {
+    filters: I,
+    digest: Digest,
+}
+
+impl<'a, I: Iterator<Item = &'a AnyFilter>> Kernel for ContainsDigest<I> {
+    type Output = bool;
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let ContainsDigest { filters, digest } = self;
+        // Not with `any`, which would be compiled for itself.
+        for filter in filters {
+            let found = match filter {
+                AnyFilter::Standard(filter) => filter.contains_with(simd, digest),
+                AnyFilter::Partitioned(filter) => filter.contains_with(simd, digest),
+                AnyFilter::Blocked(filter) => filter.contains_with(simd, digest),
+                other => other.contains_digest(digest),
+            };
+            if found {
+                return true;
+            }
+        }
+        false
+    }
+}
+
 /// Asks a chain for at most 64 digests.
 pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a AnyFilter>, tile: &[Digest]) -> u64 {
     let tile = &tile[..tile.len().min(TILE)];

@@ -542,7 +542,7 @@ impl Filter for Aging {
     }
 
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.told().filters().any(|filter| filter.contains_digest(digest))
+        chain::contains_digest(self.head.level, self.told().filters(), digest)
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {

@@ -22,7 +22,7 @@ impl<L: Layout> Kernel for ContainsDigest<'_, L> {
     type Output = bool;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
-        self.filter.layout.contains(simd, self.filter.words.lines(), self.digest)
+        self.filter.contains_with(simd, self.digest)
     }
 }
 

@@ -25,6 +25,7 @@ pub use layout::Layout;
 pub(crate) use scattered::OUT_OF_CACHE;
 pub use scattered::{Partitioned, Standard};
 
+use crate::arch::Simd;
 use crate::file::FormatError;
 use crate::filter::check_tile;
 use crate::sizing::{Cardinality, greatest};
@@ -47,6 +48,12 @@ pub struct Bloom<L: Layout> {
 }
 
 impl<L: Layout> Bloom<L> {
+    /// One digest, in a loop that is compiled for an instruction set.
+    #[inline(always)]
+    pub(crate) fn contains_with<S: Simd>(&self, simd: S, digest: Digest) -> bool {
+        self.layout.contains(simd, self.words.lines(), digest)
+    }
+
     /// An empty filter for `capacity` keys with a false-positive rate of `rate`, hashed with the fast hash. It has
     /// this layout however small it is; [`AnyFilter::build`](crate::AnyFilter::build) knows better for small ones.
     pub fn with_capacity(capacity: u64, rate: f64) -> Result<Bloom<L>> {

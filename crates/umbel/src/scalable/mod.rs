@@ -427,7 +427,7 @@ impl Filter for Scalable {
     }
 
     fn contains_digest(&self, digest: Digest) -> bool {
-        self.filters().any(|filter| filter.contains_digest(digest))
+        chain::contains_digest(self.head.level, self.filters(), digest)
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
@@ -457,7 +457,8 @@ impl Insert for Scalable {
         chain::check_owned(self.owned)?;
         let full = self.room() == 0;
         // One that takes keys knows itself whether it has had this one.
-        let known = self.filters().skip(usize::from(!full)).any(|filter| filter.contains_digest(digest));
+        let others = self.filters().skip(usize::from(!full));
+        let known = chain::contains_digest(self.head.level, others, digest);
         let mut new = false;
         if !known {
             if full {
