@@ -20,10 +20,10 @@ use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, 
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
-use umbel::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
 use umbel::words::{Mover, Words};
+use umbel::{KeyRing, Stored};
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {
@@ -181,9 +181,8 @@ impl Head {
     }
 
     /// The value of the stream, of which this head has been read.
-    fn value<K: Kept>(&self, from: &mut impl Read) -> Result<K, String> {
-        let ring = config::ring();
-        let filter = |len: &u64| file::read(from, *len, &ring).map(|loaded| loaded.filter);
+    fn value<K: Kept>(&self, from: &mut impl Read, ring: &KeyRing) -> Result<K, String> {
+        let filter = |len: &u64| file::read(from, *len, ring).map(|loaded| loaded.filter);
         let filters = self.filters.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>();
         let filters = filters.map_err(|error| error.to_string())?;
         let rest = read_summed(from, self.rest)?;
@@ -270,6 +269,11 @@ impl<K: Kept> Slot<K> {
 
     /// Takes another chunk, which ends at this offset.
     pub fn go_on(&mut self, end: u64, chunk: &[u8]) -> Result<()> {
+        self.take(end, chunk, &config::ring())
+    }
+
+    /// Takes another chunk, of filters whose secrets are among these if they do not come with them.
+    fn take(&mut self, end: u64, chunk: &[u8], ring: &KeyRing) -> Result<()> {
         let Slot::Arriving(arriving) = self else { return Err(bad_data()) };
         let (received, total) = (arriving.received, arriving.total);
         if chunk.is_empty() || received.checked_add(chunk.len() as u64) != Some(end) || end > total {
@@ -278,7 +282,7 @@ impl<K: Kept> Slot<K> {
         arriving.chunks.push_back(chunk.to_vec());
         arriving.received = end;
         if end == total {
-            let read = arriving.value();
+            let read = arriving.value(ring);
             match read {
                 Ok(value) => *self = Slot::Ready(value),
                 Err(why) => {
@@ -312,10 +316,10 @@ impl<K: Kept> Slot<K> {
     }
 
     /// Takes more of a file; the value, when it is complete.
-    pub fn take_file(&mut self, bytes: &[u8]) -> Result<Option<K>> {
+    pub fn take_file(&mut self, bytes: &[u8], ring: &KeyRing) -> Result<Option<K>> {
         let Slot::Arriving(arriving) = self else { return Err(bad_data()) };
         let end = arriving.received.saturating_add(bytes.len() as u64);
-        self.go_on(end, bytes)?;
+        self.take(end, bytes, ring)?;
         if let Slot::Arriving(_) = self {
             return Ok(None);
         }
@@ -334,12 +338,12 @@ fn incomplete() -> Failure {
 }
 
 impl Arriving {
-    fn value<K: Kept>(&self) -> Result<K, String> {
+    fn value<K: Kept>(&self, ring: &KeyRing) -> Result<K, String> {
         let first = self.chunks.front().map(Vec::as_slice).unwrap_or_default();
         let head = Head::read::<K>(first).ok_or("its head makes no sense")?;
         let mut reader = Chunks { chunks: self.chunks.iter(), rest: &first[head.len..] };
         reader.chunks.next();
-        head.value(&mut reader)
+        head.value(&mut reader, ring)
     }
 }
 
@@ -414,7 +418,8 @@ impl<K: Kept> Value for Slot<K> {
                 let _obeying = Obeying::when(true);
                 // What is claimed is little, or it is seen first that it is really there.
                 if total <= LITTLE {
-                    return Ok(Slot::Ready(head.value(&mut Strings { from, chunk, at })?));
+                    let mut strings = Strings { from, chunk, at };
+                    return Ok(Slot::Ready(head.value(&mut strings, &config::ring())?));
                 }
                 let mut arriving = Arriving { total, received: chunk.len() as u64, chunks: [chunk].into() };
                 while arriving.received < total {
@@ -425,7 +430,7 @@ impl<K: Kept> Value for Slot<K> {
                     arriving.received += chunk.len() as u64;
                     arriving.chunks.push_back(chunk);
                 }
-                Ok(Slot::Ready(arriving.value()?))
+                Ok(Slot::Ready(arriving.value(&config::ring())?))
             }
             ARRIVING => {
                 let _obeying = Obeying::when(true);

@@ -293,6 +293,24 @@ fn limits_hold_for_a_key_and_for_all_of_them() {
     let card = client.ask("BF.CARD f").integer();
     assert!(card > 20_000, "{card}");
     assert_eq!(client.ask_with("BF.MEXISTS f", &items("k", 0..10_000)).integers(), vec![1; 10_000]);
+    // After a merge, too, where a stage that has room takes no keys any more.
+    client.ask("DEL f");
+    client.ask_with("BF.MADD one", &items("one", 0..60));
+    client.ask_with("BF.MADD f", &items("two", 0..60));
+    assert_eq!(client.ask("UMBEL.MERGE f one"), Answer::Word("OK".into()));
+    for start in (0..100_000).step_by(10) {
+        client.ask_with("BF.MADD f", &items("k", start..start + 10));
+    }
+    assert!(client.ask("MEMORY USAGE f").integer() < 101_000);
+    assert_eq!(client.ask_with("BF.MEXISTS f", &items("k", 0..10_000)).integers(), vec![1; 10_000]);
+    client.ask_with("CF.INSERT cf1 CAPACITY 1000 ITEMS", &items("k", 0..31_000));
+    client.ask("COPY cf1 cf2");
+    client.ask("CF.ADD cf1 again");
+    for _ in 0..8 {
+        client.ask("UMBEL.MERGE cf1 cf2");
+    }
+    assert!(client.ask("MEMORY USAGE cf1").integer() < 101_000);
+    client.ask("DEL one cf1 cf2");
     for key in ["a", "b"] {
         assert_eq!(client.ask(&format!("BF.RESERVE {key} 0.01 45000")), Answer::Word("OK".into()));
     }
@@ -334,7 +352,7 @@ fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
         let limit = ["MAX-KEY-BYTES", "4000"];
         let arguments = ["--appendonly", "yes", "--aof-use-rdb-preamble", "no"];
         let primary = Server::with_module(engine, &limit, &arguments);
-        let replica = Server::with_module(engine, &limit, &[]);
+        let replica = Server::with_module(engine, &["MAX-KEY-BYTES", "4000", "MAX-BYTES", "10"], &[]);
         let (mut client, mut follower) = (primary.client(), replica.client());
         follower.ask(&format!("REPLICAOF 127.0.0.1 {}", primary.port));
         wait_for("the replica", || {
@@ -356,6 +374,29 @@ fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
         }
         assert!(refused > 1000 && went_in > 500, "{refused} refused, {went_in} went in");
         assert_eq!(client.ask("BF.CARD f").integer(), went_in);
+        client.ask("COPY f copy");
+        for name in ["m", "n"] {
+            client.ask_with(&format!("BF.MADD {name}"), &items(name, 0..60));
+        }
+        client.ask("UMBEL.MERGE m n");
+        for start in (0..5000).step_by(50) {
+            client.ask_with("BF.MADD m", &items("k", start..start + 50));
+        }
+        // A file comes in without its secret, which is another one there.
+        let file = client.ask("UMBEL.EXPORT m 0");
+        let file = file.array()[1].bytes();
+        let length = file.len().to_string();
+        let piece = |from: usize| {
+            [
+                b"UMBEL.IMPORT" as &[u8],
+                b"imported",
+                length.as_bytes(),
+                if from == 0 { b"0" } else { b"500" },
+                if from == 0 { &file[..500] } else { &file[500..] },
+            ]
+        };
+        client.call(&piece(0));
+        assert_eq!(client.call(&piece(500)).integer(), file.len() as i64);
         client.ask("CF.RESERVE c 500 EXPANSION 2");
         let answers = client.ask_with("CF.INSERT c ITEMS", &items("k", 0..5000)).integers();
         assert!(answers.contains(&-1));

@@ -295,7 +295,7 @@ fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
 /// The sum with which dumps end: the CRC of 64 bits by Jones, reflected.
 fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, byte| {
-        (0..8).fold(sum ^ u64::from(*byte), |sum, _| sum >> 1 ^ (sum & 1) * 0x95ac_9329_ac4b_c9b5)
+        (0..8).fold(sum ^ u64::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0x95ac_9329_ac4b_c9b5))
     })
 }
 

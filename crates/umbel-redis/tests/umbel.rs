@@ -182,6 +182,12 @@ fn filters_that_have_grown_merge_and_say_what_they_promise_then() {
         client.ask("COPY wide copy");
         client.ask("CF.DEL copy w1");
         assert!(client.ask("UMBEL.MERGE wide copy").error().contains("does not fit"));
+        client.ask("CF.RESERVE empty 64 EXPANSION 4");
+        assert_eq!(client.ask("UMBEL.MERGE empty wide"), ok());
+        assert_eq!(client.ask("UMBEL.MERGE wide empty2").error(), "ERR not found");
+        client.ask("CF.RESERVE empty2 64 EXPANSION 4");
+        assert_eq!(client.ask("UMBEL.MERGE wide empty2"), ok());
+        assert_eq!(client.ask_with("CF.MEXISTS empty", &items("w", 0..500)).integers(), vec![1; 500]);
         assert_eq!(client.ask("CF.INFO wide").field("Number of items inserted").integer(), 500);
 
         let before = client.ask("DEBUG DIGEST");
@@ -217,6 +223,9 @@ fn an_aging_filter_forgets_by_the_clock_on_replicas_too() {
         // And it goes on after it was read.
         client.ask("UMBEL.ADD soon y");
         wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
+
+        let far = client.ask(&format!("UMBEL.ADDAT a {} x", u64::MAX));
+        assert!(far.error().contains("after that of the server"), "{far:?}");
 
         client.ask("UMBEL.RESERVE keys aging 1000 0.01");
         assert!(client.ask("UMBEL.ADDAT keys 5 x").error().contains("clock"));

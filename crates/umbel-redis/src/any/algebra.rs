@@ -2,9 +2,11 @@
 
 use super::commands::estimated;
 use super::{Held, Structure, Type, put, replace};
+use crate::config;
 use crate::cuckoo::Cuckoos;
 use crate::engine::{Arguments, Context, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
+use std::collections::HashSet;
 use umbel::{AnyFilter, Stored};
 
 /// How two structures become one.
@@ -42,11 +44,8 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let from = arguments.rest()?;
     // Each once: a cuckoo filter would have everything twice.
     let mut all: Vec<&Text> = Held::open(context, to)?.map(|_| to).into_iter().collect();
-    for key in from {
-        if !all.iter().any(|other| other.bytes() == key.bytes()) {
-            all.push(key);
-        }
-    }
+    let mut seen: HashSet<&[u8]> = all.iter().map(|key| key.bytes()).collect();
+    all.extend(from.iter().filter(|key| seen.insert(key.bytes())));
     let types = all.iter().map(|key| Ok(Held::existing(context, key)?.type_of()));
     let types = types.collect::<Result<Vec<Type>>>()?;
     if types.windows(2).any(|pair| pair[0] != pair[1]) {
@@ -55,7 +54,9 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         ));
     }
     if types.first() == Some(&Type::Cuckoo) {
-        replace(context, to, cuckoos(context, &all)?)?;
+        let merged = cuckoos(context, &all)?;
+        config::check_memory(merged.memory() as u64)?;
+        replace(context, to, merged)?;
     } else {
         put(context, to, together(context, all.into_iter(), |held| held.cloned(), Stored::union)?)?;
     }

@@ -4,7 +4,7 @@ use super::{Any, Held, Structure, Type, algebra, build, files, put};
 use crate::bloom;
 use crate::config::{self, take_secret, write_secret};
 use crate::cuckoo::{self, Cuckoos};
-use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
+use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text, memory};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
 use std::time::Duration;
@@ -116,7 +116,7 @@ pub const COMMANDS: &[Declared] = &[
     ),
     command!(
         c"UMBEL.IMPORT",
-        5,
+        -5,
         c"write deny-oom",
         Keys::One,
         c"write slow bloom",
@@ -242,8 +242,15 @@ fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         Type::Any => {}
         _ => return Err(Failure::new("only an aging filter has times")),
     }
+    // A filter that was told the end of time would never forget again.
+    if time > context.now().millis().saturating_add(AHEAD) && !memory::is_obeying() {
+        return Err(Failure::new("this time is more than a minute after that of the server"));
+    }
     add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::each)
 }
+
+/// How many milliseconds the clock of a client may be ahead.
+const AHEAD: u64 = 60_000;
 
 fn add_items(
     context: &Context,

@@ -4,11 +4,11 @@
 //! in is understood if the module was loaded with the same.
 
 use super::{Any, Held, Structure, put};
-use crate::config;
-use crate::engine::{Arguments, Context, Failure, Reply, Result, Text};
+use crate::config::{self, write_secret};
+use crate::engine::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use crate::kept::{CHUNK, Slot};
-use umbel::Error;
 use umbel::file::{self, FormatError, Image, Options};
+use umbel::{Error, Hasher, KeyRing};
 
 fn number(text: &Text) -> Result<u64> {
     text.parse::<u64>().ok_or_else(|| Failure::new("value is not an integer or out of range"))
@@ -32,13 +32,21 @@ pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     Ok(Reply::Array(vec![image.len().into(), Reply::Bytes(bytes)]))
 }
 
-/// `UMBEL.IMPORT key length offset bytes`: takes a piece of a file of this length; pieces come in their order. How much
-/// has come is told, also to who sends no bytes, so that one who was interrupted can go on. With the last piece the
-/// file becomes a filter, if it is whole.
+/// `UMBEL.IMPORT key length offset bytes [SEED secret]`: takes a piece of a file of this length; pieces come in their
+/// order. How much has come is told, also to who sends no bytes, so that one who was interrupted can go on. With the last
+/// piece the file becomes a filter, if it is whole. The secret is that of a keyed file, if it is not the one of this
+/// server.
 pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, length) = (arguments.take()?, number(arguments.take()?)?);
-    let (offset, bytes) = (number(arguments.take()?)?, arguments.take()?.bytes());
+    let (key, length_text, offset_text) = (arguments.take()?, arguments.take()?, arguments.take()?);
+    let (length, offset, bytes) = (number(length_text)?, number(offset_text)?, arguments.take()?.bytes());
+    let secret = match arguments.next() {
+        None => config::secret(),
+        Some(option) if option.is("SEED") => config::take_secret(&mut arguments)?,
+        Some(_) => return Err(Failure::new("Unknown argument received")),
+    };
     arguments.end()?;
+    let mut ring = config::ring();
+    ring.insert(Hasher::keyed(secret));
     let arriving = match Held::open(context, key)? {
         Some(Held::Any(slot)) => slot.arriving(),
         Some(_) => Some(Err(Failure::new("item exists"))),
@@ -60,34 +68,45 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     }
     let complete = match received {
         0 => {
-            check_start(bytes, length)?;
+            if !memory::is_obeying() {
+                check_start(bytes, length, &ring)?;
+            }
             let mut slot = Slot::<Any>::begin_file(length)?;
-            let complete = slot.take_file(bytes)?;
+            let complete = slot.take_file(bytes, &ring)?;
             if complete.is_none() {
                 context.set(key, slot)?;
             }
             complete
         }
-        _ => context.existing_mut::<Slot<Any>>(key)?.take_file(bytes)?,
+        _ => context.existing_mut::<Slot<Any>>(key)?.take_file(bytes, &ring)?,
     };
-    if let Some(any) = complete {
-        put(context, key, any.0)?;
+    match complete {
+        Some(any) => {
+            put(context, key, any.0)?;
+            // Elsewhere there is another secret, and after the next start, too.
+            let secret = write_secret(&secret);
+            let told =
+                [key.bytes(), length_text.bytes(), offset_text.bytes(), bytes, b"SEED", secret.as_bytes()];
+            context.replicate_as(c"UMBEL.IMPORT", &told);
+        }
+        None => context.replicate(),
     }
-    context.replicate();
     context.notify(c"umbel.import", key);
     Ok((received + bytes.len() as u64).into())
 }
 
 /// What can be seen from the first piece is not found out with the last one: that it is no such file, or one with a secret
 /// that is not known here.
-fn check_start(bytes: &[u8], length: u64) -> Result<()> {
+fn check_start(bytes: &[u8], length: u64, ring: &KeyRing) -> Result<()> {
     match file::inspect_start(bytes, length) {
         Ok(info) => match info.hash.filter(|_| !info.embedded_key) {
-            Some(id) => Ok(config::ring().find(id).map(drop)?),
+            Some(id) => Ok(ring.find(id).map(drop)?),
             None => Ok(()),
         },
         // The piece is too short to say.
-        Err(Error::Format { problem: FormatError::Length { .. }, .. }) if (bytes.len() as u64) < length => {
+        Err(Error::Format { problem: FormatError::Length { found, .. }, .. })
+            if found == bytes.len() as u64 && found < length =>
+        {
             Ok(())
         }
         Err(error) => Err(error.into()),

@@ -87,6 +87,14 @@ impl Bloom {
         }
     }
 
+    /// How many keys it takes without growing.
+    fn room(&self) -> u64 {
+        match &self.filter {
+            AnyFilter::Scalable(filter) => filter.room(),
+            _ => self.capacity().saturating_sub(self.items),
+        }
+    }
+
     /// How many filters it consists of.
     pub fn stages(&self) -> u64 {
         match &self.filter {
@@ -113,7 +121,7 @@ impl Bloom {
         let mut added = Vec::with_capacity(digests.len());
         for tile in digests.chunks(TILE) {
             // Where there is room for all, none can fail, and no memory is needed.
-            if self.capacity().saturating_sub(self.items()) < tile.len() as u64 {
+            if self.room() < tile.len() as u64 {
                 let _budget = config::budget(self.memory());
                 added.extend(tile.iter().map(|digest| self.add_one(*digest)));
                 continue;

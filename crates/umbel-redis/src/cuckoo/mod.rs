@@ -206,23 +206,40 @@ impl Cuckoos {
         Ok(removed)
     }
 
-    /// Takes in all items of another chain, as often as they are in both. What finds no room in the filters that are
-    /// there becomes further levels, if those have one filter each: in a finer cut nobody knows where it belongs.
+    /// Takes in all items of another chain, as often as they are in both: into filters that are cut as fine, or less; what
+    /// finds no room there becomes further levels, if those have one filter each. In a finer cut nobody knows where an
+    /// item belongs.
     pub fn merge(&mut self, other: &Cuckoos) -> umbel::Result<()> {
         if let Some(mismatch) = self.first().mismatch(other.first()) {
             return Err(umbel::Error::Mismatch(mismatch));
         }
-        let more = other.copy()?.levels;
-        self.levels.extend(more);
-        self.levels.sort_by_key(Vec::len);
-        self.compact()?;
-        let widths = self.levels.iter().map(Vec::len);
-        if self.levels.len() > MOST_LEVELS || !widths.eq(widths_of(self.expansion).take(self.levels.len())) {
-            let why = "what both have does not fit into filters as they grow; reserve larger ones".into();
-            return Err(umbel::Error::Full { kind: Kind::Cuckoo, why });
+        if self.items() == 0 && self.expansion == other.expansion {
+            self.levels = other.copy()?.levels;
+        } else {
+            other.copy()?.levels.into_iter().try_for_each(|level| self.take_in(level))?;
         }
         self.deleted = self.deleted.saturating_add(other.deleted);
         Ok(())
+    }
+
+    /// Takes in a level of another chain.
+    fn take_in(&mut self, mut level: Vec<Cuckoo>) -> umbel::Result<()> {
+        let width = level.len();
+        for (i, from) in level.iter_mut().enumerate() {
+            for older in self.levels.iter_mut().filter(|older| width.is_multiple_of(older.len())) {
+                let into = i * older.len() / width;
+                from.pour(&mut older[into])?;
+            }
+        }
+        if level.iter().all(Cuckoo::is_empty) {
+            return Ok(());
+        }
+        if self.expansion == 1 && width == 1 && self.levels.len() < MOST_LEVELS {
+            self.levels.push(level);
+            return Ok(());
+        }
+        let why = "what both have does not fit into filters as they grow; reserve larger ones".into();
+        Err(umbel::Error::Full { kind: Kind::Cuckoo, why })
     }
 
     /// How full it is, all levels together.

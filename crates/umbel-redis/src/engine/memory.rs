@@ -115,6 +115,15 @@ fn grant(bytes: usize) -> bool {
     true
 }
 
+/// What was granted is not taken after all.
+fn take_back(bytes: usize) {
+    USED.fetch_sub(bytes, Relaxed);
+    let budget = BUDGET.load(Relaxed);
+    if budget < usize::MAX && !is_obeying() {
+        BUDGET.store(budget.saturating_add(bytes), Relaxed);
+    }
+}
+
 /// Memory from the engine, or none.
 fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     let Some(api) = raw::loaded() else { return null_mut() };
@@ -148,7 +157,7 @@ fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     }
     let Some(start) = NonNull::new(obtain(bytes, zeroed)) else {
         if layout.align() >= LINE {
-            USED.fetch_sub(layout.size(), Relaxed);
+            take_back(layout.size());
         }
         return null_mut();
     };

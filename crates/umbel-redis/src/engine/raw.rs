@@ -53,6 +53,7 @@ pub const OPTIONS: c_int = 1 | 1 << 2 | 1 << 5;
 
 /// The command comes from the primary, or from the log: it was done already, and has to be done here too.
 pub const CTX_REPLICATED: c_int = 1 << 12;
+pub const CTX_REPLICA: c_int = 1 << 3;
 pub const CTX_LOADING: c_int = 1 << 13;
 
 /// This process is a child of the server, which writes a snapshot or a log.

@@ -1,6 +1,6 @@
 //! What is kept under a key: how the engine writes it, reads it again, copies, measures and frees it.
 
-use super::memory::Defragmenter;
+use super::memory::{Defragmenter, Obeying};
 use super::raw::{self, DefragCtx, Io, Sum, Type, TypeMethods};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::marker::PhantomData;
@@ -248,7 +248,8 @@ unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
     write::<V>(io, || value.save(&mut Saver(io, PhantomData)));
 }
 
-/// Writes a value. A snapshot, or a log, without it must not take the place of the last one.
+/// Writes a value. A snapshot, or a log, without it must not take the place of the last one; a server that writes it
+/// itself, and not by a child, takes no notice.
 fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<(), String>) {
     let written = catch_unwind(AssertUnwindSafe(write));
     if let Err(why) = written.unwrap_or_else(|_| Err("this is a mistake in the module".into())) {
@@ -257,8 +258,10 @@ fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<(), String>) {
         // SAFETY: the engine lends the stream, and what it gives for it, for the call in which this is called.
         let flags = unsafe { (api.get_context_flags)((api.get_context_from_io)(io)) };
         if flags & raw::CTX_IS_CHILD != 0 {
-            // This process writes nothing else, and the server says that it has failed.
-            std::process::exit(1);
+            // This process does nothing else, and must not tidy up what belongs to the server, which removes what was
+            // written, and says that it has failed.
+            // SAFETY: it takes a number.
+            unsafe { libc::raise(libc::SIGKILL) };
         }
     }
 }
@@ -289,8 +292,8 @@ unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
 }
 
-/// Moves what would be better elsewhere. That is never much: what is large is not moved, for the engine finds pages of its
-/// own for it.
+/// Moves what would be better elsewhere, all at once: what is large is not moved, for the engine finds pages of its own
+/// for it, and of what is small no value has very many pieces.
 unsafe extern "C" fn defrag<V: Value>(
     ctx: *mut DefragCtx,
     _key: *mut raw::Text,
@@ -321,6 +324,9 @@ unsafe extern "C" fn copy<V: Value>(
 ) -> *mut c_void {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
+    // SAFETY: without a command it tells of the server.
+    let flags = unsafe { (raw::api().get_context_flags)(null_mut()) };
+    let _obeying = Obeying::when(flags & (raw::CTX_REPLICA | raw::CTX_LOADING) != 0);
     match catch_unwind(AssertUnwindSafe(|| value.copy())) {
         Ok(Some(copy)) => hand_over(copy),
         _ => null_mut(),

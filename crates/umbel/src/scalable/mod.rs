@@ -1,5 +1,5 @@
 //! A filter for an unknown number of keys: it grows by opening larger and stricter stages, and its rate never exceeds
-//! the one asked for. (Almeida et al. 2007)
+//! the one asked for. (Almeida et al. 2007) Only a union of filters that have grown promises less.
 //!
 //! ```
 //! use umbel::{Filter, Insert, Scalable};
@@ -133,7 +133,7 @@ impl Scalable {
         self.schedule
     }
 
-    /// The stages, the oldest first.
+    /// The stages, the smallest first.
     pub fn stages(&self) -> impl Iterator<Item = StageInfo> {
         self.parts().map(|Part { link, stage }| StageInfo {
             kind: link.filter.kind(),
@@ -178,8 +178,8 @@ impl Scalable {
         Ok(Scalable { head, schedule, stage, older: Vec::new(), newest, owned: true })
     }
 
-    /// How many keys the newest stage still takes.
-    fn room(&self) -> u64 {
+    /// How many keys the newest stage still takes; the next one opens another.
+    pub fn room(&self) -> u64 {
         self.schedule.stage_capacity(self.newest.stage).saturating_sub(self.newest.link.keys)
     }
 
@@ -187,7 +187,7 @@ impl Scalable {
     fn open(&mut self) -> Result<()> {
         let (parts, next) = (self.older.len() + 1, self.newest.stage + 1);
         let full = |why: String| Error::Full { kind: Kind::Scalable, why };
-        if parts >= Schedule::MAX_STAGES {
+        if parts.max(next) >= Schedule::MAX_STAGES {
             return Err(full(format!("it has {parts} stages; build one with a larger capacity or growth")));
         }
         let design = Scalable::stage_design(&self.schedule, next);
@@ -413,7 +413,12 @@ impl Set for Scalable {
     }
 
     fn try_clone_empty(&self) -> Result<Scalable> {
-        Scalable::first(self.head.emptied(), self.schedule, self.stage)
+        let mut head = self.head.emptied();
+        // What stages of others added to it is gone with them.
+        if let Some(design) = &mut head.design {
+            design.rate = self.schedule.rate();
+        }
+        Scalable::first(head, self.schedule, self.stage)
     }
 }
 

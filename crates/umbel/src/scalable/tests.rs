@@ -1,4 +1,5 @@
 use super::*;
+use crate::Algebra;
 
 fn grown() -> Scalable {
     let mut filter = Scalable::with_capacity(100, 0.01).unwrap();
@@ -78,4 +79,55 @@ fn plan_and_build_cannot_disagree() {
         assert!(plan.rate <= rate * 0.1501 && filter.predicted_rate(0).unwrap() == 0.0);
         assert!(filter.predicted_rate(capacity * 1000).unwrap() <= rate);
     }
+}
+
+/// Stages of two filters, as a file with types of 16 and more has them.
+fn united() -> Scalable {
+    let (mut filter, mut other) = (grown(), grown().try_clone_empty().unwrap());
+    other.insert_batch(&(1000..1650u64).collect::<Vec<_>>()).unwrap();
+    filter.union(&other).unwrap();
+    assert_eq!(filter.parts().map(|part| part.stage).collect::<Vec<_>>(), [0, 0, 1, 1, 2, 2]);
+    filter
+}
+
+#[test]
+fn places_in_a_file_that_make_no_sense_are_refused() {
+    let filter = united();
+    let params = filter.params();
+    assert_eq!((params[4], params.len()), (PLACED, 5 + 6 * 5));
+    let restored = Scalable::restore(parts(&filter, params.clone())).unwrap();
+    assert!(restored.stages().eq(filter.stages()) && restored.params() == params);
+    // The type, the places of the first, the second and the last stage, and the keys of the second.
+    for (i, value) in [
+        (4, 2 * PLACED),
+        (4, PLACED + 3),
+        (4, u64::MAX),
+        (9, 1),
+        (14, 2),
+        (34, 1),
+        (34, 1024),
+        (34, u64::MAX),
+        (13, 101),
+    ] {
+        let mut params = params.clone();
+        params[i] = value;
+        assert!(Scalable::restore(parts(&filter, params)).is_err(), "parameter {i} = {value}");
+    }
+}
+
+/// Whatever can be read can be filled as far as it goes, and read again.
+#[test]
+fn one_that_claims_the_last_stage_opens_no_further() {
+    let mut spec = Spec::new(1, 0.01).unwrap();
+    let mut tuning = crate::Tuning::default();
+    (tuning.scalable.growth, tuning.scalable.tightening) = (1, 0.99);
+    spec = spec.with_tuning(tuning);
+    let empty = Scalable::build(&spec).unwrap();
+    let mut params = empty.params();
+    params[4] += PLACED;
+    params.push(1023);
+    let mut last = Scalable::restore(parts(&empty, params)).unwrap();
+    last.insert(&1u64).unwrap();
+    assert!(matches!((2..100u64).find_map(|key| last.insert(&key).err()), Some(Error::Full { .. })));
+    assert!(Scalable::restore(parts(&last, last.params())).is_ok());
 }

@@ -4,7 +4,7 @@ use super::{Kind, Part, Scalable, Schedule};
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain;
 use crate::sizing::Overlap;
-use crate::{AnyFilter, Error, Result};
+use crate::{AnyFilter, Error, Filter, Result};
 use std::cmp::Reverse;
 
 impl Algebra for Scalable {
@@ -18,8 +18,8 @@ impl Algebra for Scalable {
             .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
             .or_else(|| {
                 other.parts().find_map(|theirs| {
-                    let ours = self.parts().find(|ours| ours.stage == theirs.stage)?;
-                    ours.link.filter.mismatch(&theirs.link.filter)
+                    let mut same = self.parts().filter(|ours| ours.stage == theirs.stage);
+                    same.find_map(|ours| ours.link.filter.mismatch(&theirs.link.filter))
                 })
             })
     }
@@ -52,7 +52,7 @@ impl Algebra for Scalable {
                     joined.push((place, theirs, keys));
                 }
                 // One without keys adds nothing.
-                None if theirs.link.keys == 0 => {}
+                None if theirs.link.filter.stats().used_cells == 0 => {}
                 None => added.push(theirs.try_clone_owned()?),
             }
         }
@@ -94,6 +94,9 @@ impl Algebra for Scalable {
     }
 }
 
+/// With how many stages one of the other filter is compared at most: each time all bits of both are counted.
+const MOST_COMPARED: usize = 4;
+
 impl Scalable {
     /// The filters of both, if they have not grown.
     fn singles<'a>(&'a self, other: &'a Scalable, what: &'static str) -> Result<[&'a AnyFilter; 2]> {
@@ -105,12 +108,11 @@ impl Scalable {
 
     /// Which of our stages that are free takes one of theirs in, and how many keys it then has.
     fn place_for(&self, theirs: &Part, free: &[bool]) -> Result<Option<(usize, u64)>> {
-        for (place, ours) in self.parts().enumerate() {
-            if free[place] && ours.stage == theirs.stage {
-                let keys = self.united(ours, theirs)?;
-                if keys <= self.schedule.stage_capacity(ours.stage) {
-                    return Ok(Some((place, keys)));
-                }
+        let same = self.parts().enumerate().filter(|(i, ours)| free[*i] && ours.stage == theirs.stage);
+        for (place, ours) in same.take(MOST_COMPARED) {
+            let keys = self.united(ours, theirs)?;
+            if keys <= self.schedule.stage_capacity(ours.stage) {
+                return Ok(Some((place, keys)));
             }
         }
         Ok(None)
@@ -120,16 +122,16 @@ impl Scalable {
     /// their bits show.
     fn united(&self, ours: &Part, theirs: &Part) -> Result<u64> {
         let (a, b) = (ours.link.keys, theirs.link.keys);
-        let sum = a.saturating_add(b);
-        if sum <= self.schedule.stage_capacity(ours.stage) {
-            return Ok(sum);
-        }
         let overlap = ours.link.filter.overlap(&theirs.link.filter)?;
         // One that has all bits of the other, as after an earlier union, takes nothing in.
         match &overlap {
             Some(overlap) if overlap.union.value <= overlap.left.value => return Ok(a),
             Some(overlap) if overlap.union.value <= overlap.right.value => return Ok(b),
             _ => {}
+        }
+        let sum = a.saturating_add(b);
+        if sum <= self.schedule.stage_capacity(ours.stage) {
+            return Ok(sum);
         }
         let most = overlap.map(|overlap| overlap.union.value + 2.0 * overlap.union.standard_error);
         Ok(most.map_or(sum, |most| (most.ceil() as u64).clamp(a.max(b), sum)))

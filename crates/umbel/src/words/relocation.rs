@@ -50,8 +50,8 @@ pub unsafe trait Mover {
     ///
     /// # Safety
     ///
-    /// The memory was allocated with this layout by the global allocator, and the caller, who alone holds its address,
-    /// uses only what is given back.
+    /// The memory was allocated with this layout, which is not empty, by the global allocator, and the caller, who alone
+    /// holds its address, uses only what is given back.
     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>>;
 }
 
@@ -73,11 +73,13 @@ pub fn relocate_box<T>(boxed: &mut Box<T>, mover: &mut dyn Mover) {
     if layout.size() == 0 {
         return;
     }
-    let memory = NonNull::from(&mut **boxed).cast();
-    // SAFETY: a box has its memory from the global allocator, with this layout, and is borrowed exclusively.
-    if let Some(moved) = unsafe { mover.relocate(memory, layout) } {
-        // SAFETY: the value is there now, and the old box, whose memory is gone, is not dropped.
-        unsafe { ptr::write(boxed, Box::from_raw(moved.cast().as_ptr())) };
+    // SAFETY: the box is taken out and comes back below, whatever happens: nothing in between panics. It has its memory
+    // from the global allocator, with this layout, and is borrowed exclusively; once the value is elsewhere, only the new
+    // address is used.
+    unsafe {
+        let memory = NonNull::new_unchecked(Box::into_raw(ptr::read(boxed)));
+        let moved = mover.relocate(memory.cast(), layout).map_or(memory, NonNull::cast);
+        ptr::write(boxed, Box::from_raw(moved.as_ptr()));
     }
 }
 
