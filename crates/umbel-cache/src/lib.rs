@@ -1,0 +1,40 @@
+//! Web caches that tell each other what they hold, in a few bits for each document, and ask each other only for what the
+//! other may have.
+//!
+//! A cache keeps a [`Summary`] of its documents: a counting filter, since documents come and go, and the bits of those
+//! counters that are not zero. Other caches get those bits, all of them or only what has changed since they last asked, as an
+//! [`Update`]. What a cache knows of the others is a board of [`Peers`]: for a document it does not have, it looks at all
+//! summaries and asks only the caches that promise it. (Fan et al. 2000) A promise may be wrong, which costs a question;
+//! what is served is never wrong, for it comes from whoever has it.
+//!
+//! Squid exchanges [digests](Digest), plain filters that it makes anew every hour. Both kinds find a document's bits by the
+//! same [`Key`], so that one hash of it does for all caches.
+//!
+//! ```
+//! use umbel_cache::{Applied, Key, Summary, Update, View};
+//!
+//! let mut summary = Summary::new(1000, 16)?;
+//! summary.insert(&Key::get("http://example.org/"));
+//! summary.publish();
+//! let (mut view, update) = (View::default(), summary.update(None));
+//! assert_eq!(view.apply(&Update::decode(&update.encode())?)?, Applied::Replaced);
+//! assert!(view.contains(&Key::get("http://example.org/")));
+//! assert!(!view.contains(&Key::get("http://example.org/other")));
+//! # Ok::<(), umbel_cache::Error>(())
+//! ```
+
+mod bits;
+mod digest;
+mod error;
+mod key;
+mod peers;
+mod summary;
+mod update;
+
+pub use bits::Bits;
+pub use digest::Digest;
+pub use error::Error;
+pub use key::Key;
+pub use peers::{Counts, Outcome, PeerId, Peers};
+pub use summary::{Summary, Trigger};
+pub use update::{Applied, Update, Version, View};

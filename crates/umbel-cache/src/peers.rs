@@ -1,0 +1,157 @@
+//! Other caches: what each of them is known to hold, how they kept their promises, and whom to ask for a document.
+
+use crate::{Key, View};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+/// Which of the other caches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct PeerId(pub usize);
+
+/// What is counted of a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// How often it was asked for a document.
+    pub asked: u64,
+    /// How often it had it.
+    pub hits: u64,
+    /// How often it had promised it, and did not have it.
+    pub false_hits: u64,
+    /// How often it did not answer in time, or made no sense.
+    pub failures: u64,
+    /// How many updates of its summary have come, and their bytes.
+    pub updates: u64,
+    /// See above.
+    pub update_bytes: u64,
+}
+
+/// What is known of other caches.
+#[derive(Debug)]
+pub struct Peers {
+    peers: Vec<Peer>,
+    /// Older views are not believed.
+    max_age: Duration,
+}
+
+#[derive(Debug, Default)]
+struct Peer {
+    known: RwLock<Option<Known>>,
+    asked: AtomicU64,
+    hits: AtomicU64,
+    false_hits: AtomicU64,
+    failures: AtomicU64,
+    updates: AtomicU64,
+    update_bytes: AtomicU64,
+}
+
+#[derive(Clone, Debug)]
+struct Known {
+    view: Arc<View>,
+    since: Instant,
+}
+
+/// What came of a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It had the document.
+    Hit,
+    /// It did not.
+    FalseHit,
+    /// It did not answer in time, or made no sense.
+    Failure,
+}
+
+impl Peers {
+    /// So many caches of which nothing is known yet; what is older than `max_age` is not believed.
+    pub fn new(count: usize, max_age: Duration) -> Peers {
+        Peers { peers: (0..count).map(|_| Peer::default()).collect(), max_age }
+    }
+
+    /// All of them.
+    pub fn ids(&self) -> impl Iterator<Item = PeerId> + use<> {
+        (0..self.peers.len()).map(PeerId)
+    }
+
+    /// What is known of one, however old it is.
+    pub fn view(&self, id: PeerId) -> Option<Arc<View>> {
+        self.known(id).map(|known| known.view)
+    }
+
+    fn known(&self, id: PeerId) -> Option<Known> {
+        let known = self.peers.get(id.0)?.known.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        known.clone()
+    }
+
+    /// Puts another view in place of the one that was known; who looks meanwhile sees one or the other. `bytes` have
+    /// travelled for it.
+    pub fn replace(&self, id: PeerId, view: View, bytes: u64, now: Instant) {
+        let Some(peer) = self.peers.get(id.0) else { return };
+        let known = Known { view: Arc::new(view), since: now };
+        *peer.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(known);
+        peer.updates.fetch_add(1, Relaxed);
+        peer.update_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Notes that what is known of one is what it has now.
+    pub fn confirm(&self, id: PeerId, bytes: u64, now: Instant) {
+        let Some(peer) = self.peers.get(id.0) else { return };
+        if let Some(known) = &mut *peer.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) {
+            known.since = now;
+        }
+        peer.updates.fetch_add(1, Relaxed);
+        peer.update_bytes.fetch_add(bytes, Relaxed);
+    }
+
+    /// Forgets what is known of one.
+    pub fn forget(&self, id: PeerId) {
+        if let Some(peer) = self.peers.get(id.0) {
+            *peer.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+        }
+    }
+
+    /// Whom to ask for a document, in this order: all that promise it, those first that kept their promises best.
+    pub fn promising(&self, key: &Key, now: Instant) -> Vec<PeerId> {
+        let promises = |id: &PeerId| {
+            self.known(*id).is_some_and(|known| {
+                now.saturating_duration_since(known.since) <= self.max_age && known.view.contains(key)
+            })
+        };
+        let mut found: Vec<(f64, PeerId)> =
+            self.ids().filter(promises).map(|id| (self.trust(id), id)).collect();
+        found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
+        found.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// The share of promises that one has kept; of one that was seldom asked, somewhat less than all.
+    fn trust(&self, id: PeerId) -> f64 {
+        let counts = self.counts(id);
+        (counts.hits as f64 + 9.0) / (counts.asked as f64 + 10.0)
+    }
+
+    /// Notes what came of a question.
+    pub fn note(&self, id: PeerId, outcome: Outcome) {
+        let Some(peer) = self.peers.get(id.0) else { return };
+        peer.asked.fetch_add(1, Relaxed);
+        let counter = match outcome {
+            Outcome::Hit => &peer.hits,
+            Outcome::FalseHit => &peer.false_hits,
+            Outcome::Failure => &peer.failures,
+        };
+        counter.fetch_add(1, Relaxed);
+    }
+
+    /// What was counted of one.
+    pub fn counts(&self, id: PeerId) -> Counts {
+        let Some(peer) = self.peers.get(id.0) else { return Counts::default() };
+        let read = |counter: &AtomicU64| counter.load(Relaxed);
+        Counts {
+            asked: read(&peer.asked),
+            hits: read(&peer.hits),
+            false_hits: read(&peer.false_hits),
+            failures: read(&peer.failures),
+            updates: read(&peer.updates),
+            update_bytes: read(&peer.update_bytes),
+        }
+    }
+}

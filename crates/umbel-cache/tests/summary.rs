@@ -1,0 +1,186 @@
+//! A summary tells what a cache holds, and those who follow it know the same, whatever they missed.
+
+use proptest::prelude::*;
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+use umbel_cache::{Applied, Key, Outcome, Peers, Summary, Trigger, Update, View};
+
+fn key(number: u32) -> Key {
+    Key::get(&format!("http://example.org/{number}"))
+}
+
+/// What one that asks a summary gets, over the wire.
+fn ask(summary: &Summary, view: &View) -> (Update, usize) {
+    let bytes = summary.update(view.version()).encode();
+    (Update::decode(&bytes).unwrap(), bytes.len())
+}
+
+/// SPEC 12.1: 8 bits for each document promise wrongly in 2.40 % of questions, 16 in 0.239 %.
+#[test]
+fn the_rate_is_that_of_the_literature() {
+    for (bits, rate) in [(8, 0.0240), (16, 0.00239)] {
+        let mut summary = Summary::new(50_000, bits).unwrap();
+        (0..50_000).for_each(|number| summary.insert(&key(number)));
+        let found = (50_000..1_050_000).filter(|number| summary.contains(&key(*number))).count();
+        let measured = found as f64 / 1e6;
+        assert!((measured - rate).abs() < 4.0 * (rate / 1e6).sqrt() + 0.03 * rate, "{bits}: {measured}");
+        assert!((summary.bits().rate() / measured - 1.0).abs() < 0.05);
+    }
+}
+
+#[test]
+fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
+    let mut summary = Summary::new(10_000, 16).unwrap();
+    (0..5000).for_each(|number| summary.insert(&key(number)));
+    summary.publish();
+    let mut view = View::default();
+    let (update, all) = ask(&summary, &view);
+    assert!(!update.is_delta());
+    assert_eq!(view.apply(&update).unwrap(), Applied::Replaced);
+    assert_eq!(ask(&summary, &view).0, summary.update(view.version()));
+    assert_eq!(view.apply(&ask(&summary, &view).0).unwrap(), Applied::Same);
+
+    (5000..5050).for_each(|number| summary.insert(&key(number)));
+    (0..20).for_each(|number| summary.remove(&key(number)));
+    let changed = summary.publish();
+    let (update, bytes) = ask(&summary, &view);
+    assert!(update.is_delta() && bytes == 50 + 4 * changed && bytes * 10 < all, "{bytes} of {all}");
+    assert_eq!(view.apply(&update).unwrap(), Applied::Changed(changed as u32));
+    // Twice does no harm, and neither does what is older.
+    assert_eq!(view.apply(&update).unwrap(), Applied::Changed(0));
+    assert_eq!(view.bits(), summary.bits());
+    assert_eq!(view.documents(), 5030);
+
+    // One that knows nothing of it needs all of it; so does one that has missed more than all of it.
+    assert_eq!(View::default().apply(&update).unwrap(), Applied::Unknown);
+    (10_000..30_000).for_each(|number| summary.insert(&key(number)));
+    summary.publish();
+    let (update, _) = ask(&summary, &view);
+    assert!(!update.is_delta());
+    // Another summary is another epoch, at whatever generation.
+    let mut other = Summary::new(10_000, 16).unwrap();
+    other.insert(&key(1));
+    other.publish();
+    assert!(!ask(&other, &view).0.is_delta());
+}
+
+/// SPEC 12.13: with 28 bits for each document 15.85 travel, and the rate is lower than that of 16.
+#[test]
+fn more_bits_for_each_document_travel_in_fewer() {
+    let sent = |bits: u32| {
+        let mut summary = Summary::new(100_000, bits).unwrap();
+        (0..100_000).for_each(|number| summary.insert(&key(number)));
+        summary.publish();
+        (summary.update(None).encode().len() as f64 * 8.0 / 100_000.0, summary.bits().rate())
+    };
+    let (sixteen, rate_of_sixteen) = sent(16);
+    let (more, rate_of_more) = sent(28);
+    assert!((more / 15.85 - 1.0).abs() < 0.03, "{more} bits for each");
+    assert!(
+        rate_of_more < rate_of_sixteen / 5.0 && sixteen < 13.2,
+        "{sixteen} {rate_of_sixteen} {rate_of_more}"
+    );
+}
+
+#[test]
+fn it_is_due_after_a_time_or_when_one_document_in_a_hundred_is_new() {
+    let (trigger, mut summary) = (Trigger::default(), Summary::new(10_000, 8).unwrap());
+    let (soon, late) = (Duration::from_secs(1), Duration::from_secs(5));
+    assert!(!summary.is_due(&trigger, soon) && summary.is_due(&trigger, late));
+    (0..1000).for_each(|number| summary.insert(&key(number)));
+    summary.publish();
+    (1000..1009).for_each(|number| summary.insert(&key(number)));
+    assert!(!summary.is_due(&trigger, soon));
+    (1009..1011).for_each(|number| summary.insert(&key(number)));
+    assert!(summary.is_due(&trigger, soon));
+}
+
+#[test]
+fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
+    let now = Instant::now();
+    let peers = Peers::new(4, Duration::from_secs(60));
+    let ids: Vec<_> = peers.ids().collect();
+    for (id, range) in ids.iter().zip([0..100, 50..150, 200..300]) {
+        let mut summary = Summary::new(1000, 16).unwrap();
+        range.for_each(|number| summary.insert(&key(number)));
+        summary.publish();
+        let mut view = View::default();
+        view.apply(&summary.update(None)).unwrap();
+        peers.replace(*id, view, 2000, now);
+    }
+    assert_eq!(peers.promising(&key(10), now), [ids[0]]);
+    assert_eq!(peers.promising(&key(60), now), [ids[0], ids[1]]);
+    assert!(peers.promising(&key(1000), now).is_empty());
+    // Who does not keep promises is asked last.
+    (0..5).for_each(|_| peers.note(ids[0], Outcome::FalseHit));
+    peers.note(ids[1], Outcome::Hit);
+    assert_eq!(peers.promising(&key(60), now), [ids[1], ids[0]]);
+    let counts = peers.counts(ids[0]);
+    assert_eq!((counts.asked, counts.hits, counts.false_hits, counts.update_bytes), (5, 0, 5, 2000));
+    // What is too old is not believed, unless it was confirmed.
+    let later = now + Duration::from_secs(61);
+    assert!(peers.promising(&key(60), later).is_empty());
+    peers.confirm(ids[0], 40, later);
+    assert_eq!(peers.promising(&key(60), later), [ids[0]]);
+    peers.forget(ids[0]);
+    assert!(peers.promising(&key(60), later).is_empty());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    /// Documents come and go, publications are seen or missed, updates come late or twice: whoever asks now knows what
+    /// was published last.
+    #[test]
+    fn a_view_follows_whatever_it_missed(steps in proptest::collection::vec((0..6u8, 0..200u32), 1..300)) {
+        let mut summary = Summary::new(100, 8).unwrap();
+        let mut held: HashMap<u32, u32> = HashMap::new();
+        let (mut view, mut late) = (View::default(), Vec::new());
+        for (step, number) in steps {
+            match step {
+                0 | 1 => {
+                    summary.insert(&key(number));
+                    *held.entry(number).or_default() += 1;
+                }
+                2 => if let Some(count) = held.get_mut(&number).filter(|count| **count > 0) {
+                    *count -= 1;
+                    summary.remove(&key(number));
+                },
+                3 => {
+                    summary.publish();
+                }
+                4 => {
+                    let update = Update::decode(&summary.update(view.version()).encode()).unwrap();
+                    prop_assert_ne!(view.apply(&update).unwrap(), Applied::Unknown);
+                    prop_assert_eq!(view.version(), Some(summary.version()));
+                    late.push(update);
+                }
+                // One that was on its way for long.
+                _ => if let Some(update) = late.get(number as usize % late.len().max(1)).filter(|update| update.is_delta()) {
+                    let (before, version) = (view.bits().clone(), view.version());
+                    view.apply(update).unwrap();
+                    prop_assert!(view.version() == version && *view.bits() == before);
+                },
+            }
+            for (number, count) in &held {
+                prop_assert!(*count == 0 || summary.contains(&key(*number)));
+            }
+        }
+        summary.publish();
+        let update = Update::decode(&summary.update(view.version()).encode()).unwrap();
+        view.apply(&update).unwrap();
+        prop_assert_eq!(view.bits(), summary.bits());
+        prop_assert_eq!(view.documents(), held.values().map(|count| u64::from(*count)).sum::<u64>());
+    }
+
+    #[test]
+    fn damaged_updates_are_refused(at in 0..10_000usize, bit in 0..8u32, cut in any::<bool>()) {
+        let mut summary = Summary::new(100, 8).unwrap();
+        (0..50).for_each(|number| summary.insert(&key(number)));
+        summary.publish();
+        let mut bytes = summary.update(None).encode();
+        let at = at % bytes.len();
+        if cut { bytes.truncate(at) } else { bytes[at] ^= 1 << bit }
+        prop_assert!(Update::decode(&bytes).is_err());
+    }
+}
