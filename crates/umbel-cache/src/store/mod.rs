@@ -1,0 +1,313 @@
+//! Documents on disk, and where they are.
+//!
+//! A document is a file of its own: what is known of it, and its body if that is small; a large body is a file beside it.
+//! Files are written under another name and get theirs when they are whole, and every one has its sums, so that a store can
+//! be closed at any moment, or killed, and holds then only whole documents. The index is in memory; it is read anew from
+//! the files when a store is opened.
+//!
+//! A document may have several variants, as answers that depend on the question do. Which of them fits is not for the store
+//! to say: what is known of each is bytes here.
+//!
+//! ```
+//! use umbel_cache::Key;
+//! use umbel_cache::store::{Options, Store};
+//!
+//! let folder = tempfile::tempdir()?;
+//! let store = Store::open(folder.path(), &Options::default())?;
+//! let key = Key::get("http://example.org/");
+//! let mut writer = store.begin(&key, 0);
+//! writer.write(b"Hello")?;
+//! writer.commit(b"text/plain".to_vec())?;
+//! let found = store.find(&key);
+//! assert_eq!(found[0].head(), b"text/plain");
+//! assert_eq!(store.body(&found[0])?.bytes()?, b"Hello");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod body;
+mod entry;
+mod file;
+mod index;
+mod writer;
+
+pub use body::Body;
+pub use entry::Entry;
+pub use writer::Writer;
+
+use crate::{Digest, Key, Summary, Trigger, Update, Version};
+use file::{Names, Place, Ready};
+use index::Index;
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+/// What a store is like.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The most bytes on disk. When there are more, documents go that were not asked for of late.
+    pub max_bytes: u64,
+    /// The most bytes of bodies that are kept in memory, too.
+    pub max_memory: u64,
+    /// Bits of the summary for each document.
+    pub summary_bits: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { max_bytes: 1 << 30, max_memory: 64 << 20, summary_bits: 16 }
+    }
+}
+
+/// What is counted of a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// Documents, each of their variants counted.
+    pub documents: u64,
+    /// Bytes on disk.
+    pub bytes: u64,
+    /// Bytes of bodies in memory.
+    pub memory: u64,
+    /// How many documents had to go for others.
+    pub evicted: u64,
+    /// How many were found damaged, and removed.
+    pub damaged: u64,
+}
+
+/// Documents on disk.
+#[derive(Debug)]
+pub struct Store {
+    names: Names,
+    options: Options,
+    /// Held by whoever changes files and the index, which must agree; those who only ask do not wait for it.
+    changes: Mutex<()>,
+    index: RwLock<Index>,
+    summary: Mutex<Summary>,
+    /// Grows with every question, so that it is known what was asked for last.
+    clock: AtomicU64,
+    evicted: AtomicU64,
+    damaged: AtomicU64,
+    /// Held as long as the store is open: no other process has it.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens a folder, which is made if it is not there. Whatever in it is not a whole document is removed.
+    pub fn open(folder: &Path, options: &Options) -> io::Result<Store> {
+        fs::create_dir_all(folder)?;
+        let lock = File::create(folder.join("lock"))?;
+        lock.try_lock().map_err(|_| {
+            let what = format!("another process has the cache in {}", folder.display());
+            io::Error::new(io::ErrorKind::ResourceBusy, what)
+        })?;
+        let names = Names::open(folder)?;
+        let (entries, damaged) = names.scan()?;
+        let store = Store {
+            names,
+            options: options.clone(),
+            changes: Mutex::default(),
+            index: RwLock::default(),
+            summary: Mutex::new(summary_of(entries.len() as u64, options.summary_bits)?),
+            clock: AtomicU64::new(1),
+            evicted: AtomicU64::new(0),
+            damaged: AtomicU64::new(damaged),
+            _lock: lock,
+        };
+        entries.into_iter().for_each(|entry| store.add(&Arc::new(entry)));
+        store.summary().publish();
+        store.make_room(&store.change());
+        Ok(store)
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        self.names.folder()
+    }
+
+    /// The variants of a document.
+    pub fn find(&self, key: &Key) -> Vec<Arc<Entry>> {
+        let found = self.read().variants(key);
+        let now = self.clock.fetch_add(1, Relaxed);
+        found.iter().for_each(|entry| entry.touch(now));
+        found
+    }
+
+    /// Whether a document may be here, by the summary alone: what it denies need not be looked for.
+    pub fn may_have(&self, key: &Key) -> bool {
+        self.summary().contains(key)
+    }
+
+    /// Begins a document, or a variant of it. Nobody sees it before it is [committed](Writer::commit).
+    pub fn begin(&self, key: &Key, variant: u64) -> Writer<'_> {
+        Writer::new(self, *key, variant)
+    }
+
+    /// Puts something else in place of what is known of a document; its body stays.
+    pub fn update(&self, entry: &Arc<Entry>, head: Vec<u8>) -> io::Result<Arc<Entry>> {
+        let body = match entry.place() {
+            Place::Inline { .. } => Ready::Inline(self.body(entry)?.bytes()?),
+            Place::Beside { id, len, sum } => Ready::Beside { id: *id, len: *len, sum: *sum },
+        };
+        self.put(entry.key(), entry.variant(), head, body)
+    }
+
+    /// The body of a document. One that is damaged is removed, and an error.
+    pub fn body(&self, entry: &Arc<Entry>) -> io::Result<Body> {
+        match entry.open_body(&self.names) {
+            Ok(body) => {
+                self.make_memory();
+                Ok(body)
+            }
+            Err(error) => {
+                // Unless another has come in its place meanwhile.
+                if self.remove(entry) {
+                    self.damaged.fetch_add(1, Relaxed);
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes a document, if it is still the one that is there; whether it was.
+    pub fn remove(&self, entry: &Arc<Entry>) -> bool {
+        self.remove_while(&self.change(), entry)
+    }
+
+    fn remove_while(&self, _changing: &MutexGuard<'_, ()>, entry: &Arc<Entry>) -> bool {
+        let (removed, last) = {
+            let mut index = self.write();
+            (index.remove(entry), !index.has(entry.key()))
+        };
+        if removed {
+            if last {
+                self.summary().remove(entry.key());
+            }
+            self.names.remove(entry);
+        }
+        removed
+    }
+
+    /// Writes a document whose body is ready, in place of what was there.
+    fn put(&self, key: &Key, variant: u64, head: Vec<u8>, body: Ready) -> io::Result<Arc<Entry>> {
+        let changing = self.change();
+        let entry = Arc::new(self.names.write_head(key, variant, head, body)?);
+        self.add(&entry);
+        self.make_room(&changing);
+        drop(changing);
+        self.make_memory();
+        Ok(entry)
+    }
+
+    /// Puts a document into the index, in place of the variant that was there.
+    fn add(&self, entry: &Arc<Entry>) {
+        entry.touch(self.clock.fetch_add(1, Relaxed));
+        let (new, replaced) = {
+            let mut index = self.write();
+            (!index.has(entry.key()), index.insert(Arc::clone(entry)))
+        };
+        if new {
+            self.summary().insert(entry.key());
+        }
+        if let Some(replaced) = replaced {
+            self.names.remove_body(&replaced, entry);
+        }
+    }
+
+    /// How much there is.
+    pub fn size(&self) -> Size {
+        let index = self.read();
+        Size {
+            documents: index.len() as u64,
+            bytes: index.bytes(),
+            memory: self.names.taken(),
+            evicted: self.evicted.load(Relaxed),
+            damaged: self.damaged.load(Relaxed),
+        }
+    }
+
+    /// The keys of all documents.
+    pub fn keys(&self) -> Vec<Key> {
+        self.read().keys()
+    }
+
+    /// What Squid would say of it.
+    pub fn digest(&self, bits_per_entry: u8) -> crate::error::Result<Digest> {
+        Digest::of(&self.keys(), bits_per_entry)
+    }
+
+    /// What to tell a cache that knows this state of the summary.
+    pub fn summary_since(&self, since: Option<Version>) -> Update {
+        self.summary().update(since)
+    }
+
+    /// Publishes the summary if it is due, so long after the last time; whether it was. It is made anew when it has
+    /// become too small for all documents.
+    pub fn publish(&self, trigger: &Trigger, since: Duration) -> io::Result<bool> {
+        if !self.summary().is_due(trigger, since) {
+            return Ok(false);
+        }
+        // Nothing comes or goes meanwhile.
+        let _changing = self.change();
+        let mut summary = self.summary();
+        if summary.documents() > summary.capacity() {
+            let mut larger = summary_of(summary.documents(), self.options.summary_bits)?;
+            self.read().keys().iter().for_each(|key| larger.insert(key));
+            *summary = larger;
+        }
+        summary.publish();
+        Ok(true)
+    }
+
+    /// Removes documents until there is not too much on disk.
+    fn make_room(&self, changing: &MutexGuard<'_, ()>) {
+        loop {
+            let seldom = {
+                let index = self.read();
+                if index.bytes() <= self.options.max_bytes {
+                    return;
+                }
+                index.seldom_used(self.clock.fetch_add(1, Relaxed), |_| true)
+            };
+            match seldom {
+                Some(entry) if self.remove_while(changing, &entry) => {
+                    self.evicted.fetch_add(1, Relaxed);
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Gives up bodies in memory until there are not too many.
+    fn make_memory(&self) {
+        while self.names.taken() > self.options.max_memory {
+            let seed = self.clock.fetch_add(1, Relaxed);
+            match self.read().seldom_used(seed, Entry::is_in_memory) {
+                Some(entry) => entry.forget_body(),
+                None => return,
+            }
+        }
+    }
+
+    fn change(&self) -> MutexGuard<'_, ()> {
+        self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Index> {
+        self.index.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Index> {
+        self.index.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn summary(&self) -> MutexGuard<'_, Summary> {
+        self.summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// An empty summary for so many documents and as many again.
+fn summary_of(documents: u64, bits: u32) -> io::Result<Summary> {
+    Summary::new((2 * documents).max(1024), bits).map_err(io::Error::other)
+}

@@ -1,0 +1,300 @@
+//! A store gives back what was put into it, or nothing: after a restart, after damage, after a kill, and while others write.
+
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use umbel_cache::store::{Options, Store};
+use umbel_cache::{Key, Trigger, View};
+
+fn key(number: u32) -> Key {
+    Key::get(&format!("http://example.org/{number}"))
+}
+
+/// A body that tells which it is, wherever one looks.
+fn body(number: u32, version: u32, len: usize) -> Vec<u8> {
+    let mut bytes = format!("{number}:{version}:").into_bytes().repeat(len / 4 + 1);
+    bytes.truncate(len);
+    bytes
+}
+
+fn put(store: &Store, number: u32, variant: u64, head: &[u8], bytes: &[u8]) {
+    let mut writer = store.begin(&key(number), variant);
+    bytes.chunks(10_000).for_each(|piece| writer.write(piece).unwrap());
+    writer.commit(head.to_vec()).unwrap();
+}
+
+/// All that is in a store: head and body by number and variant.
+fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u8>)> {
+    let mut all = BTreeMap::new();
+    for number in 0..numbers {
+        for entry in store.find(&key(number)) {
+            let body = store.body(&entry).unwrap().bytes().unwrap().to_vec();
+            all.insert((number, entry.variant()), (entry.head().to_vec(), body));
+        }
+    }
+    all
+}
+
+/// What others see of the store is what it holds.
+fn check_summary(store: &Store, numbers: u32) {
+    store.publish(&Trigger::default(), Duration::MAX).unwrap();
+    let mut view = View::default();
+    view.apply(&store.summary_since(None)).unwrap();
+    let held: HashSet<Key> = store.keys().into_iter().collect();
+    assert_eq!(view.documents(), held.len() as u64);
+    assert!(held.iter().all(|key| view.contains(key) && store.may_have(key)));
+    let wrong = (0..numbers).filter(|number| !held.contains(&key(*number)) && view.contains(&key(*number)));
+    assert!(wrong.count() <= 2 + numbers as usize / 100, "few promises are wrong");
+    let digest = store.digest(5).unwrap();
+    assert!(held.iter().all(|key| digest.contains(key)));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u32, u64, usize),
+    Give(u32, u64, usize),
+    Update(u32, u64),
+    Remove(u32, u64),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (number, variant) = (0..12u32, 0..3u64);
+    let len = prop_oneof![0..100usize, 60_000..70_000usize, Just(200_000)];
+    prop_oneof![
+        4 => (number.clone(), variant.clone(), len.clone()).prop_map(|(n, v, l)| Step::Put(n, v, l)),
+        1 => (number.clone(), variant.clone(), len).prop_map(|(n, v, l)| Step::Give(n, v, l)),
+        2 => (number.clone(), variant.clone()).prop_map(|(n, v)| Step::Update(n, v)),
+        2 => (number, variant).prop_map(|(n, v)| Step::Remove(n, v)),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_is_a_map_that_outlives_its_process(steps in proptest::collection::vec(step(), 1..60)) {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { max_memory: 100_000, ..Options::default() };
+        let mut store = Some(Store::open(folder.path(), &options).unwrap());
+        let mut expected = BTreeMap::new();
+        for (version, step) in steps.into_iter().enumerate() {
+            let open = store.as_ref().unwrap();
+            let entry = |number, variant| {
+                open.find(&key(number)).into_iter().find(|entry| entry.variant() == variant)
+            };
+            match step {
+                Step::Put(number, variant, len) => {
+                    let bytes = body(number, version as u32, len);
+                    put(open, number, variant, b"first", &bytes);
+                    expected.insert((number, variant), (b"first".to_vec(), bytes));
+                }
+                // One that gives up leaves what was there.
+                Step::Give(number, variant, len) => {
+                    let mut writer = open.begin(&key(number), variant);
+                    writer.write(&body(number, 0, len)).unwrap();
+                }
+                Step::Update(number, variant) => if let Some(entry) = entry(number, variant) {
+                    let head = format!("version {version}").into_bytes();
+                    open.update(&entry, head.clone()).unwrap();
+                    expected.get_mut(&(number, variant)).unwrap().0 = head;
+                },
+                Step::Remove(number, variant) => if let Some(entry) = entry(number, variant) {
+                    prop_assert!(open.remove(&entry) && !open.remove(&entry));
+                    expected.remove(&(number, variant));
+                },
+                Step::Reopen => {
+                    drop(store.take());
+                    store = Some(Store::open(folder.path(), &options).unwrap());
+                }
+            }
+            let open = store.as_ref().unwrap();
+            prop_assert!(contents(open, 12) == expected);
+            prop_assert_eq!(open.size().documents, expected.len() as u64);
+            prop_assert!(open.size().memory <= 100_000 + 65_536);
+        }
+        check_summary(store.as_ref().unwrap(), 12);
+        drop(store.take());
+        // On disk there is what was counted, and nothing else.
+        let again = Store::open(folder.path(), &options).unwrap();
+        let on_disk: u64 = files(folder.path()).iter().map(|file| file.metadata().unwrap().len()).sum();
+        prop_assert_eq!((on_disk, again.size().damaged), (again.size().bytes, 0));
+    }
+}
+
+/// All files of the documents of a store.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for room in ["heads", "bodies", "new"] {
+        let mut folders = vec![folder.join(room)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { found.push(path) }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_damaged_is_never_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), &Options::default()).unwrap();
+    put(&store, 0, 0, b"small", &body(0, 0, 100));
+    put(&store, 1, 0, b"large", &body(1, 0, 100_000));
+    let whole = contents(&store, 2);
+    drop(store);
+    let mut given = 0;
+    for file in files(folder.path()) {
+        let original = std::fs::read(&file).unwrap();
+        let step = original.len() / 60 + 1;
+        for at in (0..original.len()).step_by(step) {
+            for cut in [false, true] {
+                let mut bytes = original.clone();
+                if cut {
+                    bytes.truncate(at)
+                } else {
+                    bytes[at] ^= 16
+                }
+                let other = tempfile::tempdir().unwrap();
+                copy(folder.path(), other.path());
+                std::fs::write(other.path().join(file.strip_prefix(folder.path()).unwrap()), &bytes).unwrap();
+                let store = Store::open(other.path(), &Options::default()).unwrap();
+                for number in 0..2 {
+                    for entry in store.find(&key(number)) {
+                        let (head, body) = &whole[&(number, 0)];
+                        if let Ok(found) = store.body(&entry).and_then(|body| body.bytes()) {
+                            assert!(found == body && entry.head() == head, "{file:?} at {at}");
+                            given += 1;
+                        }
+                    }
+                }
+                // The damaged one is gone.
+                assert_eq!((store.size().documents, store.size().damaged), (1, 1), "{file:?} at {at}");
+            }
+        }
+    }
+    assert!(given > 200, "the other one is there: {given}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    for file in files(from) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(&file, target).unwrap();
+    }
+}
+
+#[test]
+fn what_is_seldom_asked_for_makes_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 1_000_000, ..Options::default() };
+    let store = Store::open(folder.path(), &options).unwrap();
+    for number in 0..2000 {
+        put(&store, number, 0, b"", &body(number, 0, 5000));
+        // Some are asked for again and again.
+        (0..20).for_each(|popular| drop(store.find(&key(popular))));
+        assert!(store.size().bytes <= 1_000_000);
+    }
+    let size = store.size();
+    assert!(size.documents > 150 && size.evicted == 2000 - size.documents, "{size:?}");
+    assert!((0..20).all(|popular| !store.find(&key(popular)).is_empty()), "the popular ones stay");
+    check_summary(&store, 2000);
+    // One that is smaller now has less in it.
+    drop(store);
+    let smaller = Store::open(folder.path(), &Options { max_bytes: 100_000, ..Options::default() }).unwrap();
+    assert!(smaller.size().bytes <= 100_000 && smaller.size().documents > 10);
+}
+
+#[test]
+fn one_process_has_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), &Options::default()).unwrap();
+    let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("another process"), "{error}");
+    drop(store);
+    assert!(Store::open(folder.path(), &Options::default()).is_ok());
+}
+
+#[test]
+fn readers_see_whole_documents_while_others_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 3_000_000, max_memory: 200_000, ..Options::default() };
+    let store = Store::open(folder.path(), &options).unwrap();
+    let stop = AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let read = || {
+            let (mut seen, mut number) = (0u64, 0);
+            while !stop.load(Relaxed) {
+                number = (number + 7) % 40;
+                for entry in store.find(&key(number)) {
+                    // It may be gone, or another, by now; what is given is whole.
+                    let Ok(body) = store.body(&entry).and_then(|body| body.bytes()) else { continue };
+                    let version: u32 = str::from_utf8(entry.head()).unwrap().parse().unwrap();
+                    assert!(body == self::body(number, version, body.len()));
+                    assert_eq!(body.len() as u64, entry.len());
+                    seen += 1;
+                }
+            }
+            seen
+        };
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        for version in 0..1500u32 {
+            let number = version % 40;
+            let bytes = body(number, version, if version % 3 == 0 { 150_000 } else { 20_000 });
+            put(&store, number, 0, version.to_string().as_bytes(), &bytes);
+        }
+        stop.store(true, Relaxed);
+        readers.map(|reader| reader.join().unwrap()).into_iter().sum::<u64>()
+    });
+    assert!(seen > 1000, "{seen}");
+}
+
+const FOLDER: &str = "UMBEL_TEST_STORE";
+
+/// Writes until it is killed: a process of its own, which the next test starts.
+#[test]
+fn writer_to_be_killed() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let options = Options { max_bytes: 2_000_000, ..Options::default() };
+    let store = Store::open(Path::new(&folder), &options).unwrap();
+    for version in 0.. {
+        let number = version * 7919 % 100;
+        let bytes = body(number, version, if version % 4 == 0 { 150_000 } else { 3000 });
+        put(&store, number, 0, version.to_string().as_bytes(), &bytes);
+        if let Some(entry) = store.find(&key(version % 100)).first().filter(|_| version % 5 == 0) {
+            let head = entry.head().to_vec();
+            store.update(entry, head).unwrap();
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..10 {
+        let mut writer = Command::new(std::env::current_exe().unwrap())
+            .args(["writer_to_be_killed", "--exact", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(60 + 13 * round));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let store = Store::open(folder.path(), &Options::default()).unwrap();
+        let all = contents(&store, 100);
+        assert_eq!((all.len() as u64, store.size().damaged), (store.size().documents, 0));
+        assert!(round == 0 || all.len() > 5, "{}", all.len());
+        for ((number, _), (head, found)) in all {
+            let version = str::from_utf8(&head).unwrap().parse().unwrap();
+            assert!(found == body(number, version, found.len()));
+        }
+        check_summary(&store, 100);
+    }
+}
