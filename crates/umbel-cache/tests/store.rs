@@ -1,6 +1,7 @@
 //! A store gives back what was put into it, or nothing: after a restart, after damage, after a kill, and while others write.
 
 use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -74,7 +75,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_store_is_a_map_that_outlives_its_process(steps in proptest::collection::vec(step(), 1..60)) {

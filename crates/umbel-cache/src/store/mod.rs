@@ -37,7 +37,7 @@ pub use writer::Writer;
 use crate::{Digest, Key, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -97,11 +97,7 @@ impl Store {
     /// Opens a folder, which is made if it is not there. Whatever in it is not a whole document is removed.
     pub fn open(folder: &Path, options: &Options) -> io::Result<Store> {
         fs::create_dir_all(folder)?;
-        let lock = File::create(folder.join("lock"))?;
-        lock.try_lock().map_err(|_| {
-            let what = format!("another process has the cache in {}", folder.display());
-            io::Error::new(io::ErrorKind::ResourceBusy, what)
-        })?;
+        let lock = take_lock(folder)?;
         let names = Names::open(folder)?;
         let (entries, damaged) = names.scan()?;
         let store = Store {
@@ -305,6 +301,24 @@ impl Store {
     fn summary(&self) -> MutexGuard<'_, Summary> {
         self.summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+}
+
+/// How often, and how long after one another, it is tried to get a folder: one who had it may be about to end.
+const TRIES: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Takes a folder for this process alone.
+fn take_lock(folder: &Path) -> io::Result<File> {
+    let lock = File::create(folder.join("lock"))?;
+    for _ in 0..TRIES {
+        match lock.try_lock() {
+            Ok(()) => return Ok(lock),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
+    let what = format!("another process has the cache in {}", folder.display());
+    Err(io::Error::new(io::ErrorKind::ResourceBusy, what))
 }
 
 /// An empty summary for so many documents and as many again.
