@@ -20,7 +20,7 @@
 //! writer.commit(b"text/plain".to_vec())?;
 //! let found = store.find(&key);
 //! assert_eq!(found[0].head(), b"text/plain");
-//! assert_eq!(store.body(&found[0])?.bytes()?, b"Hello");
+//! assert_eq!(store.body(&found[0])?.bytes()?, "Hello");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
