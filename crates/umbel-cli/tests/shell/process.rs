@@ -25,7 +25,17 @@ pub struct Process {
 impl Process {
     #[track_caller]
     pub fn start(command: &mut Command) -> Process {
-        let child = command.spawn().unwrap_or_else(|error| panic!("cannot start {command:?}: {error}"));
+        let start = Instant::now();
+        let child = loop {
+            match command.spawn() {
+                Ok(child) => break child,
+                // Copied just now: a process that another thread is about to start may still have it open for writing.
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy && start.elapsed() < PATIENCE => {
+                    thread::sleep(Duration::from_millis(10));
+                }
+                Err(error) => panic!("cannot start {command:?}: {error}"),
+            }
+        };
         Process { child, heard: Vec::new() }
     }
 
