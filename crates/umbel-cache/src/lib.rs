@@ -36,7 +36,7 @@ mod update;
 
 pub use bits::Bits;
 pub use digest::Digest;
-pub use error::Error;
+pub use error::{Error, Result};
 pub use key::Key;
 pub use peers::{Counts, Outcome, PeerId, Peers};
 pub use summary::{Summary, Trigger};

@@ -4,6 +4,7 @@ mod attenuated;
 mod attribution;
 mod attribution_methods;
 mod bloomier;
+mod caches;
 mod cardinality;
 mod choice_of_k;
 mod counting;
@@ -85,6 +86,7 @@ pub fn all() -> Vec<Box<dyn Experiment>> {
         Box::new(header_filter::HeaderFilter),
         Box::new(password::Difference),
         Box::new(tables::Tables),
+        Box::new(caches::Caches),
         Box::new(hyphen::Hyphenation),
         Box::new(vault::DictionaryAttack),
         Box::new(spell::Spelling),

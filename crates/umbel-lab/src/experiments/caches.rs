@@ -1,0 +1,385 @@
+//! E12-caches: web caches that share summaries, against caches that ask all others about everything.
+
+use crate::traffic::Dice;
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use std::collections::{BTreeMap, HashMap};
+use umbel::{Error, Result};
+use umbel_cache::{Key, Summary, View};
+
+pub struct Caches;
+
+const PROXIES: Parameter = Parameter::count("proxies", "caches that work together", [16, 16], [2, 64]);
+const DOCUMENTS: Parameter =
+    Parameter::count("documents", "documents that are asked for", [100_000, 1_000_000], [1000, 10_000_000]);
+const REQUESTS: Parameter =
+    Parameter::count("requests", "requests to all caches", [300_000, 3_000_000], [10_000, 100_000_000]);
+const HELD: Parameter =
+    Parameter::count("held", "documents that a cache holds", [2000, 10_000], [100, 100_000]);
+const SKEW: Parameter = Parameter::real("skew", "exponent of Zipf's law", [0.8, 0.8], [0.0, 2.0]);
+
+/// Bits of a summary for each document, and the share of new documents after which it is published.
+const BITS: [u32; 4] = [5, 8, 16, 32];
+const SHARES: [f64; 6] = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2];
+/// What is judged.
+const USUAL: (u32, f64) = (16, 0.01);
+
+/// What a question and its answer take: headers of IP, UDP and ICP, and an address of fifty letters.
+const MESSAGE: u64 = 20 + 8 + 20 + 50;
+
+impl Experiment for Caches {
+    fn about(&self) -> About {
+        About {
+            id: "E12-caches",
+            title: "Web caches that share summaries instead of asking each other about everything",
+            source: "three of the sources; Fan, Cao, Almeida and Broder 2000 (Summary Cache)",
+            claim: "Sixteen caches that exchange summaries send 25 to 60 times fewer messages than caches that ask all others \
+                    about every miss (ICP), and less than half of the bytes, and find almost as many documents with each other. \
+                    The goals here are a tenth of the messages and one hundredth of the hits.",
+            set_up: "Caches that drop what was not asked for longest, requests by Zipf's law that go to any of them. Whoever \
+                     misses a document fetches and keeps it, from wherever, so that all caches hold the same either way. With \
+                     ICP, all others are asked; with summaries, those that promise it. Summaries are counting filters whose bits \
+                     are published when so many documents are new, as changes or as a whole, in the bytes that travel.",
+            seconds: [10, 120],
+            timed: false,
+            parameters: &[PROXIES, DOCUMENTS, REQUESTS, HELD, SKEW],
+        }
+    }
+
+    fn run(&self, lab: &Lab) -> Result<Findings> {
+        let mut findings = Findings::default();
+        let mut table = Table::new(
+            "exchanged",
+            &[
+                "bits",
+                "published_after",
+                "hits_local",
+                "hits_icp",
+                "hits_summaries",
+                "messages_icp",
+                "messages_summaries",
+                "bytes_icp",
+                "bytes_summaries",
+                "false_hits",
+                "expected_false_hits",
+            ],
+        );
+        let choices = BITS
+            .map(|bits| (bits, USUAL.1))
+            .into_iter()
+            .chain(SHARES.into_iter().filter(|share| *share != USUAL.1).map(|share| (USUAL.0, share)));
+        let mut runs = BTreeMap::new();
+        for (bits, share) in choices {
+            let run = Run::of(lab, (bits, share), lab.count(&HELD))?;
+            table.add(run.figures(bits, share));
+            runs.insert((bits, (share * 1e6) as u64), run);
+        }
+        let run = |bits: u32, share: f64| &runs[&(bits, (share * 1e6) as u64)];
+        judge(run(USUAL.0, USUAL.1), &mut findings);
+        for bits in BITS {
+            let run = run(bits, USUAL.1);
+            let claim = format!(
+                "{bits} bits for each document: promises of caches that do not have it, in all summaries"
+            );
+            let expected = run.expected;
+            // Summaries lag behind: what was dropped since is promised, too.
+            let least = 0.9 * expected - 4.0 * (expected / run.looked as f64).sqrt();
+            findings.criteria.push(Criterion::at_least(claim, run.false_rate(), least));
+        }
+        findings.tables.push(table);
+        by_size(lab, run(USUAL.0, USUAL.1), &mut findings)?;
+        findings.charts.push(by_delay(&SHARES.map(|share| (share, run(USUAL.0, share)))));
+        findings.charts.push(by_bits(&BITS.map(|bits| (bits, run(bits, USUAL.1)))));
+        findings.verdict = verdict(run(USUAL.0, USUAL.1));
+        Ok(findings)
+    }
+}
+
+fn judge(run: &Run, findings: &mut Findings) {
+    let criteria = &mut findings.criteria;
+    criteria.push(Criterion::at_least("messages with ICP / with summaries", run.messages_ratio(), 10.0));
+    criteria.push(Criterion::at_most("bytes with summaries / with ICP", run.bytes_ratio(), 0.5));
+    criteria.push(Criterion::at_most("share of all hits that summaries miss", run.lost(), 0.01));
+    criteria.push(Criterion::that("no cache finds more than there is", run.found <= run.possible));
+}
+
+fn verdict(run: &Run) -> String {
+    let both = run.messages_ratio() >= 10.0 && run.lost() <= 0.01;
+    let met = if both { "Both goals are met" } else { "A goal is missed" };
+    format!(
+        "{met}: {:.0} times fewer messages, {:.0} % of the bytes, and {:.2} % of the hits are missed. Nearly all that is missed \
+         came to a cache after its last publication; nearly all questions that are asked in vain are about what a cache has \
+         dropped since, or promises by chance. More bits for each document make fewer of the latter, and a longer delay more of \
+         both. How many messages are saved depends on the caches: one tells all others of a hundredth of its documents at a \
+         time, so that with h documents it saves no more than a factor of h / 50.",
+        run.messages_ratio(),
+        100.0 * run.bytes_ratio(),
+        100.0 * run.lost(),
+    )
+}
+
+/// The same with caches of other sizes.
+fn by_size(lab: &Lab, usual: &Run, findings: &mut Findings) -> Result<()> {
+    let held = lab.count(&HELD);
+    let mut table =
+        Table::new("sizes", &["held", "most", "messages_icp_by_summaries", "share_of_hits_missed"]);
+    for size in [held / 8, held / 4, held / 2, held] {
+        let smaller = if size == held { None } else { Some(Run::of(lab, USUAL, size.max(1))?) };
+        let run = smaller.as_ref().unwrap_or(usual);
+        // A publication comes after whole documents.
+        let most = 2.0 * (USUAL.1 * size as f64).ceil();
+        let claim = format!("{size} documents in each cache: messages with ICP / with summaries");
+        findings.criteria.push(Criterion::at_most(claim, run.messages_ratio(), most));
+        table.add([
+            size.to_string(),
+            format!("{most}"),
+            format!("{:.2}", run.messages_ratio()),
+            format!("{:.5}", run.lost()),
+        ]);
+    }
+    findings.tables.push(table);
+    Ok(())
+}
+
+/// What was counted in one run.
+#[derive(Default)]
+struct Run {
+    requests: u64,
+    local: u64,
+    /// Misses that another cache had, and those that a summary led to.
+    possible: u64,
+    found: u64,
+    misses: u64,
+    others: u64,
+    asked: u64,
+    publications: u64,
+    published_bytes: u64,
+    /// Summaries that were looked at of caches without the document, and those that promised it.
+    looked: u64,
+    wrong: u64,
+    /// The rate that the bits of the summaries have, on average.
+    expected: f64,
+}
+
+impl Run {
+    fn hits(&self, remote: u64) -> f64 {
+        (self.local + remote) as f64 / self.requests as f64
+    }
+
+    /// Questions and answers.
+    fn messages_icp(&self) -> u64 {
+        2 * self.misses * self.others
+    }
+
+    fn messages(&self) -> u64 {
+        2 * self.asked + self.publications * self.others
+    }
+
+    fn messages_ratio(&self) -> f64 {
+        self.messages_icp() as f64 / self.messages() as f64
+    }
+
+    fn bytes_icp(&self) -> u64 {
+        self.messages_icp() * MESSAGE
+    }
+
+    fn bytes(&self) -> u64 {
+        2 * self.asked * MESSAGE + self.published_bytes
+    }
+
+    fn bytes_ratio(&self) -> f64 {
+        self.bytes() as f64 / self.bytes_icp() as f64
+    }
+
+    /// The share of all hits that are missed.
+    fn lost(&self) -> f64 {
+        (self.possible - self.found) as f64 / (self.local + self.possible) as f64
+    }
+
+    fn false_rate(&self) -> f64 {
+        self.wrong as f64 / self.looked.max(1) as f64
+    }
+
+    fn figures(&self, bits: u32, share: f64) -> [String; 11] {
+        [
+            bits.to_string(),
+            share.to_string(),
+            format!("{:.5}", self.hits(0)),
+            format!("{:.5}", self.hits(self.possible)),
+            format!("{:.5}", self.hits(self.found)),
+            self.messages_icp().to_string(),
+            self.messages().to_string(),
+            self.bytes_icp().to_string(),
+            self.bytes().to_string(),
+            format!("{:.6}", self.false_rate()),
+            format!("{:.6}", self.expected),
+        ]
+    }
+
+    /// With so many bits for each document, published when such a share is new, in caches that hold so many.
+    fn of(lab: &Lab, (bits, share): (u32, f64), held: u64) -> Result<Run> {
+        let proxies = lab.count(&PROXIES) as usize;
+        let keys: Vec<Key> =
+            (0..lab.count(&DOCUMENTS)).map(|i| Key::get(&format!("http://example.org/{i}"))).collect();
+        let popularity = Zipf::new(keys.len(), lab.number(&SKEW));
+        let mut caches = (0..proxies)
+            .map(|_| Cache::new(held, bits))
+            .collect::<umbel_cache::Result<Vec<_>>>()
+            .map_err(failed)?;
+        let mut dice = Dice::new(lab, b"cach", 0);
+        let mut run = Run { others: proxies as u64 - 1, ..Run::default() };
+        for request in 0..lab.count(&REQUESTS) {
+            let at = dice.below(proxies);
+            let document = popularity.draw(&mut dice);
+            // Caches fill up first.
+            let counted = request >= lab.count(&REQUESTS) / 4;
+            let miss = !caches[at].touch(document);
+            if miss && counted {
+                run.look(&caches, at, document, &keys[document]);
+            }
+            run.requests += u64::from(counted);
+            run.local += u64::from(counted && !miss);
+            if miss {
+                let bytes = caches[at].keep(document, &keys, share).map_err(failed)?;
+                if let Some(bytes) = bytes.filter(|_| counted) {
+                    run.publications += 1;
+                    run.published_bytes += (bytes + MESSAGE) * run.others;
+                }
+            }
+        }
+        run.expected = caches.iter().map(|cache| cache.view.bits().rate()).sum::<f64>() / proxies as f64;
+        Ok(run)
+    }
+
+    /// What comes of a miss: who has the document, and whose summary promises it.
+    fn look(&mut self, caches: &[Cache], at: usize, document: usize, key: &Key) {
+        self.misses += 1;
+        let (mut possible, mut found) = (false, false);
+        let others = caches.iter().enumerate().filter(|(other, _)| *other != at);
+        for (_, cache) in others {
+            let (has, promises) = (cache.used.contains_key(&document), cache.view.contains(key));
+            possible |= has;
+            self.looked += u64::from(!has);
+            self.wrong += u64::from(promises && !has);
+            // The first that keeps its promise is the last to be asked.
+            if promises && !found {
+                self.asked += 1;
+                found = has;
+            }
+        }
+        self.possible += u64::from(possible);
+        self.found += u64::from(found);
+    }
+}
+
+fn failed(error: umbel_cache::Error) -> Error {
+    match error {
+        umbel_cache::Error::Memory(error) => error,
+        other => Error::Parameter { name: "bits", got: String::new(), needs: other.to_string() },
+    }
+}
+
+/// A cache that drops what was not asked for longest, with what others know of it.
+struct Cache {
+    held: usize,
+    /// When each document was asked for last, and the other way round.
+    used: HashMap<usize, u64>,
+    order: BTreeMap<u64, usize>,
+    clock: u64,
+    summary: Summary,
+    view: View,
+    new: u64,
+}
+
+impl Cache {
+    fn new(held: u64, bits: u32) -> umbel_cache::Result<Cache> {
+        let summary = Summary::new(held, bits)?;
+        let mut view = View::default();
+        view.apply(&summary.update(None))?;
+        let held = held as usize;
+        Ok(Cache { held, used: HashMap::new(), order: BTreeMap::new(), clock: 0, summary, view, new: 0 })
+    }
+
+    /// Asks for a document; whether it is here.
+    fn touch(&mut self, document: usize) -> bool {
+        self.clock += 1;
+        let Some(used) = self.used.get_mut(&document) else { return false };
+        self.order.remove(used);
+        *used = self.clock;
+        self.order.insert(self.clock, document);
+        true
+    }
+
+    /// Keeps a document, and publishes when it is time; the bytes that then travel to each other cache.
+    fn keep(&mut self, document: usize, keys: &[Key], share: f64) -> umbel_cache::Result<Option<u64>> {
+        if self.used.len() >= self.held
+            && let Some((_, oldest)) = self.order.pop_first()
+        {
+            self.used.remove(&oldest);
+            self.summary.remove(&keys[oldest]);
+        }
+        self.used.insert(document, self.clock);
+        self.order.insert(self.clock, document);
+        self.summary.insert(&keys[document]);
+        self.new += 1;
+        if (self.new as f64) < share * self.used.len() as f64 {
+            return Ok(None);
+        }
+        self.new = 0;
+        self.summary.publish();
+        let update = self.summary.update(self.view.version());
+        self.view.apply(&update)?;
+        Ok(Some(update.encode().len() as u64))
+    }
+}
+
+/// Documents by Zipf's law: the i-th is asked for in proportion to i^-skew.
+struct Zipf(Vec<f64>);
+
+impl Zipf {
+    fn new(documents: usize, skew: f64) -> Zipf {
+        let mut sum = 0.0;
+        let weight = |i: usize| {
+            sum += (i as f64).powf(-skew);
+            sum
+        };
+        Zipf((1..=documents).map(weight).collect())
+    }
+
+    fn draw(&self, dice: &mut Dice) -> usize {
+        let share = dice.below(1 << 53) as f64 / (1u64 << 53) as f64;
+        let at = share * self.0.last().copied().unwrap_or_default();
+        self.0.partition_point(|sum| *sum <= at).min(self.0.len() - 1)
+    }
+}
+
+fn by_delay(runs: &[(f64, &Run)]) -> Chart {
+    let points =
+        |of: &dyn Fn(&Run) -> f64| runs.iter().map(|(share, run)| (*share, of(run))).collect::<Vec<_>>();
+    Chart {
+        name: "delay".into(),
+        title: "Hits by the share of new documents after which a summary is published, 16 bits".into(),
+        x: Axis::log("share of new documents"),
+        y: Axis::linear("hit ratio"),
+        series: vec![
+            Series::new("all others asked", Mark::Dashes, 6, points(&|run| run.hits(run.possible))),
+            Series::new("with summaries", Mark::Line, 0, points(&|run| run.hits(run.found))),
+            Series::new("alone", Mark::Dashes, 1, points(&|run| run.hits(0))),
+        ],
+    }
+}
+
+fn by_bits(runs: &[(u32, &Run)]) -> Chart {
+    let points = |of: &dyn Fn(&Run) -> f64| {
+        runs.iter().map(|(bits, run)| (f64::from(*bits), of(run))).collect::<Vec<_>>()
+    };
+    Chart {
+        name: "bits".into(),
+        title: "Messages and bytes, as shares of what ICP takes".into(),
+        x: Axis::linear("bits for each document"),
+        y: Axis::log("share of ICP"),
+        series: vec![
+            Series::new("messages", Mark::Line, 0, points(&|run| 1.0 / run.messages_ratio())),
+            Series::new("bytes", Mark::Line, 1, points(&|run| run.bytes_ratio())),
+        ],
+    }
+}
