@@ -174,7 +174,7 @@ fn what_a_kind_can_do_is_told() {
         ("fuse", "answer only"),
         ("bloomier", "answer only"),
         ("bloomier-mutable", "change values"),
-        ("scalable", "grow, union"),
+        ("scalable", "grow, union, intersect"),
     ] {
         let told = shell.run(&["plan", "-n", "1e6", "--kind", kind]).ok();
         assert!(told.text().ends_with(&format!(" {can}\n")), "{}", told.text());
