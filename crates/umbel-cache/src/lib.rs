@@ -7,7 +7,7 @@
 //! summaries and asks only the caches that promise it. (Fan et al. 2000) A promise may be wrong, which costs a question;
 //! what is served is never wrong, for it comes from whoever has it.
 //!
-//! Documents are in a [`store`], which keeps its summary with it.
+//! Documents are in a [`store`], which keeps its summary with it; what may be kept and given again is a matter of [`rules`].
 //!
 //! Squid exchanges [digests](Digest), plain filters that it makes anew every hour. Both kinds find a document's bits by the
 //! same [`Key`], so that one hash of it does for all caches.
@@ -30,6 +30,7 @@ mod digest;
 mod error;
 mod key;
 mod peers;
+pub mod rules;
 pub mod store;
 mod summary;
 mod update;

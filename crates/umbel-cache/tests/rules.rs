@@ -1,0 +1,156 @@
+//! What may be kept and given again, case by case (RFC 9111).
+
+use http::{HeaderMap, Request, Response, request, response};
+use std::time::{Duration, SystemTime};
+use umbel_cache::rules::{Known, Refreshed, Reuse, variant};
+
+fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.append(http::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+    }
+    headers
+}
+
+fn ask(method: &str, lines: &[(&str, &str)]) -> request::Parts {
+    let request = Request::builder().method(method).uri("http://example.org/page");
+    let mut parts = request.body(()).unwrap().into_parts().0;
+    parts.headers = headers(lines);
+    parts
+}
+
+fn answer(status: u16, lines: &[(&str, &str)]) -> response::Parts {
+    let mut parts = Response::builder().status(status).body(()).unwrap().into_parts().0;
+    parts.headers = headers(lines);
+    parts
+}
+
+const MINUTE: (&str, &str) = ("cache-control", "max-age=60");
+
+fn start() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+#[test]
+fn only_what_may_be_kept_is_kept() {
+    let plain = ask("GET", &[]);
+    let signed = ask("GET", &[("authorization", "Basic c2VjcmV0")]);
+    let part = ask("GET", &[("range", "bytes=0-9")]);
+    let never = ask("GET", &[("cache-control", "no-store")]);
+    for (request, status, lines, kept) in [
+        (&plain, 200, &[MINUTE][..], true),
+        (&plain, 200, &[], true),
+        (&plain, 200, &[("cache-control", "no-store")], false),
+        (&plain, 200, &[("cache-control", "private, max-age=60")], false),
+        (&plain, 200, &[("cache-control", "max-age=60"), ("vary", "*")], false),
+        (&plain, 200, &[("cache-control", "max-age=60"), ("vary", "accept-encoding, cookie")], true),
+        (&plain, 200, &[MINUTE, ("set-cookie", "a=b")], false),
+        (&plain, 200, &[("cache-control", "public, max-age=60"), ("set-cookie", "a=b")], true),
+        (&plain, 206, &[MINUTE, ("content-range", "bytes 0-9/100")], false),
+        (&plain, 200, &[MINUTE, ("content-range", "bytes 0-9/100")], false),
+        (&plain, 304, &[MINUTE], false),
+        (&plain, 404, &[MINUTE], true),
+        (&plain, 301, &[MINUTE], true),
+        (&plain, 500, &[MINUTE], false),
+        (&part, 200, &[MINUTE], false),
+        (&never, 200, &[MINUTE], false),
+        (&signed, 200, &[MINUTE], false),
+        (&signed, 200, &[("cache-control", "public, max-age=60")], true),
+        (&signed, 200, &[("cache-control", "s-maxage=60")], true),
+        (&ask("POST", &[]), 200, &[MINUTE], false),
+        (&ask("HEAD", &[]), 200, &[MINUTE], false),
+    ] {
+        let known = Known::of(request, &answer(status, lines), start());
+        assert_eq!(known.is_some(), kept, "{status} {lines:?} to {request:?}");
+    }
+}
+
+#[test]
+fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
+    let known =
+        Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("age", "20")]), start())
+            .unwrap();
+    let after = |seconds: u64| start() + Duration::from_secs(seconds);
+    let Reuse::Fresh(given) = known.reuse(&ask("GET", &[]), after(30)) else { panic!() };
+    assert_eq!(
+        (given.status.as_u16(), &given.headers["age"]),
+        (200, &"50".parse::<http::HeaderValue>().unwrap())
+    );
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), after(41)) else { panic!() };
+    assert_eq!(question.headers["if-none-match"], "\"x\"");
+    // Whoever asks may want less, or more.
+    for (line, fresh) in
+        [("no-cache", false), ("max-age=10", false), ("min-fresh=30", false), ("max-stale=100", true)]
+    {
+        let request = ask("GET", &[("cache-control", line)]);
+        let at = if fresh { after(60) } else { after(20) };
+        assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh(_)), fresh, "{line}");
+    }
+    let strict = Known::of(
+        &ask("GET", &[]),
+        &answer(200, &[("cache-control", "max-age=60, must-revalidate")]),
+        start(),
+    );
+    let request = ask("GET", &[("cache-control", "max-stale=100")]);
+    assert!(matches!(strict.unwrap().reuse(&request, after(70)), Reuse::Stale(_)));
+    // What is for all lives as the origin says to those who share.
+    let shared =
+        Known::of(&ask("GET", &[]), &answer(200, &[("cache-control", "max-age=10, s-maxage=100")]), start());
+    assert!(matches!(shared.unwrap().reuse(&ask("GET", &[]), after(90)), Reuse::Fresh(_)));
+}
+
+#[test]
+fn the_origin_says_whether_it_still_holds() {
+    let known =
+        Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("x-color", "red")]), start())
+            .unwrap();
+    let later = start() + Duration::from_secs(100);
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
+    let same = answer(304, &[("cache-control", "max-age=500"), ("etag", "\"x\"")]);
+    let Refreshed::Same(known, given) = known.refresh(&question, &same, later) else { panic!() };
+    assert_eq!(
+        (given.status.as_u16(), &given.headers["x-color"]),
+        (200, &"red".parse::<http::HeaderValue>().unwrap())
+    );
+    assert!(matches!(known.reuse(&ask("GET", &[]), later + Duration::from_secs(400)), Reuse::Fresh(_)));
+    let changed = answer(200, &[MINUTE, ("etag", "\"y\"")]);
+    assert!(matches!(known.refresh(&question, &changed, later), Refreshed::Changed(Some(_))));
+    let forbidden = answer(200, &[("cache-control", "no-store")]);
+    assert!(matches!(known.refresh(&question, &forbidden, later), Refreshed::Changed(None)));
+}
+
+#[test]
+fn variants_are_told_apart_by_what_they_depend_on() {
+    let response = |vary: &str| headers(&[("vary", vary)]);
+    let (german, english) = (headers(&[("accept-language", "de")]), headers(&[("accept-language", "en")]));
+    assert_eq!(variant(&german, &HeaderMap::new()), Some(0));
+    assert_ne!(
+        variant(&german, &response("Accept-Language")),
+        variant(&english, &response("accept-language"))
+    );
+    assert_eq!(
+        variant(&german, &response("Accept-Language, Cookie")),
+        variant(&german, &response("cookie,accept-language"))
+    );
+    assert_eq!(
+        variant(&german, &response("accept-encoding")),
+        variant(&english, &response("accept-encoding"))
+    );
+    assert_eq!(variant(&german, &response("accept-language, *")), None);
+}
+
+#[test]
+fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
+    let request = ask(
+        "GET",
+        &[("cookie", "session=secret"), ("authorization", "Basic secret"), ("accept-language", "de")],
+    );
+    let response = answer(200, &[("cache-control", "public, max-age=60"), ("vary", "accept-language")]);
+    let known = Known::of(&request, &response, start()).unwrap();
+    let bytes = known.encode();
+    assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
+    let again = Known::decode(&bytes).unwrap();
+    assert!(matches!(again.reuse(&request, start()), Reuse::Fresh(_)));
+    assert!(matches!(again.reuse(&ask("GET", &[("accept-language", "en")]), start()), Reuse::Other));
+    assert!(Known::decode(&bytes[..bytes.len() / 2]).is_none());
+}
