@@ -11,6 +11,7 @@ pub mod password;
 pub mod seal;
 pub mod seeds;
 pub mod store;
+pub mod summary;
 pub mod tables;
 pub mod vault;
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
 use umbel::aging::Timestamp;
+use umbel_cache::{Key, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Blocklist, Engine, Options, state};
 use umbel_net::capture::{Link, Packet, Time, Writer};
@@ -30,8 +31,30 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
         ("index", indexes()?),
         ("password", passwords()),
         ("store", epochs()?),
+        ("summary", summaries()?),
         ("tables", tables()?),
         ("vault", vaults().map_err(io::Error::other)?),
+    ])
+}
+
+/// All bits of a summary, compressed and not, changes, nothing new, and a digest of a real Squid.
+fn summaries() -> io::Result<Vec<Seed>> {
+    let mut summary = Summary::new(100, 16).map_err(io::Error::other)?;
+    let key = |i: u32| Key::get(&format!("http://example.org/{i}"));
+    let empty = summary.update(None).encode();
+    (0..50).for_each(|i| summary.insert(&key(i)));
+    summary.publish();
+    let (version, all) = (summary.version(), summary.update(None).encode());
+    (50..52).for_each(|i| summary.insert(&key(i)));
+    summary.publish();
+    let golden =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel-cache/tests/golden/squid-5.7.digest");
+    Ok(vec![
+        ("empty".into(), empty),
+        ("all".into(), all),
+        ("changes".into(), summary.update(Some(version)).encode()),
+        ("nothing".into(), summary.update(Some(summary.version())).encode()),
+        ("squid".into(), std::fs::read(golden)?),
     ])
 }
 
@@ -344,6 +367,9 @@ mod tests {
             "password" => (crate::password::loads, crate::password::run),
             "store" => (crate::store::loads, crate::store::run),
             "tables" => (crate::tables::loads, crate::tables::run),
+            "summary" => {
+                (|bytes| crate::summary::update(bytes) || crate::summary::digest(bytes), crate::summary::run)
+            }
             "vault" => (crate::vault::loads, crate::vault::run),
             other => panic!("no target {other}"),
         }

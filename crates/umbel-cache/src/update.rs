@@ -50,6 +50,9 @@ const MAGIC: [u8; 4] = *b"UMSU";
 const FORM: u8 = 1;
 const VALUE: u32 = 1 << 31;
 
+/// By how much bits are compressed at most, so that nobody takes much memory for a few bytes.
+const MOST_GAIN: usize = 64;
+
 impl Update {
     /// Of what type it is, as servers say.
     pub const MEDIA_TYPE: &'static str = "application/x-umbel-summary";
@@ -67,7 +70,9 @@ impl Update {
             What::All(bits) => {
                 let bytes = bits.to_bytes();
                 match zstd::bulk::compress(&bytes, 1) {
-                    Ok(fewer) if fewer.len() < bytes.len() => (2, fewer),
+                    Ok(fewer) if fewer.len() < bytes.len() && bytes.len() <= MOST_GAIN * fewer.len() => {
+                        (2, fewer)
+                    }
                     _ => (1, bytes),
                 }
             }
@@ -113,8 +118,11 @@ impl Update {
             0 if fields.0.is_empty() => What::Nothing,
             1 => What::All(Bits::from_bytes(fields.0, bits)?),
             2 => {
-                // Never more than that, whatever is in it.
-                let bytes = zstd::bulk::decompress(fields.0, bits.div_ceil(8) as usize);
+                let length = bits.div_ceil(8) as usize;
+                if length > fields.0.len().saturating_mul(MOST_GAIN) {
+                    return Err(malformed("it claims more bits than it can have"));
+                }
+                let bytes = zstd::bulk::decompress(fields.0, length);
                 What::All(Bits::from_bytes(&bytes.map_err(|_| malformed("its bits are damaged"))?, bits)?)
             }
             3 => {

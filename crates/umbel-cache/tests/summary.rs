@@ -84,6 +84,27 @@ fn more_bits_for_each_document_travel_in_fewer() {
 }
 
 #[test]
+fn a_few_bytes_do_not_claim_much_memory() {
+    // Of an empty one all bits travel as they are; one that claims to have compressed more than that is refused.
+    let mut empty = Summary::new(1_000_000, 16).unwrap();
+    empty.publish();
+    let bytes = empty.update(None).encode();
+    assert_eq!(bytes.len(), 2_000_000 + 42);
+    let view = Update::decode(&bytes).unwrap();
+    assert!(!view.is_delta());
+    let mut few = Summary::new(1000, 64).unwrap();
+    (0..200).for_each(|number| few.insert(&key(number)));
+    few.publish();
+    let mut bytes = few.update(None).encode();
+    assert!(bytes[5] == 2 && bytes.len() < 4000, "{} {}", bytes[5], bytes.len());
+    bytes[30..34].copy_from_slice(&(1u32 << 31).to_le_bytes());
+    let end = bytes.len() - 8;
+    let sum = umbel::file::fields::sum(&bytes[..end]);
+    bytes[end..].copy_from_slice(&sum.to_le_bytes());
+    assert!(Update::decode(&bytes).unwrap_err().to_string().contains("more bits than it can have"));
+}
+
+#[test]
 fn it_is_due_after_a_time_or_when_one_document_in_a_hundred_is_new() {
     let (trigger, mut summary) = (Trigger::default(), Summary::new(10_000, 8).unwrap());
     let (soon, late) = (Duration::from_secs(1), Duration::from_secs(5));
