@@ -202,8 +202,8 @@ impl Aging {
     /// let mut seen = Aging::build(&Spec::new(1000, 0.001)?.with_tuning(tuning))?;
     /// seen.advance(Timestamp::from_millis(1_800_000_000_000))?;
     /// seen.insert("apple")?;
-    /// assert!(seen.at(Timestamp::from_millis(1_800_000_030_000)).contains_batch(&["apple"]).get(0));
-    /// assert!(!seen.at(Timestamp::from_millis(1_800_000_060_000)).contains_batch(&["apple"]).count() == 1);
+    /// assert_eq!(seen.at(Timestamp::from_millis(1_800_000_030_000)).contains_batch(&["apple"]).count(), 1);
+    /// assert_eq!(seen.at(Timestamp::from_millis(1_800_000_060_000)).contains_batch(&["apple"]).count(), 0);
     /// assert!(seen.contains("apple"));
     /// # Ok::<(), umbel::Error>(())
     /// ```
