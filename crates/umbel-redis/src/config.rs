@@ -14,8 +14,6 @@ use umbel::{Hasher, KeyRing};
 pub struct Config {
     /// The secret with which filters hash that are made here; unless a file has it, a new one for every start.
     secret: [u8; 16],
-    /// Whether it comes from a file.
-    secret_is_kept: bool,
     /// The most bytes a key may take.
     pub max_key_bytes: u64,
     /// The rate of a Bloom filter that an ADD makes.
@@ -39,7 +37,6 @@ impl Config {
     fn new(secret: [u8; 16]) -> Config {
         Config {
             secret,
-            secret_is_kept: false,
             max_key_bytes: 4 << 30,
             error_rate: 0.01,
             initial_size: 100,
@@ -51,7 +48,7 @@ impl Config {
 
 /// Reads the arguments that the module is loaded with: names and values.
 pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
-    let mut config = Config::new(random());
+    let (mut config, mut secret_is_kept) = (Config::new(random()), false);
     let (pairs, rest) = arguments.as_chunks::<2>();
     if let [name, ..] = rest {
         return Err(format!("the argument {} has no value", name.bytes().escape_ascii()));
@@ -64,7 +61,7 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
         if name.is("KEY-FILE") {
             let path = value.parse::<String>().ok_or_else(|| wrong("the name of a file"))?;
             config.secret = read_secret(&path)?;
-            config.secret_is_kept = true;
+            secret_is_kept = true;
         } else if name.is("MAX-KEY-BYTES") {
             config.max_key_bytes = bytes()?;
         } else if name.is("MAX-BYTES") {
@@ -86,9 +83,8 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
             ));
         }
     }
-    let kept = config.secret_is_kept;
     CONFIG.set(config).map_err(|_| "the module is loaded already".to_string())?;
-    if !kept {
+    if !secret_is_kept {
         loading.log(
             c"notice",
             "umbel: filters hash with a secret that is made anew at every start; \
@@ -100,9 +96,8 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
 
 /// A number of bytes, as servers take them elsewhere: `1k` is a thousand, `1kb` is 1024.
 fn bytes(text: &[u8]) -> Option<u64> {
-    let text = str::from_utf8(text).ok()?.to_ascii_lowercase();
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let unit = match unit {
+    let (number, unit) = number_and_unit(text)?;
+    let unit = match unit.as_str() {
         "" | "b" => 1,
         "k" => 1000,
         "kb" => 1 << 10,
@@ -112,7 +107,14 @@ fn bytes(text: &[u8]) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    number.parse::<u64>().ok()?.checked_mul(unit).filter(|bytes| *bytes > 0)
+    number.checked_mul(unit).filter(|bytes| *bytes > 0)
+}
+
+/// A whole number, and what stands behind it in small letters.
+pub fn number_and_unit(text: &[u8]) -> Option<(u64, String)> {
+    let text = str::from_utf8(text).ok()?;
+    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    Some((number.parse().ok()?, unit.to_ascii_lowercase()))
 }
 
 /// The secret in a file that `umbel key new --hash keyed` has made.

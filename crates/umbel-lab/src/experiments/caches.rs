@@ -3,8 +3,9 @@
 use crate::traffic::Dice;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 use umbel::{Error, Result};
-use umbel_cache::{Key, Summary, View};
+use umbel_cache::{Key, Summary, Trigger, View};
 
 pub struct Caches;
 
@@ -287,7 +288,6 @@ struct Cache {
     clock: u64,
     summary: Summary,
     view: View,
-    new: u64,
 }
 
 impl Cache {
@@ -296,7 +296,7 @@ impl Cache {
         let mut view = View::default();
         view.apply(&summary.update(None))?;
         let held = held as usize;
-        Ok(Cache { held, used: HashMap::new(), order: BTreeMap::new(), clock: 0, summary, view, new: 0 })
+        Ok(Cache { held, used: HashMap::new(), order: BTreeMap::new(), clock: 0, summary, view })
     }
 
     /// Asks for a document; whether it is here.
@@ -320,11 +320,10 @@ impl Cache {
         self.used.insert(document, self.clock);
         self.order.insert(self.clock, document);
         self.summary.insert(&keys[document]);
-        self.new += 1;
-        if (self.new as f64) < share * self.used.len() as f64 {
+        let trigger = Trigger { every: Duration::MAX, share };
+        if !self.summary.is_due(&trigger, Duration::ZERO) {
             return Ok(None);
         }
-        self.new = 0;
         self.summary.publish();
         let update = self.summary.update(self.view.version());
         self.view.apply(&update)?;

@@ -203,10 +203,8 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn parse_window(text: &Text) -> Result<Window> {
     let bad =
         || Failure::new("bad window: it should be a number of keys, or a time as 500ms, 30s, 10m, 2h or 7d");
-    let text = str::from_utf8(text.bytes()).map_err(|_| bad())?;
-    let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let number: u64 = number.parse().map_err(|_| bad())?;
-    let millis: u64 = match unit.to_ascii_lowercase().as_str() {
+    let (number, unit) = config::number_and_unit(text.bytes()).ok_or_else(bad)?;
+    let millis: u64 = match unit.as_str() {
         "" => return Ok(Window::Keys(number)),
         "ms" => 1,
         "s" => 1000,
@@ -225,12 +223,14 @@ fn texts(items: &[Text]) -> Vec<&[u8]> {
 /// `UMBEL.ADD key item...`: of each, whether it was new; in a cuckoo filter an item may be several times.
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.take()?, arguments.rest()?);
-    let held = Held::existing(context, key)?.type_of();
-    let added = match held {
-        Type::Bloom => bloom::add_all(context, key, items, None),
-        Type::Cuckoo => cuckoo::add_all(context, key, items, None, false),
-        Type::Any => add_items(context, key, None, items),
-    };
+    // Of which type it is shows when it is opened.
+    let mut added = add_items(context, key, None, items);
+    if let Err(Failure::WrongType) = added {
+        added = bloom::add_all(context, key, items, None);
+    }
+    if let Err(Failure::WrongType) = added {
+        added = cuckoo::add_all(context, key, items, None, false);
+    }
     added.map(Reply::each)
 }
 

@@ -244,20 +244,21 @@ impl Cuckoos {
 
     /// How full it is, all levels together.
     pub fn stats(&self) -> Stats {
-        let parts: Vec<Stats> = self.filters().map(Cuckoo::stats).collect();
-        let sum = |number: fn(&Stats) -> u64| parts.iter().map(number).sum::<u64>();
+        let levels: Vec<Vec<Stats>> =
+            self.levels.iter().map(|level| level.iter().map(Cuckoo::stats).collect()).collect();
+        let parts = || levels.iter().flatten();
+        let sum = |number: fn(&Stats) -> u64| parts().map(number).sum::<u64>();
         // An item is looked for in one filter of each level.
-        let level = |level: &Vec<Cuckoo>| {
-            level.iter().map(|filter| filter.stats().rate_now).sum::<f64>() / level.len() as f64
-        };
-        let mut stats = self.first().stats();
+        let rate =
+            |level: &Vec<Stats>| level.iter().map(|part| part.rate_now).sum::<f64>() / level.len() as f64;
+        let mut stats = levels[0][0].clone();
         stats.cells = sum(|part| part.cells);
         stats.used_cells = sum(|part| part.used_cells);
         stats.bits = sum(|part| part.bits);
         stats.bytes = sum(|part| part.bytes);
         stats.inserted = Some(self.items());
-        stats.estimate = parts.iter().map(|part| part.estimate).sum();
-        stats.rate_now = compound(self.levels.iter().map(level));
+        stats.estimate = parts().map(|part| part.estimate).sum();
+        stats.rate_now = compound(levels.iter().map(rate));
         stats.details.push(("levels", self.levels.len() as f64));
         stats
     }
