@@ -28,11 +28,13 @@
 mod bits;
 mod digest;
 mod error;
+mod headers;
 mod key;
 mod peers;
 pub mod rules;
 pub mod store;
 mod summary;
+mod sync;
 mod update;
 
 pub use bits::Bits;

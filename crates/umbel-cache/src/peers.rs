@@ -1,8 +1,9 @@
 //! Other caches: what each of them is known to hold, how they kept their promises, and whom to ask for a document.
 
+use crate::sync::{lock, read, write};
 use crate::{Key, View};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 /// Which of the other caches.
@@ -30,13 +31,12 @@ pub struct Counts {
 #[derive(Debug)]
 pub struct Peers {
     peers: Vec<Peer>,
-    /// Older views are not believed.
-    max_age: Duration,
 }
 
 #[derive(Debug, Default)]
 struct Peer {
     known: RwLock<Option<Known>>,
+    rest: Mutex<Rest>,
     asked: AtomicU64,
     hits: AtomicU64,
     false_hits: AtomicU64,
@@ -48,8 +48,20 @@ struct Peer {
 #[derive(Clone, Debug)]
 struct Known {
     view: Arc<View>,
-    since: Instant,
+    /// It is not believed any longer.
+    until: Instant,
 }
+
+/// A cache that fails is left alone for a while, a longer one each time.
+#[derive(Debug, Default)]
+struct Rest {
+    failures: u32,
+    until: Option<Instant>,
+}
+
+/// For how long after the first failure, and at most.
+const FIRST_REST: Duration = Duration::from_secs(1);
+const LONGEST_REST: Duration = Duration::from_secs(60);
 
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +74,17 @@ pub enum Outcome {
     Failure,
 }
 
+impl Peer {
+    fn updated(&self, bytes: u64) {
+        self.updates.fetch_add(1, Relaxed);
+        self.update_bytes.fetch_add(bytes, Relaxed);
+    }
+}
+
 impl Peers {
-    /// So many caches of which nothing is known yet; what is older than `max_age` is not believed.
-    pub fn new(count: usize, max_age: Duration) -> Peers {
-        Peers { peers: (0..count).map(|_| Peer::default()).collect(), max_age }
+    /// So many caches of which nothing is known yet.
+    pub fn new(count: usize) -> Peers {
+        Peers { peers: (0..count).map(|_| Peer::default()).collect() }
     }
 
     /// All of them.
@@ -79,43 +98,43 @@ impl Peers {
     }
 
     fn known(&self, id: PeerId) -> Option<Known> {
-        let known = self.peers.get(id.0)?.known.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-        known.clone()
+        read(&self.peers.get(id.0)?.known).clone()
     }
 
-    /// Puts another view in place of the one that was known; who looks meanwhile sees one or the other. `bytes` have
-    /// travelled for it.
-    pub fn replace(&self, id: PeerId, view: View, bytes: u64, now: Instant) {
+    /// Puts another view in place of the one that was known; who looks meanwhile sees one or the other. It is believed until
+    /// then. `bytes` have travelled for it.
+    pub fn replace(&self, id: PeerId, view: View, bytes: u64, until: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
-        let known = Known { view: Arc::new(view), since: now };
-        *peer.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(known);
-        peer.updates.fetch_add(1, Relaxed);
-        peer.update_bytes.fetch_add(bytes, Relaxed);
+        *write(&peer.known) = Some(Known { view: Arc::new(view), until });
+        peer.updated(bytes);
     }
 
-    /// Notes that what is known of one is what it has now.
-    pub fn confirm(&self, id: PeerId, bytes: u64, now: Instant) {
+    /// Notes that what is known of one is what it has now, and believed until then.
+    pub fn confirm(&self, id: PeerId, bytes: u64, until: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
-        if let Some(known) = &mut *peer.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) {
-            known.since = now;
+        if let Some(known) = &mut *write(&peer.known) {
+            known.until = until;
         }
-        peer.updates.fetch_add(1, Relaxed);
-        peer.update_bytes.fetch_add(bytes, Relaxed);
+        peer.updated(bytes);
     }
 
     /// Forgets what is known of one.
     pub fn forget(&self, id: PeerId) {
         if let Some(peer) = self.peers.get(id.0) {
-            *peer.known.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+            *write(&peer.known) = None;
         }
+    }
+
+    /// Whether one is left alone, since it has failed of late.
+    pub fn rests(&self, id: PeerId, now: Instant) -> bool {
+        self.peers.get(id.0).is_some_and(|peer| lock(&peer.rest).until.is_some_and(|until| now < until))
     }
 
     /// Whom to ask for a document, in this order: all that promise it, those first that kept their promises best.
     pub fn promising(&self, key: &Key, now: Instant) -> Vec<PeerId> {
         let promises = |id: &PeerId| {
-            self.known(*id).is_some_and(|known| {
-                now.saturating_duration_since(known.since) <= self.max_age && known.view.contains(key)
-            })
+            !self.rests(*id, now)
+                && self.known(*id).is_some_and(|known| now <= known.until && known.view.contains(key))
         };
         let mut found: Vec<(f64, PeerId)> =
             self.ids().filter(promises).map(|id| (self.trust(id), id)).collect();
@@ -130,8 +149,17 @@ impl Peers {
     }
 
     /// Notes what came of a question.
-    pub fn note(&self, id: PeerId, outcome: Outcome) {
+    pub fn note(&self, id: PeerId, outcome: Outcome, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
+        let mut rest = lock(&peer.rest);
+        *rest = match outcome {
+            Outcome::Failure => {
+                let long = FIRST_REST.saturating_mul(1 << rest.failures.min(16)).min(LONGEST_REST);
+                Rest { failures: rest.failures.saturating_add(1), until: Some(now + long) }
+            }
+            Outcome::Hit | Outcome::FalseHit => Rest::default(),
+        };
+        drop(rest);
         peer.asked.fetch_add(1, Relaxed);
         let counter = match outcome {
             Outcome::Hit => &peer.hits,

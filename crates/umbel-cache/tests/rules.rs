@@ -71,7 +71,8 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
         Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("age", "20")]), start())
             .unwrap();
     let after = |seconds: u64| start() + Duration::from_secs(seconds);
-    let Reuse::Fresh(given) = known.reuse(&ask("GET", &[]), after(30)) else { panic!() };
+    assert!(matches!(known.reuse(&ask("GET", &[]), after(30)), Reuse::Fresh));
+    let given = known.response(after(30));
     assert_eq!(
         (given.status.as_u16(), &given.headers["age"]),
         (200, &"50".parse::<http::HeaderValue>().unwrap())
@@ -84,7 +85,7 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     {
         let request = ask("GET", &[("cache-control", line)]);
         let at = if fresh { after(60) } else { after(20) };
-        assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh(_)), fresh, "{line}");
+        assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh), fresh, "{line}");
     }
     let strict = Known::of(
         &ask("GET", &[]),
@@ -96,7 +97,7 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     // What is for all lives as the origin says to those who share.
     let shared =
         Known::of(&ask("GET", &[]), &answer(200, &[("cache-control", "max-age=10, s-maxage=100")]), start());
-    assert!(matches!(shared.unwrap().reuse(&ask("GET", &[]), after(90)), Reuse::Fresh(_)));
+    assert!(matches!(shared.unwrap().reuse(&ask("GET", &[]), after(90)), Reuse::Fresh));
 }
 
 #[test]
@@ -107,12 +108,13 @@ fn the_origin_says_whether_it_still_holds() {
     let later = start() + Duration::from_secs(100);
     let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
     let same = answer(304, &[("cache-control", "max-age=500"), ("etag", "\"x\"")]);
-    let Refreshed::Same(known, given) = known.refresh(&question, &same, later) else { panic!() };
+    let Refreshed::Same(known) = known.refresh(&question, &same, later) else { panic!() };
+    let given = known.response(later);
     assert_eq!(
         (given.status.as_u16(), &given.headers["x-color"]),
         (200, &"red".parse::<http::HeaderValue>().unwrap())
     );
-    assert!(matches!(known.reuse(&ask("GET", &[]), later + Duration::from_secs(400)), Reuse::Fresh(_)));
+    assert!(matches!(known.reuse(&ask("GET", &[]), later + Duration::from_secs(400)), Reuse::Fresh));
     let changed = answer(200, &[MINUTE, ("etag", "\"y\"")]);
     assert!(matches!(known.refresh(&question, &changed, later), Refreshed::Changed(Some(_))));
     let forbidden = answer(200, &[("cache-control", "no-store")]);
@@ -150,7 +152,7 @@ fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
     let bytes = known.encode();
     assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
     let again = Known::decode(&bytes).unwrap();
-    assert!(matches!(again.reuse(&request, start()), Reuse::Fresh(_)));
+    assert!(matches!(again.reuse(&request, start()), Reuse::Fresh));
     assert!(matches!(again.reuse(&ask("GET", &[("accept-language", "en")]), start()), Reuse::Other));
     assert!(Known::decode(&bytes[..bytes.len() / 2]).is_none());
 }

@@ -5,6 +5,7 @@ use proptest::test_runner::RngSeed;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use umbel_cache::store::{Options, Store};
@@ -21,7 +22,7 @@ fn body(number: u32, version: u32, len: usize) -> Vec<u8> {
     bytes
 }
 
-fn put(store: &Store, number: u32, variant: u64, head: &[u8], bytes: &[u8]) {
+fn put(store: &Arc<Store>, number: u32, variant: u64, head: &[u8], bytes: &[u8]) {
     let mut writer = store.begin(&key(number), variant);
     bytes.chunks(10_000).for_each(|piece| writer.write(piece).unwrap());
     writer.commit(head.to_vec()).unwrap();
@@ -81,7 +82,7 @@ proptest! {
     fn a_store_is_a_map_that_outlives_its_process(steps in proptest::collection::vec(step(), 1..60)) {
         let folder = tempfile::tempdir().unwrap();
         let options = Options { max_memory: 100_000, ..Options::default() };
-        let mut store = Some(Store::open(folder.path(), &options).unwrap());
+        let mut store = Some(Arc::new(Store::open(folder.path(), &options).unwrap()));
         let mut expected = BTreeMap::new();
         for (version, step) in steps.into_iter().enumerate() {
             let open = store.as_ref().unwrap();
@@ -110,7 +111,7 @@ proptest! {
                 },
                 Step::Reopen => {
                     drop(store.take());
-                    store = Some(Store::open(folder.path(), &options).unwrap());
+                    store = Some(Arc::new(Store::open(folder.path(), &options).unwrap()));
                 }
             }
             let open = store.as_ref().unwrap();
@@ -121,7 +122,7 @@ proptest! {
         check_summary(store.as_ref().unwrap(), 12);
         drop(store.take());
         // On disk there is what was counted, and nothing else.
-        let again = Store::open(folder.path(), &options).unwrap();
+        let again = Arc::new(Store::open(folder.path(), &options).unwrap());
         let on_disk: u64 = files(folder.path()).iter().map(|file| file.metadata().unwrap().len()).sum();
         prop_assert_eq!((on_disk, again.size().damaged), (again.size().bytes, 0));
     }
@@ -145,7 +146,7 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn what_is_damaged_is_never_given() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), &Options::default()).unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     put(&store, 0, 0, b"small", &body(0, 0, 100));
     put(&store, 1, 0, b"large", &body(1, 0, 100_000));
     let whole = contents(&store, 2);
@@ -165,7 +166,7 @@ fn what_is_damaged_is_never_given() {
                 let other = tempfile::tempdir().unwrap();
                 copy(folder.path(), other.path());
                 std::fs::write(other.path().join(file.strip_prefix(folder.path()).unwrap()), &bytes).unwrap();
-                let store = Store::open(other.path(), &Options::default()).unwrap();
+                let store = Arc::new(Store::open(other.path(), &Options::default()).unwrap());
                 for number in 0..2 {
                     for entry in store.find(&key(number)) {
                         let (head, body) = &whole[&(number, 0)];
@@ -195,7 +196,7 @@ fn copy(from: &Path, to: &Path) {
 fn what_is_seldom_asked_for_makes_room() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 1_000_000, ..Options::default() };
-    let store = Store::open(folder.path(), &options).unwrap();
+    let store = Arc::new(Store::open(folder.path(), &options).unwrap());
     for number in 0..2000 {
         put(&store, number, 0, b"", &body(number, 0, 5000));
         // Some are asked for again and again.
@@ -208,14 +209,15 @@ fn what_is_seldom_asked_for_makes_room() {
     check_summary(&store, 2000);
     // One that is smaller now has less in it.
     drop(store);
-    let smaller = Store::open(folder.path(), &Options { max_bytes: 100_000, ..Options::default() }).unwrap();
+    let smaller =
+        Arc::new(Store::open(folder.path(), &Options { max_bytes: 100_000, ..Options::default() }).unwrap());
     assert!(smaller.size().bytes <= 100_000 && smaller.size().documents > 10);
 }
 
 #[test]
 fn one_process_has_a_folder() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), &Options::default()).unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     let error = Store::open(folder.path(), &Options::default()).unwrap_err();
     assert!(error.to_string().contains("another process"), "{error}");
     drop(store);
@@ -226,7 +228,7 @@ fn one_process_has_a_folder() {
 fn readers_see_whole_documents_while_others_write() {
     let folder = tempfile::tempdir().unwrap();
     let options = Options { max_bytes: 3_000_000, max_memory: 200_000, ..Options::default() };
-    let store = Store::open(folder.path(), &options).unwrap();
+    let store = Arc::new(Store::open(folder.path(), &options).unwrap());
     let stop = AtomicBool::new(false);
     let seen = std::thread::scope(|scope| {
         let read = || {
@@ -263,7 +265,7 @@ const FOLDER: &str = "UMBEL_TEST_STORE";
 fn writer_to_be_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let options = Options { max_bytes: 2_000_000, ..Options::default() };
-    let store = Store::open(Path::new(&folder), &options).unwrap();
+    let store = Arc::new(Store::open(Path::new(&folder), &options).unwrap());
     for version in 0.. {
         let number = version * 7919 % 100;
         let bytes = body(number, version, if version % 4 == 0 { 150_000 } else { 3000 });
@@ -288,7 +290,7 @@ fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
         std::thread::sleep(Duration::from_millis(60 + 13 * round));
         writer.kill().unwrap();
         writer.wait().unwrap();
-        let store = Store::open(folder.path(), &Options::default()).unwrap();
+        let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
         let all = contents(&store, 100);
         assert_eq!((all.len() as u64, store.size().damaged), (store.size().documents, 0));
         assert!(round == 0 || all.len() > 5, "{}", all.len());

@@ -120,7 +120,8 @@ fn it_is_due_after_a_time_or_when_one_document_in_a_hundred_is_new() {
 #[test]
 fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
     let now = Instant::now();
-    let peers = Peers::new(4, Duration::from_secs(60));
+    let until = now + Duration::from_secs(60);
+    let peers = Peers::new(4);
     let ids: Vec<_> = peers.ids().collect();
     for (id, range) in ids.iter().zip([0..100, 50..150, 200..300]) {
         let mut summary = Summary::new(1000, 16).unwrap();
@@ -128,17 +129,26 @@ fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
         summary.publish();
         let mut view = View::default();
         view.apply(&summary.update(None)).unwrap();
-        peers.replace(*id, view, 2000, now);
+        peers.replace(*id, view, 2000, until);
     }
     assert_eq!(peers.promising(&key(10), now), [ids[0]]);
     assert_eq!(peers.promising(&key(60), now), [ids[0], ids[1]]);
     assert!(peers.promising(&key(1000), now).is_empty());
     // Who does not keep promises is asked last.
-    (0..5).for_each(|_| peers.note(ids[0], Outcome::FalseHit));
-    peers.note(ids[1], Outcome::Hit);
+    (0..5).for_each(|_| peers.note(ids[0], Outcome::FalseHit, now));
+    peers.note(ids[1], Outcome::Hit, now);
     assert_eq!(peers.promising(&key(60), now), [ids[1], ids[0]]);
     let counts = peers.counts(ids[0]);
     assert_eq!((counts.asked, counts.hits, counts.false_hits, counts.update_bytes), (5, 0, 5, 2000));
+    // Who fails is left alone for a while, a longer one each time, until it is well again.
+    let after = |millis| now + Duration::from_millis(millis);
+    peers.note(ids[1], Outcome::Failure, now);
+    assert_eq!(peers.promising(&key(60), after(900)), [ids[0]]);
+    assert_eq!(peers.promising(&key(60), after(1100)), [ids[1], ids[0]]);
+    peers.note(ids[1], Outcome::Failure, now);
+    assert_eq!(peers.promising(&key(60), after(1100)), [ids[0]]);
+    peers.note(ids[1], Outcome::Hit, now);
+    assert_eq!(peers.promising(&key(60), now), [ids[1], ids[0]]);
     // What is too old is not believed, unless it was confirmed.
     let later = now + Duration::from_secs(61);
     assert!(peers.promising(&key(60), later).is_empty());

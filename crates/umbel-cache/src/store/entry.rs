@@ -3,10 +3,12 @@
 use super::body::{self, Body};
 use super::file::{Names, Place};
 use crate::Key;
+use crate::rules::Known;
+use crate::sync::{read, write};
 use bytes::Bytes;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, RwLock};
 
 /// A document, or a variant of it.
 #[derive(Debug)]
@@ -19,10 +21,28 @@ pub struct Entry {
     used: AtomicU64,
     /// Whether its body was held against its sum since the store was opened, or written since.
     verified: AtomicBool,
-    memory: RwLock<Option<Bytes>>,
-    /// What bodies in memory take, all entries of the store together.
+    memory: RwLock<Memory>,
+    /// What is in memory, all entries of the store together.
     taken: Arc<AtomicU64>,
 }
+
+/// What of a document is in memory besides its place, since it was asked for of late.
+#[derive(Debug, Default)]
+struct Memory {
+    body: Option<Bytes>,
+    known: Option<Arc<Known>>,
+}
+
+impl Memory {
+    /// What it takes, if so many bytes are known of the document.
+    fn bytes(&self, head: usize) -> u64 {
+        let body = self.body.as_ref().map_or(0, Bytes::len);
+        (body + self.known.as_ref().map_or(0, |_| KNOWN * head)) as u64
+    }
+}
+
+/// How many times the bytes of what is known of a document it takes when it is ready to be asked.
+const KNOWN: usize = 4;
 
 impl Entry {
     pub(super) fn new(
@@ -80,27 +100,42 @@ impl Entry {
 
     /// The body, if it is in memory.
     pub fn in_memory(&self) -> Option<Bytes> {
-        self.read_memory().clone()
+        read(&self.memory).body.clone()
     }
 
     pub(super) fn is_in_memory(&self) -> bool {
-        self.read_memory().is_some()
+        let memory = read(&self.memory);
+        memory.body.is_some() || memory.known.is_some()
+    }
+
+    /// What is known of it, if that is an answer to be given again. It is read once.
+    pub fn known(&self) -> Option<Arc<Known>> {
+        if let Some(known) = &read(&self.memory).known {
+            return Some(Arc::clone(known));
+        }
+        let known = Arc::new(Known::decode(&self.head)?);
+        self.change_memory(|memory| Some(Arc::clone(memory.known.get_or_insert(known))))
     }
 
     /// Keeps the body in memory.
     pub(super) fn keep(&self, body: Bytes) {
-        let mut memory = self.write_memory();
-        if memory.is_none() {
-            self.taken.fetch_add(body.len() as u64, Relaxed);
-            *memory = Some(body);
-        }
+        self.change_memory(|memory| {
+            memory.body.get_or_insert(body);
+        });
     }
 
-    /// Gives the body in memory up.
-    pub(super) fn forget_body(&self) {
-        if let Some(body) = self.write_memory().take() {
-            self.taken.fetch_sub(body.len() as u64, Relaxed);
-        }
+    /// Gives up what is in memory.
+    pub(super) fn forget_memory(&self) {
+        self.change_memory(|memory| *memory = Memory::default());
+    }
+
+    fn change_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+        let mut memory = write(&self.memory);
+        let before = memory.bytes(self.head.len());
+        let result = change(&mut memory);
+        let after = memory.bytes(self.head.len());
+        self.taken.fetch_add(after.wrapping_sub(before), Relaxed);
+        result
     }
 
     /// The body, held against its sum if that was not done yet.
@@ -124,18 +159,10 @@ impl Entry {
             }
         }
     }
-
-    fn read_memory(&self) -> RwLockReadGuard<'_, Option<Bytes>> {
-        self.memory.read().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn write_memory(&self) -> RwLockWriteGuard<'_, Option<Bytes>> {
-        self.memory.write().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.forget_body();
+        self.forget_memory();
     }
 }

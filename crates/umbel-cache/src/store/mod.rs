@@ -9,11 +9,12 @@
 //! to say: what is known of each is bytes here.
 //!
 //! ```
+//! use std::sync::Arc;
 //! use umbel_cache::Key;
 //! use umbel_cache::store::{Options, Store};
 //!
 //! let folder = tempfile::tempdir()?;
-//! let store = Store::open(folder.path(), &Options::default())?;
+//! let store = Arc::new(Store::open(folder.path(), &Options::default())?);
 //! let key = Key::get("http://example.org/");
 //! let mut writer = store.begin(&key, 0);
 //! writer.write(b"Hello")?;
@@ -34,6 +35,7 @@ pub use body::Body;
 pub use entry::Entry;
 pub use writer::Writer;
 
+use crate::sync::{lock, read, write};
 use crate::{Digest, Key, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
@@ -41,7 +43,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::Duration;
 
 /// What a store is like.
@@ -49,7 +51,7 @@ use std::time::Duration;
 pub struct Options {
     /// The most bytes on disk. When there are more, documents go that were not asked for of late.
     pub max_bytes: u64,
-    /// The most bytes of bodies that are kept in memory, too.
+    /// The most bytes in memory: bodies, and what is known of documents that were asked for of late.
     pub max_memory: u64,
     /// Bits of the summary for each document.
     pub summary_bits: u32,
@@ -68,7 +70,7 @@ pub struct Size {
     pub documents: u64,
     /// Bytes on disk.
     pub bytes: u64,
-    /// Bytes of bodies in memory.
+    /// Bytes in memory.
     pub memory: u64,
     /// How many documents had to go for others.
     pub evicted: u64,
@@ -84,7 +86,7 @@ pub struct Store {
     /// Held by whoever changes files and the index, which must agree; those who only ask do not wait for it.
     changes: Mutex<()>,
     index: RwLock<Index>,
-    summary: Mutex<Summary>,
+    summary: RwLock<Summary>,
     /// Grows with every question, so that it is known what was asked for last.
     clock: AtomicU64,
     evicted: AtomicU64,
@@ -97,7 +99,7 @@ impl Store {
     /// Opens a folder, which is made if it is not there. Whatever in it is not a whole document is removed.
     pub fn open(folder: &Path, options: &Options) -> io::Result<Store> {
         fs::create_dir_all(folder)?;
-        let lock = take_lock(folder)?;
+        let held = take_lock(folder)?;
         let names = Names::open(folder)?;
         let (entries, damaged) = names.scan()?;
         let store = Store {
@@ -105,15 +107,15 @@ impl Store {
             options: options.clone(),
             changes: Mutex::default(),
             index: RwLock::default(),
-            summary: Mutex::new(summary_of(entries.len() as u64, options.summary_bits)?),
+            summary: RwLock::new(summary_of(entries.len() as u64, options.summary_bits)?),
             clock: AtomicU64::new(1),
             evicted: AtomicU64::new(0),
             damaged: AtomicU64::new(damaged),
-            _lock: lock,
+            _lock: held,
         };
         entries.into_iter().for_each(|entry| store.add(&Arc::new(entry)));
-        store.summary().publish();
-        store.make_room(&store.change());
+        write(&store.summary).publish();
+        store.make_room(&lock(&store.changes));
         Ok(store)
     }
 
@@ -124,7 +126,7 @@ impl Store {
 
     /// The variants of a document.
     pub fn find(&self, key: &Key) -> Vec<Arc<Entry>> {
-        let found = self.read().variants(key);
+        let found = read(&self.index).variants(key);
         let now = self.clock.fetch_add(1, Relaxed);
         found.iter().for_each(|entry| entry.touch(now));
         found
@@ -132,12 +134,12 @@ impl Store {
 
     /// Whether a document may be here, by the summary alone: what it denies need not be looked for.
     pub fn may_have(&self, key: &Key) -> bool {
-        self.summary().contains(key)
+        read(&self.summary).contains(key)
     }
 
     /// Begins a document, or a variant of it. Nobody sees it before it is [committed](Writer::commit).
-    pub fn begin(&self, key: &Key, variant: u64) -> Writer<'_> {
-        Writer::new(self, *key, variant)
+    pub fn begin(self: &Arc<Store>, key: &Key, variant: u64) -> Writer {
+        Writer::new(Arc::clone(self), *key, variant)
     }
 
     /// Puts something else in place of what is known of a document; its body stays.
@@ -168,17 +170,17 @@ impl Store {
 
     /// Removes a document, if it is still the one that is there; whether it was.
     pub fn remove(&self, entry: &Arc<Entry>) -> bool {
-        self.remove_while(&self.change(), entry)
+        self.remove_while(&lock(&self.changes), entry)
     }
 
     fn remove_while(&self, _changing: &MutexGuard<'_, ()>, entry: &Arc<Entry>) -> bool {
         let (removed, last) = {
-            let mut index = self.write();
+            let mut index = write(&self.index);
             (index.remove(entry), !index.has(entry.key()))
         };
         if removed {
             if last {
-                self.summary().remove(entry.key());
+                write(&self.summary).remove(entry.key());
             }
             self.names.remove(entry);
         }
@@ -187,7 +189,7 @@ impl Store {
 
     /// Writes a document whose body is ready, in place of what was there.
     fn put(&self, key: &Key, variant: u64, head: Vec<u8>, body: Ready) -> io::Result<Arc<Entry>> {
-        let changing = self.change();
+        let changing = lock(&self.changes);
         let entry = Arc::new(self.names.write_head(key, variant, head, body)?);
         self.add(&entry);
         self.make_room(&changing);
@@ -200,11 +202,11 @@ impl Store {
     fn add(&self, entry: &Arc<Entry>) {
         entry.touch(self.clock.fetch_add(1, Relaxed));
         let (new, replaced) = {
-            let mut index = self.write();
+            let mut index = write(&self.index);
             (!index.has(entry.key()), index.insert(Arc::clone(entry)))
         };
         if new {
-            self.summary().insert(entry.key());
+            write(&self.summary).insert(entry.key());
         }
         if let Some(replaced) = replaced {
             self.names.remove_body(&replaced, entry);
@@ -213,7 +215,7 @@ impl Store {
 
     /// How much there is.
     pub fn size(&self) -> Size {
-        let index = self.read();
+        let index = read(&self.index);
         Size {
             documents: index.len() as u64,
             bytes: index.bytes(),
@@ -225,7 +227,7 @@ impl Store {
 
     /// The keys of all documents.
     pub fn keys(&self) -> Vec<Key> {
-        self.read().keys()
+        read(&self.index).keys()
     }
 
     /// What Squid would say of it.
@@ -235,21 +237,21 @@ impl Store {
 
     /// What to tell a cache that knows this state of the summary.
     pub fn summary_since(&self, since: Option<Version>) -> Update {
-        self.summary().update(since)
+        read(&self.summary).update(since)
     }
 
     /// Publishes the summary if it is due, so long after the last time; whether it was. It is made anew when it has
     /// become too small for all documents.
     pub fn publish(&self, trigger: &Trigger, since: Duration) -> io::Result<bool> {
-        if !self.summary().is_due(trigger, since) {
+        if !read(&self.summary).is_due(trigger, since) {
             return Ok(false);
         }
         // Nothing comes or goes meanwhile.
-        let _changing = self.change();
-        let mut summary = self.summary();
+        let _changing = lock(&self.changes);
+        let mut summary = write(&self.summary);
         if summary.documents() > summary.capacity() {
             let mut larger = summary_of(summary.documents(), self.options.summary_bits)?;
-            self.read().keys().iter().for_each(|key| larger.insert(key));
+            read(&self.index).keys().iter().for_each(|key| larger.insert(key));
             *summary = larger;
         }
         summary.publish();
@@ -260,7 +262,7 @@ impl Store {
     fn make_room(&self, changing: &MutexGuard<'_, ()>) {
         loop {
             let seldom = {
-                let index = self.read();
+                let index = read(&self.index);
                 if index.bytes() <= self.options.max_bytes {
                     return;
                 }
@@ -279,27 +281,11 @@ impl Store {
     fn make_memory(&self) {
         while self.names.taken() > self.options.max_memory {
             let seed = self.clock.fetch_add(1, Relaxed);
-            match self.read().seldom_used(seed, Entry::is_in_memory) {
-                Some(entry) => entry.forget_body(),
+            match read(&self.index).seldom_used(seed, Entry::is_in_memory) {
+                Some(entry) => entry.forget_memory(),
                 None => return,
             }
         }
-    }
-
-    fn change(&self) -> MutexGuard<'_, ()> {
-        self.changes.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.index.read().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Index> {
-        self.index.write().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    fn summary(&self) -> MutexGuard<'_, Summary> {
-        self.summary.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 

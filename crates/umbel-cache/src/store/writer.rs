@@ -14,8 +14,8 @@ use xxhash_rust::xxh3::Xxh3Default;
 const INLINE: usize = 64 << 10;
 
 /// A document that is being written. If it is dropped before it is committed, nothing is left of it.
-pub struct Writer<'a> {
-    store: &'a Store,
+pub struct Writer {
+    store: Arc<Store>,
     key: Key,
     variant: u64,
     /// As long as it is small.
@@ -25,8 +25,8 @@ pub struct Writer<'a> {
     sum: Xxh3Default,
 }
 
-impl<'a> Writer<'a> {
-    pub(super) fn new(store: &'a Store, key: Key, variant: u64) -> Writer<'a> {
+impl Writer {
+    pub(super) fn new(store: Arc<Store>, key: Key, variant: u64) -> Writer {
         Writer { store, key, variant, buffer: Vec::new(), file: None, len: 0, sum: Xxh3Default::new() }
     }
 
@@ -70,7 +70,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-impl Drop for Writer<'_> {
+impl Drop for Writer {
     fn drop(&mut self) {
         if let Some((path, _)) = self.file.take() {
             let _ = fs::remove_file(path);
