@@ -31,6 +31,7 @@ mod error;
 mod headers;
 mod key;
 mod peers;
+pub mod proxy;
 pub mod rules;
 pub mod store;
 mod summary;

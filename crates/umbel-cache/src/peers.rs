@@ -151,22 +151,23 @@ impl Peers {
     /// Notes what came of a question.
     pub fn note(&self, id: PeerId, outcome: Outcome, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
-        let mut rest = lock(&peer.rest);
-        *rest = match outcome {
-            Outcome::Failure => {
-                let long = FIRST_REST.saturating_mul(1 << rest.failures.min(16)).min(LONGEST_REST);
-                Rest { failures: rest.failures.saturating_add(1), until: Some(now + long) }
-            }
-            Outcome::Hit | Outcome::FalseHit => Rest::default(),
-        };
-        drop(rest);
         peer.asked.fetch_add(1, Relaxed);
         let counter = match outcome {
             Outcome::Hit => &peer.hits,
             Outcome::FalseHit => &peer.false_hits,
-            Outcome::Failure => &peer.failures,
+            Outcome::Failure => return self.note_failure(id, now),
         };
         counter.fetch_add(1, Relaxed);
+        *lock(&peer.rest) = Rest::default();
+    }
+
+    /// Notes that one has failed that was asked before: it is left alone for a while.
+    pub fn note_failure(&self, id: PeerId, now: Instant) {
+        let Some(peer) = self.peers.get(id.0) else { return };
+        peer.failures.fetch_add(1, Relaxed);
+        let mut rest = lock(&peer.rest);
+        let long = FIRST_REST.saturating_mul(1 << rest.failures.min(16)).min(LONGEST_REST);
+        *rest = Rest { failures: rest.failures.saturating_add(1), until: Some(now + long) };
     }
 
     /// What was counted of one.

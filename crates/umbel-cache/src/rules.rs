@@ -24,7 +24,7 @@
 
 use crate::headers::{end_to_end, is_end_to_end};
 use http::header::{
-    AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HOST,
     HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA, RANGE,
     SET_COOKIE, VARY,
 };
@@ -85,8 +85,7 @@ impl Known {
     /// What is known of an answer that came at this time, if it may be kept.
     pub fn of(request: &request::Parts, response: &response::Parts, now: SystemTime) -> Option<Known> {
         let known = Known::new(slim(request, &response.headers), response, now);
-        let kept = known.policy.is_storable() && is_whole(request, response) && is_for_all(response);
-        kept.then_some(known)
+        (known.may_be_kept() && is_whole(request, response)).then_some(known)
     }
 
     fn new(request: request::Parts, response: &response::Parts, at: SystemTime) -> Known {
@@ -120,10 +119,15 @@ impl Known {
         CONDITIONS.iter().for_each(|name| {
             question.headers.remove(name);
         });
+        // It is part of the address, which is the same.
+        let host = question.headers.remove(HOST);
         match self.policy.before_request(&question, now) {
             BeforeRequest::Fresh(_) => Reuse::Fresh,
             BeforeRequest::Stale { request: mut asking, matches: true } => {
                 (asking.uri, asking.method) = (question.uri, question.method);
+                if let Some(host) = host {
+                    asking.headers.insert(HOST, host);
+                }
                 Reuse::Stale(Box::new(asking))
             }
             BeforeRequest::Stale { matches: false, .. } => Reuse::Other,
@@ -182,6 +186,11 @@ impl Known {
     /// How long it stays fresh.
     pub fn time_to_live(&self, now: SystemTime) -> Duration {
         self.policy.time_to_live(now)
+    }
+
+    /// Whether it may be kept; what the origin says later may forbid it.
+    pub fn may_be_kept(&self) -> bool {
+        self.policy.is_storable() && is_for_all(&self.response)
     }
 
     /// Whether it may be given only after the origin was asked.

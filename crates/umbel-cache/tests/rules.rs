@@ -79,11 +79,16 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     );
     let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), after(41)) else { panic!() };
     assert_eq!(question.headers["if-none-match"], "\"x\"");
+    assert_eq!(question.headers.get("host"), None);
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[("host", "example.org")]), after(41)) else {
+        panic!()
+    };
+    assert_eq!(question.headers["host"], "example.org");
     // Whoever asks may want less, or more.
     for (line, fresh) in
         [("no-cache", false), ("max-age=10", false), ("min-fresh=30", false), ("max-stale=100", true)]
     {
-        let request = ask("GET", &[("cache-control", line)]);
+        let request = ask("GET", &[("cache-control", line), ("host", "example.org")]);
         let at = if fresh { after(60) } else { after(20) };
         assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh), fresh, "{line}");
     }
@@ -155,4 +160,75 @@ fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
     assert!(matches!(again.reuse(&request, start()), Reuse::Fresh));
     assert!(matches!(again.reuse(&ask("GET", &[("accept-language", "en")]), start()), Reuse::Other));
     assert!(Known::decode(&bytes[..bytes.len() / 2]).is_none());
+}
+
+#[test]
+fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later() {
+    let lines = [
+        ("cache-control", "public"),
+        ("cache-control", "max-age=60"),
+        ("etag", "\"x\""),
+        ("link", "<a>; rel=prev"),
+        ("link", "<b>; rel=next"),
+        ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        ("age", "30"),
+        ("x-other", "caf\u{e9}"),
+        ("connection", "close, x-hop"),
+        ("x-hop", "1"),
+        ("content-length", "5"),
+    ];
+    let known = Known::of(&ask("GET", &[]), &answer(200, &lines), start()).unwrap();
+    let known = Known::decode(&known.encode()).unwrap();
+    let given = known.response(start()).headers;
+    let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
+    assert_eq!(values("link"), ["<a>; rel=prev", "<b>; rel=next"]);
+    assert_eq!(values("date"), ["Sun, 06 Nov 1994 08:49:37 GMT"]);
+    assert_eq!(given["x-other"].as_bytes(), "caf\u{e9}".as_bytes());
+    assert!(!given.contains_key("x-hop") && !given.contains_key("connection"));
+
+    let later = start() + Duration::from_secs(100);
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
+    let news = answer(
+        304,
+        &[("etag", "\"x\""), ("cache-control", "max-age=500"), ("x-new", "1"), ("content-type", "no")],
+    );
+    let Refreshed::Same(renewed) = known.refresh(&question, &news, later) else { panic!() };
+    let given = renewed.response(later).headers;
+    let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
+    assert_eq!(values("cache-control"), ["max-age=500"]);
+    assert_eq!((values("link").len(), values("content-type").len()), (2, 0));
+    assert_eq!((given["x-new"].as_bytes(), given["age"].as_bytes()), (&b"1"[..], &b"0"[..]));
+    // What has not changed is another document than this.
+    let other = answer(304, &[("etag", "\"y\"")]);
+    assert!(matches!(known.refresh(&question, &other, later), Refreshed::Unclear));
+}
+
+#[test]
+fn absurd_numbers_are_no_trouble() {
+    for age in ["18446744073709551615", "99999999999999999999999", "-1", "x", ""] {
+        for life in ["max-age=18446744073709551615", "s-maxage=99999999999999999999999", "max-age=60"] {
+            let response = answer(200, &[("age", age), ("cache-control", life), ("etag", "\"x\"")]);
+            let Some(known) = Known::of(&ask("GET", &[]), &response, start()) else { continue };
+            let later = start() + Duration::from_secs(1 << 33);
+            for line in
+                ["max-stale=18446744073709551615", "min-fresh=18446744073709551615", "max-age=0", "max-stale"]
+            {
+                let _ = known.reuse(&ask("GET", &[("cache-control", line)]), later);
+            }
+            let _ = (known.response(later), known.time_to_live(later));
+        }
+    }
+}
+
+/// What was written by an earlier version is read by this one.
+#[test]
+fn the_form_on_disk_stays_what_it_is() {
+    let golden = include_bytes!("golden/answer-1.txt");
+    let request = ask("GET", &[("accept-language", "de"), ("cookie", "secret")]);
+    let response =
+        answer(200, &[("cache-control", "max-age=60"), ("vary", "accept-language"), ("etag", "\"x\"")]);
+    let known = Known::of(&request, &response, start()).unwrap();
+    assert_eq!(String::from_utf8(known.encode()).unwrap(), String::from_utf8_lossy(golden));
+    let read = Known::decode(golden).unwrap();
+    assert!(matches!(read.reuse(&request, start()), Reuse::Fresh));
 }

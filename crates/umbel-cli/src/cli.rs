@@ -2,7 +2,7 @@
 
 use crate::commands::{
     add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
-    map, meta, net, password, plan, pull, push, remove, shard, similar, spell, uniq, url, vault, why,
+    map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, uniq, url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -53,6 +53,7 @@ pub enum Command {
     Spell(spell::Args),
     Similar(similar::Args),
     Net(net::Args),
+    Proxy(proxy::Args),
     Push(push::Args),
     Pull(pull::Args),
     Shard(shard::Args),
@@ -69,7 +70,7 @@ const GROUPS: [(&str, &[&str]); 8] = [
     ("Files and documents", &["index", "grep", "spell", "similar"]),
     ("Passwords, addresses, secrets", &["password", "url", "vault"]),
     ("Packets", &["net"]),
-    ("Servers", &["push", "pull", "shard"]),
+    ("Servers", &["proxy", "push", "pull", "shard"]),
     ("About umbel", &["lab", "completions", "man", "help"]),
 ];
 

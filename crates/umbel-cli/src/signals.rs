@@ -62,6 +62,24 @@ pub fn told_to_end() -> io::Result<Arc<AtomicBool>> {
     Ok(told)
 }
 
+/// Does something when SIGTERM or SIGINT comes. The second of them ends the program: it may be waiting for more than that,
+/// such as for a reader of its answers.
+pub fn when_told(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let (mut wake, signal) = UnixStream::pair()?;
+    for number in [SIGTERM, SIGINT] {
+        pipe::register(number, signal.try_clone()?)?;
+    }
+    thread::spawn(move || {
+        if wake.read_exact(&mut [0]).is_ok() {
+            then();
+        }
+        if wake.read_exact(&mut [0]).is_ok() {
+            let _ = emulate_default_handler(SIGTERM);
+        }
+    });
+    Ok(())
+}
+
 /// Standard input, which is at its end too when SIGTERM or SIGINT comes. The second of them ends the program.
 pub struct Input {
     lines: UnixStream,
@@ -70,22 +88,12 @@ pub struct Input {
 
 /// Reads standard input from now on, until the program is told to end.
 pub fn input_until_told() -> io::Result<Input> {
-    let (mut wake, signal) = UnixStream::pair()?;
-    for number in [SIGTERM, SIGINT] {
-        pipe::register(number, signal.try_clone()?)?;
-    }
     let (mut forward, lines) = UnixStream::pair()?;
     let end = forward.try_clone()?;
-    thread::spawn(move || {
-        if wake.read_exact(&mut [0]).is_ok() {
-            // The other end cannot be gone before the program is.
-            let _ = end.shutdown(Shutdown::Write);
-        }
-        // Somebody may be waiting for more than input, such as for a reader of the answers.
-        if wake.read_exact(&mut [0]).is_ok() {
-            let _ = emulate_default_handler(SIGTERM);
-        }
-    });
+    when_told(move || {
+        // The other end cannot be gone before the program is.
+        let _ = end.shutdown(Shutdown::Write);
+    })?;
     let failed = Arc::new(Mutex::new(None));
     let input = Input { lines, failed: Arc::clone(&failed) };
     thread::spawn(move || {

@@ -23,6 +23,7 @@ pub mod meta;
 pub mod net;
 pub mod password;
 pub mod plan;
+pub mod proxy;
 pub mod pull;
 pub mod push;
 pub mod remove;
@@ -79,6 +80,7 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Compare(args) => compare::run(&args),
         Command::Convert(args) => convert::run(&args),
         Command::Fold(args) => fold::run(&args),
+        Command::Proxy(args) => proxy::run(&args),
         Command::Push(args) => push::run(&args),
         Command::Pull(args) => pull::run(&args),
         Command::Shard(args) => shard::run(&args),

@@ -1,0 +1,71 @@
+//! What is worth a place in the cache, and what is never kept: two filters that forget.
+
+use crate::Key;
+use crate::sync::lock;
+use std::sync::Mutex;
+use umbel::{Aging, Filter, Insert, Result};
+
+/// Which documents get a place in the cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Admit {
+    /// All that may be kept.
+    #[default]
+    All,
+    /// Those that were asked for before. Three of four documents are asked for once and never again; they do not get a place
+    /// that another had.
+    SecondHit,
+}
+
+/// Of how many documents it is remembered that they were asked for, and of how many that they cannot be kept.
+const ASKED: u64 = 1 << 20;
+const PASSED: u64 = 1 << 16;
+const RATE: f64 = 0.01;
+
+/// What is worth a place, and what cannot have one.
+pub(super) struct Admission {
+    asked: Option<Mutex<Aging>>,
+    passed: Mutex<Aging>,
+}
+
+impl Admission {
+    pub fn new(admit: Admit) -> Result<Admission> {
+        let asked = match admit {
+            Admit::All => None,
+            Admit::SecondHit => Some(Mutex::new(Aging::with_capacity(ASKED, RATE)?)),
+        };
+        Ok(Admission { asked, passed: Mutex::new(Aging::with_capacity(PASSED, RATE)?) })
+    }
+
+    /// Notes that a document is asked for; whether it gets a place. A filter that mistakes it for another gives it one too
+    /// early, in one of a hundred cases.
+    pub fn admits(&self, key: &Key) -> bool {
+        self.asked.as_ref().is_none_or(|asked| !lock(asked).insert(&key.bytes()[..]).unwrap_or(false))
+    }
+
+    /// Notes that a document cannot be kept: nobody needs to wait until somebody else has fetched it.
+    pub fn pass(&self, key: &Key) {
+        // If it is not noted they wait.
+        let _ = lock(&self.passed).insert(&key.bytes()[..]);
+    }
+
+    /// Whether a document could not be kept when it was last asked for.
+    pub fn is_passed(&self, key: &Key) -> bool {
+        lock(&self.passed).contains(&key.bytes()[..])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_time_is_the_first_to_get_a_place() {
+        let admission = Admission::new(Admit::SecondHit).unwrap();
+        let keys: Vec<Key> = (0..1000).map(|i| Key::get(&format!("http://example.org/{i}"))).collect();
+        let first = keys.iter().filter(|key| admission.admits(key)).count();
+        assert!(first <= 20, "{first} of 1000 at once");
+        assert!(keys.iter().all(|key| admission.admits(key)));
+        let all = Admission::new(Admit::All).unwrap();
+        assert!(keys.iter().all(|key| all.admits(key)));
+    }
+}

@@ -1,0 +1,175 @@
+//! What travels as the body of a question or an answer: bytes, a document of the store, what comes from elsewhere.
+
+use super::counts::Counter;
+use super::pool::Lease;
+use crate::store;
+use bytes::Bytes;
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Why a body ends early.
+pub(super) type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A body.
+pub(super) enum Body {
+    /// In memory.
+    Whole(Option<Bytes>),
+    /// A file of the store, from an offset up to another.
+    Stored(Reading),
+    /// What a task sends that keeps it, too; so much of it is still to come, if that is known.
+    Piped(mpsc::Receiver<Result<Frame<Bytes>, BodyError>>, Option<u64>),
+    /// What comes from elsewhere and is only passed on.
+    Passed(Box<Passing>),
+}
+
+/// A file that is being read.
+pub(super) struct Reading {
+    body: Arc<store::Body>,
+    at: u64,
+    end: u64,
+    next: Option<JoinHandle<io::Result<Bytes>>>,
+}
+
+/// What comes from elsewhere, and how long nothing may come.
+pub(super) struct Passing {
+    incoming: Incoming,
+    patience: Duration,
+    stalled: Pin<Box<Sleep>>,
+    /// Counts what has come.
+    counter: Option<Counter>,
+    /// The connection it comes by, which others may use after it.
+    lease: Option<Lease>,
+}
+
+/// How much of a file is read at a time.
+const PIECE: usize = 256 << 10;
+
+impl Body {
+    pub fn empty() -> Body {
+        Body::Whole(None)
+    }
+
+    pub fn whole(bytes: impl Into<Bytes>) -> Body {
+        Body::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty()))
+    }
+
+    /// A document of the store, from an offset up to another.
+    pub fn stored(body: store::Body, from: u64, end: u64) -> Body {
+        match body {
+            store::Body::Memory(bytes) => {
+                let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                Body::whole(bytes.slice(at(from)..at(end)))
+            }
+            file => Body::Stored(Reading { body: Arc::new(file), at: from, end, next: None }),
+        }
+    }
+
+    /// What comes from elsewhere; nothing may come for so long and no longer.
+    pub fn passed(
+        incoming: Incoming,
+        patience: Duration,
+        counter: Option<Counter>,
+        lease: Option<Lease>,
+    ) -> Body {
+        Body::Passed(Box::new(Passing {
+            incoming,
+            patience,
+            stalled: Box::pin(sleep(patience)),
+            counter,
+            lease,
+        }))
+    }
+}
+
+impl Reading {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        if self.at >= self.end {
+            return Poll::Ready(None);
+        }
+        let next = self.next.get_or_insert_with(|| {
+            let (body, at, most) = (Arc::clone(&self.body), self.at, (self.end - self.at).min(PIECE as u64));
+            tokio::task::spawn_blocking(move || body.piece(at, most as usize))
+        });
+        let piece = ready!(Pin::new(next).poll(context));
+        self.next = None;
+        Poll::Ready(Some(match piece {
+            Ok(Ok(bytes)) if !bytes.is_empty() => {
+                self.at += bytes.len() as u64;
+                Ok(Frame::data(bytes))
+            }
+            Ok(Ok(_)) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(Err(error)) => Err(error.into()),
+            Err(error) => Err(error.into()),
+        }))
+    }
+}
+
+impl Passing {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
+            ready!(self.stalled.as_mut().poll(context));
+            let error = io::Error::new(io::ErrorKind::TimedOut, "nothing comes any more");
+            return Poll::Ready(Some(Err(error.into())));
+        };
+        self.stalled.as_mut().reset(Instant::now() + self.patience);
+        if let Some(Ok(frame)) = &frame
+            && let (Some(data), Some(counter)) = (frame.data_ref(), &self.counter)
+        {
+            counter.add(data.len() as u64);
+        }
+        if (frame.is_none() || self.incoming.is_end_stream())
+            && let Some(lease) = self.lease.take()
+        {
+            lease.give_back();
+        }
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+    }
+}
+
+impl hyper::body::Body for Body {
+    type Data = Bytes;
+    type Error = BodyError;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        match self.get_mut() {
+            Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Body::Stored(reading) => reading.poll(context),
+            Body::Piped(frames, left) => {
+                let frame = ready!(frames.poll_recv(context));
+                if let (Some(Ok(frame)), Some(left)) = (&frame, left) {
+                    *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
+                }
+                Poll::Ready(frame)
+            }
+            Body::Passed(passing) => passing.poll(context),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Body::Whole(bytes) => bytes.is_none(),
+            Body::Stored(reading) => reading.at >= reading.end,
+            Body::Piped(_, left) => *left == Some(0),
+            Body::Passed(passing) => passing.incoming.is_end_stream(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Body::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Body::Stored(reading) => SizeHint::with_exact(reading.end - reading.at),
+            Body::Piped(_, left) => left.map_or_else(SizeHint::default, SizeHint::with_exact),
+            Body::Passed(passing) => passing.incoming.size_hint(),
+        }
+    }
+}

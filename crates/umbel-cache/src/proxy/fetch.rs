@@ -1,0 +1,241 @@
+//! What is not in the cache comes from a peer that promises it, or from the origin.
+
+use super::body::Body;
+use super::counts::Counter;
+use super::flights::Flight;
+use super::hit;
+use super::lookup::{Found, Question, Stale};
+use super::pool::{Failure, Lease, Reach};
+use super::pump::{Pump, Saving};
+use super::service::{CACHE_STATUS, Service};
+use super::target::Page;
+use crate::headers::end_to_end;
+use crate::rules::{self, Known, Refreshed};
+use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderValue, Method, Response, request, response};
+use hyper::body::Incoming;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// An answer that has begun.
+pub(super) struct Answer {
+    pub parts: response::Parts,
+    pub incoming: Incoming,
+    pub lease: Lease,
+}
+
+impl Answer {
+    /// How long its body is, if it says so.
+    pub fn len(&self) -> Option<u64> {
+        // Of the two the other one would count.
+        if self.parts.headers.contains_key(TRANSFER_ENCODING) {
+            return None;
+        }
+        self.parts.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
+    /// Whether it is seen when it ends too early.
+    fn has_an_end(&self) -> bool {
+        self.len().is_some() || self.parts.headers.contains_key(TRANSFER_ENCODING)
+    }
+}
+
+impl Service {
+    /// Fetches a page: what is stale is asked about; for what is not here peers are asked, and then the origin.
+    pub async fn fetch(
+        self: &Arc<Service>,
+        question: Question,
+        stale: Option<Stale>,
+        flight: Option<Flight>,
+    ) -> Response<Body> {
+        let Some(Stale { found, asking }) = stale else {
+            return match self.ask_peers(&question).await {
+                Some(answer) => self.deliver_from_peer(question, answer, flight),
+                None => self.fetch_from_origin(question, flight).await,
+            };
+        };
+        if question.parts.method == Method::HEAD {
+            return self.fetch_from_origin(question, flight).await;
+        }
+        let answer = match self.ask_origin(&asking, &question.page, question.reach).await {
+            Ok(answer) => answer,
+            Err(failure) => return self.fail(&failure),
+        };
+        match found.known.refresh(&asking, &answer.parts, SystemTime::now()) {
+            Refreshed::Same(known) => {
+                answer.lease.give_back();
+                match self.give_refreshed(&question, found, *known).await {
+                    Some(response) => response,
+                    None => self.fetch_from_origin(question, flight).await,
+                }
+            }
+            Refreshed::Changed(known) => {
+                if known.is_none() && answer.parts.status.is_success() {
+                    self.store.remove(&found.entry);
+                }
+                self.counts.misses.one();
+                self.deliver(question, answer, known.map(|known| *known), flight)
+            }
+            Refreshed::Unclear => self.fetch_from_origin(question, flight).await,
+        }
+    }
+
+    /// Gives what the origin says has not changed.
+    async fn give_refreshed(
+        &self,
+        question: &Question,
+        found: Found,
+        known: Known,
+    ) -> Option<Response<Body>> {
+        let found = Found { entry: found.entry, known: Arc::new(known) };
+        let response = hit::answer(self, question, &found, "umbel;hit;fwd=stale;fwd-status=304").await?;
+        self.counts.revalidated.one();
+        let (store, Found { entry, known }) = (Arc::clone(&self.store), found);
+        let kept = tokio::task::spawn_blocking(move || {
+            if known.may_be_kept() {
+                store.update(&entry, known.encode()).map(drop)
+            } else {
+                store.remove(&entry);
+                Ok(())
+            }
+        });
+        if let Ok(Err(error)) = kept.await {
+            self.log.line(format_args!("what the origin says of a page cannot be kept: {error}"));
+        }
+        Some(response)
+    }
+
+    async fn fetch_from_origin(
+        self: &Arc<Service>,
+        question: Question,
+        flight: Option<Flight>,
+    ) -> Response<Body> {
+        let answer = match self.ask_origin(&question.parts, &question.page, question.reach).await {
+            Ok(answer) => answer,
+            Err(failure) => return self.fail(&failure),
+        };
+        self.counts.misses.one();
+        let known = Known::of(&question.parts, &answer.parts, SystemTime::now());
+        self.deliver(question, answer, known, flight)
+    }
+
+    pub async fn ask_origin(
+        &self,
+        parts: &request::Parts,
+        page: &Page,
+        reach: Reach,
+    ) -> Result<Answer, Failure> {
+        self.ask_origin_with(parts, page, reach, None).await
+    }
+
+    async fn ask_origin_with(
+        &self,
+        parts: &request::Parts,
+        page: &Page,
+        reach: Reach,
+        body: Option<Body>,
+    ) -> Result<Answer, Failure> {
+        let mut parts = parts.clone();
+        parts.version = http::Version::HTTP_11;
+        parts.uri = page.path().parse().map_err(|_| Failure::Nonsense("this is no path".into()))?;
+        self.sign(&mut parts.headers);
+        let (answer, lease) = self.pool.send(&page.address, reach, &parts, body).await?;
+        let (parts, incoming) = answer.into_parts();
+        Ok(Answer { parts, incoming, lease })
+    }
+
+    /// Passes a request on that is no question for a page. If it may have changed something, what is known of that is
+    /// forgotten. (RFC 9111, section 4.4)
+    pub async fn pass_on(
+        self: &Arc<Service>,
+        parts: request::Parts,
+        body: Option<Body>,
+        page: Page,
+        reach: Reach,
+    ) -> Response<Body> {
+        let answer = match self.ask_origin_with(&parts, &page, reach, body).await {
+            Ok(answer) => answer,
+            Err(failure) => return self.fail(&failure),
+        };
+        self.counts.misses.one();
+        let status = answer.parts.status;
+        if !parts.method.is_safe() && (status.is_success() || status.is_redirection()) {
+            let named = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
+                page.beside(answer.parts.headers.get(name)?.to_str().ok()?).map(|page| page.key)
+            });
+            for key in named.chain([page.key]) {
+                self.store.find(&key).iter().for_each(|entry| {
+                    self.store.remove(entry);
+                });
+            }
+        }
+        self.pass_answer(answer, "umbel;fwd=method")
+    }
+
+    /// Gives an answer of the origin, and keeps it if it may.
+    fn deliver(
+        self: &Arc<Service>,
+        question: Question,
+        answer: Answer,
+        known: Option<Known>,
+        flight: Option<Flight>,
+    ) -> Response<Body> {
+        let saving = self.saving(&question, &answer, known);
+        let Some(saving) = saving else {
+            return self.pass_answer(answer, "umbel;fwd=uri-miss");
+        };
+        let headers = self.outgoing(&answer.parts.headers, "umbel;fwd=uri-miss;stored");
+        let status = answer.parts.status;
+        let (pump, body) = Pump::new(self, question, answer, self.counts.bytes_from_origins.clone());
+        tokio::spawn(pump.run(Some(saving), flight));
+        respond(status, headers, body)
+    }
+
+    /// How an answer is kept, if it is.
+    pub fn saving(&self, question: &Question, answer: &Answer, known: Option<Known>) -> Option<Saving> {
+        let key = question.page.key;
+        let Some(known) = known else {
+            // Nobody needs to wait for it next time. What is there not to keep may be kept next time.
+            if question.plain && !answer.parts.status.is_server_error() {
+                self.admission.pass(&key);
+            }
+            return None;
+        };
+        let variant = rules::variant(&question.parts.headers, &answer.parts.headers)?;
+        if !answer.has_an_end() || answer.len().is_some_and(|len| len > self.limits.max_object) {
+            self.admission.pass(&key);
+            return None;
+        }
+        if !self.admission.admits(&key) {
+            self.counts.not_admitted.one();
+            return None;
+        }
+        Some(Saving::new(&self.store, key, variant, known))
+    }
+
+    /// Gives an answer that is not kept.
+    fn pass_answer(&self, answer: Answer, status: &'static str) -> Response<Body> {
+        let headers = self.outgoing(&answer.parts.headers, status);
+        let counter: Counter = self.counts.bytes_from_origins.clone();
+        let body = Body::passed(answer.incoming, self.limits.stall, Some(counter), Some(answer.lease));
+        respond(answer.parts.status, headers, body)
+    }
+
+    /// The headers of an answer that goes on.
+    pub fn outgoing(&self, headers: &HeaderMap, status: &'static str) -> HeaderMap {
+        let mut outgoing = headers.clone();
+        if headers.contains_key(TRANSFER_ENCODING) {
+            outgoing.remove(CONTENT_LENGTH);
+        }
+        end_to_end(&mut outgoing);
+        self.sign(&mut outgoing);
+        outgoing.append(CACHE_STATUS, HeaderValue::from_static(status));
+        outgoing
+    }
+}
+
+pub(super) fn respond(status: http::StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    (*response.status_mut(), *response.headers_mut()) = (status, headers);
+    response
+}

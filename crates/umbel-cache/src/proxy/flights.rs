@@ -1,0 +1,54 @@
+//! Who asks for what is being fetched already waits for it, and does not fetch it once more.
+
+use crate::Key;
+use crate::sync::lock;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+
+/// What is being fetched.
+#[derive(Default)]
+pub(super) struct Flights(Mutex<HashMap<Key, watch::Receiver<()>>>);
+
+/// Whether one fetches, or waits.
+pub(super) enum Joined {
+    /// One fetches it; others wait until this is dropped.
+    Leads(Flight),
+    /// It is being fetched, and this ends when that does.
+    Follows(watch::Receiver<()>),
+}
+
+/// What is fetched by one for others, too. Its end wakes them.
+pub(super) struct Flight {
+    flights: Arc<Flights>,
+    key: Key,
+    end: watch::Sender<()>,
+}
+
+impl Flights {
+    pub fn join(self: &Arc<Flights>, key: &Key) -> Joined {
+        match lock(&self.0).entry(*key) {
+            Entry::Occupied(flight) => Joined::Follows(flight.get().clone()),
+            Entry::Vacant(place) => {
+                let (end, wait) = watch::channel(());
+                place.insert(wait);
+                Joined::Leads(Flight { flights: Arc::clone(self), key: *key, end })
+            }
+        }
+    }
+}
+
+impl Flight {
+    /// Whether somebody waits for it.
+    pub fn has_followers(&self) -> bool {
+        // The first is that of the list.
+        self.end.receiver_count() > 1
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        lock(&self.flights.0).remove(&self.key);
+    }
+}

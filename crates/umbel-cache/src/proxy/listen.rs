@@ -1,0 +1,184 @@
+//! Clients come and go.
+
+use super::body::Body;
+use super::pool::chain;
+use super::service::{Client, Service, sentence};
+use super::timed::Timed;
+use super::{Allow, Error, Options, manage};
+use crate::Trigger;
+use crate::store::Store;
+use http::{Response, StatusCode};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+/// How long those who are being answered have when the proxy is told to end.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How long to wait when no connection can be taken, for lack of files, say.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// A proxy that listens.
+pub struct Proxy {
+    service: Arc<Service>,
+    listener: TcpListener,
+    manager: Option<TcpListener>,
+    address: SocketAddr,
+    allow: Allow,
+    every: Duration,
+}
+
+impl Proxy {
+    /// Listens at an address; port 0 is any that is free.
+    pub async fn bind(address: SocketAddr, store: Store, options: Options) -> Result<Proxy, Error> {
+        let listener = listen(address).await?;
+        let manager = match options.manage {
+            Some(address) => Some(listen(address).await?),
+            None => None,
+        };
+        let address = listener.local_addr().map_err(|error| Error::Listen(address, error))?;
+        let service = Arc::new(Service::new(store, &options).map_err(Error::Cache)?);
+        Ok(Proxy { service, listener, manager, address, allow: options.allow, every: options.every })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where what was counted is shown.
+    pub fn manage_address(&self) -> Option<SocketAddr> {
+        self.manager.as_ref().map_or(Some(self.address), |manager| manager.local_addr().ok())
+    }
+
+    /// Answers until something ends: who is being answered then has some seconds.
+    pub async fn run(self, until: impl Future<Output = ()>) {
+        let mut tasks = JoinSet::new();
+        for id in self.service.peers.ids() {
+            tasks.spawn(Arc::clone(&self.service).follow(id, self.every));
+        }
+        tasks.spawn(keep_house(Arc::clone(&self.service), self.every));
+        let places = Arc::new(Semaphore::new(self.service.limits.connections));
+        let (end, ends) = watch::channel(());
+        let door = Door { service: self.service, allow: self.allow, places: Arc::clone(&places), ends };
+        let manager = Arc::new(door.clone());
+        if let Some(listener) = self.manager {
+            tasks.spawn(async move { manager.welcome(listener, true).await });
+        }
+        tokio::select! {
+            () = door.welcome(self.listener, false) => {}
+            () = until => {}
+        }
+        drop(end);
+        tasks.abort_all();
+        // All places are free when everybody has gone.
+        let all = places.acquire_many(u32::try_from(door.service.limits.connections).unwrap_or(u32::MAX));
+        let _ = timeout(FAREWELL, all).await;
+    }
+}
+
+async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
+    TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))
+}
+
+/// Where clients come in.
+#[derive(Clone)]
+struct Door {
+    service: Arc<Service>,
+    allow: Allow,
+    places: Arc<Semaphore>,
+    ends: watch::Receiver<()>,
+}
+
+impl Door {
+    /// Lets clients in, as many as there are places. Some come only to see what was counted.
+    async fn welcome(&self, listener: TcpListener, manages: bool) {
+        loop {
+            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
+            match listener.accept().await {
+                Ok((stream, remote)) => {
+                    tokio::spawn(self.clone().serve(stream, remote, place, manages));
+                }
+                Err(error) => {
+                    self.service.log.line(format_args!("nobody can come in: {error}"));
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    async fn serve(self, stream: TcpStream, remote: SocketAddr, place: OwnedSemaphorePermit, manages: bool) {
+        let Door { service, allow, mut ends, .. } = self;
+        let Ok(local) = stream.local_addr() else { return };
+        // An answer goes at once, and not when there is more to say.
+        let _ = stream.set_nodelay(true);
+        let allowed = allow(remote.ip());
+        if !allowed {
+            service.log.line(format_args!("{} is not allowed here", remote.ip()));
+        }
+        let client = Client { remote, local, place: Arc::new(place) };
+        let answer = |request| {
+            let (service, client) = (Arc::clone(&service), client.clone());
+            async move {
+                Ok::<Response<Body>, Infallible>(match (allowed, manages) {
+                    (false, _) => {
+                        service.refuse(StatusCode::FORBIDDEN, "you are not allowed here; see --allow")
+                    }
+                    (true, false) => service.answer(request, client).await,
+                    (true, true) if request.uri().authority().is_none() => {
+                        manage::answer(&service, &request.into_parts().0, false).await
+                    }
+                    (true, true) => sentence(StatusCode::FORBIDDEN, "nothing is fetched from here"),
+                })
+            }
+        };
+        let limits = &service.limits;
+        let stream = TokioIo::new(Timed::new(stream, limits.stall));
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(limits.head)
+            .max_buf_size(limits.head_bytes)
+            .max_headers(limits.headers)
+            .serve_connection(stream, service_fn(answer))
+            .with_upgrades();
+        tokio::pin!(connection);
+        let result = tokio::select! {
+            result = connection.as_mut() => result,
+            _ = ends.changed() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = result
+            && (error.is_parse() || error.is_timeout())
+        {
+            service.counts.refused.one();
+            service.log.line(format_args!("{} makes no sense: {}", remote.ip(), chain(&error)));
+        }
+    }
+}
+
+/// Tells others what is here, and ends connections that nobody uses.
+async fn keep_house(service: Arc<Service>, every: Duration) {
+    let trigger = Trigger { every, ..Trigger::default() };
+    let pause = (every / 4).clamp(Duration::from_millis(20), Duration::from_secs(1));
+    let mut last = Instant::now();
+    loop {
+        sleep(pause).await;
+        service.pool.tidy();
+        let (store, since) = (Arc::clone(&service.store), last.elapsed());
+        match tokio::task::spawn_blocking(move || store.publish(&trigger, since)).await {
+            Ok(Ok(true)) => last = Instant::now(),
+            Ok(Err(error)) => service.log.line(format_args!("the summary cannot be told: {error}")),
+            _ => {}
+        }
+    }
+}

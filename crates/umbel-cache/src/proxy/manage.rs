@@ -1,0 +1,281 @@
+//! What a proxy says of itself: its summary and Squid's digest to other caches, what was counted to whoever runs it.
+
+use super::body::Body;
+use super::service::{Service, sentence};
+use crate::sync::lock;
+use crate::{Digest, Update, Version};
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, LAST_MODIFIED};
+use http::{HeaderValue, Method, Response, StatusCode, request};
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+/// Where the summary is, for those who know its version: `?since=EPOCH.GENERATION`.
+pub(super) const SUMMARY: &str = "/umbel/summary";
+const STATS: &str = "/umbel/stats";
+const PAGE: &str = "/umbel/";
+
+/// Whether a path is that of something that a cache tells others, on whichever host.
+pub(super) fn is_own_path(path: &str) -> bool {
+    [SUMMARY, STATS, PAGE, "/umbel"].contains(&path) || path.starts_with("/squid-internal-")
+}
+
+/// Answers a question about the proxy itself. What was counted may have an address of its own.
+pub(super) async fn answer(
+    service: &Arc<Service>,
+    request: &request::Parts,
+    for_caches_only: bool,
+) -> Response<Body> {
+    if request.method != Method::GET && request.method != Method::HEAD {
+        return service.refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here");
+    }
+    let mut response = match request.uri.path() {
+        SUMMARY => summary(service, request.uri.query()).await,
+        Digest::PATH => digest(service).await,
+        STATS if !for_caches_only => plain("application/json", stats(service).to_string() + "\n"),
+        PAGE if !for_caches_only => plain("text/html; charset=utf-8", page(&stats(service))),
+        "/umbel" if !for_caches_only => {
+            let mut response = sentence(StatusCode::PERMANENT_REDIRECT, PAGE);
+            response.headers_mut().insert(http::header::LOCATION, HeaderValue::from_static(PAGE));
+            response
+        }
+        path => {
+            let what = format!("{path} is not here; this is a proxy, which is asked for whole addresses");
+            service.refuse(StatusCode::NOT_FOUND, what)
+        }
+    };
+    if request.method == Method::HEAD {
+        if let Some(length) = hyper::body::Body::size_hint(response.body()).exact() {
+            response.headers_mut().insert(CONTENT_LENGTH, length.into());
+        }
+        *response.body_mut() = Body::empty();
+    }
+    response
+}
+
+fn plain(kind: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
+    let mut response = Response::new(Body::whole(bytes));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
+    response
+}
+
+/// The summary, or what has changed in it.
+async fn summary(service: &Arc<Service>, query: Option<&str>) -> Response<Body> {
+    let since = match query.map(since) {
+        None => None,
+        Some(Some(version)) => Some(version),
+        Some(None) => {
+            return service.refuse(StatusCode::BAD_REQUEST, "since is EPOCH.GENERATION, two numbers");
+        }
+    };
+    let store = Arc::clone(&service.store);
+    // A large one takes a moment.
+    match tokio::task::spawn_blocking(move || store.summary_since(since).encode()).await {
+        Ok(bytes) => plain(Update::MEDIA_TYPE, bytes),
+        Err(_) => sentence(StatusCode::INTERNAL_SERVER_ERROR, "the summary could not be made"),
+    }
+}
+
+fn since(query: &str) -> Option<Version> {
+    let (epoch, generation) = query.strip_prefix("since=")?.split_once('.')?;
+    Some(Version { epoch: epoch.parse().ok()?, generation: generation.parse().ok()? })
+}
+
+/// The digest that Squid asks for. It is made anew after a while.
+async fn digest(service: &Arc<Service>) -> Response<Body> {
+    let lifetime = service.limits.digest;
+    let known = lock(&service.digest).clone().filter(|(made, _)| made.elapsed() < lifetime);
+    let (made, bytes) = match known {
+        Some(known) => known,
+        None => {
+            let store = Arc::clone(&service.store);
+            let made = tokio::task::spawn_blocking(move || {
+                store.digest(Digest::BITS_PER_ENTRY).map(|digest| Bytes::from(digest.encode()))
+            });
+            let Ok(Ok(bytes)) = made.await else {
+                return sentence(StatusCode::INTERNAL_SERVER_ERROR, "the digest could not be made");
+            };
+            let known = (Instant::now(), bytes);
+            *lock(&service.digest) = Some(known.clone());
+            known
+        }
+    };
+    let mut response = Response::new(Body::whole(bytes));
+    let (age, now) = (made.elapsed(), SystemTime::now());
+    let date = |time: SystemTime| HeaderValue::try_from(httpdate::fmt_http_date(time)).ok();
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(Digest::MEDIA_TYPE));
+    for (name, time) in [
+        (DATE, Some(now)),
+        (LAST_MODIFIED, now.checked_sub(age)),
+        (EXPIRES, now.checked_add(lifetime.saturating_sub(age) + Duration::from_secs(1))),
+    ] {
+        if let Some(value) = time.and_then(date) {
+            headers.insert(name, value);
+        }
+    }
+    response
+}
+
+/// What was counted.
+pub(super) fn stats(service: &Service) -> Value {
+    let (counts, size) = (&service.counts, service.store.size());
+    let (cache, peers) = (counts.bytes_from_cache.get(), counts.bytes_from_peers.get());
+    let now = Instant::now();
+    let of_peers: Vec<Value> = service
+        .peers
+        .ids()
+        .map(|id| {
+            let (counted, view) = (service.peers.counts(id), service.peers.view(id));
+            json!({
+                "address": service.neighbours[id.0].address.to_string(),
+                "documents": view.as_ref().map(|view| view.documents()),
+                "summary_bits": view.as_ref().map(|view| view.bits().len()),
+                "resting": service.peers.rests(id, now),
+                "asked": counted.asked,
+                "hits": counted.hits,
+                "false_hits": counted.false_hits,
+                "failures": counted.failures,
+                "updates": counted.updates,
+                "update_bytes": counted.update_bytes,
+            })
+        })
+        .collect();
+    json!({
+        "seconds": service.started.elapsed().as_secs(),
+        "requests": counts.requests.get(),
+        "hits": counts.hits.get(),
+        "revalidated": counts.revalidated.get(),
+        "peer_hits": counts.peer_hits.get(),
+        "misses": counts.misses.get(),
+        "only_if_cached": counts.only_if_cached.get(),
+        "collapsed": counts.collapsed.get(),
+        "tunnels": counts.tunnels.get(),
+        "refused": counts.refused.get(),
+        "failed": counts.failed.get(),
+        "dropped": counts.dropped.get(),
+        "stored": counts.stored.get(),
+        "not_admitted": counts.not_admitted.get(),
+        "filter": { "denied": counts.filter_denied.get(), "false_hits": counts.filter_false_hits.get() },
+        "bytes": {
+            "from_cache": cache,
+            "from_peers": peers,
+            "from_origins": counts.bytes_from_origins.get(),
+            "saved": cache + peers,
+            "tunnelled": counts.bytes_tunnelled.get(),
+        },
+        "store": {
+            "documents": size.documents,
+            "bytes": size.bytes,
+            "memory": size.memory,
+            "evicted": size.evicted,
+            "damaged": size.damaged,
+        },
+        "peers": of_peers,
+    })
+}
+
+/// What was counted, to be looked at.
+fn page(stats: &Value) -> String {
+    let mut page = String::from(START);
+    let mut rows = Vec::new();
+    flatten(&mut rows, "", stats);
+    page.push_str("<h1>umbel proxy</h1>\n<table>\n");
+    for (name, value) in rows {
+        let _ =
+            writeln!(page, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escaped(&name), escaped(&value));
+    }
+    page.push_str("</table>\n<h2>Peers</h2>\n");
+    match stats["peers"].as_array().filter(|peers| !peers.is_empty()) {
+        None => page.push_str("<p>None.</p>\n"),
+        Some(peers) => {
+            let columns = [
+                "address",
+                "documents",
+                "asked",
+                "hits",
+                "false_hits",
+                "failures",
+                "updates",
+                "update_bytes",
+                "resting",
+            ];
+            page.push_str("<table>\n<tr>");
+            columns.iter().for_each(|name| {
+                let _ = write!(page, "<th scope=\"col\">{}</th>", name.replace('_', " "));
+            });
+            page.push_str("</tr>\n");
+            for peer in peers {
+                page.push_str("<tr>");
+                columns.iter().for_each(|name| {
+                    let _ = write!(page, "<td>{}</td>", escaped(&shown(&peer[name])));
+                });
+                page.push_str("</tr>\n");
+            }
+            page.push_str("</table>\n");
+        }
+    }
+    page.push_str("<p><a href=\"stats\">All of this as JSON</a></p>\n</body>\n</html>\n");
+    page
+}
+
+const START: &str = "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<meta http-equiv=\"refresh\" content=\"5\">
+<title>umbel proxy</title>
+<style>
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }
+table { border-collapse: collapse }
+th, td { border-bottom: 1px solid #8886; padding: .2rem 1rem .2rem 0; text-align: left }
+td { font-variant-numeric: tabular-nums; text-align: right }
+td:first-child { text-align: left }
+th + td { text-align: right }
+</style>
+</head>
+<body>
+";
+
+/// All numbers, those within others by both names.
+fn flatten(rows: &mut Vec<(String, String)>, name: &str, value: &Value) {
+    match value {
+        Value::Object(fields) => fields.iter().for_each(|(field, value)| {
+            let name = if name.is_empty() { field.clone() } else { format!("{name}: {field}") };
+            flatten(rows, &name.replace('_', " "), value);
+        }),
+        Value::Array(_) => {}
+        value => rows.push((name.to_owned(), shown(value))),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".into(),
+        Value::Bool(yes) => if *yes { "yes" } else { "no" }.into(),
+        Value::String(text) => text.clone(),
+        Value::Number(number) => {
+            let digits = number.to_string();
+            let mut text = String::new();
+            for (i, digit) in digits.chars().enumerate() {
+                if i > 0 && (digits.len() - i) % 3 == 0 {
+                    text.push('\u{202f}');
+                }
+                text.push(digit);
+            }
+            text
+        }
+        other => other.to_string(),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}

@@ -1,0 +1,188 @@
+//! What peers hold is asked for again and again: only what has changed, of those that know how to tell that.
+
+use super::manage::SUMMARY;
+use super::pool::Reach;
+use super::service::Service;
+use super::target::Address;
+use super::{Error, PeerUrl};
+use crate::rules::Known;
+use crate::sync::lock;
+use crate::{Applied, Digest, PeerId, Update, View};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
+use http::{HeaderValue, Request, StatusCode, response};
+use http_body_util::{BodyExt, Limited};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::time::{sleep, timeout};
+
+/// A peer, and how it tells what it has.
+pub(super) struct Neighbour {
+    pub address: Address,
+    told: Mutex<Told>,
+}
+
+/// What a peer has told last.
+#[derive(Clone, Default)]
+struct Told {
+    /// It has a digest of Squid, of this time.
+    digest: Option<Option<HeaderValue>>,
+    /// Whether the last time went wrong, so that it need not be said again.
+    failed: bool,
+}
+
+/// No summary has more bytes.
+const MOST: usize = 64 << 20;
+
+/// How long to wait for a large one.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Digests of Squid are for an hour.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+/// For how many times the time between two questions an answer is believed.
+const BELIEVED: u32 = 3;
+
+impl Neighbour {
+    pub fn new(url: &PeerUrl) -> Neighbour {
+        Neighbour { address: url.0.clone(), told: Mutex::default() }
+    }
+}
+
+impl Service {
+    /// Follows what a peer has, for as long as the proxy runs.
+    pub async fn follow(self: Arc<Service>, id: PeerId, every: Duration) {
+        loop {
+            let next = match timeout(PATIENCE, self.learn(id, every)).await {
+                Ok(Ok(next)) => {
+                    if std::mem::take(&mut lock(&self.neighbours[id.0].told).failed) {
+                        self.log.line(format_args!("peer {} is there", self.neighbours[id.0].address));
+                    }
+                    next
+                }
+                Ok(Err(why)) => self.note_trouble(id, &why, every),
+                Err(_) => self.note_trouble(id, "it is too slow", every),
+            };
+            sleep(next).await;
+        }
+    }
+
+    fn note_trouble(&self, id: PeerId, why: &str, every: Duration) -> Duration {
+        let neighbour = &self.neighbours[id.0];
+        if !std::mem::replace(&mut lock(&neighbour.told).failed, true) {
+            self.log.line(format_args!("peer {} does not tell what it has: {why}", neighbour.address));
+        }
+        every
+    }
+
+    /// Asks a peer what it has; when to ask again.
+    async fn learn(&self, id: PeerId, every: Duration) -> Result<Duration, String> {
+        let digest = lock(&self.neighbours[id.0].told).digest.clone();
+        match digest {
+            Some(since) => self.learn_digest(id, every, since).await,
+            None => match self.learn_summary(id, every).await {
+                Ok(next) => Ok(next),
+                Err(why) => self.learn_digest(id, every, None).await.map_err(|_| why),
+            },
+        }
+    }
+
+    async fn learn_summary(&self, id: PeerId, every: Duration) -> Result<Duration, String> {
+        let view = self.peers.view(id);
+        let path = match view.as_ref().and_then(|view| view.version()) {
+            Some(version) => format!("{SUMMARY}?since={}.{}", version.epoch, version.generation),
+            None => SUMMARY.to_owned(),
+        };
+        let (parts, bytes) = self.ask_neighbour(id, &path, None).await?;
+        let kind = parts.headers.get(CONTENT_TYPE);
+        if parts.status != StatusCode::OK || kind.is_none_or(|kind| kind != Update::MEDIA_TYPE) {
+            return Err(format!("it answers {} and no summary", parts.status.as_u16()));
+        }
+        let update = Update::decode(&bytes).map_err(|error| error.to_string())?;
+        let (length, until) = (bytes.len() as u64, Instant::now() + every * BELIEVED);
+        // Whoever looks meanwhile sees the one before.
+        let mut next = view.as_deref().cloned().unwrap_or_default();
+        match next.apply(&update).map_err(|error| error.to_string())? {
+            Applied::Same => self.peers.confirm(id, length, until),
+            Applied::Replaced | Applied::Changed(_) => self.peers.replace(id, next, length, until),
+            Applied::Unknown => {
+                // It has begun anew, or has been asked by too old a version. All of it comes next time.
+                self.peers.forget(id);
+                return Ok(Duration::ZERO.max(every / 10));
+            }
+        }
+        Ok(every)
+    }
+
+    async fn learn_digest(
+        &self,
+        id: PeerId,
+        every: Duration,
+        since: Option<HeaderValue>,
+    ) -> Result<Duration, String> {
+        let (parts, bytes) = match self.ask_neighbour(id, Digest::PATH, since.as_ref()).await {
+            Ok(answer) => answer,
+            Err(why) => {
+                // What is there next may be another one.
+                lock(&self.neighbours[id.0].told).digest = None;
+                return Err(why);
+            }
+        };
+        let now = SystemTime::now();
+        let asked = Request::new(()).into_parts().0;
+        let lifetime = Known::of(&asked, &parts, now).map_or(every, |known| known.time_to_live(now));
+        let next = lifetime.clamp(every, LONGEST.max(every));
+        let (length, until) = (bytes.len() as u64, Instant::now() + (next + every) * BELIEVED);
+        if parts.status == StatusCode::NOT_MODIFIED && since.is_some() {
+            self.peers.confirm(id, length, until);
+            return Ok(every);
+        }
+        if parts.status != StatusCode::OK {
+            lock(&self.neighbours[id.0].told).digest = None;
+            return Err(format!("it answers {} and no digest", parts.status.as_u16()));
+        }
+        let digest = Digest::decode(&bytes).map_err(|error| error.to_string())?;
+        self.peers.replace(id, View::of_digest(&digest), length, until);
+        lock(&self.neighbours[id.0].told).digest = Some(parts.headers.get(LAST_MODIFIED).cloned());
+        Ok(next)
+    }
+
+    async fn ask_neighbour(
+        &self,
+        id: PeerId,
+        path: &str,
+        since: Option<&HeaderValue>,
+    ) -> Result<(response::Parts, Bytes), String> {
+        let address = &self.neighbours[id.0].address;
+        let mut parts = Request::new(()).into_parts().0;
+        parts.uri = path.parse().map_err(|_| "this is no path")?;
+        parts.headers.insert(HOST, address.to_string().parse().map_err(|_| "this is no host")?);
+        if let Some(since) = since {
+            parts.headers.insert(IF_MODIFIED_SINCE, since.clone());
+        }
+        let (answer, lease) =
+            self.pool.send(address, Reach::All, &parts, None).await.map_err(|failure| failure.to_string())?;
+        let (parts, incoming) = answer.into_parts();
+        let body = Limited::new(incoming, MOST).collect().await.map_err(|error| error.to_string())?;
+        lease.give_back();
+        Ok((parts, body.to_bytes()))
+    }
+}
+
+impl std::str::FromStr for PeerUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<PeerUrl, Error> {
+        let wrong = || Error::Peer(text.to_owned());
+        let uri: http::Uri = text.parse().map_err(|_| wrong())?;
+        let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
+            return Err(wrong());
+        };
+        if uri.path() != "/" || uri.query().is_some() || authority.as_str().contains('@') {
+            return Err(wrong());
+        }
+        let port = authority.port_u16().ok_or_else(wrong)?;
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        Ok(PeerUrl(Address { host, port }))
+    }
+}

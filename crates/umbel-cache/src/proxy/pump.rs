@@ -1,0 +1,254 @@
+//! An answer on its way to whoever asked for it, and into the store.
+
+use super::body::{Body, BodyError};
+use super::counts::Counter;
+use super::fetch::Answer;
+use super::flights::Flight;
+use super::lookup::Question;
+use super::pool::{Lease, chain};
+use super::service::Service;
+use crate::rules::Known;
+use crate::store::{Store, Writer};
+use crate::{Key, PeerId};
+use bytes::Bytes;
+use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use http::{HeaderValue, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::{Frame, Incoming};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout};
+
+/// How many frames wait for whoever asked.
+const AHEAD: usize = 8;
+
+/// So much is written to disk at a time.
+const BATCH: usize = 256 << 10;
+
+/// If whoever asked has gone, no more than this is fetched for the cache alone.
+const REST: u64 = 1 << 20;
+
+/// A document that is being kept.
+pub(super) struct Saving {
+    writer: Writer,
+    known: Known,
+    batch: Vec<Bytes>,
+    waiting: usize,
+}
+
+impl Saving {
+    pub fn new(store: &Arc<Store>, key: Key, variant: u64, known: Known) -> Saving {
+        Saving { writer: store.begin(&key, variant), known, batch: Vec::new(), waiting: 0 }
+    }
+
+    fn len(&self) -> u64 {
+        self.writer.len() + self.waiting as u64
+    }
+
+    /// Takes more of it.
+    pub async fn add(mut self, bytes: Bytes) -> io::Result<Saving> {
+        self.waiting += bytes.len();
+        self.batch.push(bytes);
+        if self.waiting < BATCH {
+            return Ok(self);
+        }
+        blocking(move || {
+            self.flush()?;
+            Ok(self)
+        })
+        .await
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.waiting = 0;
+        self.batch.drain(..).try_for_each(|bytes| self.writer.write(&bytes))
+    }
+
+    /// It is whole.
+    pub async fn finish(mut self) -> io::Result<()> {
+        blocking(move || {
+            self.flush()?;
+            self.writer.commit(self.known.encode()).map(drop)
+        })
+        .await
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}
+
+/// An answer on its way.
+pub(super) struct Pump {
+    service: Arc<Service>,
+    question: Question,
+    incoming: Incoming,
+    lease: Option<Lease>,
+    counter: Counter,
+    to: Option<mpsc::Sender<Result<Frame<Bytes>, BodyError>>>,
+    /// How long it is, if that is known, and how much has come.
+    len: Option<u64>,
+    come: u64,
+    /// What the origin is told to get the rest from it, should a peer fail.
+    resume: Option<(PeerId, HeaderValue)>,
+    began: Instant,
+}
+
+impl Pump {
+    /// What brings an answer, and the body that it comes out of.
+    pub fn new(service: &Arc<Service>, question: Question, answer: Answer, counter: Counter) -> (Pump, Body) {
+        let (to, from) = mpsc::channel(AHEAD);
+        let len = answer.len();
+        let pump = Pump {
+            service: Arc::clone(service),
+            question,
+            incoming: answer.incoming,
+            lease: Some(answer.lease),
+            counter,
+            to: Some(to),
+            len,
+            come: 0,
+            resume: None,
+            began: Instant::now(),
+        };
+        (pump, Body::Piped(from, len))
+    }
+
+    /// If the peer fails from which it comes, or is slow, the origin gives the rest of the document with this tag.
+    pub fn resuming(mut self, peer: PeerId, tag: HeaderValue) -> Pump {
+        self.resume = Some((peer, tag));
+        self
+    }
+
+    /// Brings the answer to whoever asked, and into the store. Those who wait for it wait until that is done.
+    pub async fn run(mut self, mut saving: Option<Saving>, mut flight: Option<Flight>) {
+        loop {
+            let frame = match self.next().await {
+                Ok(Some(frame)) => frame,
+                Ok(None) => break,
+                Err(error) => {
+                    self.service.counts.dropped.one();
+                    let url = &self.question.page.url;
+                    self.service.log.line(format_args!("{url} came to an end too early: {error}"));
+                    if let Some(to) = &self.to {
+                        let _ = to.send(Err(error.into())).await;
+                    }
+                    return;
+                }
+            };
+            if let (Some(bytes), Some(keeping)) = (frame.data_ref(), saving.take()) {
+                saving = self.keep(keeping, bytes).await;
+                if saving.is_none() {
+                    // Nobody waits in vain for what will not be kept.
+                    flight = None;
+                }
+            }
+            if let Some(to) = &self.to
+                && to.send(Ok(frame)).await.is_err()
+            {
+                self.to = None;
+            }
+            let waited_for = flight.as_ref().is_some_and(Flight::has_followers);
+            if self.to.is_none() && (saving.is_none() || !waited_for && !self.is_nearly_here()) {
+                return;
+            }
+        }
+        if let Some(lease) = self.lease.take() {
+            lease.give_back();
+        }
+        if let Some(saving) = saving {
+            match saving.finish().await {
+                Ok(()) => self.service.counts.stored.one(),
+                Err(error) => self.cannot_keep(&error),
+            }
+        }
+    }
+
+    /// Keeps a piece, unless it is too much.
+    async fn keep(&self, saving: Saving, bytes: &Bytes) -> Option<Saving> {
+        let most = self.service.limits.max_object;
+        if saving.len() + bytes.len() as u64 > most {
+            self.service.counts.dropped.one();
+            let url = &self.question.page.url;
+            self.service.log.line(format_args!("{url} has more than {most} bytes and is not kept"));
+            return None;
+        }
+        saving.add(bytes.clone()).await.inspect_err(|error| self.cannot_keep(error)).ok()
+    }
+
+    fn cannot_keep(&self, error: &io::Error) {
+        self.service.counts.dropped.one();
+        self.service.log.line(format_args!("{} cannot be kept: {error}", self.question.page.url));
+    }
+
+    /// Whether it is worth fetching the rest for the cache alone.
+    fn is_nearly_here(&self) -> bool {
+        self.len.is_some_and(|len| len.saturating_sub(self.come) <= REST)
+    }
+
+    /// The next of it, from the origin if the peer fails.
+    async fn next(&mut self) -> Result<Option<Frame<Bytes>>, String> {
+        loop {
+            match self.receive().await {
+                Ok(frame) => {
+                    let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, |data| data.len() as u64);
+                    self.come += bytes;
+                    self.counter.add(bytes);
+                    return Ok(frame);
+                }
+                Err(error) => match self.resume.take() {
+                    Some((peer, tag)) => {
+                        self.service.peers.note_failure(peer, std::time::Instant::now());
+                        self.go_on_with_origin(tag, &error).await?;
+                    }
+                    None => return Err(error),
+                },
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Result<Option<Frame<Bytes>>, String> {
+        // A peer has to be quick, since the origin could be asked instead.
+        let limits = &self.service.limits;
+        let patience = if self.resume.is_some() { limits.peer } else { limits.stall };
+        if self.resume.is_some() && is_slow(self.come, self.began.elapsed(), limits.peer) {
+            return Err("it comes too slowly".into());
+        }
+        match timeout(patience, self.incoming.frame()).await {
+            Err(_) => Err(format!("nothing has come for {patience:?}")),
+            Ok(None) => Ok(None),
+            Ok(Some(Ok(frame))) => Ok(Some(frame)),
+            Ok(Some(Err(error))) => Err(chain(&error)),
+        }
+    }
+
+    /// Asks the origin for the rest of what a peer has begun. Only if it has the very same document it goes on.
+    async fn go_on_with_origin(&mut self, tag: HeaderValue, why: &str) -> Result<(), String> {
+        let url = self.question.page.url.clone();
+        self.service.log.line(format_args!("a peer does not finish {url}, the origin has to: {why}"));
+        let mut parts = self.question.parts.clone();
+        parts.headers.insert(RANGE, format!("bytes={}-", self.come).parse().map_err(|_| why)?);
+        parts.headers.insert(IF_RANGE, tag.clone());
+        let page = &self.question.page;
+        let answer =
+            self.service.ask_origin(&parts, page, self.question.reach).await.map_err(|e| e.to_string())?;
+        let rest = self.len.map(|len| format!("bytes {}-{}/{len}", self.come, len.saturating_sub(1)));
+        let said = answer.parts.headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
+        if answer.parts.status != StatusCode::PARTIAL_CONTENT
+            || rest.as_deref() != said
+            || answer.parts.headers.get(ETAG) != Some(&tag)
+        {
+            return Err(format!("{why}, and the origin has another document"));
+        }
+        (self.incoming, self.lease) = (answer.incoming, Some(answer.lease));
+        self.counter = self.service.counts.bytes_from_origins.clone();
+        Ok(())
+    }
+}
+
+/// Whether less has come than 128 KiB for each second, after some time.
+fn is_slow(come: u64, after: Duration, patience: Duration) -> bool {
+    (come as f64) < after.saturating_sub(patience).as_secs_f64() * f64::from(128 << 10)
+}

@@ -1,0 +1,186 @@
+//! Who asks for what, and who answers it.
+
+use super::admission::Admission;
+use super::body::Body;
+use super::counts::Counts;
+use super::flights::Flights;
+use super::log::Log;
+use super::manage;
+use super::neighbours::Neighbour;
+use super::pool::{Failure, Pool, Reach};
+use super::target::{Address, Target};
+use super::{Limits, Options};
+use crate::Peers;
+use crate::headers::end_to_end;
+use crate::store::Store;
+use bytes::Bytes;
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, TRANSFER_ENCODING, VIA,
+};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+use tokio::sync::OwnedSemaphorePermit;
+
+/// What a proxy has.
+pub(super) struct Service {
+    pub store: Arc<Store>,
+    pub peers: Peers,
+    pub neighbours: Vec<Neighbour>,
+    pub pool: Arc<Pool>,
+    pub flights: Arc<Flights>,
+    pub admission: Admission,
+    pub counts: Counts,
+    pub limits: Limits,
+    pub log: Log,
+    pub started: Instant,
+    /// Whether what it says of itself is at another address.
+    pub managed_elsewhere: bool,
+    /// What it calls itself to others, so that a request that comes back is known.
+    name: String,
+    /// What Squid was told last, and when.
+    pub digest: Mutex<Option<(Instant, Bytes)>>,
+}
+
+/// Who asks.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub remote: SocketAddr,
+    pub local: SocketAddr,
+    /// A tunnel needs its place after the request is answered.
+    pub place: Arc<OwnedSemaphorePermit>,
+}
+
+impl Client {
+    /// Whom it may reach.
+    pub fn reach(&self) -> Reach {
+        if self.remote.ip().to_canonical().is_loopback() { Reach::All } else { Reach::Outside }
+    }
+}
+
+/// Which of its caches, and what it did. (RFC 9211)
+pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+
+impl Service {
+    pub fn new(store: Store, options: &Options) -> crate::Result<Service> {
+        let limits = options.limits.clone();
+        Ok(Service {
+            store: Arc::new(store),
+            peers: Peers::new(options.peers.len()),
+            neighbours: options.peers.iter().map(Neighbour::new).collect(),
+            pool: Arc::new(Pool::new(limits.waits(), limits.head_bytes)),
+            flights: Arc::default(),
+            admission: Admission::new(options.admit)?,
+            counts: Counts::default(),
+            limits,
+            log: Log::new(Arc::clone(&options.log)),
+            started: Instant::now(),
+            managed_elsewhere: options.manage.is_some(),
+            name: format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32),
+            digest: Mutex::default(),
+        })
+    }
+
+    /// Answers a request.
+    pub async fn answer(self: Arc<Service>, request: Request<Incoming>, client: Client) -> Response<Body> {
+        self.counts.requests.one();
+        let (mut parts, body) = request.into_parts();
+        let target = match Target::of(&parts) {
+            Ok(target) => target,
+            Err(why) => return self.refuse(StatusCode::BAD_REQUEST, why),
+        };
+        match target {
+            Target::Own => manage::answer(&self, &parts, self.managed_elsewhere).await,
+            Target::Tunnel(address) => self.tunnel(Request::from_parts(parts, body), address, client).await,
+            Target::Page(page) if manage::is_own_path(page.url.path()) => {
+                // Peers and browsers ask for it by the whole address, and get it here; nobody gets that of others.
+                if self.is_here(&page.address, client.local).await {
+                    parts.uri = page.path().parse().unwrap_or_default();
+                    manage::answer(&self, &parts, self.managed_elsewhere).await
+                } else {
+                    self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on")
+                }
+            }
+            Target::Page(page) => {
+                if self.came_back(&parts.headers) {
+                    return self
+                        .refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
+                }
+                if parts.method == Method::TRACE {
+                    return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
+                }
+                let has_body = parts.headers.contains_key(TRANSFER_ENCODING)
+                    || parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
+                if parts.headers.contains_key(TRANSFER_ENCODING) {
+                    // It says how long the body is; the other would be believed by somebody else.
+                    parts.headers.remove(CONTENT_LENGTH);
+                }
+                end_to_end(&mut parts.headers);
+                if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
+                    parts.headers.insert(HOST, host);
+                }
+                parts.uri = page.url.clone();
+                let body = has_body.then(|| Body::passed(body, self.limits.stall, None, None));
+                // Who makes conditions for a change, or sends something, wants the origin itself.
+                let special =
+                    [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
+                let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+                if reads && body.is_none() && !special {
+                    self.look_up(parts, page, client.reach()).await
+                } else {
+                    self.pass_on(parts, body, page, client.reach()).await
+                }
+            }
+        }
+    }
+
+    /// A short answer that says what is wrong.
+    pub fn refuse(&self, status: StatusCode, why: impl fmt::Display) -> Response<Body> {
+        self.counts.refused.one();
+        sentence(status, why)
+    }
+
+    /// An answer for somebody whose question could not be passed on.
+    pub fn fail(&self, failure: &Failure) -> Response<Body> {
+        self.counts.failed.one();
+        self.log.line(format_args!("{failure}"));
+        sentence(failure.status(), failure)
+    }
+
+    /// Notes in the headers of a request or an answer that it came through here.
+    pub fn sign(&self, headers: &mut HeaderMap) {
+        if let Ok(via) = format!("1.1 {}", self.name).parse() {
+            headers.append(VIA, via);
+        }
+    }
+
+    fn came_back(&self, headers: &HeaderMap) -> bool {
+        let mut through = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
+        through.any(|via| via.split([',', ' ']).any(|word| word == self.name))
+    }
+
+    /// Whether an address is that at which a client has reached the proxy.
+    async fn is_here(&self, address: &Address, local: SocketAddr) -> bool {
+        if address.port != local.port() {
+            return false;
+        }
+        let ours = local.ip().to_canonical();
+        if let Ok(ip) = address.host.parse::<IpAddr>() {
+            return ip.to_canonical() == ours;
+        }
+        let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
+        found.is_ok_and(|mut found| found.any(|found| found.ip().to_canonical() == ours))
+    }
+}
+
+/// An answer of a sentence.
+pub(super) fn sentence(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
+    let mut response = Response::new(Body::whole(format!("umbel proxy: {text}\n")));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

@@ -1,0 +1,142 @@
+//! Peers are asked for what their summaries promise, all within one time limit.
+
+use super::body::Body;
+use super::fetch::{Answer, respond};
+use super::flights::Flight;
+use super::lookup::{Question, is_told};
+use super::pool::Reach;
+use super::pump::{Pump, Saving};
+use super::service::Service;
+use crate::rules::{Known, Reuse};
+use crate::{Outcome, PeerId};
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
+use http::{HeaderValue, Response, StatusCode};
+use http_body_util::{BodyExt, Limited};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+use tokio::time::timeout_at;
+
+/// Up to this size an answer of a peer has come before it is believed.
+const WHOLE: usize = 1 << 20;
+
+/// What a peer has.
+pub(super) struct FromPeer {
+    peer: PeerId,
+    answer: Answer,
+    known: Known,
+    /// All of its body, or it is large and has a tag by which the origin can go on with it.
+    body: Result<Bytes, HeaderValue>,
+}
+
+impl Service {
+    /// Asks the peers that promise a page, one after the other.
+    pub async fn ask_peers(self: &Arc<Service>, question: &Question) -> Option<FromPeer> {
+        let headers = &question.parts.headers;
+        // What is for somebody is not asked for elsewhere, and who wants it from the origin gets it from there.
+        let secret = headers.contains_key(AUTHORIZATION);
+        let anew =
+            headers.contains_key(PRAGMA) || is_told(headers, "no-cache") || is_told(headers, "no-store");
+        if !question.plain || secret || anew {
+            return None;
+        }
+        let start = Instant::now();
+        let until = (start + self.limits.peer).into();
+        for id in self.peers.promising(&question.page.key, start) {
+            let asked = timeout_at(until, self.ask_peer(id, question)).await;
+            let late = asked.is_err();
+            let (outcome, found) = asked.unwrap_or((Outcome::Failure, None));
+            self.peers.note(id, outcome, Instant::now());
+            if outcome == Outcome::Failure {
+                let (address, url) = (&self.neighbours[id.0].address, &question.page.url);
+                let why = if late { "in time" } else { "sensible" };
+                self.log.line(format_args!("peer {address} has no {why} answer for {url}"));
+            }
+            if found.is_some() || late {
+                return found;
+            }
+        }
+        None
+    }
+
+    async fn ask_peer(&self, id: PeerId, question: &Question) -> (Outcome, Option<FromPeer>) {
+        let mut parts = question.parts.clone();
+        // All of it is wanted, to be kept.
+        for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
+            parts.headers.remove(condition);
+        }
+        parts.headers.append(CACHE_CONTROL, HeaderValue::from_static("only-if-cached"));
+        self.sign(&mut parts.headers);
+        let address = &self.neighbours[id.0].address;
+        let Ok((answer, lease)) = self.pool.send(address, Reach::All, &parts, None).await else {
+            return (Outcome::Failure, None);
+        };
+        let (parts, incoming) = answer.into_parts();
+        let mut answer = Answer { parts, incoming, lease };
+        if answer.parts.status == StatusCode::GATEWAY_TIMEOUT {
+            // It is read, so that the connection can be used again.
+            if Limited::new(&mut answer.incoming, WHOLE).collect().await.is_ok() {
+                answer.lease.give_back();
+            }
+            return (Outcome::FalseHit, None);
+        }
+        // What it must not have, or is stale, is no answer.
+        let now = SystemTime::now();
+        let known = Known::of(&question.parts, &answer.parts, now)
+            .filter(|known| matches!(known.reuse(&question.parts, now), Reuse::Fresh));
+        let Some(known) = known else { return (Outcome::Failure, None) };
+        if answer.len().is_none_or(|len| len <= WHOLE as u64) {
+            return match Limited::new(&mut answer.incoming, WHOLE).collect().await {
+                Ok(body) => {
+                    (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body.to_bytes()) }))
+                }
+                Err(_) => (Outcome::Failure, None),
+            };
+        }
+        let strong = |tag: &&HeaderValue| tag.as_bytes().starts_with(b"\"");
+        match answer.parts.headers.get(ETAG).filter(strong).cloned() {
+            Some(tag) => (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Err(tag) })),
+            // It is there, but could not be had to its end if the peer failed.
+            None => (Outcome::Hit, None),
+        }
+    }
+
+    /// Gives an answer of a peer, and keeps it if it may.
+    pub fn deliver_from_peer(
+        self: &Arc<Service>,
+        question: Question,
+        found: FromPeer,
+        flight: Option<Flight>,
+    ) -> Response<Body> {
+        self.counts.peer_hits.one();
+        let FromPeer { peer, answer, known, body } = found;
+        let saving = self.saving(&question, &answer, Some(known));
+        let headers = self.outgoing(&answer.parts.headers, "umbel;fwd=uri-miss;detail=peer");
+        let status = answer.parts.status;
+        match body {
+            Ok(bytes) => {
+                self.counts.bytes_from_peers.add(bytes.len() as u64);
+                answer.lease.give_back();
+                if let Some(saving) = saving {
+                    tokio::spawn(keep(Arc::clone(self), saving, bytes.clone(), flight));
+                }
+                respond(status, headers, Body::whole(bytes))
+            }
+            Err(tag) => {
+                let counter = self.counts.bytes_from_peers.clone();
+                let (pump, body) = Pump::new(self, question, answer, counter);
+                tokio::spawn(pump.resuming(peer, tag).run(saving, flight));
+                respond(status, headers, body)
+            }
+        }
+    }
+}
+
+/// Keeps what has come already. Those who wait for it wait until that is done.
+async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, _flight: Option<Flight>) {
+    let kept = async { saving.add(bytes).await?.finish().await };
+    match kept.await {
+        Ok(()) => service.counts.stored.one(),
+        Err(error) => service.log.line(format_args!("what a peer has sent cannot be kept: {error}")),
+    }
+}

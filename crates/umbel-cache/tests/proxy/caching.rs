@@ -1,0 +1,280 @@
+//! What is kept and given again, as a client and an origin see it.
+
+use crate::client::{Connection, ask, get};
+use crate::origin::{Asked, Does, Origin, answer};
+use crate::running::Running;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+use umbel_cache::proxy::{Admit, Limits, Options};
+
+/// An origin that gives the path as a body, with headers that depend on it.
+fn origin(headers: impl Fn(&Asked) -> Vec<&'static str> + Send + Sync + 'static) -> Origin {
+    Origin::start(move |asked| Does::Says(answer("200 OK", &headers(asked), asked.path().as_bytes())))
+}
+
+fn proxy() -> (tempfile::TempDir, Running) {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path(), Options::default());
+    (folder, running)
+}
+
+#[test]
+fn what_may_be_kept_is_asked_for_once_and_what_may_not_each_time() {
+    let origin = origin(|asked| match asked.path() {
+        "/kept" => vec!["Cache-Control: max-age=60"],
+        "/never" => vec!["Cache-Control: no-store"],
+        "/private" => vec!["Cache-Control: private, max-age=60"],
+        "/cookie" => vec!["Cache-Control: max-age=60", "Set-Cookie: a=b"],
+        "/everything" => vec!["Cache-Control: max-age=60", "Vary: *"],
+        "/stale" => vec!["Cache-Control: max-age=60", "Age: 61"],
+        "/expired" => vec!["Expires: Thu, 01 Jan 1970 00:00:00 GMT"],
+        "/signed" => vec!["Cache-Control: max-age=60"],
+        "/signed-for-all" => vec!["Cache-Control: public, max-age=60"],
+        _ => vec![],
+    });
+    let (_folder, proxy) = proxy();
+    for (path, times) in [
+        ("/kept", 1),
+        ("/never", 3),
+        ("/private", 3),
+        ("/cookie", 3),
+        ("/everything", 3),
+        ("/stale", 3),
+        ("/expired", 3),
+        ("/signed", 3),
+        ("/signed-for-all", 1),
+    ] {
+        for _ in 0..3 {
+            let headers: &[_] =
+                if path.starts_with("/signed") { &[("Authorization", "Basic x")] } else { &[] };
+            let answer = ask(proxy.address, "GET", &origin.url(path), headers);
+            assert_eq!((answer.status, answer.text()), (200, path.to_owned()));
+        }
+        assert_eq!(origin.times(path), times, "{path}");
+    }
+    assert_eq!(proxy.count("hits"), 4);
+    // Who asks with a name gets no answer that was for another, and who asks for it anew gets it anew.
+    assert_eq!(ask(proxy.address, "GET", &origin.url("/kept"), &[("Cache-Control", "no-cache")]).status, 200);
+    assert_eq!(origin.times("/kept"), 2);
+}
+
+#[test]
+fn answers_that_depend_on_the_question_are_told_apart() {
+    let origin = Origin::start(|asked| {
+        let language = asked.header("accept-language").unwrap_or("none").to_owned();
+        let headers = ["Cache-Control: max-age=60", "Vary: Accept-Language"];
+        Does::Says(answer("200 OK", &headers, language.as_bytes()))
+    });
+    let (_folder, proxy) = proxy();
+    let url = origin.url("/page");
+    for _ in 0..3 {
+        for language in ["de", "en", "pl"] {
+            assert_eq!(ask(proxy.address, "GET", &url, &[("Accept-Language", language)]).text(), language);
+        }
+        assert_eq!(get(proxy.address, &url).text(), "none");
+    }
+    assert_eq!(origin.times("/page"), 4);
+}
+
+#[test]
+fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
+    let origin = Origin::start(|asked| match (asked.path(), asked.header("if-none-match")) {
+        ("/same", Some("\"x\"")) => {
+            Does::Says(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nX-Turn: 2\r\n\r\n".to_vec())
+        }
+        ("/other", Some("\"x\"")) => {
+            Does::Says(answer("200 OK", &["Cache-Control: max-age=60", "ETag: \"y\""], b"new"))
+        }
+        _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old")),
+    });
+    let (_folder, proxy) = proxy();
+    for _ in 0..3 {
+        assert_eq!(get(proxy.address, &origin.url("/same")).text(), "old");
+    }
+    let last = get(proxy.address, &origin.url("/same"));
+    assert_eq!((last.header("x-turn"), last.status), (Some("2"), 200));
+    assert_eq!(proxy.count("revalidated"), 3);
+    // The client has another one, and the cache asks about its own.
+    let answer = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"z\"")]);
+    assert_eq!((answer.status, answer.text().as_str()), (200, "old"));
+    let answer = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"x\"")]);
+    assert_eq!((answer.status, answer.text().as_str()), (304, ""));
+    assert_eq!(get(proxy.address, &origin.url("/other")).text(), "old");
+    assert_eq!(get(proxy.address, &origin.url("/other")).text(), "new");
+    assert_eq!(get(proxy.address, &origin.url("/other")).text(), "new");
+    assert_eq!(origin.times("/other"), 2);
+}
+
+#[test]
+fn parts_conditions_and_heads_are_answered_from_the_cache() {
+    let origin = Origin::start(|_| {
+        let headers =
+            ["Cache-Control: max-age=60", "ETag: \"x\"", "Last-Modified: Mon, 16 Nov 2026 10:00:00 GMT"];
+        Does::Says(answer("200 OK", &headers, b"0123456789"))
+    });
+    let (_folder, proxy) = proxy();
+    let url = origin.url("/page");
+    let ask = |method: &str, headers: &[(&str, &str)]| ask(proxy.address, method, &url, headers);
+    assert_eq!(ask("GET", &[]).text(), "0123456789");
+    let head = ask("HEAD", &[]);
+    assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("10"), 0));
+    let part = ask("GET", &[("Range", "bytes=2-4")]);
+    assert_eq!((part.status, part.text().as_str()), (206, "234"));
+    assert_eq!(part.header("content-range"), Some("bytes 2-4/10"));
+    assert_eq!(ask("GET", &[("Range", "bytes=20-")]).status, 416);
+    assert_eq!(ask("GET", &[("Range", "bytes=2-4"), ("If-Range", "\"y\"")]).text(), "0123456789");
+    assert_eq!(ask("GET", &[("If-None-Match", "\"x\"")]).status, 304);
+    assert_eq!(ask("GET", &[("If-Modified-Since", "Mon, 16 Nov 2026 10:00:00 GMT")]).status, 304);
+    assert_eq!(ask("GET", &[("If-Modified-Since", "Mon, 16 Nov 2026 09:00:00 GMT")]).status, 200);
+    assert_eq!(ask("GET", &[("If-None-Match", "\"y\"")]).text(), "0123456789");
+    assert_eq!(origin.times("/page"), 1);
+    assert_eq!(ask("GET", &[("Cache-Control", "only-if-cached")]).status, 200);
+    let other = crate::client::ask(
+        proxy.address,
+        "GET",
+        &origin.url("/other"),
+        &[("Cache-Control", "only-if-cached")],
+    );
+    assert_eq!((other.status, origin.times("/other")), (504, 0));
+}
+
+#[test]
+fn many_who_want_the_same_have_it_fetched_once() {
+    static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
+    let origin = Origin::start(|asked| {
+        AT_ONCE.fetch_add(1, SeqCst);
+        std::thread::sleep(Duration::from_millis(300));
+        let kept =
+            if asked.path() == "/kept" { "Cache-Control: max-age=60" } else { "Cache-Control: no-store" };
+        Does::Says(answer("200 OK", &[kept], &asked.path().as_bytes().repeat(10_000)))
+    });
+    let (_folder, proxy) = proxy();
+    let all = |path: &str| {
+        let url = origin.url(path);
+        std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..30).map(|_| scope.spawn(|| get(proxy.address, &url))).collect();
+            for answer in asking {
+                assert_eq!(answer.join().unwrap().body, path.as_bytes().repeat(10_000));
+            }
+        });
+        origin.times(path)
+    };
+    assert_eq!(all("/kept"), 1);
+    assert_eq!(proxy.count("hits"), 29);
+    // What cannot be kept is fetched for each, and they wait for nobody when that is known.
+    assert_eq!(all("/never"), 30);
+    let before = AT_ONCE.load(SeqCst);
+    let start = std::time::Instant::now();
+    assert_eq!(all("/never"), 60);
+    assert_eq!(AT_ONCE.load(SeqCst) - before, 30);
+    assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
+}
+
+#[test]
+fn no_half_document_is_kept_or_given_as_whole() {
+    let origin = Origin::start(|asked| {
+        match asked.path() {
+        "/cut" => Does::Ends(
+            b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1000\r\n\r\nhalf".to_vec(),
+            Duration::ZERO,
+        ),
+        "/cut-chunks" => Does::Ends(
+            b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n".to_vec(),
+            Duration::ZERO,
+        ),
+        "/endless" => Does::Ends(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nmaybe".to_vec(), Duration::ZERO),
+        "/chunks" => Does::Says(
+            b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n"
+                .to_vec(),
+        ),
+        _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 300_000])),
+    }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let limits = Limits { max_object: 250_000, ..Limits::default() };
+    let proxy = Running::start(folder.path(), Options { limits, ..Options::default() });
+    for path in ["/cut", "/cut-chunks"] {
+        for turn in 1..=2 {
+            assert!(!get(proxy.address, &origin.url(path)).whole, "{path}");
+            assert_eq!(origin.times(path), turn);
+        }
+    }
+    for (path, text, times) in [("/endless", "maybe", 2), ("/chunks", "whole", 1)] {
+        for _ in 0..2 {
+            let answer = get(proxy.address, &origin.url(path));
+            assert_eq!((answer.text().as_str(), answer.whole), (text, true), "{path}");
+        }
+        assert_eq!(origin.times(path), times, "{path}");
+    }
+    for _ in 0..2 {
+        assert_eq!(get(proxy.address, &origin.url("/large")).body.len(), 300_000);
+    }
+    assert_eq!(origin.times("/large"), 2);
+    assert_eq!(proxy.stats()["store"]["documents"], 1);
+    assert!(proxy.log().contains("/cut came to an end too early"), "{}", proxy.log());
+}
+
+#[test]
+fn who_changes_a_page_has_the_old_one_forgotten() {
+    let origin = origin(|_| vec!["Cache-Control: max-age=60", "Location: /named"]);
+    let (_folder, proxy) = proxy();
+    for path in ["/page", "/named", "/other"] {
+        get(proxy.address, &origin.url(path));
+    }
+    let posted = Connection::open(proxy.address).ask("POST", &origin.url("/page"), &[], b"something");
+    assert_eq!(posted.status, 200);
+    assert_eq!(origin.asked().last().unwrap().body, b"something");
+    for (path, times) in [("/page", 3), ("/named", 2), ("/other", 1)] {
+        get(proxy.address, &origin.url(path));
+        assert_eq!(origin.times(path), times, "{path}");
+    }
+}
+
+#[test]
+fn what_is_kept_outlives_the_proxy() {
+    let origin = Origin::start(|asked| {
+        let count: usize = asked.path()[1..].parse().unwrap();
+        Does::Says(answer(
+            "200 OK",
+            &["Cache-Control: max-age=60"],
+            &asked.path().as_bytes().repeat(count * count * 50),
+        ))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    for turn in 0..3 {
+        let proxy = Running::start(folder.path(), Options::default());
+        for count in 0..50 {
+            let path = format!("/{count}");
+            let answer = get(proxy.address, &origin.url(&path));
+            assert!(answer.text() == path.repeat(count * count * 50), "{path}");
+        }
+        assert_eq!(origin.asked().len(), 50);
+        assert_eq!(proxy.count("hits"), if turn == 0 { 0 } else { 50 });
+    }
+}
+
+#[test]
+fn one_hit_wonders_get_no_place() {
+    let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Running::start(folder.path(), Options { admit: Admit::SecondHit, ..Options::default() });
+    (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
+    let kept = proxy.stats()["store"]["documents"].as_u64().unwrap();
+    assert!(kept <= 5, "{kept} of 100 were taken for another");
+    for turn in 2..=3 {
+        (0..10).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
+        assert!(origin.asked().len() <= 110, "turn {turn}");
+    }
+    assert!(proxy.stats()["store"]["documents"].as_u64().unwrap() >= 10);
+}
+
+#[test]
+fn the_filter_stands_before_the_index() {
+    let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
+    let (_folder, proxy) = proxy();
+    (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
+    let filter = proxy.stats()["filter"].clone();
+    let (denied, wrong) = (filter["denied"].as_u64().unwrap(), filter["false_hits"].as_u64().unwrap());
+    assert_eq!(denied + wrong, 100);
+    assert!(wrong <= 3, "{wrong}");
+}

@@ -1,0 +1,121 @@
+//! Somebody who asks a proxy, and sees what comes, byte for byte.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// What came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+    pub body: Vec<u8>,
+    /// Whether it came to its end.
+    pub whole: bool,
+}
+
+impl Answer {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(other, _)| other.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.as_str())
+    }
+
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// How the last cache says that it was answered.
+    pub fn cache(&self) -> &str {
+        let mut said =
+            self.headers.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
+        said.next().map_or("", |(_, value)| value)
+    }
+}
+
+/// A connection to a proxy.
+pub struct Connection(BufReader<TcpStream>);
+
+impl Connection {
+    pub fn open(proxy: SocketAddr) -> Connection {
+        let stream = TcpStream::connect(proxy).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Connection(BufReader::new(stream))
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.0.get_mut().write_all(bytes)
+    }
+
+    pub fn ask(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let host = target.strip_prefix("http://").unwrap_or("proxy").split('/').next().unwrap();
+        let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
+        headers.iter().for_each(|(name, value)| text.push_str(&format!("{name}: {value}\r\n")));
+        if !body.is_empty() {
+            text.push_str(&format!("Content-Length: {}\r\n", body.len()));
+        }
+        text.push_str("\r\n");
+        self.send(&[text.as_bytes(), body].concat()).unwrap();
+        self.receive(method == "HEAD").unwrap_or_else(|| panic!("no answer to {method} {target}"))
+    }
+
+    /// The next answer, if one comes.
+    pub fn receive(&mut self, head_only: bool) -> Option<Answer> {
+        let line = self.line()?;
+        let status: u16 = line.split(' ').nth(1)?.parse().ok()?;
+        let mut headers = Vec::new();
+        while let Some((name, value)) = self.line()?.split_once(':') {
+            headers.push((name.to_owned(), value.trim().to_owned()));
+        }
+        let mut answer = Answer { status, headers, body: Vec::new(), whole: true };
+        if head_only || status == 304 || status == 204 {
+            return Some(answer);
+        }
+        let length = answer.header("content-length").map(|length| length.parse::<u64>().unwrap());
+        if answer.header("transfer-encoding").is_some() {
+            answer.whole = self.read_chunks(&mut answer.body).is_some();
+        } else if let Some(length) = length {
+            let _ = self.0.by_ref().take(length).read_to_end(&mut answer.body);
+            answer.whole = answer.body.len() as u64 == length;
+        } else {
+            answer.whole = self.0.read_to_end(&mut answer.body).is_ok();
+        }
+        Some(answer)
+    }
+
+    fn read_chunks(&mut self, body: &mut Vec<u8>) -> Option<()> {
+        loop {
+            let length = u64::from_str_radix(&self.line()?, 16).ok()?;
+            let count = self.0.by_ref().take(length).read_to_end(body).ok()?;
+            self.line()?;
+            if count as u64 != length {
+                return None;
+            }
+            if length == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    fn line(&mut self) -> Option<String> {
+        let mut line = String::new();
+        let count = self.0.read_line(&mut line).ok()?;
+        (count > 0).then(|| line.trim_end().to_owned())
+    }
+
+    pub fn into_stream(self) -> TcpStream {
+        self.0.into_inner()
+    }
+}
+
+/// Asks a proxy once.
+pub fn ask(proxy: SocketAddr, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
+    Connection::open(proxy).ask(method, target, headers, b"")
+}
+
+/// What a proxy gives for an address.
+pub fn get(proxy: SocketAddr, url: &str) -> Answer {
+    ask(proxy, "GET", url, &[])
+}

@@ -1,0 +1,173 @@
+//! Who may do what: tunnels, loops, addresses that are not for everybody, and what caches tell each other.
+
+use crate::client::{Connection, ask, get};
+use crate::origin::{Does, Origin, answer};
+use crate::running::Running;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use umbel_cache::proxy::Options;
+
+fn proxy(options: Options) -> (tempfile::TempDir, Running) {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path(), options);
+    (folder, running)
+}
+
+fn pages() -> Origin {
+    Origin::start(|_| Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")))
+}
+
+#[test]
+fn a_tunnel_carries_bytes_both_ways_and_is_never_kept() {
+    let echo = TcpListener::bind("127.0.0.1:0").unwrap();
+    let there = echo.local_addr().unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = echo.accept().unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        stream.write_all(&all).unwrap();
+    });
+    let (_folder, proxy) = proxy(Options::default());
+    let mut connection = Connection::open(proxy.address);
+    // Some clients do not wait until the tunnel is there.
+    connection.send(format!("CONNECT {there} HTTP/1.1\r\nHost: {there}\r\n\r\nearly ").as_bytes()).unwrap();
+    assert_eq!(connection.receive(true).unwrap().status, 200);
+    let mut stream = connection.into_stream();
+    let bytes: Vec<u8> = (0..500_000u32).map(|i| i as u8).collect();
+    stream.write_all(&bytes).unwrap();
+    stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let mut back = Vec::new();
+    stream.read_to_end(&mut back).unwrap();
+    assert!(back == [b"early ", &bytes[..]].concat());
+    server.join().unwrap();
+    proxy.wait(|stats| stats["bytes"]["tunnelled"] == 2 * 500_006);
+    let stats = proxy.stats();
+    assert_eq!((&stats["tunnels"], &stats["store"]["documents"]), (&1.into(), &0.into()));
+    // Nobody is there.
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    assert_eq!(ask(proxy.address, "CONNECT", &free.to_string(), &[]).status, 502);
+}
+
+#[test]
+fn what_caches_tell_each_other_is_not_passed_on() {
+    let origin = pages();
+    let (_folder, proxy) = proxy(Options::default());
+    for path in [
+        "/umbel/stats",
+        "/umbel/",
+        "/umbel",
+        "/umbel/summary",
+        "/squid-internal-periodic/store_digest",
+        "/squid-internal-mgr/info",
+    ] {
+        assert_eq!(get(proxy.address, &origin.url(path)).status, 403, "{path}");
+    }
+    assert_eq!(origin.asked().len(), 0);
+    // What only begins so is a page like others.
+    assert_eq!(get(proxy.address, &origin.url("/umbel/page.html")).text(), "page");
+    // Its own it tells also to those who ask it as a proxy, by whatever name.
+    for host in [proxy.address.to_string(), format!("localhost:{}", proxy.address.port())] {
+        assert_eq!(get(proxy.address, &format!("http://{host}/umbel/stats")).status, 200, "{host}");
+    }
+    let page = ask(proxy.address, "GET", "/umbel/", &[]);
+    assert!(
+        page.text().contains("<title>umbel proxy</title>")
+            && page.text().contains("<th scope=\"row\">hits</th>")
+    );
+    assert_eq!(ask(proxy.address, "HEAD", "/umbel/", &[]).status, 200);
+    assert_eq!(ask(proxy.address, "POST", "/umbel/stats", &[]).status, 405);
+    assert_eq!(ask(proxy.address, "GET", "/other", &[]).status, 404);
+}
+
+#[test]
+fn what_was_counted_can_have_an_address_of_its_own() {
+    let origin = pages();
+    let manage = Some("127.0.0.1:0".parse().unwrap());
+    let (_folder, proxy) = proxy(Options { manage, ..Options::default() });
+    assert_ne!(proxy.manage, proxy.address);
+    assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 404);
+    assert_eq!(ask(proxy.address, "GET", "/umbel/summary", &[]).status, 200);
+    assert_eq!(ask(proxy.manage, "GET", "/umbel/stats", &[]).status, 200);
+    assert_eq!(get(proxy.manage, &origin.url("/page")).status, 403);
+}
+
+#[test]
+fn a_request_that_comes_back_is_not_passed_on_again() {
+    let origin = pages();
+    let (_folder, proxy) = proxy(Options::default());
+    let via = get(proxy.address, &origin.url("/page")).header("via").unwrap().to_owned();
+    let chain = format!("1.0 other, {via}, 1.1 another");
+    assert_eq!(ask(proxy.address, "GET", &origin.url("/page"), &[("Via", &chain)]).status, 508);
+    assert_eq!(ask(proxy.address, "GET", &origin.url("/page"), &[("Via", "1.1 umbel-other")]).status, 200);
+    assert_eq!(origin.asked().len(), 1);
+}
+
+#[test]
+fn only_those_who_are_allowed_are_answered() {
+    let origin = pages();
+    let (_folder, proxy) = proxy(Options { allow: Arc::new(|_| false), ..Options::default() });
+    let refused = get(proxy.address, &origin.url("/page"));
+    assert_eq!(refused.status, 403);
+    assert!(refused.text().contains("--allow"), "{}", refused.text());
+    assert_eq!(ask(proxy.address, "CONNECT", &origin.address.to_string(), &[]).status, 403);
+    assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 403);
+    assert_eq!(origin.asked().len(), 0);
+    assert!(proxy.log().contains("127.0.0.1 is not allowed here"));
+}
+
+#[test]
+fn what_is_about_one_connection_does_not_travel_on() {
+    let origin = Origin::start(|_| {
+        let headers = [
+            "Cache-Control: max-age=60",
+            "Connection: keep-alive, X-Hop",
+            "X-Hop: 1",
+            "Keep-Alive: timeout=5",
+            "X-End: 2",
+        ];
+        Does::Says(answer("200 OK", &headers, b"page"))
+    });
+    let (_folder, proxy) = proxy(Options::default());
+    let sent = [
+        ("Proxy-Connection", "keep-alive"),
+        ("Proxy-Authorization", "Basic secret"),
+        ("Connection", "X-Mine"),
+        ("X-Mine", "1"),
+        ("TE", "trailers"),
+        ("X-Other", "2"),
+    ];
+    for _ in 0..2 {
+        let answer = ask(proxy.address, "GET", &origin.url("/page"), &sent);
+        assert_eq!(
+            (answer.header("x-hop"), answer.header("keep-alive"), answer.header("x-end")),
+            (None, None, Some("2"))
+        );
+    }
+    let asked = &origin.asked()[0];
+    for name in ["proxy-connection", "proxy-authorization", "x-mine", "te"] {
+        assert_eq!(asked.header(name), None, "{name}");
+    }
+    assert_eq!((asked.target.as_str(), asked.header("x-other")), ("/page", Some("2")));
+    assert_eq!(asked.header("host"), Some(origin.address.to_string().as_str()));
+    assert!(asked.header("via").unwrap().starts_with("1.1 umbel-"));
+}
+
+#[test]
+fn what_cannot_be_fetched_is_refused_with_a_reason() {
+    let (_folder, proxy) = proxy(Options::default());
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    for (method, target, status, reason) in [
+        ("GET", "https://example.org/", 400, "CONNECT"),
+        ("GET", "ftp://example.org/", 400, "http"),
+        ("GET", "http://name:word@127.0.0.1/", 400, "passwords"),
+        ("CONNECT", "127.0.0.1", 400, "port"),
+        ("TRACE", "http://127.0.0.1:1/", 405, "TRACE"),
+        ("GET", &format!("http://{free}/"), 502, "cannot be reached"),
+        ("GET", "http://name.invalid/", 502, "cannot be reached"),
+    ] {
+        let answer = ask(proxy.address, method, target, &[]);
+        assert_eq!(answer.status, status, "{method} {target}: {}", answer.text());
+        assert!(answer.text().contains(reason), "{method} {target}: {}", answer.text());
+    }
+}

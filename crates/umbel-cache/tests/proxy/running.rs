@@ -1,0 +1,86 @@
+//! A proxy that runs, and ends with its test.
+
+use crate::client::ask;
+use serde_json::Value;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use umbel_cache::proxy::{Options, Proxy};
+use umbel_cache::store::{self, Store};
+
+/// A proxy that runs.
+pub struct Running {
+    pub address: SocketAddr,
+    pub manage: SocketAddr,
+    pub lines: Arc<Mutex<Vec<String>>>,
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Running {
+    pub fn start(folder: &Path, options: Options) -> Running {
+        Running::at("127.0.0.1:0".parse().unwrap(), folder, options)
+    }
+
+    pub fn at(address: SocketAddr, folder: &Path, mut options: Options) -> Running {
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&lines);
+        options.log = Arc::new(move |line: &str| heard.lock().unwrap().push(line.to_owned()));
+        let store = Store::open(folder, &store::Options::default()).unwrap();
+        let (end, until) = oneshot::channel();
+        let (told, address_of) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let runtime =
+                tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+            runtime.block_on(async {
+                let proxy = Proxy::bind(address, store, options).await.unwrap();
+                told.send((proxy.address(), proxy.manage_address().unwrap())).unwrap();
+                proxy.run(async { drop(until.await) }).await;
+            });
+            runtime.shutdown_timeout(Duration::from_secs(5));
+        });
+        let (address, manage) = address_of.recv().unwrap();
+        Running { address, manage, lines, end: Some(end), thread: Some(thread) }
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> Value {
+        serde_json::from_slice(&ask(self.manage, "GET", "/umbel/stats", &[]).body).unwrap()
+    }
+
+    pub fn count(&self, name: &str) -> u64 {
+        self.stats()[name].as_u64().unwrap_or_else(|| panic!("{name} is counted"))
+    }
+
+    /// Waits until its first peer has told that it has so many documents.
+    pub fn wait_for_documents(&self, count: u64) {
+        self.wait(|stats| stats["peers"][0]["documents"] == count);
+    }
+
+    pub fn wait(&self, until: impl Fn(&Value) -> bool) {
+        let start = Instant::now();
+        while !until(&self.stats()) {
+            assert!(start.elapsed() < Duration::from_secs(20), "{}", self.stats());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub fn log(&self) -> String {
+        self.lines.lock().unwrap().join("\n")
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !std::thread::panicking()
+        {
+            panic!("the proxy has panicked");
+        }
+    }
+}

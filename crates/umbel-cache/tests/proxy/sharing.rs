@@ -1,0 +1,448 @@
+//! Proxies that share what they have: answers are those of the origin, whoever gives them, and peers cost little.
+
+use crate::client::{Answer, Connection, ask, get};
+use crate::origin::{Asked, Does, Origin, answer};
+use crate::running::Running;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use umbel_cache::proxy::{Limits, Options};
+use umbel_cache::{Digest, Key, Summary, Update};
+
+/// What asks peers often, so that tests are short.
+fn options(peers: &[SocketAddr]) -> Options {
+    let peers = peers.iter().map(|peer| format!("http://{peer}").parse().unwrap()).collect();
+    let limits = Limits { peer: LIMIT, ..Limits::default() };
+    Options { peers, every: Duration::from_millis(100), limits, ..Options::default() }
+}
+
+const LIMIT: Duration = Duration::from_millis(400);
+
+/// Addresses that nobody uses.
+fn free<const N: usize>() -> [SocketAddr; N] {
+    let taken: [TcpListener; N] = std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+    taken.map(|listener| listener.local_addr().unwrap())
+}
+
+fn small_pages() -> Origin {
+    Origin::start(|asked| {
+        let headers = ["Cache-Control: max-age=60", "ETag: \"x\""];
+        Does::Says(answer("200 OK", &headers, &asked.path().as_bytes().repeat(100)))
+    })
+}
+
+#[test]
+fn what_one_has_fetched_the_other_gets_from_it() {
+    let origin = small_pages();
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let first = Running::start(one.path(), options(&[]));
+    let second = Running::start(two.path(), options(&[first.address]));
+    let paths: Vec<String> = (0..100).map(|i| format!("/{i}")).collect();
+    for path in &paths {
+        assert_eq!(get(first.address, &origin.url(path)).text(), path.repeat(100));
+    }
+    second.wait_for_documents(100);
+    for path in &paths {
+        let answer = get(second.address, &origin.url(path));
+        assert_eq!((answer.status, answer.text()), (200, path.repeat(100)));
+        assert!(answer.cache().contains("detail=peer"), "{}", answer.cache());
+        assert!(answer.header("age").is_some());
+    }
+    assert_eq!(origin.asked().len(), 100);
+    assert_eq!(second.count("peer_hits"), 100);
+    // It has them itself now, and tells as much.
+    drop(first);
+    for path in &paths {
+        assert_eq!(get(second.address, &origin.url(path)).text(), path.repeat(100));
+    }
+    assert_eq!((origin.asked().len(), second.count("hits")), (100, 100));
+    let stats = second.stats();
+    assert_eq!(stats["bytes"]["saved"].as_u64(), Some(2 * 100 * 100 * 3 - 2 * 10 * 100));
+}
+
+/// One of everything that can be said about keeping a page. What is in a page depends on whatever it may depend on.
+fn page(asked: &Asked) -> Vec<u8> {
+    let path = asked.path();
+    let number: usize = path.rsplit('/').next().unwrap().parse().unwrap();
+    let (said, varies): (&[&str], &[&str]) = match number % 16 {
+        0 => (&["Cache-Control: public, max-age=3600"], &[]),
+        1 => (&["Cache-Control: no-store"], &["cookie"]),
+        2 => (&["Cache-Control: private, max-age=3600"], &["cookie", "authorization"]),
+        3 => (&["Cache-Control: max-age=3600", "Vary: Accept-Language"], &["accept-language"]),
+        4 => (&["Cache-Control: max-age=0, must-revalidate", "ETag: \"v\""], &[]),
+        5 => (&["Cache-Control: no-cache", "ETag: \"v\""], &[]),
+        6 => (&["Cache-Control: s-maxage=3600, max-age=0"], &[]),
+        7 => (&["Cache-Control: max-age=3600"], &["authorization"]),
+        8 => (&["Last-Modified: Mon, 16 Nov 2020 10:00:00 GMT"], &[]),
+        9 => (&["Cache-Control: max-age=3600", "Set-Cookie: name=1"], &["cookie"]),
+        10 => (&["Cache-Control: max-age=3600", "Vary: *"], &["cookie", "accept-language"]),
+        11 => (&["Expires: Thu, 01 Jan 1970 00:00:00 GMT"], &[]),
+        12 => (
+            &["Cache-Control: max-age=3600", "Vary: Accept-Language, Cookie"],
+            &["accept-language", "cookie"],
+        ),
+        13 => (&["Cache-Control: max-age=3600", "Age: 4000", "ETag: \"v\""], &[]),
+        14 => (&["Cache-Control: public, max-age=3600", "ETag: \"v\""], &[]),
+        _ => (&["Cache-Control: max-age=1"], &[]),
+    };
+    if asked.header("if-none-match") == Some("\"v\"") && said.contains(&"ETag: \"v\"") {
+        let lines: String = said.iter().map(|line| format!("{line}\r\n")).collect();
+        return format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n").into_bytes();
+    }
+    // Who does not say who he is gets nothing, and nobody gets what was for another.
+    if number % 16 == 7 && asked.header("authorization").is_none() {
+        return answer("401 Unauthorized", &["WWW-Authenticate: Basic"], b"who are you?");
+    }
+    let mut body = format!("{path}:{number}\n").repeat(1 + number * 7 % 300);
+    for name in varies {
+        body.push_str(&format!("{name}: {}\n", asked.header(name).unwrap_or("none")));
+    }
+    match number % 40 {
+        39 => answer("404 Not Found", said, body.as_bytes()),
+        38 => answer("301 Moved Permanently", &[said, &["Location: /0"]].concat(), body.as_bytes()),
+        37 => {
+            // Chunks, one of each line.
+            let lines: String = said.iter().map(|line| format!("{line}\r\n")).collect();
+            let chunks: String =
+                body.lines().map(|line| format!("{:x}\r\n{line}\n\r\n", line.len() + 1)).collect();
+            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{lines}\r\n{chunks}0\r\n\r\n")
+                .into_bytes()
+        }
+        _ => answer("200 OK", said, body.as_bytes()),
+    }
+}
+
+/// What counts of an answer: not how it came here.
+fn essence(answer: Answer) -> (u16, Vec<(String, String)>, Vec<u8>) {
+    let passing = [
+        "via",
+        "cache-status",
+        "age",
+        "date",
+        "content-length",
+        "transfer-encoding",
+        "accept-ranges",
+        "connection",
+    ];
+    let mut headers = answer.headers;
+    headers.retain(|(name, _)| !passing.contains(&name.to_ascii_lowercase().as_str()));
+    headers.iter_mut().for_each(|(name, _)| name.make_ascii_lowercase());
+    headers.sort();
+    assert!(answer.whole);
+    (answer.status, headers, answer.body)
+}
+
+/// Numbers that look like chance, the same each time.
+fn chance(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+    *state >> 33
+}
+
+/// Two proxies that share and one that is alone get the same 10 000 questions, about pages with every rule there is and by
+/// people who are different. Whatever comes is what the origin would say to whoever asked.
+#[test]
+fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
+    let origin = Origin::start(|asked| Does::Says(page(asked)));
+    let folders: [_; 3] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let [one, two] = free();
+    let first = Running::at(one, folders[0].path(), options(&[two]));
+    let second = Running::at(two, folders[1].path(), options(&[one]));
+    let alone = Running::start(folders[2].path(), options(&[]));
+    let mut connections = [&first, &second, &alone].map(|proxy| Connection::open(proxy.address));
+    let mut direct = Connection::open(origin.address);
+    let mut state = 7;
+    for question in 0..10_000 {
+        // Some pages are asked for often, and all of them sometimes.
+        let number = (chance(&mut state) % 640).min(chance(&mut state) % 640);
+        let url = origin.url(&format!("/page/{number}"));
+        let mut headers = Vec::new();
+        let languages = ["de", "en", "pl"];
+        for (name, values) in [
+            ("Accept-Language", &languages[..]),
+            ("Cookie", &["a=1", "a=2"]),
+            ("Authorization", &["Basic eA=="]),
+        ] {
+            let which = chance(&mut state) as usize % (values.len() + 3);
+            if let Some(value) = values.get(which) {
+                headers.push((name, *value));
+            }
+        }
+        let whom = (chance(&mut state) % 2) as usize;
+        let shared = connections[whom].ask("GET", &url, &headers, b"");
+        let single = connections[2].ask("GET", &url, &headers, b"");
+        let said = direct.ask("GET", &format!("/page/{number}"), &headers, b"");
+        let (shared, single, said) = (essence(shared), essence(single), essence(said));
+        assert!(shared == single, "question {question}: {url} {headers:?}\n{shared:?}\n{single:?}");
+        assert!(shared == said, "question {question}: {url} {headers:?}\n{shared:?}\n{said:?}");
+    }
+    let (first, second, alone) = (first.stats(), second.stats(), alone.stats());
+    let number = |stats: &serde_json::Value, name: &str| stats[name].as_u64().unwrap();
+    // It was about sharing: many answers came from the other.
+    let shared = number(&first, "peer_hits") + number(&second, "peer_hits");
+    assert!(shared > 100, "{first}\n{second}");
+    assert_eq!(number(&alone, "peer_hits"), 0);
+    for stats in [&first, &second, &alone] {
+        assert_eq!((number(stats, "failed"), number(stats, "dropped")), (0, 0), "{stats}");
+    }
+}
+
+/// A peer whose summary has these keys, and which does this when it is asked for a page.
+fn peer(keys: &[Key], does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Origin {
+    let mut summary = Summary::new(1000, 16).unwrap();
+    keys.iter().for_each(|key| summary.insert(key));
+    summary.publish();
+    let bytes = summary.update(None).encode();
+    Origin::start(move |asked| match asked.path() {
+        path if path.starts_with("/umbel/summary") => {
+            let kind = format!("Content-Type: {}", Update::MEDIA_TYPE);
+            Does::Says(answer("200 OK", &[&kind], &bytes))
+        }
+        _ => does(asked),
+    })
+}
+
+#[test]
+fn a_false_promise_costs_one_question_and_never_a_wrong_answer() {
+    let origin = small_pages();
+    let keys: Vec<Key> = (0..50).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
+    let liar = peer(&keys, |_| Does::Says(answer("504 Gateway Timeout", &[], b"not here")));
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Running::start(folder.path(), options(&[liar.address]));
+    proxy.wait_for_documents(50);
+    for i in 0..50 {
+        let path = format!("/{i}");
+        assert_eq!(get(proxy.address, &origin.url(&path)).text(), path.repeat(100));
+        let questions = liar.asked().iter().filter(|asked| asked.target == origin.url(&path)).count();
+        assert_eq!((questions, origin.times(&path)), (1, 1));
+    }
+    let asked = liar.asked().into_iter().rfind(|asked| asked.target.starts_with("http")).unwrap();
+    assert_eq!(asked.header("cache-control"), Some("only-if-cached"));
+    let counts = proxy.stats()["peers"][0].clone();
+    assert_eq!((counts["false_hits"].as_u64(), counts["hits"].as_u64()), (Some(50), Some(0)));
+}
+
+/// Whatever a peer does, the answer is the origin's, at most the time limit later than without.
+#[test]
+fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
+    let whole = |headers: &[&str]| answer("200 OK", headers, b"wrong");
+    type Peer = Arc<dyn Fn(&Asked) -> Does + Send + Sync>;
+    let long = Duration::from_secs(10);
+    let kinds: Vec<(&str, Peer)> = vec![
+        ("says nothing", Arc::new(move |_| Does::Ends(vec![], long))),
+        ("hangs up", Arc::new(|_| Does::Ends(vec![], Duration::ZERO))),
+        ("talks nonsense", Arc::new(|_| Does::Says(b"\x00\x01\x02 what\r\n\r\n".to_vec()))),
+        ("stops in the head", Arc::new(move |_| Does::Ends(b"HTTP/1.1 200 OK\r\nCache-".to_vec(), long))),
+        (
+            "stops in the body",
+            Arc::new(move |_| {
+                let start = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 300\r\n\r\nwro";
+                Does::Ends(start.to_vec(), long)
+            }),
+        ),
+        (
+            "ends in the body",
+            Arc::new(|_| {
+                let start = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 300\r\n\r\nwro";
+                Does::Ends(start.to_vec(), Duration::ZERO)
+            }),
+        ),
+        (
+            "never ends",
+            Arc::new(|_| {
+                let mut endless =
+                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        .to_vec();
+                (0..5000).for_each(|_| endless.extend(b"400\r\n".iter().chain(&[b'x'; 1024]).chain(b"\r\n")));
+                Does::Says(endless)
+            }),
+        ),
+        ("is stale", Arc::new(move |_| Does::Says(whole(&["Cache-Control: max-age=60", "Age: 61"])))),
+        (
+            "has what it must not",
+            Arc::new(move |_| Does::Says(whole(&["Cache-Control: private, max-age=60"]))),
+        ),
+        (
+            "has what was for one",
+            Arc::new(move |_| Does::Says(whole(&["Cache-Control: max-age=60", "Set-Cookie: a=b"]))),
+        ),
+        (
+            "refuses",
+            Arc::new(|_| Does::Says(answer("403 Forbidden", &["Cache-Control: max-age=60"], b"wrong"))),
+        ),
+        ("fails", Arc::new(|_| Does::Says(answer("500 Oops", &["Cache-Control: max-age=60"], b"wrong")))),
+    ];
+    for (name, does) in kinds {
+        let origin = small_pages();
+        let keys: Vec<Key> = (0..3).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
+        let liar = peer(&keys, move |asked| does(asked));
+        let folder = tempfile::tempdir().unwrap();
+        let proxy = Running::start(folder.path(), options(&[liar.address]));
+        proxy.wait_for_documents(3);
+        let start = Instant::now();
+        for i in 0..3 {
+            let path = format!("/{i}");
+            let answer = get(proxy.address, &origin.url(&path));
+            assert_eq!((answer.status, answer.text()), (200, path.repeat(100)), "{name}");
+        }
+        // It has failed once, and is left alone then.
+        assert!(start.elapsed() < LIMIT + Duration::from_millis(600), "{name}: {:?}", start.elapsed());
+        let counts = proxy.stats()["peers"][0].clone();
+        assert_eq!(
+            (counts["failures"].as_u64(), counts["asked"].as_u64()),
+            (Some(1), Some(1)),
+            "{name}: {counts}"
+        );
+        assert!(proxy.log().contains("answer for"), "{name}");
+        // What it has sent was not kept.
+        assert_eq!(get(proxy.address, &origin.url("/0")).text(), "/0".repeat(100), "{name}");
+    }
+}
+
+#[test]
+fn a_peer_that_is_not_there_is_no_trouble_and_comes_back() {
+    let origin = small_pages();
+    let folders: [_; 2] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
+    let [there] = free();
+    let proxy = Running::start(folders[0].path(), options(&[there]));
+    assert_eq!(get(proxy.address, &origin.url("/1")).status, 200);
+    proxy.wait(|_| proxy.log().contains("does not tell what it has"));
+    let other = Running::at(there, folders[1].path(), options(&[]));
+    get(other.address, &origin.url("/2"));
+    proxy.wait_for_documents(1);
+    assert!(get(proxy.address, &origin.url("/2")).cache().contains("detail=peer"));
+    drop(other);
+    get(proxy.address, &origin.url("/3"));
+    // It begins anew, with another summary.
+    let other = Running::at(there, folders[1].path(), options(&[]));
+    get(other.address, &origin.url("/4"));
+    proxy.wait_for_documents(2);
+    assert!(get(proxy.address, &origin.url("/4")).cache().contains("detail=peer"));
+    assert_eq!(origin.asked().len(), 4);
+}
+
+/// A large document comes from a peer at once, and the origin goes on where the peer has stopped.
+#[test]
+fn the_origin_finishes_what_a_peer_has_begun() {
+    let whole: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    for (tag, finished) in [("\"same\"", true), ("\"other\"", false)] {
+        let document = whole.clone();
+        let origin = Origin::start(move |asked| {
+            let headers = ["Cache-Control: max-age=60", "ETag: \"same\""];
+            let range =
+                asked.header("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
+            match range.map(|from| from.parse::<usize>().unwrap()) {
+                Some(from) if asked.header("if-range") == Some("\"same\"") => {
+                    let range =
+                        format!("Content-Range: bytes {from}-{}/{}", document.len() - 1, document.len());
+                    Does::Says(answer(
+                        "206 Partial Content",
+                        &[headers[0], headers[1], &range],
+                        &document[from..],
+                    ))
+                }
+                _ => Does::Says(answer("200 OK", &headers, &document)),
+            }
+        });
+        let url = origin.url("/large");
+        let mut begun = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: {tag}\r\nContent-Length: 3000000\r\n\r\n"
+        )
+        .into_bytes();
+        begun.extend(&whole[..1_234_567]);
+        let lazy = peer(&[Key::get(&url)], move |_| Does::Ends(begun.clone(), Duration::from_secs(10)));
+        let folder = tempfile::tempdir().unwrap();
+        let proxy = Running::start(folder.path(), options(&[lazy.address]));
+        proxy.wait_for_documents(1);
+        let start = Instant::now();
+        let answer = get(proxy.address, &url);
+        assert!(start.elapsed() < LIMIT * 2 + Duration::from_millis(600), "{:?}", start.elapsed());
+        assert_eq!(answer.whole, finished);
+        if finished {
+            assert!(answer.body == whole);
+            assert_eq!(origin.asked()[0].header("range"), Some("bytes=1234567-"));
+        }
+        // Only what is whole was kept.
+        let again = get(proxy.address, &url);
+        assert!(
+            again.body == whole && again.cache().starts_with("umbel;hit") == finished,
+            "{}",
+            again.cache()
+        );
+    }
+}
+
+/// What a peer tells of what it has may be anything.
+#[test]
+fn summaries_that_make_no_sense_are_not_believed() {
+    let origin = small_pages();
+    let key = Key::get(&origin.url("/1"));
+    let summary = {
+        let mut summary = Summary::new(10, 8).unwrap();
+        summary.insert(&key);
+        summary.publish();
+        summary.update(None).encode()
+    };
+    let digest = Digest::of(&[key], 5).unwrap().encode();
+    let mut claims = digest.clone();
+    claims[16..20].copy_from_slice(&u32::MAX.to_be_bytes());
+    let mut damaged = summary.clone();
+    damaged[40] ^= 1;
+    let kinds: [(&str, &str, Vec<u8>); 6] = [
+        ("nothing", Update::MEDIA_TYPE, vec![]),
+        ("damaged", Update::MEDIA_TYPE, damaged),
+        ("another kind", "text/html", b"<html>".to_vec()),
+        ("too large a claim", Digest::MEDIA_TYPE, claims),
+        ("too short a digest", Digest::MEDIA_TYPE, digest[..100].to_vec()),
+        ("a digest with a tail", Digest::MEDIA_TYPE, [&digest[..], b"x"].concat()),
+    ];
+    for (name, kind, bytes) in kinds {
+        let kind = format!("Content-Type: {kind}");
+        let liar = Origin::start(move |asked| match asked.path() {
+            Digest::PATH => Does::Says(answer("200 OK", &[&kind], &bytes)),
+            path if path.starts_with("/umbel/") && !kind.contains("digest") => {
+                Does::Says(answer("200 OK", &[&kind], &bytes))
+            }
+            path if path.starts_with("/umbel/") => Does::Says(answer("404 Not Found", &[], b"")),
+            _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"wrong")),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let proxy = Running::start(folder.path(), options(&[liar.address]));
+        proxy.wait(|_| proxy.log().contains("does not tell what it has"));
+        assert_eq!(get(proxy.address, &origin.url("/1")).text(), "/1".repeat(100), "{name}");
+        assert!(proxy.stats()["peers"][0]["documents"].is_null(), "{name}");
+    }
+}
+
+#[test]
+fn a_peer_gets_what_has_changed_and_squid_a_digest() {
+    let origin = small_pages();
+    let folder = tempfile::tempdir().unwrap();
+    let mut settings = options(&[]);
+    settings.limits.digest = Duration::ZERO;
+    let proxy = Running::start(folder.path(), settings);
+    let paths: Vec<String> = (0..40).map(|i| format!("/{i}")).collect();
+    paths.iter().for_each(|path| drop(get(proxy.address, &origin.url(path))));
+    proxy.wait(|stats| stats["store"]["documents"] == 40);
+    let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
+    assert_eq!(digest.count(), 40);
+    assert!(paths.iter().all(|path| digest.contains(&Key::get(&origin.url(path)))));
+    // Squid asks its sibling by the whole address, as it asks for all else.
+    let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, Digest::PATH), &[]);
+    assert_eq!((whole.status, whole.header("content-type")), (200, Some(Digest::MEDIA_TYPE)));
+    for wrong in ["?since=x", "?since=1", "?since=1.-1", "?other"] {
+        assert_eq!(ask(proxy.address, "GET", &format!("/umbel/summary{wrong}"), &[]).status, 400);
+    }
+    let start = Instant::now();
+    loop {
+        let bytes = ask(proxy.address, "GET", "/umbel/summary", &[]).body;
+        let mut view = umbel_cache::View::default();
+        view.apply(&Update::decode(&bytes).unwrap()).unwrap();
+        if paths.iter().all(|path| view.contains(&Key::get(&origin.url(path)))) {
+            let version = view.version().unwrap();
+            let since = format!("/umbel/summary?since={}.{}", version.epoch, version.generation);
+            assert!(ask(proxy.address, "GET", &since, &[]).body.len() < 50);
+            return;
+        }
+        assert!(start.elapsed() < Duration::from_secs(10));
+    }
+}

@@ -1,0 +1,181 @@
+//! Clients and origins that send nonsense, too much, too slowly or not to the end: the proxy lives, and answers others.
+
+use crate::client::{Connection, get};
+use crate::origin::{Does, Origin, answer};
+use crate::running::Running;
+use std::io::Write;
+use std::time::{Duration, Instant};
+use umbel_cache::proxy::{Limits, Options};
+
+fn pages() -> Origin {
+    Origin::start(|_| Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")))
+}
+
+fn proxy(limits: Limits) -> (tempfile::TempDir, Running) {
+    let folder = tempfile::tempdir().unwrap();
+    let running = Running::start(folder.path(), Options { limits, ..Options::default() });
+    (folder, running)
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
+    let origin = pages();
+    let (_folder, proxy) = proxy(Limits::default());
+    let flood: String = (0..500).map(|i| format!("X-{i}: {i}\r\n")).collect();
+    let url = origin.url("/page");
+    for (name, bytes) in [
+        ("nonsense", b"\x00\x01\x02\x03\r\n\r\n".to_vec()),
+        ("no method", b" / HTTP/1.1\r\n\r\n".to_vec()),
+        ("another protocol", b"\x16\x03\x01\x02\x00\x01\x00".repeat(100)),
+        ("many headers", format!("GET {url} HTTP/1.1\r\nHost: x\r\n{flood}\r\n").into_bytes()),
+        (
+            "a long header",
+            format!("GET {url} HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(200_000)).into_bytes(),
+        ),
+        (
+            "a long address",
+            format!("GET {url}{} HTTP/1.1\r\nHost: x\r\n\r\n", "x".repeat(200_000)).into_bytes(),
+        ),
+        (
+            "two lengths",
+            format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd")
+                .into_bytes(),
+        ),
+        (
+            "a length that is none",
+            format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n").into_bytes(),
+        ),
+        (
+            "chunks that are none",
+            format!("POST {url} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n")
+                .into_bytes(),
+        ),
+        (
+            "an odd coding",
+            format!("POST {url} HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\nabc").into_bytes(),
+        ),
+        (
+            "a line break in a name",
+            format!("GET {url} HTTP/1.1\r\nHost: x\r\nA\r\n b: c\r\n\r\n").into_bytes(),
+        ),
+    ] {
+        let mut connection = Connection::open(proxy.address);
+        // It may be refused before all of it has come.
+        let _ = connection.send(&bytes);
+        if let Some(answer) = connection.receive(false) {
+            assert!((400..=502).contains(&answer.status), "{name}: {answer:?}");
+        }
+        assert_eq!(get(proxy.address, &url).text(), "page", "after {name}");
+    }
+    assert!(proxy.log().contains("127.0.0.1 makes no sense"), "{}", proxy.log());
+}
+
+#[test]
+fn who_is_slow_is_left() {
+    let origin = pages();
+    let limits =
+        Limits { head: Duration::from_millis(300), stall: Duration::from_millis(300), ..Limits::default() };
+    let (_folder, proxy) = proxy(limits);
+    for start in ["GET http://127.0", "GET / HTTP/1.1\r\nHost: x\r\nX-Never: en", ""] {
+        let began = Instant::now();
+        let mut connection = Connection::open(proxy.address);
+        connection.send(start.as_bytes()).unwrap();
+        let answer = connection.receive(false);
+        assert!(answer.is_none_or(|answer| answer.status == 408), "{start:?}");
+        assert!(began.elapsed() < Duration::from_secs(5), "{start:?} had {:?}", began.elapsed());
+    }
+    // A body of which half comes.
+    let url = origin.url("/page");
+    let mut connection = Connection::open(proxy.address);
+    connection
+        .send(format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf").as_bytes())
+        .unwrap();
+    let began = Instant::now();
+    assert!(connection.receive(false).is_none_or(|answer| answer.status >= 500));
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!(get(proxy.address, &url).text(), "page");
+}
+
+#[test]
+fn who_does_not_read_is_left_and_takes_nobodys_place() {
+    let origin = Origin::start(|_| {
+        Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 20 << 20]))
+    });
+    let limits = Limits { stall: Duration::from_millis(300), connections: 2, ..Limits::default() };
+    let (_folder, proxy) = proxy(limits);
+    let url = origin.url("/large");
+    assert_eq!(get(proxy.address, &url).body.len(), 20 << 20);
+    let mut lazy: Vec<Connection> = (0..2).map(|_| Connection::open(proxy.address)).collect();
+    for connection in &mut lazy {
+        connection.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+    }
+    // Both places are taken, until those who do not read are left.
+    let began = Instant::now();
+    assert_eq!(get(proxy.address, &url).body.len(), 20 << 20);
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
+}
+
+#[test]
+fn origins_that_make_no_sense_are_named() {
+    let long = Duration::from_secs(10);
+    let origin = Origin::start(move |asked| match asked.path() {
+        "/nonsense" => Does::Says(b"what?\r\n\r\n".to_vec()),
+        "/nothing" => Does::Ends(vec![], Duration::ZERO),
+        "/never" => Does::Ends(vec![], long),
+        "/flood" => {
+            let flood: String = (0..2000).map(|i| format!("X-{i}: {}\r\n", "x".repeat(100))).collect();
+            Does::Says(format!("HTTP/1.1 200 OK\r\n{flood}\r\n").into_bytes())
+        }
+        "/stops" => Does::Ends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec(), long),
+        _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")),
+    });
+    let limits =
+        Limits { origin: Duration::from_millis(400), stall: Duration::from_millis(400), ..Limits::default() };
+    let (_folder, proxy) = proxy(limits);
+    for (path, status) in [("/nonsense", 502), ("/nothing", 502), ("/never", 504), ("/flood", 502)] {
+        let began = Instant::now();
+        let answer = get(proxy.address, &origin.url(path));
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        assert!(answer.text().contains(&origin.address.to_string()), "{}", answer.text());
+        assert!(began.elapsed() < Duration::from_secs(3));
+        assert_eq!(get(proxy.address, &origin.url("/page")).text(), "page", "after {path}");
+    }
+    assert!(!get(proxy.address, &origin.url("/stops")).whole);
+    assert_eq!(proxy.stats()["store"]["documents"], 1);
+}
+
+#[test]
+fn who_hangs_up_in_the_midst_does_no_harm() {
+    let origin = Origin::start(|_| {
+        let mut bytes =
+            b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 500000\r\n\r\n".to_vec();
+        bytes.extend(vec![b'x'; 500_000]);
+        Does::Says(bytes)
+    });
+    let (_folder, proxy) = proxy(Limits::default());
+    for i in 0..50 {
+        let mut stream = Connection::open(proxy.address).into_stream();
+        let url = origin.url(&format!("/{i}"));
+        write!(stream, "GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+        drop(stream);
+    }
+    // What was begun is finished for the next who asks, or fetched anew; it is whole in any case.
+    for i in 0..50 {
+        assert_eq!(get(proxy.address, &origin.url(&format!("/{i}"))).body.len(), 500_000);
+    }
+    assert_eq!(proxy.count("failed"), 0);
+}
+
+#[test]
+fn clients_beyond_the_limit_wait_for_a_place() {
+    let origin = Origin::start(|_| {
+        std::thread::sleep(Duration::from_millis(50));
+        Does::Says(answer("200 OK", &["Cache-Control: no-store"], b"page"))
+    });
+    let (_folder, proxy) = proxy(Limits { connections: 3, ..Limits::default() });
+    let url = origin.url("/page");
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..30).map(|_| scope.spawn(|| get(proxy.address, &url).text())).collect();
+        asking.into_iter().for_each(|asked| assert_eq!(asked.join().unwrap(), "page"));
+    });
+}

@@ -1,0 +1,175 @@
+//! `umbel proxy`: a web cache that shares what it has with others.
+
+use crate::{number, output, signals};
+use anyhow::{Context, Result, bail};
+use rustix::process::{Resource, getrlimit, setrlimit};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
+use umbel_cache::proxy::{Admit, Limits, Options, PeerUrl, Proxy};
+use umbel_cache::store::{self, Store};
+use umbel_net::blocklist::Prefix;
+
+/// Run a caching web proxy that shares what it has with others.
+///
+/// Programs use it when http_proxy says where it is. Pages that may be kept are kept in a folder, which outlives the program;
+/// no other process can use it meanwhile. What may be kept, for how long and for whom is what HTTP says (RFC 9111).
+///
+/// Peers are other proxies of this kind, or Squids that tell what they have by cache digests. They tell each other every few
+/// seconds what they have, a few bits for each page, and only what has changed. A page that is not here is asked for only
+/// where it may be; a peer that does not have it after all costs a question, and one that is slow its time limit. Then the
+/// origin is asked, as it is for pages that nobody has.
+///
+/// Squid can be a peer the other way round, too: cache_peer HOST sibling PORT 0 no-query.
+///
+/// Only this machine can use it, unless --allow says otherwise. Who comes from elsewhere does not reach services that are
+/// for this machine only. Connections that programs make through it, with CONNECT, are passed on as they are.
+///
+/// What it has done is at http://ADDRESS/umbel/, and in JSON at http://ADDRESS/umbel/stats. What goes wrong is told on
+/// standard error. SIGTERM and SIGINT end it, after five seconds at most for those who are being answered.
+#[derive(clap::Args)]
+#[command(after_help = "Exit codes: 0 told to end, 2 something went wrong.")]
+pub struct Args {
+    /// Where to listen; port 0 is any that is free
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:3128", value_parser = address)]
+    listen: SocketAddr,
+
+    /// The folder where pages are kept
+    #[arg(long, value_name = "DIR")]
+    cache_dir: PathBuf,
+
+    /// Another proxy, as http://HOST:PORT (repeatable)
+    #[arg(long, value_name = "URL")]
+    peer: Vec<PeerUrl>,
+
+    /// How often peers are asked what they have
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = number::time)]
+    summary_every: Duration,
+
+    /// The most bytes on disk
+    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = number::bytes)]
+    max_cache: u64,
+
+    /// No larger page is kept
+    #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = number::bytes)]
+    max_object: u64,
+
+    /// The most bytes of pages in memory
+    #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = number::bytes)]
+    memory: u64,
+
+    /// Which pages are kept: all, or second-hit for those that were asked for before
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = ["all", "second-hit"], hide_possible_values = true)]
+    admit: String,
+
+    /// Who may use it besides this machine, as 192.0.2.0/24 or 2001:db8::/32 (repeatable)
+    #[arg(long, value_name = "NET", value_parser = network)]
+    allow: Vec<Prefix>,
+
+    /// Another address for /umbel/ and /umbel/stats, which are then not where the proxy listens
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    manage: Option<SocketAddr>,
+
+    /// How long all peers together may take for one page
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = number::time)]
+    peer_timeout: Duration,
+
+    /// How long an origin may take to begin with its answer
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = number::time)]
+    origin_timeout: Duration,
+
+    /// The most clients at once
+    #[arg(long, value_name = "N", default_value = "1000", value_parser = number::count)]
+    max_clients: u64,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let wrong = "an address is a host and a port, as 127.0.0.1:3128";
+    text.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(|| wrong.into())
+}
+
+fn network(text: &str) -> Result<Prefix, String> {
+    Prefix::parse(text).map(|(prefix, _)| prefix).map_err(|error| error.to_string())
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let options = args.options()?;
+    let about =
+        store::Options { max_bytes: args.max_cache, max_memory: args.memory, ..store::Options::default() };
+    let store = Store::open(&args.cache_dir, &about)
+        .with_context(|| format!("cannot keep pages in {}", args.cache_dir.display()))?;
+    let size = store.size();
+    raise_limit_of_files();
+    let (told, until) = oneshot::channel();
+    signals::when_told(move || {
+        // Whoever waits for it cannot be gone before the program is.
+        let _ = told.send(());
+    })?;
+    let runtime = Runtime::new().context("cannot start threads")?;
+    runtime.block_on(async {
+        let proxy = Proxy::bind(args.listen, store, options).await?;
+        let address = proxy.address();
+        output::say(format_args!("umbel: {} pages in {}", size.documents, args.cache_dir.display()));
+        if let Some(manage) = proxy.manage_address() {
+            output::say(format_args!("umbel: what it does is shown at http://{manage}/umbel/"));
+        }
+        output::say(format_args!("umbel: listening at http://{address}"));
+        proxy
+            .run(async {
+                let _ = until.await;
+            })
+            .await;
+        anyhow::Ok(())
+    })?;
+    // Nobody waits for a name that is being looked up, or a file that is being read.
+    runtime.shutdown_background();
+    Ok(ExitCode::SUCCESS)
+}
+
+impl Args {
+    fn options(&self) -> Result<Options> {
+        for (name, time) in [
+            ("--summary-every", self.summary_every),
+            ("--peer-timeout", self.peer_timeout),
+            ("--origin-timeout", self.origin_timeout),
+        ] {
+            if time.is_zero() {
+                bail!("{name} needs some time, such as 1s");
+            }
+        }
+        let connections =
+            usize::try_from(self.max_clients).ok().filter(|count| (1..=1 << 20).contains(count));
+        let connections = connections.context("--max-clients needs a number from 1 to 1048576")?;
+        let allow = self.allow.clone();
+        Ok(Options {
+            peers: self.peer.clone(),
+            every: self.summary_every,
+            admit: if self.admit == "second-hit" { Admit::SecondHit } else { Admit::All },
+            allow: Arc::new(move |ip| {
+                ip.to_canonical().is_loopback() || allow.iter().any(|prefix| prefix.covers(ip))
+            }),
+            manage: self.manage,
+            limits: Limits {
+                max_object: self.max_object.min(self.max_cache / 2),
+                connections,
+                peer: self.peer_timeout,
+                origin: self.origin_timeout,
+                digest: self.summary_every,
+                ..Limits::default()
+            },
+            log: Arc::new(|line| output::warn(line)),
+        })
+    }
+}
+
+/// Every client takes a file or two, and so do origins and pages on disk.
+fn raise_limit_of_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    // If that cannot be, clients wait when there are too many.
+    let _ = setrlimit(Resource::Nofile, limit);
+}
