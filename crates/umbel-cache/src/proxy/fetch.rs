@@ -164,6 +164,7 @@ impl Service {
                 page.beside(answer.parts.headers.get(name)?.to_str().ok()?).map(|page| page.key)
             });
             for key in named.chain([page.key]) {
+                self.flights.void(&key);
                 self.store.find(&key).iter().for_each(|entry| {
                     self.store.remove(entry);
                 });

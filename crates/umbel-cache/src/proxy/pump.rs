@@ -158,7 +158,8 @@ impl Pump {
         if let Some(lease) = self.lease.take() {
             lease.give_back();
         }
-        if let Some(saving) = saving {
+        // Somebody may have changed it while it was on its way.
+        if let Some(saving) = saving.filter(|_| !flight.as_ref().is_some_and(Flight::is_void)) {
             match saving.finish().await {
                 Ok(()) => self.service.counts.stored.one(),
                 Err(error) => self.cannot_keep(&error),

@@ -133,10 +133,14 @@ impl Service {
 }
 
 /// Keeps what has come already. Those who wait for it wait until that is done.
-async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, _flight: Option<Flight>) {
+async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Option<Flight>) {
+    if flight.as_ref().is_some_and(Flight::is_void) {
+        return;
+    }
     let kept = async { saving.add(bytes).await?.finish().await };
     match kept.await {
         Ok(()) => service.counts.stored.one(),
         Err(error) => service.log.line(format_args!("what a peer has sent cannot be kept: {error}")),
     }
+    drop(flight);
 }

@@ -116,6 +116,7 @@ fn parts_conditions_and_heads_are_answered_from_the_cache() {
     let url = origin.url("/page");
     let ask = |method: &str, headers: &[(&str, &str)]| ask(proxy.address, method, &url, headers);
     assert_eq!(ask("GET", &[]).text(), "0123456789");
+    proxy.wait(|stats| stats["stored"] == 1);
     let head = ask("HEAD", &[]);
     assert_eq!((head.status, head.header("content-length"), head.body.len()), (200, Some("10"), 0));
     let part = ask("GET", &[("Range", "bytes=2-4")]);
@@ -221,9 +222,11 @@ fn who_changes_a_page_has_the_old_one_forgotten() {
     for path in ["/page", "/named", "/other"] {
         get(proxy.address, &origin.url(path));
     }
+    proxy.wait(|stats| stats["stored"] == 3);
     let posted = Connection::open(proxy.address).ask("POST", &origin.url("/page"), &[], b"something");
     assert_eq!(posted.status, 200);
-    assert_eq!(origin.asked().last().unwrap().body, b"something");
+    let asked = origin.asked().pop().unwrap();
+    assert_eq!((asked.method.as_str(), &asked.body[..]), ("POST", &b"something"[..]));
     for (path, times) in [("/page", 3), ("/named", 2), ("/other", 1)] {
         get(proxy.address, &origin.url(path));
         assert_eq!(origin.times(path), times, "{path}");
@@ -259,6 +262,7 @@ fn one_hit_wonders_get_no_place() {
     let folder = tempfile::tempdir().unwrap();
     let proxy = Running::start(folder.path(), Options { admit: Admit::SecondHit, ..Options::default() });
     (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
+    proxy.wait(|stats| stats["stored"].as_u64().unwrap() + stats["not_admitted"].as_u64().unwrap() == 100);
     let kept = proxy.stats()["store"]["documents"].as_u64().unwrap();
     assert!(kept <= 5, "{kept} of 100 were taken for another");
     for turn in 2..=3 {
