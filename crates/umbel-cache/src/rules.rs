@@ -42,6 +42,9 @@ pub struct Known {
     response: response::Parts,
     at: SystemTime,
     policy: CachePolicy,
+    /// What the policy would say each time it is asked: the headers of a question that matter, and until when it is fresh.
+    varying: Option<Vec<HeaderName>>,
+    fresh_until: SystemTime,
 }
 
 /// What an answer is to a question.
@@ -99,7 +102,9 @@ impl Known {
             parts.headers.insert(AGE, age.min(OLDEST).into());
         }
         let policy = CachePolicy::new_options(&request, &parts, at, SHARED);
-        Known { request, response: parts, at, policy }
+        let varying = varying(&parts.headers);
+        let lifetime = policy.time_to_live(at).min(Duration::from_secs(OLDEST));
+        Known { request, response: parts, at, varying, fresh_until: at + lifetime, policy }
     }
 
     /// What it is to a question.
@@ -110,7 +115,7 @@ impl Known {
         // Whoever asks for nothing special is answered without much ado.
         if !request.headers.contains_key(CACHE_CONTROL)
             && !request.headers.contains_key(PRAGMA)
-            && !self.policy.is_stale(now)
+            && !self.is_stale(now)
         {
             return Reuse::Fresh;
         }
@@ -135,7 +140,7 @@ impl Known {
     }
 
     fn varies_as(&self, headers: &HeaderMap) -> bool {
-        let Some(names) = varying(&self.response.headers) else { return false };
+        let Some(names) = &self.varying else { return false };
         names.iter().all(|name| headers.get_all(name).iter().eq(self.request.headers.get_all(name).iter()))
     }
 
@@ -195,7 +200,7 @@ impl Known {
 
     /// Whether it may be given only after the origin was asked.
     pub fn is_stale(&self, now: SystemTime) -> bool {
-        self.policy.is_stale(now)
+        now >= self.fresh_until
     }
 
     /// Its bytes: the time, the question and the answer, each line of them as it would travel.

@@ -4,8 +4,9 @@ mod shell;
 
 use shell::Shell;
 
-const COMMANDS: [&str; 31] = [
+const COMMANDS: [&str; 32] = [
     "build",
+    "proxy",
     "push",
     "pull",
     "shard",

@@ -42,6 +42,7 @@ pub(super) struct Service {
     pub managed_elsewhere: bool,
     /// What it calls itself to others, so that a request that comes back is known.
     name: String,
+    via: HeaderValue,
     /// What Squid was told last, and when.
     pub digest: Mutex<Option<(Instant, Bytes)>>,
 }
@@ -68,6 +69,9 @@ pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-statu
 impl Service {
     pub fn new(store: Store, options: &Options) -> crate::Result<Service> {
         let limits = options.limits.clone();
+        let name = format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32);
+        let via =
+            HeaderValue::try_from(format!("1.1 {name}")).unwrap_or(HeaderValue::from_static("1.1 umbel"));
         Ok(Service {
             store: Arc::new(store),
             peers: Peers::new(options.peers.len()),
@@ -80,7 +84,8 @@ impl Service {
             log: Log::new(Arc::clone(&options.log)),
             started: Instant::now(),
             managed_elsewhere: options.manage.is_some(),
-            name: format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32),
+            name,
+            via,
             digest: Mutex::default(),
         })
     }
@@ -153,9 +158,7 @@ impl Service {
 
     /// Notes in the headers of a request or an answer that it came through here.
     pub fn sign(&self, headers: &mut HeaderMap) {
-        if let Ok(via) = format!("1.1 {}", self.name).parse() {
-            headers.append(VIA, via);
-        }
+        headers.append(VIA, self.via.clone());
     }
 
     fn came_back(&self, headers: &HeaderMap) -> bool {

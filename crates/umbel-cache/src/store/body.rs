@@ -4,7 +4,7 @@ use bytes::Bytes;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use xxhash_rust::xxh3::Xxh3Default;
+use xxhash_rust::xxh3::{Xxh3Default, xxh3_64};
 
 /// The body of a document.
 #[derive(Debug)]
@@ -60,6 +60,16 @@ impl Body {
             }
         }
     }
+}
+
+/// All of a file, held against its length and sum.
+pub(super) fn read_whole(file: &File, len: u64, sum: u64) -> io::Result<Bytes> {
+    if file.metadata()?.len() != len {
+        return Err(damaged("its length is another one"));
+    }
+    let mut bytes = vec![0; usize::try_from(len).map_err(|_| damaged("it is too long"))?];
+    file.read_exact_at(&mut bytes, 0)?;
+    if xxh3_64(&bytes) == sum { Ok(bytes.into()) } else { Err(damaged("its sum is another one")) }
 }
 
 /// Holds a file against its length and sum.

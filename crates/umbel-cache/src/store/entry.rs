@@ -41,6 +41,9 @@ impl Memory {
     }
 }
 
+/// No larger body is kept in memory.
+const KEPT: u64 = 1 << 20;
+
 /// How many times the bytes of what is known of a document it takes when it is ready to be asked.
 const KNOWN: usize = 4;
 
@@ -146,6 +149,11 @@ impl Entry {
         match &self.place {
             Place::Inline { .. } => {
                 let body = names.read_inline(self)?;
+                self.keep(body.clone());
+                Ok(Body::Memory(body))
+            }
+            Place::Beside { id, len, sum } if *len <= KEPT => {
+                let body = body::read_whole(&names.open_body(*id)?, *len, *sum)?;
                 self.keep(body.clone());
                 Ok(Body::Memory(body))
             }

@@ -39,7 +39,10 @@ pub struct Connection(BufReader<TcpStream>);
 
 impl Connection {
     pub fn open(proxy: SocketAddr) -> Connection {
-        let stream = TcpStream::connect(proxy).unwrap();
+        Connection::of(TcpStream::connect(proxy).unwrap())
+    }
+
+    pub fn of(stream: TcpStream) -> Connection {
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.set_nodelay(true).unwrap();
         Connection(BufReader::new(stream))
