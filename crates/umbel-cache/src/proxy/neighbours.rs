@@ -82,7 +82,10 @@ impl Service {
             Some(since) => self.learn_digest(id, every, since).await,
             None => match self.learn_summary(id, every).await {
                 Ok(next) => Ok(next),
-                Err(why) => self.learn_digest(id, every, None).await.map_err(|_| why),
+                Err(why) => self.learn_digest(id, every, None).await.map_err(|also| {
+                    // Who is not there is that for both.
+                    if also == why { why } else { format!("{why}; {also}") }
+                }),
             },
         }
     }

@@ -24,7 +24,8 @@ use umbel_net::blocklist::Prefix;
 /// where it may be; a peer that does not have it after all costs a question, and one that is slow its time limit. Then the
 /// origin is asked, as it is for pages that nobody has.
 ///
-/// Squid can be a peer the other way round, too: cache_peer HOST sibling PORT 0 no-query.
+/// Squid can be a peer the other way round, too: cache_peer HOST sibling PORT 0 no-query, and minimum_direct_rtt 0, or it goes
+/// straight to every origin that is near. It tells what it has only if it has a cache_dir.
 ///
 /// Only this machine can use it, unless --allow says otherwise. Who comes from elsewhere does not reach services that are
 /// for this machine only. Connections that programs make through it, with CONNECT, are passed on as they are.
