@@ -12,7 +12,7 @@ use super::target::Page;
 use crate::headers::end_to_end;
 use crate::rules::{self, Known, Refreshed};
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderValue, Method, Response, request, response};
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request, response};
 use hyper::body::Incoming;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -196,8 +196,10 @@ impl Service {
     pub fn saving(&self, question: &Question, answer: &Answer, known: Option<Known>) -> Option<Saving> {
         let key = question.page.key;
         let Some(known) = known else {
-            // Nobody needs to wait for it next time. What is there not to keep may be kept next time.
-            if question.plain && !answer.parts.status.is_server_error() {
+            // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, or whoever
+            // asks has it already.
+            let status = answer.parts.status;
+            if question.plain && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
                 self.admission.pass(&key);
             }
             return None;
@@ -235,7 +237,7 @@ impl Service {
     }
 }
 
-pub(super) fn respond(status: http::StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+pub(super) fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response

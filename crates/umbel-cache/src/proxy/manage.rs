@@ -1,6 +1,7 @@
 //! What a proxy says of itself: its summary and Squid's digest to other caches, what was counted to whoever runs it.
 
 use super::body::Body;
+use super::page;
 use super::service::{Service, sentence};
 use crate::sync::lock;
 use crate::{Digest, Update, Version};
@@ -8,7 +9,6 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, LAST_MODIFIED};
 use http::{HeaderValue, Method, Response, StatusCode, request};
 use serde_json::{Value, json};
-use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -35,7 +35,7 @@ pub(super) async fn answer(
         SUMMARY => summary(service, request.uri.query()).await,
         Digest::PATH => digest(service).await,
         STATS if !for_caches_only => plain("application/json", stats(service).to_string() + "\n"),
-        PAGE if !for_caches_only => plain("text/html; charset=utf-8", page(&stats(service))),
+        PAGE if !for_caches_only => plain("text/html; charset=utf-8", page::page(&stats(service))),
         "/umbel" if !for_caches_only => {
             let mut response = sentence(StatusCode::PERMANENT_REDIRECT, PAGE);
             response.headers_mut().insert(http::header::LOCATION, HeaderValue::from_static(PAGE));
@@ -178,104 +178,4 @@ pub(super) fn stats(service: &Service) -> Value {
         },
         "peers": of_peers,
     })
-}
-
-/// What was counted, to be looked at.
-fn page(stats: &Value) -> String {
-    let mut page = String::from(START);
-    let mut rows = Vec::new();
-    flatten(&mut rows, "", stats);
-    page.push_str("<h1>umbel proxy</h1>\n<table>\n");
-    for (name, value) in rows {
-        let _ =
-            writeln!(page, "<tr><th scope=\"row\">{}</th><td>{}</td></tr>", escaped(&name), escaped(&value));
-    }
-    page.push_str("</table>\n<h2>Peers</h2>\n");
-    match stats["peers"].as_array().filter(|peers| !peers.is_empty()) {
-        None => page.push_str("<p>None.</p>\n"),
-        Some(peers) => {
-            let columns = [
-                "address",
-                "documents",
-                "asked",
-                "hits",
-                "false_hits",
-                "failures",
-                "updates",
-                "update_bytes",
-                "resting",
-            ];
-            page.push_str("<table>\n<tr>");
-            columns.iter().for_each(|name| {
-                let _ = write!(page, "<th scope=\"col\">{}</th>", name.replace('_', " "));
-            });
-            page.push_str("</tr>\n");
-            for peer in peers {
-                page.push_str("<tr>");
-                columns.iter().for_each(|name| {
-                    let _ = write!(page, "<td>{}</td>", escaped(&shown(&peer[name])));
-                });
-                page.push_str("</tr>\n");
-            }
-            page.push_str("</table>\n");
-        }
-    }
-    page.push_str("<p><a href=\"stats\">All of this as JSON</a></p>\n</body>\n</html>\n");
-    page
-}
-
-const START: &str = "<!doctype html>
-<html lang=\"en\">
-<head>
-<meta charset=\"utf-8\">
-<meta name=\"viewport\" content=\"width=device-width\">
-<meta http-equiv=\"refresh\" content=\"5\">
-<title>umbel proxy</title>
-<style>
-:root { color-scheme: light dark }
-body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem }
-table { border-collapse: collapse }
-th, td { border-bottom: 1px solid #8886; padding: .2rem 1rem .2rem 0; text-align: left }
-td { font-variant-numeric: tabular-nums; text-align: right }
-td:first-child { text-align: left }
-th + td { text-align: right }
-</style>
-</head>
-<body>
-";
-
-/// All numbers, those within others by both names.
-fn flatten(rows: &mut Vec<(String, String)>, name: &str, value: &Value) {
-    match value {
-        Value::Object(fields) => fields.iter().for_each(|(field, value)| {
-            let name = if name.is_empty() { field.clone() } else { format!("{name}: {field}") };
-            flatten(rows, &name.replace('_', " "), value);
-        }),
-        Value::Array(_) => {}
-        value => rows.push((name.to_owned(), shown(value))),
-    }
-}
-
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "-".into(),
-        Value::Bool(yes) => if *yes { "yes" } else { "no" }.into(),
-        Value::String(text) => text.clone(),
-        Value::Number(number) => {
-            let digits = number.to_string();
-            let mut text = String::new();
-            for (i, digit) in digits.chars().enumerate() {
-                if i > 0 && (digits.len() - i) % 3 == 0 {
-                    text.push('\u{202f}');
-                }
-                text.push(digit);
-            }
-            text
-        }
-        other => other.to_string(),
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

@@ -36,6 +36,7 @@ mod log;
 mod lookup;
 mod manage;
 mod neighbours;
+mod page;
 mod pool;
 mod pump;
 mod service;

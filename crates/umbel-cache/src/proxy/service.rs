@@ -15,7 +15,8 @@ use crate::headers::end_to_end;
 use crate::store::Store;
 use bytes::Bytes;
 use http::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, TRANSFER_ENCODING, VIA,
+    CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, TRANSFER_ENCODING,
+    VIA,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -125,6 +126,8 @@ impl Service {
                     parts.headers.remove(CONTENT_LENGTH);
                 }
                 end_to_end(&mut parts.headers);
+                // Whoever sends a body is told here to go on.
+                parts.headers.remove(EXPECT);
                 if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
                     parts.headers.insert(HOST, host);
                 }

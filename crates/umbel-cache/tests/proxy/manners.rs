@@ -71,10 +71,7 @@ fn what_caches_tell_each_other_is_not_passed_on() {
         assert_eq!(get(proxy.address, &format!("http://{host}/umbel/stats")).status, 200, "{host}");
     }
     let page = ask(proxy.address, "GET", "/umbel/", &[]);
-    assert!(
-        page.text().contains("<title>umbel proxy</title>")
-            && page.text().contains("<th scope=\"row\">hits</th>")
-    );
+    assert!(page.text().contains("<title>umbel proxy</title>") && page.text().contains("1 page answered"));
     assert_eq!(ask(proxy.address, "HEAD", "/umbel/", &[]).status, 200);
     assert_eq!(ask(proxy.address, "POST", "/umbel/stats", &[]).status, 405);
     assert_eq!(ask(proxy.address, "GET", "/other", &[]).status, 404);

@@ -1,0 +1,209 @@
+//! What was counted, to be looked at: one page that loads nothing.
+
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Where answers come from, by what was counted, and the colour of each.
+const SOURCES: [(&str, &str, &str); 4] = [
+    ("hits", "the cache", "#2a7f62"),
+    ("revalidated", "the cache, after the origin was asked", "#7bb661"),
+    ("peer_hits", "peers", "#3f6fb5"),
+    ("misses", "origins", "#b9770e"),
+];
+
+/// The page for what was counted.
+pub(super) fn page(stats: &Value) -> String {
+    let mut page = String::from(START);
+    let number = |value: &Value| value.as_u64().unwrap_or(0);
+    let counts = SOURCES.map(|(name, _, _)| number(&stats[name]));
+    let answers: u64 = counts.iter().sum();
+    let bytes = &stats["bytes"];
+    let _ = write!(
+        page,
+        "<h1>umbel proxy</h1>\n<p>{} answered in {}, {} of them without an origin; {} saved.</p>\n",
+        counted(answers, "page"),
+        lasted(number(&stats["seconds"])),
+        share(counts[0] + counts[2], answers),
+        size(number(&bytes["saved"])),
+    );
+    page.push_str("<div class=\"bar\">");
+    for ((_, label, colour), count) in SOURCES.iter().zip(counts).filter(|(_, count)| *count > 0) {
+        let of = share(count, answers);
+        let _ =
+            write!(page, "<span style=\"flex:{count};background:{colour}\" title=\"{label}: {of}\"></span>");
+    }
+    page.push_str("</div>\n");
+    let sizes = [&bytes["from_cache"], &Value::Null, &bytes["from_peers"], &bytes["from_origins"]];
+    let rows = SOURCES.iter().zip(counts).zip(sizes).map(|(((_, label, colour), count), size_of)| {
+        let label = format!("<i style=\"background:{colour}\"></i>{label}");
+        let size_of = size_of.as_u64().map_or_else(String::new, size);
+        vec![label, grouped(count), share(count, answers), size_of]
+    });
+    table(&mut page, "Where answers come from", &["from", "pages", "share", "bytes"], rows);
+
+    let (store, filter) = (&stats["store"], &stats["filter"]);
+    let facts = |rows: &[(&str, String)]| -> Vec<Vec<String>> {
+        rows.iter().map(|(name, value)| vec![(*name).to_owned(), value.clone()]).collect()
+    };
+    let plain = |value: &Value| grouped(number(value));
+    let rows = facts(&[
+        ("documents", plain(&store["documents"])),
+        ("on disk", size(number(&store["bytes"]))),
+        ("in memory", size(number(&store["memory"]))),
+        ("kept since the start", plain(&stats["stored"])),
+        ("had to go for others", plain(&store["evicted"])),
+        ("asked for the first time, and not kept", plain(&stats["not_admitted"])),
+        ("too large or cut short, and not kept", plain(&stats["dropped"])),
+        ("found damaged, and removed", plain(&store["damaged"])),
+    ]);
+    table(&mut page, "The cache", &[], rows);
+    let asked = number(&filter["denied"]) + number(&filter["false_hits"]);
+    let rows = facts(&[
+        ("pages that are not here, by the filter alone", plain(&filter["denied"])),
+        ("by the index, after a false yes", plain(&filter["false_hits"])),
+        ("that is a rate of", share(number(&filter["false_hits"]), asked)),
+        ("waited for what another fetched", plain(&stats["collapsed"])),
+        ("wanted only what is here, which was not", plain(&stats["only_if_cached"])),
+        ("tunnels", plain(&stats["tunnels"])),
+        ("refused", plain(&stats["refused"])),
+        ("origins that failed", plain(&stats["failed"])),
+    ]);
+    table(&mut page, "Questions", &[], rows);
+
+    let peers = stats["peers"].as_array().map_or(&[][..], Vec::as_slice);
+    if !peers.is_empty() {
+        let columns =
+            ["address", "documents", "asked", "hits", "false", "failed", "updates", "bytes of these", ""];
+        let rows = peers.iter().map(|peer| {
+            let state = match (peer["documents"].is_null(), peer["resting"] == true) {
+                (true, _) => "unknown",
+                (false, true) => "left alone",
+                (false, false) => "",
+            };
+            vec![
+                escaped(peer["address"].as_str().unwrap_or_default()),
+                plain(&peer["documents"]),
+                plain(&peer["asked"]),
+                plain(&peer["hits"]),
+                plain(&peer["false_hits"]),
+                plain(&peer["failures"]),
+                plain(&peer["updates"]),
+                size(number(&peer["update_bytes"])),
+                state.to_owned(),
+            ]
+        });
+        table(&mut page, "Peers", &columns, rows);
+    }
+    page.push_str("<p><a href=\"stats\">All of this as JSON</a></p>\n</body>\n</html>\n");
+    page
+}
+
+const START: &str = "<!doctype html>
+<html lang=\"en\">
+<head>
+<meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\">
+<meta http-equiv=\"refresh\" content=\"5\">
+<title>umbel proxy</title>
+<style>
+:root { color-scheme: light dark }
+body { font: 1rem/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 56rem; padding: 0 1rem }
+h1 { margin: 0 }
+h2 { font-size: 1.1rem; margin: 1.5rem 0 .3rem }
+.bar { display: flex; height: 1.2rem; border-radius: .3rem; overflow: hidden; background: #8883 }
+table { border-collapse: collapse }
+th, td { border-bottom: 1px solid #8884; padding: .15rem 1.2rem .15rem 0; text-align: right; font-weight: normal }
+th { color: GrayText }
+td { font-variant-numeric: tabular-nums }
+th:first-child, td:first-child { text-align: left }
+i { display: inline-block; width: .8em; height: .8em; border-radius: .2em; margin-right: .5em }
+</style>
+</head>
+<body>
+";
+
+/// A table; what is in its cells is HTML.
+fn table(page: &mut String, title: &str, columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+    let _ = write!(page, "<h2>{title}</h2>\n<table>\n");
+    if !columns.is_empty() {
+        let cells: String = columns.iter().map(|name| format!("<th scope=\"col\">{name}</th>")).collect();
+        let _ = writeln!(page, "<tr>{cells}</tr>");
+    }
+    for row in rows {
+        let cells: String = row.iter().map(|cell| format!("<td>{cell}</td>")).collect();
+        let _ = writeln!(page, "<tr>{cells}</tr>");
+    }
+    page.push_str("</table>\n");
+}
+
+/// 1 234 567.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('\u{202f}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+}
+
+fn share(part: u64, all: u64) -> String {
+    if all == 0 { "\u{2013}".into() } else { format!("{:.1}\u{202f}%", 100.0 * part as f64 / all as f64) }
+}
+
+fn size(bytes: u64) -> String {
+    let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let power = (bytes.max(1).ilog2() / 10) as usize;
+    match power {
+        0 => format!("{bytes} bytes"),
+        _ => format!("{:.1} {}", bytes as f64 / 1024f64.powi(power as i32), units[power]),
+    }
+}
+
+fn lasted(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7200 => format!("{} min", seconds / 60),
+        7200..172_800 => format!("{} h", seconds / 3600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn numbers_are_those_that_people_read() {
+        assert_eq!(
+            (grouped(0), grouped(999), grouped(1_234_567)),
+            ("0".into(), "999".into(), "1\u{202f}234\u{202f}567".into())
+        );
+        assert_eq!(
+            (size(1023), size(1536), size(u64::MAX)),
+            ("1023 bytes".into(), "1.5 KiB".into(), "16.0 EiB".into())
+        );
+        assert_eq!((share(1, 3), share(0, 0)), ("33.3\u{202f}%".into(), "\u{2013}".into()));
+        assert_eq!(
+            (lasted(119), lasted(120), lasted(900_000)),
+            ("119 s".into(), "2 min".into(), "10 days".into())
+        );
+    }
+
+    #[test]
+    fn a_name_of_a_peer_is_no_markup() {
+        let page = page(&json!({ "peers": [{ "address": "<script>:1", "documents": null }] }));
+        assert!(page.contains("&lt;script&gt;") && !page.contains("<script>") && page.contains("unknown"));
+    }
+}
