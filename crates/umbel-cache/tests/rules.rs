@@ -1,6 +1,8 @@
 //! What may be kept and given again, case by case (RFC 9111).
 
 use http::{HeaderMap, Request, Response, request, response};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
 use std::time::{Duration, SystemTime};
 use umbel_cache::rules::{Known, Refreshed, Reuse, variant};
 
@@ -231,4 +233,59 @@ fn the_form_on_disk_stays_what_it_is() {
     assert_eq!(String::from_utf8(known.encode()).unwrap(), String::from_utf8_lossy(golden));
     let read = Known::decode(golden).unwrap();
     assert!(matches!(read.reuse(&request, start()), Reuse::Fresh));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is on disk is an answer that is written again as it was, or none.
+    #[test]
+    fn any_bytes_are_refused_or_make_an_answer_that_is_written_again(
+        cut in 0..200usize,
+        changes in proptest::collection::vec((0..200usize, any::<u8>()), 0..4),
+    ) {
+        let mut bytes = include_bytes!("golden/answer-1.txt").to_vec();
+        for (at, byte) in changes {
+            let len = bytes.len();
+            bytes[at % len] = byte;
+        }
+        bytes.truncate(bytes.len().saturating_sub(cut.saturating_sub(150)));
+        if let Some(known) = Known::decode(&bytes) {
+            let again = Known::decode(&known.encode()).unwrap();
+            prop_assert_eq!(again.encode(), known.encode());
+            let _ = (known.reuse(&ask("GET", &[]), start()), known.response(start()));
+        }
+    }
+
+    /// No header makes the rules stumble.
+    #[test]
+    fn any_headers_are_a_question_and_an_answer(
+        asked in proptest::collection::vec((0..8usize, "[ -~]{0,30}"), 0..4),
+        said in proptest::collection::vec((0..12usize, "[ -~]{0,30}"), 0..6),
+        later in 0..100_000_000_000u64,
+    ) {
+        let of_questions = ["cache-control", "pragma", "authorization", "range", "if-none-match", "accept", "host", "cookie"];
+        let of_answers = [
+            "cache-control", "expires", "age", "date", "vary", "etag", "last-modified", "set-cookie", "content-range", "pragma",
+            "connection", "content-length",
+        ];
+        let mut request = ask("GET", &[]);
+        for (name, value) in &asked {
+            request.headers.append(of_questions[*name], value.parse().unwrap());
+        }
+        let mut response = answer(200, &[]);
+        for (name, value) in &said {
+            response.headers.append(of_answers[*name], value.parse().unwrap());
+        }
+        let now = start() + Duration::from_secs(later);
+        if let Some(known) = Known::of(&request, &response, start()) {
+            if let Reuse::Stale(question) = known.reuse(&request, now) {
+                response.status = http::StatusCode::NOT_MODIFIED;
+                let _ = known.refresh(&question, &response, now);
+            }
+            let _ = (variant(&request.headers, &response.headers), known.time_to_live(now));
+            let again = Known::decode(&known.encode()).unwrap();
+            prop_assert_eq!(again.encode(), known.encode());
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! What travels as the body of a question or an answer: bytes, a document of the store, what comes from elsewhere.
 
+use super::access::Record;
 use super::counts::Counter;
 use super::pool::Lease;
 use crate::store;
@@ -27,6 +28,8 @@ pub(super) enum Body {
     Piped(mpsc::Receiver<Result<Frame<Bytes>, BodyError>>, Option<u64>),
     /// What comes from elsewhere and is only passed on.
     Passed(Box<Passing>),
+    /// One of these, of which a line is written when it has ended.
+    Recorded(Box<(Body, Record)>),
 }
 
 /// A file that is being read.
@@ -152,6 +155,14 @@ impl hyper::body::Body for Body {
                 Poll::Ready(frame)
             }
             Body::Passed(passing) => passing.poll(context),
+            Body::Recorded(both) => {
+                let (body, record) = &mut **both;
+                let frame = ready!(Pin::new(body).poll_frame(context));
+                if let Some(Ok(frame)) = &frame {
+                    record.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                }
+                Poll::Ready(frame)
+            }
         }
     }
 
@@ -161,6 +172,7 @@ impl hyper::body::Body for Body {
             Body::Stored(reading) => reading.at >= reading.end,
             Body::Piped(_, left) => *left == Some(0),
             Body::Passed(passing) => passing.incoming.is_end_stream(),
+            Body::Recorded(both) => both.0.is_end_stream(),
         }
     }
 
@@ -170,6 +182,7 @@ impl hyper::body::Body for Body {
             Body::Stored(reading) => SizeHint::with_exact(reading.end - reading.at),
             Body::Piped(_, left) => left.map_or_else(SizeHint::default, SizeHint::with_exact),
             Body::Passed(passing) => passing.incoming.size_hint(),
+            Body::Recorded(both) => both.0.size_hint(),
         }
     }
 }

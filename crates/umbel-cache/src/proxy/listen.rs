@@ -1,5 +1,6 @@
 //! Clients come and go.
 
+use super::access::{Asked, Record};
 use super::body::Body;
 use super::pool::chain;
 use super::service::{Client, Service, sentence};
@@ -7,7 +8,8 @@ use super::timed::Timed;
 use super::{Allow, Error, Options, manage};
 use crate::Trigger;
 use crate::store::Store;
-use http::{Response, StatusCode};
+use http::{Request, StatusCode};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -45,7 +47,7 @@ impl Proxy {
             None => None,
         };
         let address = listener.local_addr().map_err(|error| Error::Listen(address, error))?;
-        let service = Arc::new(Service::new(store, &options).map_err(Error::Cache)?);
+        let service = Arc::new(Service::new(store, &options)?);
         Ok(Proxy { service, listener, manager, address, allow: options.allow, every: options.every })
     }
 
@@ -125,10 +127,17 @@ impl Door {
             service.log.line(format_args!("{} is not allowed here", remote.ip()));
         }
         let client = Client { remote, local, place: Arc::new(place) };
-        let answer = |request| {
+        let answer = |request: Request<Incoming>| {
             let (service, client) = (Arc::clone(&service), client.clone());
+            let asked = service.access.as_ref().map(|log| Asked {
+                log: Arc::clone(log),
+                start: Instant::now(),
+                client: remote.ip(),
+                method: request.method().clone(),
+                url: request.uri().clone(),
+            });
             async move {
-                Ok::<Response<Body>, Infallible>(match (allowed, manages) {
+                let response = match (allowed, manages) {
                     (false, _) => {
                         service.refuse(StatusCode::FORBIDDEN, "you are not allowed here; see --allow")
                     }
@@ -137,6 +146,13 @@ impl Door {
                         manage::answer(&service, &request.into_parts().0, false).await
                     }
                     (true, true) => sentence(StatusCode::FORBIDDEN, "nothing is fetched from here"),
+                };
+                Ok::<_, Infallible>(match asked {
+                    None => response,
+                    Some(asked) => {
+                        let record = Record::of(asked, response.status(), response.headers());
+                        response.map(|body| Body::Recorded(Box::new((body, record))))
+                    }
                 })
             }
         };

@@ -153,6 +153,8 @@ pub(super) fn stats(service: &Service) -> Value {
         "revalidated": counts.revalidated.get(),
         "peer_hits": counts.peer_hits.get(),
         "misses": counts.misses.get(),
+        "false_hits": service.peers.ids().map(|id| service.peers.counts(id).false_hits).sum::<u64>(),
+        "bytes_saved": cache + peers,
         "only_if_cached": counts.only_if_cached.get(),
         "collapsed": counts.collapsed.get(),
         "tunnels": counts.tunnels.get(),
@@ -166,7 +168,6 @@ pub(super) fn stats(service: &Service) -> Value {
             "from_cache": cache,
             "from_peers": peers,
             "from_origins": counts.bytes_from_origins.get(),
-            "saved": cache + peers,
             "tunnelled": counts.bytes_tunnelled.get(),
         },
         "store": {

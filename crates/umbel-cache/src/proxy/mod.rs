@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod admission;
 mod body;
 mod counts;
@@ -52,6 +53,7 @@ pub use log::Sink;
 use pool::Waits;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use target::Address;
@@ -76,6 +78,8 @@ pub struct Options {
     pub allow: Allow,
     /// Where what was counted is shown, if not at the address of the proxy itself.
     pub manage: Option<SocketAddr>,
+    /// A file that gets a line for every answer, in the form of Squid's log.
+    pub access_log: Option<PathBuf>,
     /// What is too much.
     pub limits: Limits,
     /// Where it is said what goes wrong.
@@ -90,6 +94,7 @@ impl Default for Options {
             admit: Admit::All,
             allow: Arc::new(|address| address.to_canonical().is_loopback()),
             manage: None,
+            access_log: None,
             limits: Limits::default(),
             log: Arc::new(|_| {}),
         }
@@ -156,6 +161,8 @@ pub enum Error {
     Peer(String),
     /// Nobody can listen there.
     Listen(SocketAddr, std::io::Error),
+    /// Nothing can be written there.
+    AccessLog(PathBuf, std::io::Error),
     /// A part of it cannot be made.
     Cache(crate::Error),
 }
@@ -165,6 +172,7 @@ impl fmt::Display for Error {
         match self {
             Error::Peer(text) => write!(f, "{text:?} is no peer: one is given as http://HOST:PORT"),
             Error::Listen(address, error) => write!(f, "cannot listen at {address}: {error}"),
+            Error::AccessLog(path, error) => write!(f, "cannot write to {}: {error}", path.display()),
             Error::Cache(error) => error.fmt(f),
         }
     }

@@ -5,10 +5,10 @@ use std::fmt::Write;
 
 /// Where answers come from, by what was counted, and the colour of each.
 const SOURCES: [(&str, &str, &str); 4] = [
-    ("hits", "the cache", "#2a7f62"),
-    ("revalidated", "the cache, after the origin was asked", "#7bb661"),
-    ("peer_hits", "peers", "#3f6fb5"),
-    ("misses", "origins", "#b9770e"),
+    ("hits", "hits", "#2a7f62"),
+    ("revalidated", "hits, after the origin was asked", "#7bb661"),
+    ("peer_hits", "peer hits", "#3f6fb5"),
+    ("misses", "misses, from origins", "#b9770e"),
 ];
 
 /// The page for what was counted.
@@ -24,7 +24,7 @@ pub(super) fn page(stats: &Value) -> String {
         counted(answers, "page"),
         lasted(number(&stats["seconds"])),
         share(counts[0] + counts[2], answers),
-        size(number(&bytes["saved"])),
+        size(number(&stats["bytes_saved"])),
     );
     page.push_str("<div class=\"bar\">");
     for ((_, label, colour), count) in SOURCES.iter().zip(counts).filter(|(_, count)| *count > 0) {
@@ -39,7 +39,7 @@ pub(super) fn page(stats: &Value) -> String {
         let size_of = size_of.as_u64().map_or_else(String::new, size);
         vec![label, grouped(count), share(count, answers), size_of]
     });
-    table(&mut page, "Where answers come from", &["from", "pages", "share", "bytes"], rows);
+    table(&mut page, "Where answers come from", &["", "pages", "share", "bytes"], rows);
 
     let (store, filter) = (&stats["store"], &stats["filter"]);
     let facts = |rows: &[(&str, String)]| -> Vec<Vec<String>> {
@@ -60,8 +60,9 @@ pub(super) fn page(stats: &Value) -> String {
     let asked = number(&filter["denied"]) + number(&filter["false_hits"]);
     let rows = facts(&[
         ("pages that are not here, by the filter alone", plain(&filter["denied"])),
-        ("by the index, after a false yes", plain(&filter["false_hits"])),
+        ("by the index, after a false hit of the filter", plain(&filter["false_hits"])),
         ("that is a rate of", share(number(&filter["false_hits"]), asked)),
+        ("false hits of peers, which cost a question", plain(&stats["false_hits"])),
         ("waited for what another fetched", plain(&stats["collapsed"])),
         ("wanted only what is here, which was not", plain(&stats["only_if_cached"])),
         ("tunnels", plain(&stats["tunnels"])),
@@ -72,8 +73,17 @@ pub(super) fn page(stats: &Value) -> String {
 
     let peers = stats["peers"].as_array().map_or(&[][..], Vec::as_slice);
     if !peers.is_empty() {
-        let columns =
-            ["address", "documents", "asked", "hits", "false", "failed", "updates", "bytes of these", ""];
+        let columns = [
+            "address",
+            "documents",
+            "asked",
+            "hits",
+            "false hits",
+            "failed",
+            "updates",
+            "bytes of these",
+            "",
+        ];
         let rows = peers.iter().map(|peer| {
             let state = match (peer["documents"].is_null(), peer["resting"] == true) {
                 (true, _) => "unknown",

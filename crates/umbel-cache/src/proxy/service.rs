@@ -1,5 +1,6 @@
 //! Who asks for what, and who answers it.
 
+use super::access::AccessLog;
 use super::admission::Admission;
 use super::body::Body;
 use super::counts::Counts;
@@ -9,7 +10,7 @@ use super::manage;
 use super::neighbours::Neighbour;
 use super::pool::{Failure, Pool, Reach};
 use super::target::{Address, Target};
-use super::{Limits, Options};
+use super::{Error, Limits, Options};
 use crate::Peers;
 use crate::headers::end_to_end;
 use crate::store::Store;
@@ -38,6 +39,7 @@ pub(super) struct Service {
     pub counts: Counts,
     pub limits: Limits,
     pub log: Log,
+    pub access: Option<Arc<AccessLog>>,
     pub started: Instant,
     /// Whether what it says of itself is at another address.
     pub managed_elsewhere: bool,
@@ -68,7 +70,7 @@ impl Client {
 pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 impl Service {
-    pub fn new(store: Store, options: &Options) -> crate::Result<Service> {
+    pub fn new(store: Store, options: &Options) -> Result<Service, Error> {
         let limits = options.limits.clone();
         let name = format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32);
         let via =
@@ -79,7 +81,8 @@ impl Service {
             neighbours: options.peers.iter().map(Neighbour::new).collect(),
             pool: Arc::new(Pool::new(limits.waits(), limits.head_bytes)),
             flights: Arc::default(),
-            admission: Admission::new(options.admit)?,
+            admission: Admission::new(options.admit).map_err(|error| Error::Cache(error.into()))?,
+            access: AccessLog::open(options)?,
             counts: Counts::default(),
             limits,
             log: Log::new(Arc::clone(&options.log)),

@@ -168,3 +168,45 @@ fn what_cannot_be_fetched_is_refused_with_a_reason() {
         assert!(answer.text().contains(reason), "{method} {target}: {}", answer.text());
     }
 }
+
+#[test]
+fn every_answer_has_a_line_in_the_form_of_squid() {
+    let origin = Origin::start(|asked| match (asked.path(), asked.header("if-none-match")) {
+        ("/stale", Some(_)) => Does::Says(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
+        ("/stale", None) => {
+            Does::Says(answer("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old"))
+        }
+        _ => Does::Says(answer(
+            "200 OK",
+            &["Cache-Control: max-age=60", "Content-Type: text/plain; charset=x"],
+            b"page",
+        )),
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("access.log");
+    let (_folder, proxy) = proxy(Options { access_log: Some(file.clone()), ..Options::default() });
+    let (page, stale) = (origin.url("/page"), origin.url("/stale"));
+    let none = origin.url("/none");
+    for (url, expected) in [(&page, 1), (&page, 2), (&stale, 1), (&stale, 2), (&none, 1)] {
+        let only: &[_] = if *url == none { &[("Cache-Control", "only-if-cached")] } else { &[] };
+        ask(proxy.address, "GET", url, only);
+        // It is written when the answer has ended, which the client sees a little earlier.
+        let lines = || std::fs::read_to_string(&file).unwrap().matches(url.as_str()).count();
+        proxy.wait(|_| lines() == expected);
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    let of = |url: &str| lines.iter().filter(|words| words[6] == url).collect::<Vec<_>>();
+    for (url, codes) in
+        [(&page, ["TCP_MISS/200", "TCP_HIT/200"]), (&stale, ["TCP_MISS/200", "TCP_REFRESH_UNMODIFIED/200"])]
+    {
+        let found = of(url);
+        assert_eq!(found.iter().map(|words| words[3]).collect::<Vec<_>>(), codes, "{text}");
+        assert!(
+            found.iter().all(|words| words.len() == 10 && words[2] == "127.0.0.1" && words[5] == "GET"),
+            "{text}"
+        );
+    }
+    assert_eq!((of(&page)[1][4], of(&page)[1][8], of(&page)[1][9]), ("4", "HIER_NONE/-", "text/plain"));
+    assert_eq!(of(&none)[0][3], "NONE_NONE/504");
+}

@@ -75,6 +75,10 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     manage: Option<SocketAddr>,
 
+    /// A line for every answer is added to this file, in the form of Squid's access log
+    #[arg(long, value_name = "FILE")]
+    access_log: Option<PathBuf>,
+
     /// How long all peers together may take for one page
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = number::time)]
     peer_timeout: Duration,
@@ -154,6 +158,7 @@ impl Args {
                 ip.to_canonical().is_loopback() || allow.iter().any(|prefix| prefix.covers(ip))
             }),
             manage: self.manage,
+            access_log: self.access_log.clone(),
             limits: Limits {
                 max_object: self.max_object.min(self.max_cache / 2),
                 connections,

@@ -1,0 +1,87 @@
+//! A line for every answer, in the form of Squid's own log, so that whatever reads that reads this.
+
+use super::service::CACHE_STATUS;
+use super::{Error, Options};
+use crate::sync::lock;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Method, StatusCode, Uri};
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use std::time::{Instant, SystemTime};
+
+/// Where the lines go. Others may have it open, too, or shorten it.
+pub(super) struct AccessLog(Mutex<File>);
+
+impl AccessLog {
+    pub fn open(options: &Options) -> Result<Option<Arc<AccessLog>>, Error> {
+        let Some(path) = &options.access_log else { return Ok(None) };
+        let file = OpenOptions::new().append(true).create(true).open(path);
+        let file = file.map_err(|error| Error::AccessLog(path.clone(), error))?;
+        Ok(Some(Arc::new(AccessLog(Mutex::new(file)))))
+    }
+}
+
+/// An answer on its way, of which a line is written when it has ended.
+pub(super) struct Record {
+    log: Arc<AccessLog>,
+    start: Instant,
+    client: IpAddr,
+    method: Method,
+    url: Uri,
+    status: StatusCode,
+    code: &'static str,
+    from: &'static str,
+    kind: String,
+    pub bytes: u64,
+}
+
+/// A request that is to be recorded.
+pub(super) struct Asked {
+    pub log: Arc<AccessLog>,
+    pub start: Instant,
+    pub client: IpAddr,
+    pub method: Method,
+    pub url: Uri,
+}
+
+impl Record {
+    pub fn of(asked: Asked, status: StatusCode, headers: &HeaderMap) -> Record {
+        let text = |value: Option<&http::HeaderValue>| {
+            value.and_then(|value| value.to_str().ok()).map(str::to_owned)
+        };
+        // Others may have said something before.
+        let said = text(headers.get_all(CACHE_STATUS).iter().next_back()).unwrap_or_default();
+        let (code, from) = match (asked.method == Method::CONNECT, said.as_str()) {
+            (true, _) => ("TCP_TUNNEL", "HIER_DIRECT"),
+            (_, said) if said.starts_with("umbel;hit;fwd=stale") => ("TCP_REFRESH_UNMODIFIED", "HIER_DIRECT"),
+            (_, said) if said.starts_with("umbel;hit") => ("TCP_HIT", "HIER_NONE"),
+            (_, said) if said.contains("detail=peer") => ("TCP_MISS", "CD_SIBLING_HIT"),
+            (_, said) if said.contains("fwd=") => ("TCP_MISS", "HIER_DIRECT"),
+            _ => ("NONE_NONE", "HIER_NONE"),
+        };
+        let kind = text(headers.get(CONTENT_TYPE)).unwrap_or_default();
+        let kind = kind.split(';').next().map(str::trim).filter(|kind| !kind.is_empty()).unwrap_or("-");
+        let kind = kind.replace(char::is_whitespace, "");
+        let Asked { log, start, client, method, url } = asked;
+        Record { log, start, client, method, url, status, code, from, kind, bytes: 0 }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let Record { client, method, url, code, from, kind, bytes, .. } = self;
+        let line = format!(
+            "{}.{:03} {:6} {} {code}/{} {bytes} {method} {url} - {from}/- {kind}\n",
+            since.as_secs(),
+            since.subsec_millis(),
+            self.start.elapsed().as_millis(),
+            client.to_canonical(),
+            self.status.as_u16(),
+        );
+        // A disk that is full does not stop the proxy.
+        let _ = lock(&self.log.0).write_all(line.as_bytes());
+    }
+}
