@@ -25,11 +25,19 @@ pub(super) enum Body {
     /// A file of the store, from an offset up to another.
     Stored(Reading),
     /// What a task sends that keeps it, too; so much of it is still to come, if that is known.
-    Piped(mpsc::Receiver<Result<Frame<Bytes>, BodyError>>, Option<u64>),
+    Piped(mpsc::Receiver<Result<Piece, BodyError>>, Option<u64>),
     /// What comes from elsewhere and is only passed on.
     Passed(Box<Passing>),
     /// One of these, of which a line is written when it has ended.
     Recorded(Box<(Body, Record)>),
+}
+
+/// What a task sends of a body.
+pub(super) enum Piece {
+    /// The next of it.
+    Frame(Frame<Bytes>),
+    /// All the rest, from an offset of a document that is in the store now.
+    Rest(store::Body, u64),
 }
 
 /// A file that is being read.
@@ -144,16 +152,27 @@ impl hyper::body::Body for Body {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        match self.get_mut() {
+        let this = self.get_mut();
+        if let Body::Piped(pieces, left) = this {
+            let frame = match ready!(pieces.poll_recv(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                Some(Ok(Piece::Frame(frame))) => frame,
+                Some(Ok(Piece::Rest(body, at))) => {
+                    let end = body.len();
+                    *this = Body::stored(body, at, end);
+                    return Pin::new(this).poll_frame(context);
+                }
+            };
+            if let Some(left) = left {
+                *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
+            }
+            return Poll::Ready(Some(Ok(frame)));
+        }
+        match this {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Body::Stored(reading) => reading.poll(context),
-            Body::Piped(frames, left) => {
-                let frame = ready!(frames.poll_recv(context));
-                if let (Some(Ok(frame)), Some(left)) = (&frame, left) {
-                    *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
-                }
-                Poll::Ready(frame)
-            }
+            Body::Piped(..) => Poll::Ready(None),
             Body::Passed(passing) => passing.poll(context),
             Body::Recorded(both) => {
                 let (body, record) = &mut **both;

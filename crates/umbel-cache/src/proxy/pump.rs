@@ -1,6 +1,9 @@
 //! An answer on its way to whoever asked for it, and into the store.
+//!
+//! Others may wait until it is in the store, so whoever asked first and reads slowly does not hold it up: it comes as fast as the
+//! origin sends it, and the slow one gets the rest from the store.
 
-use super::body::{Body, BodyError};
+use super::body::{Body, BodyError, Piece};
 use super::counts::Counter;
 use super::fetch::Answer;
 use super::flights::Flight;
@@ -8,7 +11,7 @@ use super::lookup::Question;
 use super::pool::{Lease, chain};
 use super::service::Service;
 use crate::rules::Known;
-use crate::store::{Store, Writer};
+use crate::store::{Entry, Store, Writer};
 use crate::{Key, PeerId};
 use bytes::Bytes;
 use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
@@ -21,8 +24,9 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
-/// How many frames wait for whoever asked.
+/// How many frames wait for whoever asked, and how long one more is held back for it.
 const AHEAD: usize = 8;
+const PACE: Duration = Duration::from_millis(100);
 
 /// So much is written to disk at a time.
 const BATCH: usize = 256 << 10;
@@ -67,10 +71,10 @@ impl Saving {
     }
 
     /// It is whole.
-    pub async fn finish(mut self) -> io::Result<()> {
+    pub async fn finish(mut self) -> io::Result<Arc<Entry>> {
         blocking(move || {
             self.flush()?;
-            self.writer.commit(self.known.encode()).map(drop)
+            self.writer.commit(self.known.encode())
         })
         .await
     }
@@ -87,7 +91,9 @@ pub(super) struct Pump {
     incoming: Incoming,
     lease: Option<Lease>,
     counter: Counter,
-    to: Option<mpsc::Sender<Result<Frame<Bytes>, BodyError>>>,
+    to: Option<mpsc::Sender<Result<Piece, BodyError>>>,
+    /// From where on whoever asked gets it from the store.
+    lags: Option<u64>,
     /// How long it is, if that is known, and how much has come.
     len: Option<u64>,
     come: u64,
@@ -108,6 +114,7 @@ impl Pump {
             lease: Some(answer.lease),
             counter,
             to: Some(to),
+            lags: None,
             len,
             come: 0,
             resume: None,
@@ -132,24 +139,23 @@ impl Pump {
                     self.service.counts.dropped.one();
                     let url = &self.question.page.url;
                     self.service.log.line(format_args!("{url} came to an end too early: {error}"));
-                    if let Some(to) = &self.to {
-                        let _ = to.send(Err(error.into())).await;
-                    }
-                    return;
+                    drop((saving, flight));
+                    return self.end_early(&error).await;
                 }
             };
-            if let (Some(bytes), Some(keeping)) = (frame.data_ref(), saving.take()) {
+            if let Some(bytes) = frame.data_ref()
+                && let Some(keeping) = saving.take()
+            {
                 saving = self.keep(keeping, bytes).await;
                 if saving.is_none() {
                     // Nobody waits in vain for what will not be kept.
                     flight = None;
+                    if self.lags.is_some() {
+                        return self.end_early("it cannot be kept").await;
+                    }
                 }
             }
-            if let Some(to) = &self.to
-                && to.send(Ok(frame)).await.is_err()
-            {
-                self.to = None;
-            }
+            self.pass(frame, saving.is_some()).await;
             let waited_for = flight.as_ref().is_some_and(Flight::has_followers);
             if self.to.is_none() && (saving.is_none() || !waited_for && !self.is_nearly_here()) {
                 return;
@@ -158,12 +164,67 @@ impl Pump {
         if let Some(lease) = self.lease.take() {
             lease.give_back();
         }
-        // Somebody may have changed it while it was on its way.
-        if let Some(saving) = saving.filter(|_| !flight.as_ref().is_some_and(Flight::is_void)) {
-            match saving.finish().await {
-                Ok(()) => self.service.counts.stored.one(),
-                Err(error) => self.cannot_keep(&error),
-            }
+        if let Some(saving) = saving {
+            self.finish(saving, flight).await;
+        }
+    }
+
+    /// All of it has come. Whoever lags behind gets the rest from the store.
+    async fn finish(self, saving: Saving, flight: Option<Flight>) {
+        // Somebody may have changed it while it was on its way. Who lags behind needs it all the same.
+        let void = flight.as_ref().is_some_and(Flight::is_void);
+        if void && self.lags.is_none() {
+            return;
+        }
+        let (store, at) = (Arc::clone(&self.service.store), self.lags);
+        let kept = async {
+            let entry = saving.finish().await?;
+            blocking(move || {
+                let body = at.map(|at| store.body(&entry).map(|body| Piece::Rest(body, at))).transpose();
+                if void {
+                    store.remove(&entry);
+                }
+                body
+            })
+            .await
+        };
+        let rest = kept.await.inspect_err(|error| self.cannot_keep(error));
+        if rest.is_ok() && !void {
+            self.service.counts.stored.one();
+        }
+        drop(flight);
+        if let (Some(to), Some(rest)) = (&self.to, rest.transpose()) {
+            let _ = to.send(rest.map_err(Into::into)).await;
+        }
+    }
+
+    /// Passes a frame to whoever asked. Who is slow gets it from the store, if it is kept.
+    async fn pass(&mut self, frame: Frame<Bytes>, kept: bool) {
+        let Some(to) = self.to.clone() else { return };
+        if to.is_closed() {
+            self.to = None;
+            return;
+        }
+        if self.lags.is_some() {
+            return;
+        }
+        // It is sure to be kept only if it is known how long it is.
+        let place = if kept && self.len.is_some() {
+            timeout(PACE, to.reserve()).await
+        } else {
+            Ok(to.reserve().await)
+        };
+        match place {
+            Ok(Ok(place)) => place.send(Ok(Piece::Frame(frame))),
+            Ok(Err(_)) => self.to = None,
+            Err(_) => self.lags = Some(self.come - frame.data_ref().map_or(0, |data| data.len() as u64)),
+        }
+    }
+
+    /// Whoever asked is told that there will be no more.
+    async fn end_early(&self, why: &str) {
+        if let Some(to) = &self.to {
+            let _ = to.send(Err(why.into())).await;
         }
     }
 

@@ -139,7 +139,7 @@ async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Optio
     }
     let kept = async { saving.add(bytes).await?.finish().await };
     match kept.await {
-        Ok(()) => service.counts.stored.one(),
+        Ok(_) => service.counts.stored.one(),
         Err(error) => service.log.line(format_args!("what a peer has sent cannot be kept: {error}")),
     }
     drop(flight);

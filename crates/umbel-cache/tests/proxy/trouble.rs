@@ -179,3 +179,28 @@ fn clients_beyond_the_limit_wait_for_a_place() {
         asking.into_iter().for_each(|asked| assert_eq!(asked.join().unwrap(), "page"));
     });
 }
+
+/// Whoever was first reads a little now and then: others do not wait for that, and all get all of it.
+#[test]
+fn a_slow_reader_holds_nobody_up() {
+    let large: Vec<u8> = (0..20_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    let document = large.clone();
+    let origin =
+        Origin::start(move |_| Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document)));
+    let (_folder, proxy) = proxy(Limits::default());
+    let url = origin.url("/large");
+    let mut slow = Connection::open(proxy.address);
+    slow.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+    let start = Instant::now();
+    while origin.asked().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::scope(|scope| {
+        let asking: Vec<_> = (0..5).map(|_| scope.spawn(|| get(proxy.address, &url).body)).collect();
+        asking.into_iter().for_each(|asked| assert!(asked.join().unwrap() == large));
+    });
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+    assert_eq!(origin.times("/large"), 1);
+    let answer = slow.receive(false).unwrap();
+    assert!(answer.whole && answer.body == large);
+}
