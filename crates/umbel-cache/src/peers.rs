@@ -166,6 +166,10 @@ impl Peers {
         let Some(peer) = self.peers.get(id.0) else { return };
         peer.failures.fetch_add(1, Relaxed);
         let mut rest = lock(&peer.rest);
+        // Those who were asked at the same time fail together.
+        if rest.until.is_some_and(|until| now < until) {
+            return;
+        }
         let long = FIRST_REST.saturating_mul(1 << rest.failures.min(16)).min(LONGEST_REST);
         *rest = Rest { failures: rest.failures.saturating_add(1), until: Some(now + long) };
     }

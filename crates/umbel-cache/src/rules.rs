@@ -24,12 +24,13 @@
 
 use crate::headers::{end_to_end, is_end_to_end};
 use http::header::{
-    AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, HOST,
-    HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, PRAGMA, RANGE,
-    SET_COOKIE, VARY,
+    AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE,
+    DATE, ETAG, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
+    IF_UNMODIFIED_SINCE, LAST_MODIFIED, PRAGMA, RANGE, SET_COOKIE, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request, response};
-use http_cache_semantics::{AfterResponse, BeforeRequest, CacheOptions, CachePolicy};
+use http_cache_semantics::{BeforeRequest, CacheOptions, CachePolicy};
+use md5::{Digest as _, Md5};
 use std::time::{Duration, SystemTime};
 use xxhash_rust::xxh3::Xxh3Default;
 
@@ -41,10 +42,20 @@ pub struct Known {
     request: request::Parts,
     response: response::Parts,
     at: SystemTime,
+    scope: Scope,
     policy: CachePolicy,
     /// What the policy would say each time it is asked: the headers of a question that matter, and until when it is fresh.
     varying: Option<Vec<HeaderName>>,
     fresh_until: SystemTime,
+}
+
+/// Who may get an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Everybody.
+    All,
+    /// Those who are on the same machine: it came from there.
+    Here,
 }
 
 /// What an answer is to a question.
@@ -73,9 +84,12 @@ pub enum Refreshed {
 const SHARED: CacheOptions = CacheOptions {
     shared: true,
     cache_heuristic: 0.1,
-    immutable_min_time_to_live: Duration::from_secs(24 * 3600),
+    immutable_min_time_to_live: DAY,
     ignore_cargo_cult: false,
 };
+
+/// Where the origin says nothing, a tenth of its age, and not more than this, is how long an answer is fresh.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// No answer is older than that: 68 years, as RFC 9111 has it.
 const OLDEST: u64 = 1 << 31;
@@ -91,20 +105,29 @@ impl Known {
         (known.may_be_kept() && is_whole(request, response)).then_some(known)
     }
 
+    /// The same for others than everybody.
+    pub fn within(self, scope: Scope) -> Known {
+        Known { scope, ..self }
+    }
+
     fn new(request: request::Parts, response: &response::Parts, at: SystemTime) -> Known {
         let mut parts = Response::new(()).into_parts().0;
         (parts.status, parts.headers) = (response.status, response.headers.clone());
         end_to_end(&mut parts.headers);
         // How long it is, is seen.
         parts.headers.remove(CONTENT_LENGTH);
-        if let Some(age) = parts.headers.remove(AGE) {
-            let age = age.to_str().ok().and_then(|age| age.trim().parse::<u64>().ok()).unwrap_or(OLDEST);
-            parts.headers.insert(AGE, age.min(OLDEST).into());
+        if let Some(age) = age(&parts.headers, at) {
+            parts.headers.insert(AGE, age.into());
         }
-        let policy = CachePolicy::new_options(&request, &parts, at, SHARED);
+        // The policy takes words as they are written, and skips what it cannot read.
+        let (mut asked, mut said) = (request.clone(), parts.clone());
+        spell_out(&mut asked.headers);
+        spell_out(&mut said.headers);
+        let policy = CachePolicy::new_options(&asked, &said, at, SHARED);
         let varying = varying(&parts.headers);
-        let lifetime = policy.time_to_live(at).min(Duration::from_secs(OLDEST));
-        Known { request, response: parts, at, varying, fresh_until: at + lifetime, policy }
+        let most = if says_how_long(&said.headers) { Duration::from_secs(OLDEST) } else { DAY };
+        let fresh_until = at + policy.time_to_live(at).min(most);
+        Known { request, response: parts, at, scope: Scope::All, policy, varying, fresh_until }
     }
 
     /// What it is to a question.
@@ -112,36 +135,47 @@ impl Known {
         if request.uri != self.request.uri || !self.varies_as(&request.headers) {
             return Reuse::Other;
         }
+        let stale = self.is_stale(now);
         // Whoever asks for nothing special is answered without much ado.
-        if !request.headers.contains_key(CACHE_CONTROL)
-            && !request.headers.contains_key(PRAGMA)
-            && !self.is_stale(now)
-        {
+        let special = request.headers.contains_key(CACHE_CONTROL) || request.headers.contains_key(PRAGMA);
+        if !stale && (!special || self.satisfies(&request.headers, now)) {
             return Reuse::Fresh;
         }
-        let mut question = http::Request::new(()).into_parts().0;
-        (question.uri, question.headers) = (request.uri.clone(), request.headers.clone());
+        let mut asking = http::Request::new(()).into_parts().0;
+        (asking.uri, asking.headers) = (request.uri.clone(), request.headers.clone());
         CONDITIONS.iter().for_each(|name| {
-            question.headers.remove(name);
+            asking.headers.remove(name);
         });
-        // It is part of the address, which is the same.
-        let host = question.headers.remove(HOST);
-        match self.policy.before_request(&question, now) {
-            BeforeRequest::Fresh(_) => Reuse::Fresh,
-            BeforeRequest::Stale { request: mut asking, matches: true } => {
-                (asking.uri, asking.method) = (question.uri, question.method);
-                if let Some(host) = host {
-                    asking.headers.insert(HOST, host);
-                }
-                Reuse::Stale(Box::new(asking))
+        for (validator, condition) in [(ETAG, IF_NONE_MATCH), (LAST_MODIFIED, IF_MODIFIED_SINCE)] {
+            if let Some(value) = self.response.headers.get(validator) {
+                asking.headers.insert(condition, value.clone());
             }
-            BeforeRequest::Stale { matches: false, .. } => Reuse::Other,
         }
+        Reuse::Stale(Box::new(asking))
+    }
+
+    /// Whether it is what whoever asks wants of a cache; what is stale nobody gets, even if he would take it.
+    fn satisfies(&self, headers: &HeaderMap, now: SystemTime) -> bool {
+        let mut question = http::Request::new(()).into_parts().0;
+        question.uri = self.request.uri.clone();
+        // All that it depends on is the same.
+        question.headers = self.request.headers.clone();
+        for name in [CACHE_CONTROL, PRAGMA] {
+            question.headers.remove(&name);
+            for value in headers.get_all(&name) {
+                question.headers.append(&name, value.clone());
+            }
+        }
+        spell_out(&mut question.headers);
+        matches!(self.policy.before_request(&question, now), BeforeRequest::Fresh(_))
     }
 
     fn varies_as(&self, headers: &HeaderMap) -> bool {
         let Some(names) = &self.varying else { return false };
-        names.iter().all(|name| headers.get_all(name).iter().eq(self.request.headers.get_all(name).iter()))
+        names.iter().all(|name| {
+            let asked = headers.get_all(name).iter().map(|value| remembered(name, value));
+            asked.eq(self.request.headers.get_all(name).iter().cloned())
+        })
     }
 
     /// What it says, as of now.
@@ -161,20 +195,27 @@ impl Known {
         if response.status != StatusCode::NOT_MODIFIED {
             return Refreshed::Changed(Known::of(request, response, now).map(Box::new));
         }
-        match self.policy.after_response(request, response, now) {
-            AfterResponse::NotModified(..) => {
-                let parts = self.updated(&response.headers);
-                Refreshed::Same(Box::new(Known::new(slim(request, &parts.headers), &parts, now)))
-            }
-            AfterResponse::Modified(..) => Refreshed::Unclear,
+        // Where it does not say of what, it is of what it was asked about.
+        let same = |name: HeaderName| {
+            let tag = |headers: &HeaderMap| headers.get(&name).map(|value| weak(value).to_owned());
+            tag(&response.headers).map(|new| Some(new) == tag(&self.response.headers))
+        };
+        if same(ETAG).or_else(|| same(LAST_MODIFIED)) == Some(false) {
+            return Refreshed::Unclear;
         }
+        let parts = self.updated(&response.headers, now);
+        let known = Known::new(slim(request, &parts.headers), &parts, now).within(self.scope);
+        Refreshed::Same(Box::new(known))
     }
 
     /// What it says after the origin has said so much more: all of its headers count now, but for those about the body,
     /// which it has not sent. (RFC 9111, section 3.2)
-    fn updated(&self, news: &HeaderMap) -> response::Parts {
+    fn updated(&self, news: &HeaderMap, now: SystemTime) -> response::Parts {
         let mut parts = self.response.clone();
         parts.headers.remove(AGE);
+        if let Ok(date) = HeaderValue::try_from(httpdate::fmt_http_date(now)) {
+            parts.headers.insert(DATE, date);
+        }
         let counts = |name: &HeaderName| {
             is_end_to_end(name, news)
                 && ![CONTENT_LENGTH, CONTENT_ENCODING, CONTENT_TYPE, CONTENT_RANGE].contains(name)
@@ -188,14 +229,28 @@ impl Known {
         parts
     }
 
-    /// How long it stays fresh.
-    pub fn time_to_live(&self, now: SystemTime) -> Duration {
-        self.policy.time_to_live(now)
+    /// When it came.
+    pub fn at(&self) -> SystemTime {
+        self.at
     }
 
-    /// Whether it may be kept; what the origin says later may forbid it.
+    /// Who may get it.
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+
+    /// How long it stays fresh.
+    pub fn time_to_live(&self, now: SystemTime) -> Duration {
+        self.fresh_until.duration_since(now).unwrap_or_default()
+    }
+
+    /// Whether it may be kept; what the origin says later may forbid it. What is stale at once and cannot be asked about is
+    /// kept for nothing.
     pub fn may_be_kept(&self) -> bool {
-        self.policy.is_storable() && is_for_all(&self.response)
+        let headers = &self.response.headers;
+        let good =
+            !self.is_stale(self.at) || headers.contains_key(ETAG) || headers.contains_key(LAST_MODIFIED);
+        good && self.policy.is_storable() && self.varying.is_some() && !headers.contains_key(SET_COOKIE)
     }
 
     /// Whether it may be given only after the origin was asked.
@@ -206,7 +261,12 @@ impl Known {
     /// Its bytes: the time, the question and the answer, each line of them as it would travel.
     pub fn encode(&self) -> Vec<u8> {
         let since = self.at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let mut bytes = format!("{FORM}\n{}\n{}\n", since.as_millis(), self.request.uri).into_bytes();
+        let scope = match self.scope {
+            Scope::All => "all",
+            Scope::Here => "here",
+        };
+        let start = format!("{FORM}\n{}\n{scope}\n{}\n", since.as_millis(), self.request.uri);
+        let mut bytes = start.into_bytes();
         write_headers(&mut bytes, &self.request.headers);
         bytes.extend(format!("{}\n", self.response.status.as_u16()).into_bytes());
         write_headers(&mut bytes, &self.response.headers);
@@ -221,14 +281,80 @@ impl Known {
             return None;
         }
         let at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(text()?.parse().ok()?))?;
+        let scope = match text()? {
+            "all" => Scope::All,
+            "here" => Scope::Here,
+            _ => return None,
+        };
         let mut request = http::Request::new(()).into_parts().0;
         request.uri = text()?.parse().ok()?;
         request.headers = read_headers(&mut lines)?;
         let mut response = Response::new(()).into_parts().0;
         response.status = StatusCode::from_bytes(lines.next()?).ok()?;
         response.headers = read_headers(&mut lines)?;
-        Some(Known::new(request, &response, at))
+        Some(Known::new(request, &response, at).within(scope))
     }
+}
+
+/// A validator, where it does not matter whether it is a weak one.
+fn weak(value: &HeaderValue) -> &[u8] {
+    let bytes = value.as_bytes().trim_ascii();
+    bytes.strip_prefix(b"W/").unwrap_or(bytes)
+}
+
+/// How old an answer was when it came: what it says, or what its date says if that is more. (RFC 9111, section 4.2.3)
+fn age(headers: &HeaderMap, at: SystemTime) -> Option<u64> {
+    let said = headers.get(AGE).map(|age| {
+        age.to_str().ok().and_then(|age| age.trim().parse::<u64>().ok()).unwrap_or(OLDEST).min(OLDEST)
+    });
+    let date = headers.get(DATE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
+    let seems = date.and_then(|date| at.duration_since(date).ok()).map(|age| age.as_secs().min(OLDEST));
+    said.max(seems.filter(|age| *age > 0))
+}
+
+/// Whether an answer says how long it is fresh.
+fn says_how_long(headers: &HeaderMap) -> bool {
+    headers.contains_key(EXPIRES)
+        || directives(headers).any(|word| word.starts_with("max-age") || word.starts_with("s-maxage"))
+}
+
+/// What somebody tells caches, in small letters.
+fn directives(headers: &HeaderMap) -> impl Iterator<Item = String> {
+    let lists = headers.get_all(CACHE_CONTROL).iter().map(|list| list.to_str());
+    // What cannot be read may forbid everything.
+    let lists = lists.map(|list| list.map_or_else(|_| "no-store".to_owned(), str::to_ascii_lowercase));
+    let words: Vec<String> = lists
+        .flat_map(|list| list.split(',').map(|word| word.trim().to_owned()).collect::<Vec<_>>())
+        .collect();
+    words.into_iter().filter(|word| !word.is_empty())
+}
+
+/// Whether somebody tells caches this.
+pub(crate) fn is_told(headers: &HeaderMap, what: &str) -> bool {
+    headers.contains_key(CACHE_CONTROL) && directives(headers).any(|word| word == what)
+}
+
+/// Puts what is told to caches into one line, as it is expected.
+fn spell_out(headers: &mut HeaderMap) {
+    if headers.contains_key(CACHE_CONTROL) {
+        let words: Vec<String> = directives(headers).collect();
+        let line = HeaderValue::try_from(words.join(", ")).unwrap_or(HeaderValue::from_static("no-store"));
+        headers.insert(CACHE_CONTROL, line);
+    }
+    if let Some(pragma) = headers.get(PRAGMA) {
+        let line = HeaderValue::from_bytes(&pragma.as_bytes().to_ascii_lowercase());
+        headers.insert(PRAGMA, line.unwrap_or(HeaderValue::from_static("no-cache")));
+    }
+}
+
+/// What is remembered of a header of a question on which an answer depends: of a secret only whether it is the same.
+fn remembered(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
+    if name != COOKIE && name != AUTHORIZATION {
+        return value.clone();
+    }
+    let hash: [u8; 16] = Md5::digest(value.as_bytes()).into();
+    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    HeaderValue::try_from(digits).unwrap_or(HeaderValue::from_static("hidden"))
 }
 
 /// What the bytes of an answer begin with.
@@ -298,8 +424,10 @@ fn slim(request: &request::Parts, response: &HeaderMap) -> request::Parts {
     let mut slim = http::Request::new(()).into_parts().0;
     (slim.method, slim.uri) = (request.method.clone(), request.uri.clone());
     for name in varying(response).unwrap_or_default().into_iter().chain([CACHE_CONTROL, PRAGMA]) {
-        for value in request.headers.get_all(&name) {
-            slim.headers.append(&name, value.clone());
+        if !slim.headers.contains_key(&name) {
+            for value in request.headers.get_all(&name) {
+                slim.headers.append(&name, remembered(&name, value));
+            }
         }
     }
     // That there was one matters, unless the answer depends on which.
@@ -316,14 +444,4 @@ fn is_whole(request: &request::Parts, response: &response::Parts) -> bool {
         && response.status != StatusCode::PARTIAL_CONTENT
         && response.status != StatusCode::NOT_MODIFIED
         && !response.headers.contains_key(CONTENT_RANGE)
-}
-
-/// Whether whoever asks may get it, as far as can be seen.
-fn is_for_all(response: &response::Parts) -> bool {
-    let says_public = || {
-        let mut values =
-            response.headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
-        values.any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case("public")))
-    };
-    varying(&response.headers).is_some() && (!response.headers.contains_key(SET_COOKIE) || says_public())
 }

@@ -57,6 +57,11 @@ impl Update {
     /// Of what type it is, as servers say.
     pub const MEDIA_TYPE: &'static str = "application/x-umbel-summary";
 
+    /// Whether it has bits at all, and does not only say that nothing is new.
+    pub fn has_news(&self) -> bool {
+        !matches!(self.what, What::Nothing)
+    }
+
     /// Whether it has changes only.
     pub fn is_delta(&self) -> bool {
         matches!(self.what, What::Changes { .. })
@@ -169,6 +174,11 @@ impl View {
     /// The view of a digest of Squid, which has no versions.
     pub fn of_digest(digest: &crate::Digest) -> View {
         View { version: None, documents: digest.count().into(), bits: digest.bits().clone() }
+    }
+
+    /// The same without its bits, for an update that has none.
+    pub(crate) fn outline(&self) -> View {
+        View { version: self.version, documents: self.documents, bits: Bits::default() }
     }
 
     /// Which state it is.

@@ -41,13 +41,21 @@ fn only_what_may_be_kept_is_kept() {
     let never = ask("GET", &[("cache-control", "no-store")]);
     for (request, status, lines, kept) in [
         (&plain, 200, &[MINUTE][..], true),
-        (&plain, 200, &[], true),
+        // It could never be given.
+        (&plain, 200, &[], false),
+        (&plain, 200, &[("cache-control", "max-age=0")], false),
+        (&plain, 200, &[("cache-control", "max-age=0"), ("etag", "\"x\"")], true),
+        (&plain, 200, &[("last-modified", "Mon, 16 Nov 2020 10:00:00 GMT")], true),
+        // However it is written.
+        (&plain, 200, &[("cache-control", "No-Store, max-age=60")], false),
+        (&plain, 200, &[("cache-control", "max-age=60"), ("cache-control", "PRIVATE")], false),
+        (&plain, 200, &[("cache-control", "max-age=60, x=\"\u{e9}\"")], false),
         (&plain, 200, &[("cache-control", "no-store")], false),
         (&plain, 200, &[("cache-control", "private, max-age=60")], false),
         (&plain, 200, &[("cache-control", "max-age=60"), ("vary", "*")], false),
         (&plain, 200, &[("cache-control", "max-age=60"), ("vary", "accept-encoding, cookie")], true),
         (&plain, 200, &[MINUTE, ("set-cookie", "a=b")], false),
-        (&plain, 200, &[("cache-control", "public, max-age=60"), ("set-cookie", "a=b")], true),
+        (&plain, 200, &[("cache-control", "public, max-age=60"), ("set-cookie", "a=b")], false),
         (&plain, 206, &[MINUTE, ("content-range", "bytes 0-9/100")], false),
         (&plain, 200, &[MINUTE, ("content-range", "bytes 0-9/100")], false),
         (&plain, 304, &[MINUTE], false),
@@ -87,11 +95,16 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     };
     assert_eq!(question.headers["host"], "example.org");
     // Whoever asks may want less, or more.
-    for (line, fresh) in
-        [("no-cache", false), ("max-age=10", false), ("min-fresh=30", false), ("max-stale=100", true)]
-    {
+    for (line, fresh) in [
+        ("no-cache", false),
+        ("No-Cache", false),
+        ("max-age=10", false),
+        ("min-fresh=30", false),
+        ("max-age=100", true),
+        ("only-if-cached", true),
+    ] {
         let request = ask("GET", &[("cache-control", line), ("host", "example.org")]);
-        let at = if fresh { after(60) } else { after(20) };
+        let at = after(20);
         assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh), fresh, "{line}");
     }
     let strict = Known::of(
@@ -172,7 +185,7 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
         ("etag", "\"x\""),
         ("link", "<a>; rel=prev"),
         ("link", "<b>; rel=next"),
-        ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+        ("date", "Fri, 15 Jan 2027 07:59:50 GMT"),
         ("age", "30"),
         ("x-other", "caf\u{e9}"),
         ("connection", "close, x-hop"),
@@ -184,7 +197,7 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
     let given = known.response(start()).headers;
     let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
     assert_eq!(values("link"), ["<a>; rel=prev", "<b>; rel=next"]);
-    assert_eq!(values("date"), ["Sun, 06 Nov 1994 08:49:37 GMT"]);
+    assert_eq!(values("date"), ["Fri, 15 Jan 2027 07:59:50 GMT"]);
     assert_eq!(given["x-other"].as_bytes(), "caf\u{e9}".as_bytes());
     assert!(!given.contains_key("x-hop") && !given.contains_key("connection"));
 
@@ -200,6 +213,9 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
     assert_eq!(values("cache-control"), ["max-age=500"]);
     assert_eq!((values("link").len(), values("content-type").len()), (2, 0));
     assert_eq!((given["x-new"].as_bytes(), given["age"].as_bytes()), (&b"1"[..], &b"0"[..]));
+    assert_eq!(given["date"], "Fri, 15 Jan 2027 08:01:40 GMT");
+    // Where it does not say of what, it is of what it was asked about.
+    assert!(matches!(known.refresh(&question, &answer(304, &[]), later), Refreshed::Same(_)));
     // What has not changed is another document than this.
     let other = answer(304, &[("etag", "\"y\"")]);
     assert!(matches!(known.refresh(&question, &other, later), Refreshed::Unclear));
@@ -288,4 +304,63 @@ proptest! {
             prop_assert_eq!(again.encode(), known.encode());
         }
     }
+}
+
+#[test]
+fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
+    let later = |seconds: u64| start() + Duration::from_secs(seconds);
+    let plain = ask("GET", &[]);
+    // Whatever the origin says, a client that would take what is stale does not get it.
+    for life in [
+        "no-cache",
+        "s-maxage=10",
+        "max-age=10, proxy-revalidate",
+        "max-age=10, must-revalidate",
+        "max-age=10",
+    ] {
+        let known =
+            Known::of(&plain, &answer(200, &[("cache-control", life), ("etag", "\"x\"")]), start()).unwrap();
+        let question = ask("GET", &[("cache-control", "max-stale")]);
+        assert!(matches!(known.reuse(&question, later(20)), Reuse::Stale(_)), "{life}");
+    }
+    // An hour on the way, as its date says.
+    let late = answer(
+        200,
+        &[("cache-control", "max-age=60"), ("etag", "\"x\""), ("date", "Fri, 15 Jan 2027 07:00:00 GMT")],
+    );
+    let known = Known::of(&plain, &late, start()).unwrap();
+    assert!(matches!(known.reuse(&plain, start()), Reuse::Stale(_)));
+    assert_eq!(known.response(start()).headers["age"], "3600");
+    // Where the origin says nothing, it is not fresh for years.
+    let ancient = answer(200, &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")]);
+    let known = Known::of(&plain, &ancient, start()).unwrap();
+    assert!(matches!(known.reuse(&plain, later(86_000)), Reuse::Fresh));
+    assert!(matches!(known.reuse(&plain, later(86_401)), Reuse::Stale(_)));
+    assert!(matches!(
+        known.reuse(&ask("GET", &[("cache-control", "max-age=999999")]), later(86_401)),
+        Reuse::Stale(_)
+    ));
+}
+
+#[test]
+fn questions_about_what_is_stale_are_the_clients_own() {
+    let known = Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\"")]), start()).unwrap();
+    let request =
+        ask("GET", &[("x-a", "1"), ("x-a", "2"), ("if-none-match", "\"z\""), ("range", "bytes=0-1")]);
+    let Reuse::Stale(question) = known.reuse(&request, start() + Duration::from_secs(61)) else { panic!() };
+    assert_eq!(question.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(question.headers.get_all("if-none-match").iter().collect::<Vec<_>>(), ["\"x\""]);
+    assert!(!question.headers.contains_key("range"));
+}
+
+#[test]
+fn of_a_secret_it_is_only_known_whether_it_is_the_same() {
+    let of = |cookie: &str| ask("GET", &[("cookie", cookie)]);
+    let known = Known::of(&of("sid=secret"), &answer(200, &[MINUTE, ("vary", "cookie")]), start()).unwrap();
+    let bytes = known.encode();
+    assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
+    let known = Known::decode(&bytes).unwrap();
+    assert!(matches!(known.reuse(&of("sid=secret"), start()), Reuse::Fresh));
+    assert!(matches!(known.reuse(&of("sid=other"), start()), Reuse::Other));
+    assert!(matches!(known.reuse(&ask("GET", &[]), start()), Reuse::Other));
 }

@@ -185,7 +185,8 @@ fn what_is_damaged_is_never_given() {
 }
 
 fn copy(from: &Path, to: &Path) {
-    for file in files(from) {
+    // What says that it is a store is not one of its documents.
+    for file in files(from).into_iter().chain([from.join("umbel-cache")]) {
         let target = to.join(file.strip_prefix(from).unwrap());
         std::fs::create_dir_all(target.parent().unwrap()).unwrap();
         std::fs::copy(&file, target).unwrap();
@@ -300,4 +301,45 @@ fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
         }
         check_summary(&store, 100);
     }
+}
+
+#[test]
+fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    for len in [100, 200_000] {
+        let ticket = store.ticket(&key(1));
+        let mut late = store.begin(&key(1), 0).since(ticket);
+        late.write(&body(1, 0, len)).unwrap();
+        put(&store, 1, 0, b"before", &body(1, 1, len));
+        let before = store.find(&key(1))[0].clone();
+        store.invalidate(&key(1));
+        assert!(store.find(&key(1)).is_empty());
+        assert!(store.update(&before, b"it still holds".to_vec()).unwrap().is_none());
+        assert!(late.commit(b"late".to_vec()).unwrap_err().to_string().contains("changed"));
+        assert!(store.find(&key(1)).is_empty());
+        // What is asked for now is kept; of what another has replaced nothing is known any more.
+        put(&store, 1, 0, b"first", &body(1, 2, len));
+        let first = store.find(&key(1))[0].clone();
+        put(&store, 1, 0, b"second", &body(1, 3, len));
+        assert!(store.update(&first, b"first again".to_vec()).unwrap().is_none());
+        let second = &store.find(&key(1))[0];
+        assert_eq!(second.head(), b"second");
+        assert!(store.body(second).unwrap().bytes().unwrap() == body(1, 3, len));
+        assert!(store.update(second, b"second again".to_vec()).unwrap().is_some());
+    }
+    let bodies = std::fs::read_dir(folder.path().join("bodies")).unwrap();
+    let left: usize = bodies.map(|inner| std::fs::read_dir(inner.unwrap().path()).unwrap().count()).sum();
+    assert_eq!(left, 1, "bodies that belong to nothing are gone");
+}
+
+#[test]
+fn a_folder_that_is_no_cache_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = folder.path().join("new/letter");
+    std::fs::create_dir(folder.path().join("new")).unwrap();
+    std::fs::write(&mail, "dear").unwrap();
+    let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("no cache"), "{error}");
+    assert_eq!(std::fs::read_to_string(mail).unwrap(), "dear");
 }

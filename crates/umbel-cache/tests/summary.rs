@@ -145,8 +145,11 @@ fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
     peers.note(ids[1], Outcome::Failure, now);
     assert_eq!(peers.promising(&key(60), after(900)), [ids[0]]);
     assert_eq!(peers.promising(&key(60), after(1100)), [ids[1], ids[0]]);
-    peers.note(ids[1], Outcome::Failure, now);
-    assert_eq!(peers.promising(&key(60), after(1100)), [ids[0]]);
+    // Those who were asked at the same time fail together.
+    peers.note(ids[1], Outcome::Failure, after(500));
+    assert_eq!(peers.promising(&key(60), after(1100)), [ids[1], ids[0]]);
+    peers.note(ids[1], Outcome::Failure, after(1100));
+    assert_eq!(peers.promising(&key(60), after(2200)), [ids[0]]);
     peers.note(ids[1], Outcome::Hit, now);
     assert_eq!(peers.promising(&key(60), now), [ids[1], ids[0]]);
     // What is too old is not believed, unless it was confirmed.

@@ -1,7 +1,10 @@
 //! `umbel proxy` through the real binary: it says where it is, shares with others, ends when told, and survives being killed.
 
+// These are for the tests of the library, and have more than is needed here.
+#[allow(dead_code)]
 #[path = "../../umbel-cache/tests/proxy/client.rs"]
 mod client;
+#[allow(dead_code)]
 #[path = "../../umbel-cache/tests/proxy/origin.rs"]
 mod origin;
 mod shell;
@@ -63,7 +66,7 @@ impl Drop for Proxy {
 /// A page that tells which it is wherever one looks, as long as its number says.
 fn page(path: &str) -> Vec<u8> {
     let number: usize = path.trim_start_matches('/').parse().unwrap();
-    let length = if number % 10 == 0 { 150_000 } else { number * 37 % 5000 };
+    let length = if number.is_multiple_of(10) { 150_000 } else { number * 37 % 5000 };
     path.as_bytes().iter().cycle().take(length).copied().collect()
 }
 
@@ -184,6 +187,9 @@ fn what_cannot_be_is_refused_with_a_reason() {
     let shell = Shell::new();
     let folder = tempfile::tempdir().unwrap();
     let running = Proxy::start(folder.path(), &[]);
+    // What belongs to somebody is not taken for a cache, and cleaned.
+    std::fs::create_dir_all(shell.path("mail/new")).unwrap();
+    shell.write("mail/new/letter", "dear");
     let taken = running.address.to_string();
     let in_use = folder.path().to_str().unwrap();
     for (arguments, reason) in [
@@ -193,14 +199,17 @@ fn what_cannot_be_is_refused_with_a_reason() {
         ("proxy --cache-dir x --peer http://127.0.0.1", "http://HOST:PORT"),
         ("proxy --cache-dir x --allow everybody", "192.0.2.0/24"),
         ("proxy --cache-dir x --summary-every 0s", "--summary-every"),
+        ("proxy --cache-dir x --peer-timeout 2d", "--peer-timeout"),
         ("proxy --cache-dir x --max-clients 0", "--max-clients"),
         ("proxy --cache-dir x --admit some", "second-hit"),
         (&format!("proxy --cache-dir x --listen {taken}"), "cannot listen"),
         (&format!("proxy --listen 127.0.0.1:0 --cache-dir {in_use}"), "another process"),
         ("proxy --listen 127.0.0.1:0 --cache-dir /dev/null/x", "cannot keep pages"),
+        ("proxy --listen 127.0.0.1:0 --cache-dir mail", "give an empty folder"),
     ] {
         let answer = shell.run(arguments);
         assert_eq!(answer.code, Some(2), "{arguments}: {answer:?}");
         assert!(answer.stderr.contains(reason), "{arguments}: {}", answer.stderr);
     }
+    assert_eq!(shell.read("mail/new/letter"), b"dear");
 }

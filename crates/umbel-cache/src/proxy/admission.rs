@@ -1,4 +1,4 @@
-//! What is worth a place in the cache, and what is never kept: two filters that forget.
+//! What is worth a place in the cache, what is never kept, and what has changed: filters that forget.
 
 use crate::Key;
 use crate::sync::lock;
@@ -16,24 +16,27 @@ pub enum Admit {
     SecondHit,
 }
 
-/// Of how many documents it is remembered that they were asked for, and of how many that they cannot be kept.
+/// Of how many documents it is remembered that they were asked for, that they cannot be kept, that they were changed.
 const ASKED: u64 = 1 << 20;
 const PASSED: u64 = 1 << 16;
+const CHANGED: u64 = 1 << 16;
 const RATE: f64 = 0.01;
 
 /// What is worth a place, and what cannot have one.
 pub(super) struct Admission {
     asked: Option<Mutex<Aging>>,
     passed: Mutex<Aging>,
+    changed: Mutex<Aging>,
 }
 
 impl Admission {
     pub fn new(admit: Admit) -> Result<Admission> {
+        let new = |capacity| Aging::with_capacity(capacity, RATE).map(Mutex::new);
         let asked = match admit {
             Admit::All => None,
-            Admit::SecondHit => Some(Mutex::new(Aging::with_capacity(ASKED, RATE)?)),
+            Admit::SecondHit => Some(new(ASKED)?),
         };
-        Ok(Admission { asked, passed: Mutex::new(Aging::with_capacity(PASSED, RATE)?) })
+        Ok(Admission { asked, passed: new(PASSED)?, changed: new(CHANGED)? })
     }
 
     /// Notes that a document is asked for; whether it gets a place. A filter that mistakes it for another gives it one too
@@ -46,6 +49,16 @@ impl Admission {
     pub fn pass(&self, key: &Key) {
         // If it is not noted they wait.
         let _ = lock(&self.passed).insert(&key.bytes()[..]);
+    }
+
+    /// Notes that a document was changed through here, which others do not know.
+    pub fn note_change(&self, key: &Key) {
+        let _ = lock(&self.changed).insert(&key.bytes()[..]);
+    }
+
+    /// Whether a document was changed of late.
+    pub fn has_changed(&self, key: &Key) -> bool {
+        lock(&self.changed).contains(&key.bytes()[..])
     }
 
     /// Whether a document could not be kept when it was last asked for.

@@ -87,8 +87,14 @@ impl Body {
         incoming: Incoming,
         patience: Duration,
         counter: Option<Counter>,
-        lease: Option<Lease>,
+        mut lease: Option<Lease>,
     ) -> Body {
+        // Nobody asks for what is not there.
+        if incoming.is_end_stream()
+            && let Some(lease) = lease.take()
+        {
+            lease.give_back();
+        }
         Body::Passed(Box::new(Passing {
             incoming,
             patience,

@@ -9,9 +9,13 @@ use super::pool::{Failure, Lease, Reach};
 use super::pump::{Pump, Saving};
 use super::service::{CACHE_STATUS, Service};
 use super::target::Page;
+use crate::Key;
 use crate::headers::end_to_end;
 use crate::rules::{self, Known, Refreshed};
-use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
+use crate::store::Entry;
+use http::header::{
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING,
+};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request, response};
 use hyper::body::Incoming;
 use std::sync::Arc;
@@ -23,6 +27,9 @@ pub(super) struct Answer {
     pub incoming: Incoming,
     pub lease: Lease,
 }
+
+/// What is known of a page is in memory as long as it is kept, and has no more bytes than this.
+const MOST_HEAD: usize = 16 << 10;
 
 impl Answer {
     /// How long its body is, if it says so.
@@ -70,8 +77,11 @@ impl Service {
                 }
             }
             Refreshed::Changed(known) => {
-                if known.is_none() && answer.parts.status.is_success() {
-                    self.store.remove(&found.entry);
+                // What comes in its place may be another variant, or none that is kept.
+                let variant = rules::variant(&question.parts.headers, &answer.parts.headers);
+                let replaced = known.is_some() && variant == Some(found.entry.variant());
+                if answer.parts.status.is_success() && !replaced {
+                    self.remove(found.entry).await;
                 }
                 self.counts.misses.one();
                 self.deliver(question, answer, known.map(|known| *known), flight)
@@ -90,6 +100,7 @@ impl Service {
         let found = Found { entry: found.entry, known: Arc::new(known) };
         let response = hit::answer(self, question, &found, "umbel;hit;fwd=stale;fwd-status=304").await?;
         self.counts.revalidated.one();
+        self.pass_if_stale(question, &found.known);
         let (store, Found { entry, known }) = (Arc::clone(&self.store), found);
         let kept = tokio::task::spawn_blocking(move || {
             if known.may_be_kept() {
@@ -103,6 +114,19 @@ impl Service {
             self.log.line(format_args!("what the origin says of a page cannot be kept: {error}"));
         }
         Some(response)
+    }
+
+    async fn remove(&self, entry: Arc<Entry>) {
+        let store = Arc::clone(&self.store);
+        // If it fails the store is at its end, and so is the proxy.
+        let _ = tokio::task::spawn_blocking(move || store.remove(&entry)).await;
+    }
+
+    /// Of what is stale at once, everybody has to ask for himself.
+    fn pass_if_stale(&self, question: &Question, known: &Known) {
+        if known.is_stale(SystemTime::now()) {
+            self.admission.pass(&question.page.key);
+        }
     }
 
     async fn fetch_from_origin(
@@ -163,12 +187,15 @@ impl Service {
             let named = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
                 page.beside(answer.parts.headers.get(name)?.to_str().ok()?).map(|page| page.key)
             });
-            for key in named.chain([page.key]) {
-                self.flights.void(&key);
-                self.store.find(&key).iter().for_each(|entry| {
-                    self.store.remove(entry);
-                });
-            }
+            let keys: Vec<Key> = named.chain([page.key]).collect();
+            let service = Arc::clone(self);
+            let forget = move || {
+                for key in keys {
+                    service.admission.note_change(&key);
+                    service.store.invalidate(&key);
+                }
+            };
+            let _ = tokio::task::spawn_blocking(forget).await;
         }
         self.pass_answer(answer, "umbel;fwd=method")
     }
@@ -196,10 +223,11 @@ impl Service {
     pub fn saving(&self, question: &Question, answer: &Answer, known: Option<Known>) -> Option<Saving> {
         let key = question.page.key;
         let Some(known) = known else {
-            // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, or whoever
-            // asks has it already.
-            let status = answer.parts.status;
-            if question.plain && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
+            // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, whoever asks
+            // has it already, or it was for him alone.
+            let (status, asked) = (answer.parts.status, &question.parts.headers);
+            let own = asked.contains_key(AUTHORIZATION) || asked.contains_key(CACHE_CONTROL);
+            if question.plain && !own && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
                 self.admission.pass(&key);
             }
             return None;
@@ -213,7 +241,14 @@ impl Service {
             self.counts.not_admitted.one();
             return None;
         }
-        Some(Saving::new(&self.store, key, variant, known))
+        self.pass_if_stale(question, &known);
+        let known = known.within(answer.lease.scope());
+        let head = known.encode();
+        if head.len() > MOST_HEAD {
+            return None;
+        }
+        let writer = self.store.begin(&key, variant).since(question.ticket);
+        Some(Saving::new(writer, head))
     }
 
     /// Gives an answer that is not kept.

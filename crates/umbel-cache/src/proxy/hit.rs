@@ -35,7 +35,12 @@ pub(super) async fn answer(
             }
             return Some(Response::from_parts(parts, Body::empty()));
         }
-        match wanted(asked, &parts.headers, len) {
+        // Parts are for those who want a body.
+        let wanted = match question.parts.method {
+            Method::HEAD => Wanted::All,
+            _ => wanted(asked, &parts.headers, len),
+        };
+        match wanted {
             Wanted::All => {}
             Wanted::Part(part) => {
                 parts.status = StatusCode::PARTIAL_CONTENT;

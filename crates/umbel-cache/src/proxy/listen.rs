@@ -14,9 +14,11 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -27,6 +29,13 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// How long to wait when no connection can be taken, for lack of files, say.
 const PAUSE: Duration = Duration::from_millis(100);
+
+/// How many strangers are told at once that they are not allowed, and how long that may take.
+const STRANGERS: usize = 16;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How many may look at what was counted at once, where that has an address of its own.
+const MANAGERS: usize = 16;
 
 /// A proxy that listens.
 pub struct Proxy {
@@ -71,7 +80,8 @@ impl Proxy {
         let places = Arc::new(Semaphore::new(self.service.limits.connections));
         let (end, ends) = watch::channel(());
         let door = Door { service: self.service, allow: self.allow, places: Arc::clone(&places), ends };
-        let manager = Arc::new(door.clone());
+        // Whoever looks after a proxy that is full has places of his own.
+        let manager = Door { places: Arc::new(Semaphore::new(MANAGERS)), ..door.clone() };
         if let Some(listener) = self.manager {
             tasks.spawn(async move { manager.welcome(listener, true).await });
         }
@@ -103,29 +113,38 @@ struct Door {
 impl Door {
     /// Lets clients in, as many as there are places. Some come only to see what was counted.
     async fn welcome(&self, listener: TcpListener, manages: bool) {
+        let strangers = Arc::new(Semaphore::new(STRANGERS));
         loop {
-            let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-            match listener.accept().await {
-                Ok((stream, remote)) => {
-                    tokio::spawn(self.clone().serve(stream, remote, place, manages));
-                }
+            let (stream, remote) = match listener.accept().await {
+                Ok(client) => client,
                 Err(error) => {
                     self.service.log.line(format_args!("nobody can come in: {error}"));
                     sleep(PAUSE).await;
+                    continue;
                 }
+            };
+            if (self.allow)(remote.ip()) {
+                let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
+                tokio::spawn(self.clone().serve(stream, remote, place, manages));
+                continue;
+            }
+            // They take nobody's place, and if there are many of them they are told nothing.
+            self.service.counts.refused.one();
+            self.service.log.line(format_args!("{} is not allowed here", remote.ip()));
+            if let Ok(place) = Arc::clone(&strangers).try_acquire_owned() {
+                tokio::spawn(async move {
+                    let _ = timeout(PATIENCE, turn_away(stream)).await;
+                    drop(place);
+                });
             }
         }
     }
 
     async fn serve(self, stream: TcpStream, remote: SocketAddr, place: OwnedSemaphorePermit, manages: bool) {
-        let Door { service, allow, mut ends, .. } = self;
+        let Door { service, mut ends, .. } = self;
         let Ok(local) = stream.local_addr() else { return };
         // An answer goes at once, and not when there is more to say.
         let _ = stream.set_nodelay(true);
-        let allowed = allow(remote.ip());
-        if !allowed {
-            service.log.line(format_args!("{} is not allowed here", remote.ip()));
-        }
         let client = Client { remote, local, place: Arc::new(place) };
         let answer = |request: Request<Incoming>| {
             let (service, client) = (Arc::clone(&service), client.clone());
@@ -137,15 +156,12 @@ impl Door {
                 url: request.uri().clone(),
             });
             async move {
-                let response = match (allowed, manages) {
-                    (false, _) => {
-                        service.refuse(StatusCode::FORBIDDEN, "you are not allowed here; see --allow")
-                    }
-                    (true, false) => service.answer(request, client).await,
-                    (true, true) if request.uri().authority().is_none() => {
+                let response = match manages {
+                    false => service.answer(request, client).await,
+                    true if request.uri().authority().is_none() => {
                         manage::answer(&service, &request.into_parts().0, false).await
                     }
-                    (true, true) => sentence(StatusCode::FORBIDDEN, "nothing is fetched from here"),
+                    true => sentence(StatusCode::FORBIDDEN, "nothing is fetched from here"),
                 };
                 Ok::<_, Infallible>(match asked {
                     None => response,
@@ -180,6 +196,16 @@ impl Door {
             service.log.line(format_args!("{} makes no sense: {}", remote.ip(), chain(&error)));
         }
     }
+}
+
+/// Tells a stranger that he is not allowed here.
+async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
+    // Who is answered before he has asked may not hear it.
+    let _read = stream.read(&mut [0; 4096]).await?;
+    let text = "umbel proxy: you are not allowed here; see --allow\n";
+    let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n";
+    stream.write_all(format!("{head}Content-Length: {}\r\n\r\n{text}", text.len()).as_bytes()).await?;
+    stream.shutdown().await
 }
 
 /// Tells others what is here, and ends connections that nobody uses.

@@ -43,9 +43,12 @@ impl Log {
     }
 }
 
+/// No line has more characters.
+const LONGEST: usize = 500;
+
 /// What others have sent cannot end a line or command a terminal.
 fn shown(line: &str) -> String {
-    line.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+    line.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -6,13 +6,13 @@ use super::hit;
 use super::pool::Reach;
 use super::service::{Service, sentence};
 use super::target::Page;
-use crate::rules::{Known, Reuse};
-use crate::store::Entry;
-use http::header::{CACHE_CONTROL, RANGE};
-use http::{HeaderMap, Method, Response, StatusCode, request};
+use crate::rules::{Known, Reuse, Scope, is_told};
+use crate::store::{Entry, Ticket};
+use http::header::RANGE;
+use http::{Method, Response, StatusCode, request};
 use std::sync::Arc;
 use std::time::SystemTime;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 /// A question for a page.
 pub(super) struct Question {
@@ -21,6 +21,8 @@ pub(super) struct Question {
     pub reach: Reach,
     /// Whether the answer may be that of somebody else's question: it is about the whole page.
     pub plain: bool,
+    /// What is fetched for it is not kept if the page was changed since.
+    pub ticket: Ticket,
 }
 
 /// A document that may be given.
@@ -56,7 +58,8 @@ impl Service {
         reach: Reach,
     ) -> Response<Body> {
         let plain = parts.method == Method::GET && !parts.headers.contains_key(RANGE);
-        let question = Question { parts, page, reach, plain };
+        let ticket = self.store.ticket(&page.key);
+        let question = Question { parts, page, reach, plain, ticket };
         let here = self.find(&question);
         match here {
             Here::Denied => self.counts.filter_denied.one(),
@@ -71,27 +74,26 @@ impl Service {
             self.counts.only_if_cached.one();
             return sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache");
         }
-        let mut flight = None;
-        if question.plain && !self.admission.is_passed(&question.page.key) {
-            let joined = self.flights.join(&question.page.key);
-            let waits = matches!(joined, Joined::Follows(_));
-            match joined {
+        let (mut flight, mut waits) = (None, false);
+        let until = Instant::now() + self.limits.patience;
+        while flight.is_none() && question.plain && !self.admission.is_passed(&question.page.key) {
+            match self.flights.join(&question.page.key) {
                 Joined::Leads(lead) => flight = Some(lead),
                 Joined::Follows(mut end) => {
-                    self.counts.collapsed.one();
-                    // It ends with an error, since nothing is ever sent, or is not waited for any longer.
-                    let _ = timeout(self.limits.patience, end.changed()).await;
+                    if !std::mem::replace(&mut waits, true) {
+                        self.counts.collapsed.one();
+                    }
+                    // It ends with an error, since nothing is ever sent.
+                    if timeout_at(until, end.changed()).await.is_err() {
+                        break;
+                    }
                 }
             }
-            // Somebody may have brought it meanwhile.
+            // Somebody may have brought it meanwhile. If not, one of those who have waited fetches it.
             stale = match self.give_if_fresh(&question, self.find(&question)).await {
                 Ok(response) => return response,
                 Err(stale) => stale,
             };
-            // Nobody waits twice, but others may wait for whoever has waited in vain.
-            if waits && let Joined::Leads(lead) = self.flights.join(&question.page.key) {
-                flight = Some(lead);
-            }
         }
         self.fetch(question, stale, flight).await
     }
@@ -102,17 +104,30 @@ impl Service {
             return Here::Denied;
         }
         let now = SystemTime::now();
-        let mut here = Here::Absent;
+        let (mut here, mut latest) = (Here::Absent, SystemTime::UNIX_EPOCH);
         for entry in self.store.find(&question.page.key) {
             let Some(known) = entry.known() else {
                 self.store.remove(&entry);
                 continue;
             };
-            match known.reuse(&question.parts, now) {
-                Reuse::Fresh => return Here::Fresh(Found { entry, known }),
-                Reuse::Stale(asking) => here = Here::Stale(Stale { found: Found { entry, known }, asking }),
+            let reuse = match (known.scope(), question.reach) {
+                // Who comes from elsewhere does not get what is for this machine.
+                (Scope::Here, Reach::Outside) => Reuse::Other,
+                _ => known.reuse(&question.parts, now),
+            };
+            // Of several that fit the latest counts.
+            let is_latest = known.at() >= latest;
+            match reuse {
                 Reuse::Other if matches!(here, Here::Absent) => here = Here::Other,
-                Reuse::Other => {}
+                Reuse::Fresh if is_latest => {
+                    latest = known.at();
+                    here = Here::Fresh(Found { entry, known });
+                }
+                Reuse::Stale(asking) if is_latest => {
+                    latest = known.at();
+                    here = Here::Stale(Stale { found: Found { entry, known }, asking });
+                }
+                _ => {}
             }
         }
         here
@@ -132,8 +147,35 @@ impl Service {
     }
 }
 
-/// Whether whoever asks says this about the cache.
-pub(super) fn is_told(headers: &HeaderMap, what: &str) -> bool {
-    let mut values = headers.get_all(CACHE_CONTROL).iter().filter_map(|value| value.to_str().ok());
-    values.any(|value| value.split(',').any(|word| word.trim().eq_ignore_ascii_case(what)))
+#[cfg(test)]
+mod tests {
+    use super::super::Options;
+    use super::super::target::Target;
+    use super::*;
+    use crate::store::{self, Store};
+    use http::{Request, Response as Answer};
+
+    /// A page that came from this machine is for those who are on it, also when it was kept.
+    #[test]
+    fn who_comes_from_elsewhere_does_not_get_what_was_kept_of_this_machine() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), &store::Options::default()).unwrap();
+        let service = Service::new(store, &Options::default()).unwrap();
+        let ask = |path: &str, reach| {
+            let uri = format!("http://127.0.0.1:8080/{path}");
+            let parts = Request::get(uri).body(()).unwrap().into_parts().0;
+            let Ok(Target::Page(page)) = Target::of(&parts) else { panic!("a page") };
+            let ticket = service.store.ticket(&page.key);
+            Question { parts, page, reach, plain: true, ticket }
+        };
+        let said = Answer::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
+        for (path, scope) in [("secret", Scope::Here), ("public", Scope::All)] {
+            let question = ask(path, Reach::All);
+            let known = Known::of(&question.parts, &said, SystemTime::now()).unwrap().within(scope);
+            service.store.begin(&question.page.key, 0).commit(known.encode()).unwrap();
+        }
+        let is_given = |path, reach| matches!(service.find(&ask(path, reach)), Here::Fresh(_));
+        assert!(is_given("secret", Reach::All) && is_given("public", Reach::Outside));
+        assert!(!is_given("secret", Reach::Outside));
+    }
 }

@@ -6,9 +6,11 @@ use super::service::{Service, sentence};
 use crate::sync::lock;
 use crate::{Digest, Update, Version};
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, LAST_MODIFIED};
+use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, HOST, LAST_MODIFIED};
+use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, request};
 use serde_json::{Value, json};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -30,6 +32,10 @@ pub(super) async fn answer(
 ) -> Response<Body> {
     if request.method != Method::GET && request.method != Method::HEAD {
         return service.refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here");
+    }
+    let of_counts = [STATS, PAGE, "/umbel"].contains(&request.uri.path());
+    if of_counts && !is_asked_by_address(request) {
+        return service.refuse(StatusCode::FORBIDDEN, "ask for this by an IP address or as localhost");
     }
     let mut response = match request.uri.path() {
         SUMMARY => summary(service, request.uri.query()).await,
@@ -53,6 +59,16 @@ pub(super) async fn answer(
         *response.body_mut() = Body::empty();
     }
     response
+}
+
+/// Whether it is asked for by an address or a plain name: a page of the web can have a browser ask by a name of its own, which
+/// it lets mean this machine.
+fn is_asked_by_address(request: &request::Parts) -> bool {
+    let host = request.headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    host.is_none_or(|host| {
+        let name = host.host().trim_start_matches('[').trim_end_matches(']');
+        !name.contains('.') || name.parse::<IpAddr>().is_ok()
+    })
 }
 
 fn plain(kind: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {

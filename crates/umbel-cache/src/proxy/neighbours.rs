@@ -101,17 +101,25 @@ impl Service {
         if parts.status != StatusCode::OK || kind.is_none_or(|kind| kind != Update::MEDIA_TYPE) {
             return Err(format!("it answers {} and no summary", parts.status.as_u16()));
         }
-        let update = Update::decode(&bytes).map_err(|error| error.to_string())?;
-        let (length, until) = (bytes.len() as u64, Instant::now() + every * BELIEVED);
-        // Whoever looks meanwhile sees the one before.
-        let mut next = view.as_deref().cloned().unwrap_or_default();
-        match next.apply(&update).map_err(|error| error.to_string())? {
+        let length = bytes.len() as u64;
+        // A large one takes a moment. Whoever looks meanwhile sees the one before.
+        let learned = tokio::task::spawn_blocking(move || {
+            let update = Update::decode(&bytes)?;
+            let mut next = view.map_or_else(View::default, |view| {
+                if update.has_news() { (*view).clone() } else { view.outline() }
+            });
+            next.apply(&update).map(|applied| (applied, next))
+        });
+        let learned = learned.await.map_err(|_| "its summary cannot be read")?;
+        let (applied, next) = learned.map_err(|error| error.to_string())?;
+        let until = Instant::now() + every * BELIEVED;
+        match applied {
             Applied::Same => self.peers.confirm(id, length, until),
             Applied::Replaced | Applied::Changed(_) => self.peers.replace(id, next, length, until),
             Applied::Unknown => {
                 // It has begun anew, or has been asked by too old a version. All of it comes next time.
                 self.peers.forget(id);
-                return Ok(Duration::ZERO.max(every / 10));
+                return Ok(every / 10);
             }
         }
         Ok(every)
@@ -181,11 +189,9 @@ impl std::str::FromStr for PeerUrl {
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(wrong());
         };
-        if uri.path() != "/" || uri.query().is_some() || authority.as_str().contains('@') {
+        if uri.path() != "/" || uri.query().is_some() {
             return Err(wrong());
         }
-        let port = authority.port_u16().ok_or_else(wrong)?;
-        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-        Ok(PeerUrl(Address { host, port }))
+        Address::of(authority, None).map(PeerUrl).map_err(|_| wrong())
     }
 }

@@ -1,15 +1,19 @@
 //! Connections to origins and peers, which are used again.
 
+use super::Limits;
 use super::body::Body;
 use super::target::Address;
 use super::timed::Timed;
+use crate::rules::Scope;
 use crate::sync::lock;
+use http::header::TRANSFER_ENCODING;
 use http::{Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -26,7 +30,8 @@ pub(super) enum Reach {
 }
 
 impl Reach {
-    fn permits(self, address: IpAddr) -> bool {
+    /// Whether an address is reached by this.
+    pub fn permits(self, address: IpAddr) -> bool {
         self == Reach::All
             || !match address.to_canonical() {
                 IpAddr::V4(v4) => {
@@ -89,18 +94,26 @@ pub(super) struct Pool {
     idle: Mutex<HashMap<(Address, Reach), Vec<Idle>>>,
     waits: Waits,
     head_bytes: usize,
+    headers: usize,
 }
 
 struct Idle {
-    sender: SendRequest<Body>,
+    link: Link,
     since: Instant,
+}
+
+/// A connection.
+struct Link {
+    sender: SendRequest<Body>,
+    /// Who may get what comes by it.
+    scope: Scope,
 }
 
 /// A connection that is in use.
 pub(super) struct Lease {
     pool: Arc<Pool>,
     to: (Address, Reach),
-    sender: SendRequest<Body>,
+    link: Link,
 }
 
 /// How long a connection is kept for the next, and how many to one address.
@@ -111,11 +124,12 @@ const MOST: usize = 64;
 const UPLOAD: u32 = 15;
 
 impl Pool {
-    pub fn new(waits: Waits, head_bytes: usize) -> Pool {
-        Pool { idle: Mutex::default(), waits, head_bytes }
+    pub fn new(limits: &Limits) -> Pool {
+        let Limits { head_bytes, headers, .. } = *limits;
+        Pool { idle: Mutex::default(), waits: limits.waits(), head_bytes, headers }
     }
 
-    /// Asks somebody. Without a body a connection is used again, and if that has ended meanwhile, another one.
+    /// Asks somebody. If it changes nothing a connection is used again, and if that has ended meanwhile, a new one.
     pub async fn send(
         self: &Arc<Pool>,
         to: &Address,
@@ -124,45 +138,58 @@ impl Pool {
         body: Option<Body>,
     ) -> Result<(Response<Incoming>, Lease), Failure> {
         let place = (to.clone(), reach);
-        if body.is_none() {
-            while let Some(mut sender) = self.take(&place) {
-                if sender.ready().await.is_err() {
-                    continue;
-                }
-                match self.ask(to, &mut sender, parts, Body::empty(), self.waits.answer).await {
-                    // The other end may have closed it at this moment.
-                    Err(Failure::Nonsense(_)) => {}
-                    Err(failure) => return Err(failure),
-                    Ok(answer) => return Ok((answer, Lease { pool: Arc::clone(self), to: place, sender })),
-                }
+        if body.is_none()
+            && parts.method.is_safe()
+            && let Some(mut link) = self.take(&place)
+            && link.sender.ready().await.is_ok()
+        {
+            match self.ask(to, &mut link, parts, Body::empty(), self.waits.answer).await {
+                // The other end may have closed it at this moment.
+                Err(Failure::Nonsense(_)) => {}
+                Err(failure) => return Err(failure),
+                Ok(answer) => return Ok((answer, Lease { pool: Arc::clone(self), to: place, link })),
             }
         }
-        let mut sender = self.connect(to, reach).await?;
+        let mut link = self.connect(to, reach).await?;
         let wait = if body.is_some() { self.waits.answer * UPLOAD } else { self.waits.answer };
-        let answer = self.ask(to, &mut sender, parts, body.unwrap_or_else(Body::empty), wait).await?;
-        Ok((answer, Lease { pool: Arc::clone(self), to: place, sender }))
+        let answer = self.ask(to, &mut link, parts, body.unwrap_or_else(Body::empty), wait).await?;
+        Ok((answer, Lease { pool: Arc::clone(self), to: place, link }))
     }
 
     async fn ask(
         &self,
         to: &Address,
-        sender: &mut SendRequest<Body>,
+        link: &mut Link,
         parts: &request::Parts,
         body: Body,
         wait: Duration,
     ) -> Result<Response<Incoming>, Failure> {
-        match timeout(wait, sender.send_request(Request::from_parts(parts.clone(), body))).await {
-            Ok(answer) => {
-                answer.map_err(|error| Failure::Nonsense(format!("{to} gives no answer: {}", chain(&error))))
+        let sent = link.sender.send_request(Request::from_parts(parts.clone(), body));
+        let answer = match timeout(wait, sent).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(error)) => {
+                return Err(Failure::Nonsense(format!("{to} gives no answer: {}", chain(&error))));
             }
-            Err(_) => Err(Failure::Late(format!("{to} gives no answer within {wait:?}"))),
+            Err(_) => return Err(Failure::Late(format!("{to} gives no answer within {wait:?}"))),
+        };
+        // Of any other coding it is not seen when it ends too early.
+        let mut codings = answer.headers().get_all(TRANSFER_ENCODING).iter();
+        if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
+            return Err(Failure::Nonsense(format!(
+                "{to} sends its answer in a coding that is not known here"
+            )));
         }
+        Ok(answer)
     }
 
-    async fn connect(&self, to: &Address, reach: Reach) -> Result<SendRequest<Body>, Failure> {
-        let stream = Timed::new(self.reach(to, reach).await?, self.waits.stall);
+    async fn connect(&self, to: &Address, reach: Reach) -> Result<Link, Failure> {
+        let stream = self.reach(to, reach).await?;
+        let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
+        let scope = if outside { Scope::All } else { Scope::Here };
+        let stream = Timed::new(stream, self.waits.stall);
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(self.head_bytes)
+            .max_headers(self.headers)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Failure::Unreachable(format!("{to}: {error}")))?;
@@ -170,21 +197,21 @@ impl Pool {
         tokio::spawn(async move {
             let _ = connection.await;
         });
-        Ok(sender)
+        Ok(Link { sender, scope })
     }
 
     /// A connection to somewhere.
     pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
         let late = |_| Failure::Late(format!("{to} cannot be reached within {:?}", self.waits.connect));
-        timeout(self.waits.connect, reach_any(to, reach)).await.map_err(late)?
+        timeout(self.waits.connect, reach_any(to, reach, self.waits.connect / 3)).await.map_err(late)?
     }
 
-    fn take(&self, to: &(Address, Reach)) -> Option<SendRequest<Body>> {
+    fn take(&self, to: &(Address, Reach)) -> Option<Link> {
         let mut idle = lock(&self.idle);
         let list = idle.get_mut(to)?;
         while let Some(last) = list.pop() {
-            if last.since.elapsed() < KEPT && !last.sender.is_closed() {
-                return Some(last.sender);
+            if last.is_good() {
+                return Some(last.link);
             }
         }
         idle.remove(to);
@@ -194,33 +221,53 @@ impl Pool {
     /// Ends connections that nobody has used for some time.
     pub fn tidy(&self) {
         lock(&self.idle).retain(|_, list| {
-            list.retain(|idle| idle.since.elapsed() < KEPT && !idle.sender.is_closed());
+            list.retain(Idle::is_good);
             !list.is_empty()
         });
     }
 }
 
+impl Idle {
+    fn is_good(&self) -> bool {
+        self.since.elapsed() < KEPT && !self.link.sender.is_closed()
+    }
+}
+
 impl Lease {
+    /// Who may get what comes by it.
+    pub fn scope(&self) -> Scope {
+        self.link.scope
+    }
+
     /// Others may use the connection, since the answer has come to its end.
     pub fn give_back(self) {
-        if !self.sender.is_closed() {
+        if !self.link.sender.is_closed() {
             let mut idle = lock(&self.pool.idle);
             let list = idle.entry(self.to).or_default();
             if list.len() < MOST {
-                list.push(Idle { sender: self.sender, since: Instant::now() });
+                list.push(Idle { link: self.link, since: Instant::now() });
             }
         }
     }
 }
 
-async fn reach_any(to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
+/// Tries all addresses of a host, each for no longer than this if there is another one.
+async fn reach_any(to: &Address, reach: Reach, each: Duration) -> Result<TcpStream, Failure> {
     let unreachable = |error| Failure::Unreachable(format!("{to} cannot be reached: {error}"));
     let mut last = None;
-    for address in lookup_host((to.host.as_str(), to.port)).await.map_err(unreachable)? {
+    let mut addresses = lookup_host((to.host.as_str(), to.port)).await.map_err(unreachable)?.peekable();
+    while let Some(address) = addresses.next() {
         if !reach.permits(address.ip()) {
             return Err(Failure::Forbidden(format!("{to} is for this machine only")));
         }
-        match TcpStream::connect(address).await {
+        let connecting = TcpStream::connect(address);
+        let connected = match addresses.peek() {
+            Some(_) => {
+                timeout(each, connecting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+            }
+            None => connecting.await,
+        };
+        match connected {
             Ok(stream) => {
                 // Small questions are not held back until there is more to say.
                 let _ = stream.set_nodelay(true);

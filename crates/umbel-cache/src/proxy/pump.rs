@@ -10,11 +10,10 @@ use super::flights::Flight;
 use super::lookup::Question;
 use super::pool::{Lease, chain};
 use super::service::Service;
-use crate::rules::Known;
-use crate::store::{Entry, Store, Writer};
-use crate::{Key, PeerId};
+use crate::PeerId;
+use crate::store::{Entry, Writer};
 use bytes::Bytes;
-use http::header::{CONTENT_RANGE, ETAG, IF_RANGE, RANGE};
+use http::header::{CONTENT_RANGE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE};
 use http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
@@ -37,14 +36,15 @@ const REST: u64 = 1 << 20;
 /// A document that is being kept.
 pub(super) struct Saving {
     writer: Writer,
-    known: Known,
+    /// What is known of it.
+    head: Vec<u8>,
     batch: Vec<Bytes>,
     waiting: usize,
 }
 
 impl Saving {
-    pub fn new(store: &Arc<Store>, key: Key, variant: u64, known: Known) -> Saving {
-        Saving { writer: store.begin(&key, variant), known, batch: Vec::new(), waiting: 0 }
+    pub fn new(writer: Writer, head: Vec<u8>) -> Saving {
+        Saving { writer, head, batch: Vec::new(), waiting: 0 }
     }
 
     fn len(&self) -> u64 {
@@ -74,7 +74,7 @@ impl Saving {
     pub async fn finish(mut self) -> io::Result<Arc<Entry>> {
         blocking(move || {
             self.flush()?;
-            self.writer.commit(self.known.encode())
+            self.writer.commit(self.head)
         })
         .await
     }
@@ -99,7 +99,8 @@ pub(super) struct Pump {
     come: u64,
     /// What the origin is told to get the rest from it, should a peer fail.
     resume: Option<(PeerId, HeaderValue)>,
-    began: Instant,
+    /// How long it was waited for more.
+    waited: Duration,
 }
 
 impl Pump {
@@ -118,7 +119,7 @@ impl Pump {
             len,
             come: 0,
             resume: None,
-            began: Instant::now(),
+            waited: Duration::ZERO,
         };
         (pump, Body::Piped(from, len))
     }
@@ -171,25 +172,14 @@ impl Pump {
 
     /// All of it has come. Whoever lags behind gets the rest from the store.
     async fn finish(self, saving: Saving, flight: Option<Flight>) {
-        // Somebody may have changed it while it was on its way. Who lags behind needs it all the same.
-        let void = flight.as_ref().is_some_and(Flight::is_void);
-        if void && self.lags.is_none() {
-            return;
-        }
         let (store, at) = (Arc::clone(&self.service.store), self.lags);
         let kept = async {
             let entry = saving.finish().await?;
-            blocking(move || {
-                let body = at.map(|at| store.body(&entry).map(|body| Piece::Rest(body, at))).transpose();
-                if void {
-                    store.remove(&entry);
-                }
-                body
-            })
-            .await
+            blocking(move || at.map(|at| store.body(&entry).map(|body| Piece::Rest(body, at))).transpose())
+                .await
         };
         let rest = kept.await.inspect_err(|error| self.cannot_keep(error));
-        if rest.is_ok() && !void {
+        if rest.is_ok() {
             self.service.counts.stored.one();
         }
         drop(flight);
@@ -275,10 +265,13 @@ impl Pump {
         // A peer has to be quick, since the origin could be asked instead.
         let limits = &self.service.limits;
         let patience = if self.resume.is_some() { limits.peer } else { limits.stall };
-        if self.resume.is_some() && is_slow(self.come, self.began.elapsed(), limits.peer) {
+        if self.resume.is_some() && is_slow(self.come, self.waited, limits.peer) {
             return Err("it comes too slowly".into());
         }
-        match timeout(patience, self.incoming.frame()).await {
+        let start = Instant::now();
+        let frame = timeout(patience, self.incoming.frame()).await;
+        self.waited += start.elapsed();
+        match frame {
             Err(_) => Err(format!("nothing has come for {patience:?}")),
             Ok(None) => Ok(None),
             Ok(Some(Ok(frame))) => Ok(Some(frame)),
@@ -291,6 +284,9 @@ impl Pump {
         let url = self.question.page.url.clone();
         self.service.log.line(format_args!("a peer does not finish {url}, the origin has to: {why}"));
         let mut parts = self.question.parts.clone();
+        for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
+            parts.headers.remove(condition);
+        }
         parts.headers.insert(RANGE, format!("bytes={}-", self.come).parse().map_err(|_| why)?);
         parts.headers.insert(IF_RANGE, tag.clone());
         let page = &self.question.page;

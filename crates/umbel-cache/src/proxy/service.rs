@@ -13,11 +13,12 @@ use super::target::{Address, Target};
 use super::{Error, Limits, Options};
 use crate::Peers;
 use crate::headers::end_to_end;
+use crate::rules::is_told;
 use crate::store::Store;
 use bytes::Bytes;
 use http::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, TRANSFER_ENCODING,
-    VIA,
+    CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
+    TRANSFER_ENCODING, VIA,
 };
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -79,7 +80,7 @@ impl Service {
             store: Arc::new(store),
             peers: Peers::new(options.peers.len()),
             neighbours: options.peers.iter().map(Neighbour::new).collect(),
-            pool: Arc::new(Pool::new(limits.waits(), limits.head_bytes)),
+            pool: Arc::new(Pool::new(&limits)),
             flights: Arc::default(),
             admission: Admission::new(options.admit).map_err(|error| Error::Cache(error.into()))?,
             access: AccessLog::open(options)?,
@@ -136,12 +137,23 @@ impl Service {
                 }
                 parts.uri = page.url.clone();
                 let body = has_body.then(|| Body::passed(body, self.limits.stall, None, None));
+                if let Some(left) = parts.headers.get(MAX_FORWARDS)
+                    && parts.method == Method::OPTIONS
+                {
+                    let left =
+                        left.to_str().ok().and_then(|left| left.trim().parse::<u64>().ok()).unwrap_or(0);
+                    let Some(left) = left.checked_sub(1) else { return Response::new(Body::empty()) };
+                    parts.headers.insert(MAX_FORWARDS, left.into());
+                }
                 // Who makes conditions for a change, or sends something, wants the origin itself.
                 let special =
                     [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
                 let reads = parts.method == Method::GET || parts.method == Method::HEAD;
                 if reads && body.is_none() && !special {
                     self.look_up(parts, page, client.reach()).await
+                } else if is_told(&parts.headers, "only-if-cached") {
+                    self.counts.only_if_cached.one();
+                    sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
                 } else {
                     self.pass_on(parts, body, page, client.reach()).await
                 }
@@ -183,6 +195,28 @@ impl Service {
         }
         let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
         found.is_ok_and(|mut found| found.any(|found| found.ip().to_canonical() == ours))
+    }
+}
+
+impl Service {
+    /// Whether a client that came to this address has reached, through the proxy, this proxy itself or a peer of it.
+    pub async fn is_cache(&self, found: SocketAddr, local: SocketAddr) -> bool {
+        let is = |other: SocketAddr| {
+            other.port() == found.port() && other.ip().to_canonical() == found.ip().to_canonical()
+        };
+        if is(local) {
+            return true;
+        }
+        for Neighbour { address, .. } in
+            self.neighbours.iter().filter(|peer| peer.address.port == found.port())
+        {
+            if let Ok(mut known) = tokio::net::lookup_host((address.host.as_str(), address.port)).await
+                && known.any(is)
+            {
+                return true;
+            }
+        }
+        false
     }
 }
 

@@ -3,14 +3,14 @@
 use super::body::Body;
 use super::fetch::{Answer, respond};
 use super::flights::Flight;
-use super::lookup::{Question, is_told};
+use super::lookup::Question;
 use super::pool::Reach;
 use super::pump::{Pump, Saving};
 use super::service::Service;
-use crate::rules::{Known, Reuse};
+use crate::rules::{Known, Reuse, is_told};
 use crate::{Outcome, PeerId};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
+use http::header::{AUTHORIZATION, CACHE_CONTROL, COOKIE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
 use http::{HeaderValue, Response, StatusCode};
 use http_body_util::{BodyExt, Limited};
 use std::sync::Arc;
@@ -35,16 +35,25 @@ impl Service {
         let headers = &question.parts.headers;
         // What is for somebody is not asked for elsewhere, and who wants it from the origin gets it from there.
         let secret = headers.contains_key(AUTHORIZATION);
-        let anew =
-            headers.contains_key(PRAGMA) || is_told(headers, "no-cache") || is_told(headers, "no-store");
-        if !question.plain || secret || anew {
+        let anew = headers.contains_key(PRAGMA)
+            || ["no-cache", "no-store", "max-age=0"].iter().any(|what| is_told(headers, what));
+        // Peers do not know of changes that went through here.
+        if !question.plain || secret || anew || self.admission.has_changed(&question.page.key) {
             return None;
         }
         let start = Instant::now();
         let until = (start + self.limits.peer).into();
         for id in self.peers.promising(&question.page.key, start) {
+            if !self.may_ask(id, question) {
+                continue;
+            }
+            let began = Instant::now();
             let asked = timeout_at(until, self.ask_peer(id, question)).await;
             let late = asked.is_err();
+            if late && began.elapsed() < self.limits.peer / 2 {
+                // Others have taken most of the time.
+                return None;
+            }
             let (outcome, found) = asked.unwrap_or((Outcome::Failure, None));
             self.peers.note(id, outcome, Instant::now());
             if outcome == Outcome::Failure {
@@ -59,12 +68,23 @@ impl Service {
         None
     }
 
+    /// Whether a peer is asked for a page. What `localhost` has is something else on another machine; and what is for this
+    /// machine is not fetched for others, from a peer that takes us for one who is here.
+    fn may_ask(&self, id: PeerId, question: &Question) -> bool {
+        let peer_is_here = self.neighbours[id.0].address.is_here();
+        (peer_is_here || !question.page.address.is_here())
+            && !(peer_is_here && question.reach == Reach::Outside)
+    }
+
     async fn ask_peer(&self, id: PeerId, question: &Question) -> (Outcome, Option<FromPeer>) {
         let mut parts = question.parts.clone();
         // All of it is wanted, to be kept.
         for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
             parts.headers.remove(condition);
         }
+        // What is only for whoever sends it is not for peers to know; an answer that depends on it will not fit.
+        parts.headers.remove(COOKIE);
+        let asked = parts.clone();
         parts.headers.append(CACHE_CONTROL, HeaderValue::from_static("only-if-cached"));
         self.sign(&mut parts.headers);
         let address = &self.neighbours[id.0].address;
@@ -80,11 +100,12 @@ impl Service {
             }
             return (Outcome::FalseHit, None);
         }
-        // What it must not have, or is stale, is no answer.
+        // What it must not have is no answer, and what is stale, or answers another question, none that helps.
         let now = SystemTime::now();
-        let known = Known::of(&question.parts, &answer.parts, now)
-            .filter(|known| matches!(known.reuse(&question.parts, now), Reuse::Fresh));
-        let Some(known) = known else { return (Outcome::Failure, None) };
+        let Some(known) = Known::of(&asked, &answer.parts, now) else { return (Outcome::Failure, None) };
+        if !matches!(known.reuse(&question.parts, now), Reuse::Fresh) {
+            return (Outcome::FalseHit, None);
+        }
         if answer.len().is_none_or(|len| len <= WHOLE as u64) {
             return match Limited::new(&mut answer.incoming, WHOLE).collect().await {
                 Ok(body) => {
@@ -134,9 +155,6 @@ impl Service {
 
 /// Keeps what has come already. Those who wait for it wait until that is done.
 async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Option<Flight>) {
-    if flight.as_ref().is_some_and(Flight::is_void) {
-        return;
-    }
     let kept = async { saving.add(bytes).await?.finish().await };
     match kept.await {
         Ok(_) => service.counts.stored.one(),

@@ -1,5 +1,6 @@
 //! What a request is for: a page of the web, a tunnel, or something of the proxy's own.
 
+use super::pool::Reach;
 use crate::Key;
 use http::uri::{Authority, Scheme};
 use http::{Method, Uri, request};
@@ -10,6 +11,29 @@ use std::fmt;
 pub(super) struct Address {
     pub host: String,
     pub port: u16,
+}
+
+impl Address {
+    /// Whether it is this machine, for those who are on it.
+    pub fn is_here(&self) -> bool {
+        self.host == "localhost"
+            || self.host.ends_with(".localhost")
+            || self.host.parse().is_ok_and(|ip| !Reach::Outside.permits(ip))
+    }
+
+    /// The address that is meant by a host and maybe a port.
+    pub fn of(authority: &Authority, default: Option<u16>) -> Result<Address, &'static str> {
+        if authority.as_str().contains('@') {
+            return Err("names and passwords do not belong into an address");
+        }
+        let port = authority.as_str()[authority.host().len()..].trim_start_matches(':');
+        let port = if port.is_empty() { default } else { port.parse().ok() };
+        let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
+        match port {
+            Some(port) if port > 0 && !host.is_empty() => Ok(Address { host, port }),
+            _ => Err("this is no host and port"),
+        }
+    }
 }
 
 impl fmt::Display for Address {
@@ -50,8 +74,7 @@ impl Target {
     pub fn of(request: &request::Parts) -> Result<Target, &'static str> {
         if request.method == Method::CONNECT {
             let authority = request.uri.authority().ok_or("CONNECT needs a host and a port")?;
-            let port = authority.port_u16().ok_or("CONNECT needs a port, as in CONNECT example.org:443")?;
-            return Ok(Target::Tunnel(address(authority, port)?));
+            return Ok(Target::Tunnel(Address::of(authority, None)?));
         }
         let Some(authority) = request.uri.authority() else { return Ok(Target::Own) };
         if request.uri.scheme() != Some(&Scheme::HTTP) {
@@ -63,7 +86,7 @@ impl Target {
 
 impl Page {
     fn new(authority: &Authority, path: &str) -> Result<Page, &'static str> {
-        let address = address(authority, authority.port_u16().unwrap_or(HTTP))?;
+        let address = Address::of(authority, Some(HTTP))?;
         let mut url = String::with_capacity(16 + authority.as_str().len() + path.len());
         url.push_str("http://");
         url.push_str(authority.host());
@@ -93,17 +116,6 @@ impl Page {
     pub fn path(&self) -> &str {
         self.url.path_and_query().map_or("/", |path| path.as_str())
     }
-}
-
-fn address(authority: &Authority, port: u16) -> Result<Address, &'static str> {
-    if authority.as_str().contains('@') {
-        return Err("names and passwords do not belong into an address");
-    }
-    let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-    if host.is_empty() || port == 0 {
-        return Err("this is no host and port");
-    }
-    Ok(Address { host, port })
 }
 
 #[cfg(test)]
@@ -141,6 +153,7 @@ mod tests {
             ("GET", "ftp://example.org/"),
             ("GET", "http://name:word@example.org/"),
             ("GET", "http://example.org:0/"),
+            ("GET", "http://example.org:99999/"),
             ("CONNECT", "example.org"),
         ] {
             assert!(target(method, uri).is_err(), "{method} {uri}");

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::service::{Client, Service};
 use super::target::Address;
 use super::timed::Timed;
-use http::{Request, Response};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -31,6 +31,11 @@ impl Service {
             Ok(stream) => stream,
             Err(failure) => return self.fail(&failure),
         };
+        if let Ok(found) = there.peer_addr()
+            && self.is_cache(found, client.local).await
+        {
+            return self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on");
+        }
         self.counts.tunnels.one();
         let service = Arc::clone(self);
         tokio::spawn(async move {

@@ -56,6 +56,16 @@ pub(super) enum Ready {
     Beside { id: u64, len: u64, sum: u64 },
 }
 
+impl Ready {
+    /// The number of its file, if it has one of its own.
+    pub fn file(&self) -> Option<u64> {
+        match self {
+            Ready::Inline(_) => None,
+            Ready::Beside { id, .. } => Some(*id),
+        }
+    }
+}
+
 const MAGIC: [u8; 8] = *b"UMBELOB1";
 const PREFIX: usize = 64;
 
@@ -152,6 +162,11 @@ impl Names {
             return Err(damaged("its sum is another one"));
         }
         Ok(body.into())
+    }
+
+    /// Removes a body that belongs to nothing.
+    pub fn discard(&self, id: u64) {
+        let _ = fs::remove_file(self.body_path(id));
     }
 
     /// Removes the files of a document.

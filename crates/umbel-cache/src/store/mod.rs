@@ -39,7 +39,7 @@ use crate::sync::{lock, read, write};
 use crate::{Digest, Key, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -91,14 +91,32 @@ pub struct Store {
     clock: AtomicU64,
     evicted: AtomicU64,
     damaged: AtomicU64,
+    /// How often documents were changed, some of them together.
+    changed: Box<[AtomicU64]>,
     /// Held as long as the store is open: no other process has it.
     _lock: File,
 }
 
+/// What was known of changes to a document when it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticket(u64);
+
+/// Changes are counted in so many places. Documents that share one by chance are fetched once more.
+const CHANGED: usize = 4096;
+
+fn place(key: &Key) -> usize {
+    key.positions(CHANGED as u32)[0] as usize
+}
+
+/// A document has at most so many variants.
+const MOST_VARIANTS: usize = 32;
+
 impl Store {
-    /// Opens a folder, which is made if it is not there. Whatever in it is not a whole document is removed.
+    /// Opens a folder, which is made if it is not there. Whatever in it is not a whole document is removed; a folder that has
+    /// other things and never was a store is refused.
     pub fn open(folder: &Path, options: &Options) -> io::Result<Store> {
         fs::create_dir_all(folder)?;
+        mark(folder)?;
         let held = take_lock(folder)?;
         let names = Names::open(folder)?;
         let (entries, damaged) = names.scan()?;
@@ -111,6 +129,7 @@ impl Store {
             clock: AtomicU64::new(1),
             evicted: AtomicU64::new(0),
             damaged: AtomicU64::new(damaged),
+            changed: (0..CHANGED).map(|_| AtomicU64::new(0)).collect(),
             _lock: held,
         };
         entries.into_iter().for_each(|entry| store.add(&Arc::new(entry)));
@@ -137,18 +156,38 @@ impl Store {
         read(&self.summary).contains(key)
     }
 
+    /// What is known of changes to a document up to now; see [`Writer::since`].
+    pub fn ticket(&self, key: &Key) -> Ticket {
+        Ticket(self.changed[place(key)].load(Relaxed))
+    }
+
+    /// Somebody has changed a document: its variants go, and what was fetched before is not kept any more.
+    pub fn invalidate(&self, key: &Key) {
+        let changing = lock(&self.changes);
+        self.changed[place(key)].fetch_add(1, Relaxed);
+        let variants = read(&self.index).variants(key);
+        variants.iter().for_each(|entry| {
+            self.remove_while(&changing, entry);
+        });
+    }
+
     /// Begins a document, or a variant of it. Nobody sees it before it is [committed](Writer::commit).
     pub fn begin(self: &Arc<Store>, key: &Key, variant: u64) -> Writer {
         Writer::new(Arc::clone(self), *key, variant)
     }
 
-    /// Puts something else in place of what is known of a document; its body stays.
-    pub fn update(&self, entry: &Arc<Entry>, head: Vec<u8>) -> io::Result<Arc<Entry>> {
+    /// Puts something else in place of what is known of a document; its body stays. If it is not there any more, or another
+    /// has come in its place, nothing happens.
+    pub fn update(&self, entry: &Arc<Entry>, head: Vec<u8>) -> io::Result<Option<Arc<Entry>>> {
         let body = match entry.place() {
             Place::Inline { .. } => Ready::Inline(self.body(entry)?.bytes()?),
             Place::Beside { id, len, sum } => Ready::Beside { id: *id, len: *len, sum: *sum },
         };
-        self.put(entry.key(), entry.variant(), head, body)
+        let changing = lock(&self.changes);
+        if !read(&self.index).variants(entry.key()).iter().any(|there| Arc::ptr_eq(there, entry)) {
+            return Ok(None);
+        }
+        self.put(&changing, entry.key(), entry.variant(), head, body).map(Some)
     }
 
     /// The body of a document. One that is damaged is removed, and an error.
@@ -159,8 +198,8 @@ impl Store {
                 Ok(body)
             }
             Err(error) => {
-                // Unless another has come in its place meanwhile.
-                if self.remove(entry) {
+                // Unless another has come in its place meanwhile, or it is the system that fails and not the file.
+                if is_damage(&error) && self.remove(entry) {
                     self.damaged.fetch_add(1, Relaxed);
                 }
                 Err(error)
@@ -187,13 +226,45 @@ impl Store {
         removed
     }
 
+    /// Writes a document whose body is ready, unless it was changed since it was asked for.
+    fn commit(
+        &self,
+        (key, variant): (&Key, u64),
+        since: Option<Ticket>,
+        head: Vec<u8>,
+        body: Ready,
+    ) -> io::Result<Arc<Entry>> {
+        let (changing, file) = (lock(&self.changes), body.file());
+        let put = if since.is_none_or(|since| since == self.ticket(key)) {
+            self.put(&changing, key, variant, head, body)
+        } else {
+            Err(io::Error::other("it was changed while it was fetched"))
+        };
+        put.inspect_err(|_| {
+            if let Some(file) = file {
+                self.names.discard(file);
+            }
+        })
+    }
+
     /// Writes a document whose body is ready, in place of what was there.
-    fn put(&self, key: &Key, variant: u64, head: Vec<u8>, body: Ready) -> io::Result<Arc<Entry>> {
-        let changing = lock(&self.changes);
+    fn put(
+        &self,
+        changing: &MutexGuard<'_, ()>,
+        key: &Key,
+        variant: u64,
+        head: Vec<u8>,
+        body: Ready,
+    ) -> io::Result<Arc<Entry>> {
         let entry = Arc::new(self.names.write_head(key, variant, head, body)?);
         self.add(&entry);
-        self.make_room(&changing);
-        drop(changing);
+        let variants = read(&self.index).variants(key);
+        if variants.len() > MOST_VARIANTS
+            && let Some(seldom) = variants.iter().min_by_key(|entry| entry.used())
+        {
+            self.remove_while(changing, seldom);
+        }
+        self.make_room(changing);
         self.make_memory();
         Ok(entry)
     }
@@ -289,13 +360,35 @@ impl Store {
     }
 }
 
+/// Whether an error says that a document is not what was written.
+fn is_damage(error: &io::Error) -> bool {
+    use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    [InvalidData, NotFound, UnexpectedEof].contains(&error.kind())
+}
+
+/// A folder that is a store has this file, so that no other folder is taken for one and cleaned.
+const MARK: &str = "umbel-cache";
+
+fn mark(folder: &Path) -> io::Result<()> {
+    let mark = folder.join(MARK);
+    if mark.exists() {
+        return Ok(());
+    }
+    if fs::read_dir(folder)?.next().is_some() {
+        let what =
+            format!("{} has other things in it and is no cache; give an empty folder", folder.display());
+        return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, what));
+    }
+    fs::write(mark, "A cache of umbel is in this folder.\n")
+}
+
 /// How often, and how long after one another, it is tried to get a folder: one who had it may be about to end.
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes a folder for this process alone.
 fn take_lock(folder: &Path) -> io::Result<File> {
-    let lock = File::create(folder.join("lock"))?;
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("lock"))?;
     for _ in 0..TRIES {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),

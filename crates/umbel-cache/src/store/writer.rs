@@ -1,8 +1,8 @@
 //! A document that is being written, which nobody sees before it is whole.
 
-use super::Store;
 use super::entry::Entry;
 use super::file::Ready;
+use super::{Store, Ticket};
 use crate::Key;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,6 +18,7 @@ pub struct Writer {
     store: Arc<Store>,
     key: Key,
     variant: u64,
+    since: Option<Ticket>,
     /// As long as it is small.
     buffer: Vec<u8>,
     file: Option<(PathBuf, File)>,
@@ -27,7 +28,22 @@ pub struct Writer {
 
 impl Writer {
     pub(super) fn new(store: Arc<Store>, key: Key, variant: u64) -> Writer {
-        Writer { store, key, variant, buffer: Vec::new(), file: None, len: 0, sum: Xxh3Default::new() }
+        Writer {
+            store,
+            key,
+            variant,
+            since: None,
+            buffer: Vec::new(),
+            file: None,
+            len: 0,
+            sum: Xxh3Default::new(),
+        }
+    }
+
+    /// If the document was changed since then it cannot be committed.
+    pub fn since(mut self, ticket: Ticket) -> Writer {
+        self.since = Some(ticket);
+        self
     }
 
     /// How much of the body has come.
@@ -66,7 +82,7 @@ impl Writer {
                 Ready::Beside { id: placed?, len: self.len, sum: self.sum.digest() }
             }
         };
-        self.store.put(&self.key, self.variant, head, body)
+        self.store.commit((&self.key, self.variant), self.since, head, body)
     }
 }
 

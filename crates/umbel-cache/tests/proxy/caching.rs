@@ -88,8 +88,11 @@ fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
         _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old")),
     });
     let (_folder, proxy) = proxy();
+    // Nobody waits for what is stale at once, so it may have come before it is kept.
+    let kept = |count: u64| proxy.wait(|stats| stats["stored"] == count);
     for _ in 0..3 {
         assert_eq!(get(proxy.address, &origin.url("/same")).text(), "old");
+        kept(1);
     }
     let last = get(proxy.address, &origin.url("/same"));
     assert_eq!((last.header("x-turn"), last.status), (Some("2"), 200));
@@ -100,7 +103,9 @@ fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
     let answer = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"x\"")]);
     assert_eq!((answer.status, answer.text().as_str()), (304, ""));
     assert_eq!(get(proxy.address, &origin.url("/other")).text(), "old");
+    kept(2);
     assert_eq!(get(proxy.address, &origin.url("/other")).text(), "new");
+    kept(3);
     assert_eq!(get(proxy.address, &origin.url("/other")).text(), "new");
     assert_eq!(origin.times("/other"), 2);
 }
@@ -281,4 +286,128 @@ fn the_filter_stands_before_the_index() {
     let (denied, wrong) = (filter["denied"].as_u64().unwrap(), filter["false_hits"].as_u64().unwrap());
     assert_eq!(denied + wrong, 100);
     assert!(wrong <= 3, "{wrong}");
+}
+
+/// A page is asked for, somebody changes it, and only then the answer of before arrives.
+#[test]
+fn what_was_changed_does_not_come_back() {
+    static VERSION: AtomicUsize = AtomicUsize::new(0);
+    let origin = Origin::start(|asked| {
+        if asked.method == "POST" {
+            VERSION.fetch_add(1, SeqCst);
+            return Does::Says(answer("200 OK", &[], b"done"));
+        }
+        let version = VERSION.load(SeqCst);
+        let slow = asked.header("x-slow").is_some();
+        std::thread::sleep(Duration::from_millis(if slow { 500 } else { 0 }));
+        let tag = format!("ETag: \"{version}\"");
+        if asked.header("if-none-match").is_some_and(|known| known == format!("\"{version}\"")) {
+            return Does::Says(
+                format!("HTTP/1.1 304 Not Modified\r\n{tag}\r\nCache-Control: max-age=60\r\n\r\n")
+                    .into_bytes(),
+            );
+        }
+        let life = if asked.header("x-stale").is_some() {
+            "Cache-Control: max-age=0"
+        } else {
+            "Cache-Control: max-age=60"
+        };
+        Does::Says(answer("200 OK", &[life, &tag], version.to_string().as_bytes()))
+    });
+    let (_folder, proxy) = proxy();
+    for (path, first) in [("/fetched", None), ("/asked-about", Some(("x-stale", "1")))] {
+        let url = origin.url(path);
+        if let Some(header) = first {
+            ask(proxy.address, "GET", &url, &[header]);
+            proxy.wait(|stats| stats["stored"] == 1 + stats["dropped"].as_u64().unwrap());
+        }
+        std::thread::scope(|scope| {
+            let late = scope.spawn(|| ask(proxy.address, "GET", &url, &[("x-slow", "1")]));
+            let before = origin.asked().len();
+            while origin.asked().len() == before {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            assert_eq!(Connection::open(proxy.address).ask("POST", &url, &[], b"").status, 200);
+            late.join().unwrap();
+        });
+        std::thread::sleep(Duration::from_millis(100));
+        let now = VERSION.load(SeqCst).to_string();
+        assert_eq!(get(proxy.address, &url).text(), now, "{path}");
+    }
+}
+
+#[test]
+fn the_latest_of_several_answers_is_given() {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let origin = Origin::start(|_| {
+        let turn = TURN.fetch_add(1, SeqCst);
+        let vary = if turn == 0 { "Vary: Accept-Language" } else { "X: 1" };
+        Does::Says(answer("200 OK", &["Cache-Control: max-age=60", vary], turn.to_string().as_bytes()))
+    });
+    let (_folder, proxy) = proxy();
+    let url = origin.url("/page");
+    assert_eq!(get(proxy.address, &url).text(), "0");
+    std::thread::sleep(Duration::from_millis(10));
+    assert_eq!(ask(proxy.address, "GET", &url, &[("Cache-Control", "no-cache")]).text(), "1");
+    for _ in 0..3 {
+        assert_eq!(get(proxy.address, &url).text(), "1");
+    }
+    assert_eq!(origin.asked().len(), 2);
+}
+
+#[test]
+fn when_the_first_leaves_another_fetches_for_all() {
+    let origin = Origin::start(|_| {
+        std::thread::sleep(Duration::from_millis(400));
+        Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page"))
+    });
+    let (_folder, proxy) = proxy();
+    let url = origin.url("/page");
+    let mut first = Connection::open(proxy.address);
+    first.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+    while origin.asked().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    std::thread::scope(|scope| {
+        let others: Vec<_> = (0..20).map(|_| scope.spawn(|| get(proxy.address, &url).text())).collect();
+        while proxy.count("collapsed") < 20 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        drop(first);
+        others.into_iter().for_each(|other| assert_eq!(other.join().unwrap(), "page"));
+    });
+    assert!(origin.asked().len() <= 2, "{}", origin.asked().len());
+}
+
+#[test]
+fn a_page_has_not_more_variants_than_are_good_for_it() {
+    let origin = Origin::start(|asked| {
+        let headers = ["Cache-Control: max-age=60", "Vary: Accept-Language"];
+        Does::Says(answer("200 OK", &headers, asked.header("accept-language").unwrap().as_bytes()))
+    });
+    let (_folder, proxy) = proxy();
+    let mut connection = Connection::open(proxy.address);
+    for i in 0..200 {
+        let language = format!("x{i}");
+        let answer = connection.ask("GET", &origin.url("/page"), &[("Accept-Language", &language)], b"");
+        assert_eq!(answer.text(), language);
+    }
+    proxy.wait(|stats| stats["stored"] == 200);
+    assert_eq!(proxy.stats()["store"]["documents"], 32);
+    // The latest are there.
+    let last = connection.ask("GET", &origin.url("/page"), &[("Accept-Language", "x199")], b"");
+    assert!(last.cache().starts_with("umbel;hit"));
+}
+
+/// Nothing is sent twice that may have been done already.
+#[test]
+fn what_changes_something_is_sent_once() {
+    let origin = Origin::start(|asked| match asked.method.as_str() {
+        "POST" => Does::Ends(vec![], Duration::ZERO),
+        _ => Does::Says(answer("200 OK", &["Cache-Control: no-store"], b"page")),
+    });
+    let (_folder, proxy) = proxy();
+    get(proxy.address, &origin.url("/page"));
+    assert_eq!(ask(proxy.address, "POST", &origin.url("/page"), &[("Content-Length", "0")]).status, 502);
+    assert_eq!(origin.asked().iter().filter(|asked| asked.method == "POST").count(), 1);
 }

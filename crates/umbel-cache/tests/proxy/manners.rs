@@ -3,15 +3,24 @@
 use crate::client::{Connection, ask, get};
 use crate::origin::{Does, Origin, answer};
 use crate::running::Running;
+use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use umbel_cache::proxy::Options;
+use umbel_cache::proxy::{Limits, Options};
 
 fn proxy(options: Options) -> (tempfile::TempDir, Running) {
     let folder = tempfile::tempdir().unwrap();
     let running = Running::start(folder.path(), options);
     (folder, running)
+}
+
+/// A connection from another address than that of this machine.
+fn from_elsewhere(to: SocketAddr) -> TcpStream {
+    let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    rustix::net::bind(&socket, &"127.0.0.2:0".parse::<SocketAddr>().unwrap()).unwrap();
+    rustix::net::connect(&socket, &to).unwrap();
+    TcpStream::from(socket)
 }
 
 fn pages() -> Origin {
@@ -75,6 +84,15 @@ fn what_caches_tell_each_other_is_not_passed_on() {
     assert_eq!(ask(proxy.address, "HEAD", "/umbel/", &[]).status, 200);
     assert_eq!(ask(proxy.address, "POST", "/umbel/stats", &[]).status, 405);
     assert_eq!(ask(proxy.address, "GET", "/other", &[]).status, 404);
+    // A page of the web that lets its own name mean this machine learns nothing.
+    let mut rebound = Connection::open(proxy.address);
+    rebound.send(b"GET /umbel/stats HTTP/1.1\r\nHost: evil.example:3128\r\n\r\n").unwrap();
+    assert_eq!(rebound.receive(false).unwrap().status, 403);
+    // Nor is there a way around through a tunnel, to the proxy itself or to a peer.
+    assert_eq!(ask(proxy.address, "CONNECT", &proxy.address.to_string(), &[]).status, 403);
+    let peers = vec![format!("http://localhost:{}", proxy.address.port()).parse().unwrap()];
+    let (_folder, other) = self::proxy(Options { peers, ..Options::default() });
+    assert_eq!(ask(other.address, "CONNECT", &proxy.address.to_string(), &[]).status, 403);
 }
 
 #[test]
@@ -87,6 +105,12 @@ fn what_was_counted_can_have_an_address_of_its_own() {
     assert_eq!(ask(proxy.address, "GET", "/umbel/summary", &[]).status, 200);
     assert_eq!(ask(proxy.manage, "GET", "/umbel/stats", &[]).status, 200);
     assert_eq!(get(proxy.manage, &origin.url("/page")).status, 403);
+    // A proxy that is full can be looked at.
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let (_folder, full) = self::proxy(Options { manage, limits, ..Options::default() });
+    let mut only = Connection::open(full.address);
+    assert_eq!(only.ask("GET", "/umbel/summary", &[], b"").status, 200);
+    assert_eq!(ask(full.manage, "GET", "/umbel/stats", &[]).status, 200);
 }
 
 #[test]
@@ -111,6 +135,13 @@ fn only_those_who_are_allowed_are_answered() {
     assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 403);
     assert_eq!(origin.asked().len(), 0);
     assert!(proxy.log().contains("127.0.0.1 is not allowed here"));
+    // They take nobody's place.
+    let limits = Limits { connections: 1, ..Limits::default() };
+    let elsewhere: IpAddr = "127.0.0.2".parse().unwrap();
+    let (_folder, proxy) =
+        self::proxy(Options { limits, allow: Arc::new(move |ip| ip != elsewhere), ..Options::default() });
+    let _strangers: Vec<TcpStream> = (0..40).map(|_| from_elsewhere(proxy.address)).collect();
+    assert_eq!(get(proxy.address, &origin.url("/page")).text(), "page");
 }
 
 #[test]
@@ -187,12 +218,13 @@ fn every_answer_has_a_line_in_the_form_of_squid() {
     let (_folder, proxy) = proxy(Options { access_log: Some(file.clone()), ..Options::default() });
     let (page, stale) = (origin.url("/page"), origin.url("/stale"));
     let none = origin.url("/none");
-    for (url, expected) in [(&page, 1), (&page, 2), (&stale, 1), (&stale, 2), (&none, 1)] {
+    for (url, expected, kept) in [(&page, 1, 1), (&page, 2, 1), (&stale, 1, 2), (&stale, 2, 2), (&none, 1, 2)]
+    {
         let only: &[_] = if *url == none { &[("Cache-Control", "only-if-cached")] } else { &[] };
         ask(proxy.address, "GET", url, only);
         // It is written when the answer has ended, which the client sees a little earlier.
         let lines = || std::fs::read_to_string(&file).unwrap().matches(url.as_str()).count();
-        proxy.wait(|_| lines() == expected);
+        proxy.wait(|stats| lines() == expected && stats["stored"] == kept);
     }
     let text = std::fs::read_to_string(&file).unwrap();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -209,4 +241,18 @@ fn every_answer_has_a_line_in_the_form_of_squid() {
     }
     assert_eq!((of(&page)[1][4], of(&page)[1][8], of(&page)[1][9]), ("4", "HIER_NONE/-", "text/plain"));
     assert_eq!(of(&none)[0][3], "NONE_NONE/504");
+}
+
+#[test]
+fn requests_are_passed_on_as_often_as_they_may() {
+    let origin = pages();
+    let (_folder, proxy) = proxy(Options::default());
+    for (left, told) in [("2", Some("1")), ("0", None), ("x", None)] {
+        let before = origin.asked().len();
+        assert_eq!(ask(proxy.address, "OPTIONS", &origin.url("/"), &[("Max-Forwards", left)]).status, 200);
+        let asked = origin.asked();
+        assert_eq!(asked[before..].first().and_then(|asked| asked.header("max-forwards")), told, "{left}");
+    }
+    let condition = [("If-Match", "\"x\""), ("Cache-Control", "only-if-cached")];
+    assert_eq!(ask(proxy.address, "GET", &origin.url("/"), &condition).status, 504);
 }

@@ -258,7 +258,14 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
                 Does::Says(endless)
             }),
         ),
-        ("is stale", Arc::new(move |_| Does::Says(whole(&["Cache-Control: max-age=60", "Age: 61"])))),
+        (
+            "has another coding",
+            Arc::new(|_| {
+                let start =
+                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: identity\r\n\r\nwro";
+                Does::Ends(start.to_vec(), Duration::ZERO)
+            }),
+        ),
         (
             "has what it must not",
             Arc::new(move |_| Does::Says(whole(&["Cache-Control: private, max-age=60"]))),
@@ -447,4 +454,78 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
         }
         assert!(start.elapsed() < Duration::from_secs(10));
     }
+}
+
+/// Not every answer that does not help is a failure: nobody is left alone for it.
+#[test]
+fn a_peer_whose_answer_does_not_help_is_asked_again() {
+    let origin = Origin::start(|asked| {
+        let headers = ["Cache-Control: max-age=60", "Vary: Cookie"];
+        Does::Says(answer("200 OK", &headers, asked.header("cookie").unwrap_or("none").as_bytes()))
+    });
+    let keys: Vec<Key> = (0..3).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
+    let peer = peer(&keys, |asked| {
+        assert_eq!(asked.header("cookie"), None, "what is for the origin is not for peers");
+        match asked.path() {
+            "/0" => Does::Says(answer(
+                "200 OK",
+                &["Cache-Control: max-age=60", "Age: 61", "ETag: \"x\""],
+                b"stale",
+            )),
+            _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60", "Vary: Cookie"], b"none")),
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let proxy = Running::start(folder.path(), options(&[peer.address]));
+    proxy.wait_for_documents(3);
+    assert_eq!(get(proxy.address, &origin.url("/0")).text(), "none");
+    assert_eq!(ask(proxy.address, "GET", &origin.url("/1"), &[("Cookie", "a=1")]).text(), "a=1");
+    assert!(get(proxy.address, &origin.url("/2")).cache().contains("detail=peer"));
+    let counts = proxy.stats()["peers"][0].clone();
+    assert_eq!(
+        (&counts["false_hits"], &counts["hits"], &counts["failures"]),
+        (&2.into(), &1.into(), &0.into())
+    );
+    // Who wants it anew does not ask a cache.
+    for line in ["max-age=0", "no-cache", "No-Store"] {
+        ask(proxy.address, "GET", &origin.url("/2"), &[("Cache-Control", line)]);
+    }
+    assert_eq!(proxy.stats()["peers"][0]["asked"], 3);
+}
+
+#[test]
+fn what_was_changed_through_here_does_not_come_back_from_a_peer() {
+    let origin = small_pages();
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let first = Running::start(one.path(), options(&[]));
+    let second = Running::start(two.path(), options(&[first.address]));
+    get(first.address, &origin.url("/page"));
+    second.wait_for_documents(1);
+    assert_eq!(ask(second.address, "DELETE", &origin.url("/page"), &[]).status, 200);
+    assert!(!get(second.address, &origin.url("/page")).cache().contains("peer"));
+}
+
+/// A client that reads slowly does not make a peer slow.
+#[test]
+fn a_large_page_of_a_peer_reaches_a_slow_client() {
+    let large: Vec<u8> = (0..12_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
+    let document = large.clone();
+    let origin = Origin::start(move |_| {
+        Does::Says(answer("200 OK", &["Cache-Control: max-age=60", "ETag: \"x\""], &document))
+    });
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let first = Running::start(one.path(), options(&[]));
+    // It does not keep what it asks for the first time, so that the client has all of it from the peer.
+    let second = Running::start(
+        two.path(),
+        Options { admit: umbel_cache::proxy::Admit::SecondHit, ..options(&[first.address]) },
+    );
+    get(first.address, &origin.url("/page"));
+    second.wait_for_documents(1);
+    let mut slow = Connection::open(second.address);
+    slow.send(format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url("/page")).as_bytes()).unwrap();
+    std::thread::sleep(LIMIT * 4);
+    let answer = slow.receive(false).unwrap();
+    assert!(answer.whole && answer.body == large);
+    assert_eq!((origin.asked().len(), &second.stats()["peers"][0]["failures"]), (1, &0.into()));
 }

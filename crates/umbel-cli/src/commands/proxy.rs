@@ -28,7 +28,8 @@ use umbel_net::blocklist::Prefix;
 /// straight to every origin that is near. It tells what it has only if it has a cache_dir.
 ///
 /// Only this machine can use it, unless --allow says otherwise. Who comes from elsewhere does not reach services that are
-/// for this machine only. Connections that programs make through it, with CONNECT, are passed on as they are.
+/// for this machine only, nor pages of theirs that were kept. Connections that programs make through it, with CONNECT, are
+/// passed on as they are.
 ///
 /// What it has done is at http://ADDRESS/umbel/, and in JSON at http://ADDRESS/umbel/stats. What goes wrong is told on
 /// standard error. SIGTERM and SIGINT end it, after five seconds at most for those who are being answered.
@@ -55,11 +56,11 @@ pub struct Args {
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = number::bytes)]
     max_cache: u64,
 
-    /// No larger page is kept
+    /// No larger page is kept, and none that takes more than half of the cache
     #[arg(long, value_name = "SIZE", default_value = "256MiB", value_parser = number::bytes)]
     max_object: u64,
 
-    /// The most bytes of pages in memory
+    /// The most bytes of pages in memory, besides the headers of all that are kept
     #[arg(long, value_name = "SIZE", default_value = "64MiB", value_parser = number::bytes)]
     memory: u64,
 
@@ -91,6 +92,8 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value = "1000", value_parser = number::count)]
     max_clients: u64,
 }
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 fn address(text: &str) -> Result<SocketAddr, String> {
     let wrong = "an address is a host and a port, as 127.0.0.1:3128";
@@ -142,8 +145,8 @@ impl Args {
             ("--peer-timeout", self.peer_timeout),
             ("--origin-timeout", self.origin_timeout),
         ] {
-            if time.is_zero() {
-                bail!("{name} needs some time, such as 1s");
+            if time.is_zero() || time > DAY {
+                bail!("{name} needs some time, such as 1s, and a day at most");
             }
         }
         let connections =
