@@ -58,6 +58,7 @@ impl Record {
             (_, said) if said.starts_with("umbel;hit;fwd=stale") => ("TCP_REFRESH_UNMODIFIED", "HIER_DIRECT"),
             (_, said) if said.starts_with("umbel;hit") => ("TCP_HIT", "HIER_NONE"),
             (_, said) if said.contains("detail=peer") => ("TCP_MISS", "CD_SIBLING_HIT"),
+            (_, said) if said.starts_with("umbel;fwd=stale") => ("TCP_REFRESH_MODIFIED", "HIER_DIRECT"),
             (_, said) if said.contains("fwd=") => ("TCP_MISS", "HIER_DIRECT"),
             _ => ("NONE_NONE", "HIER_NONE"),
         };

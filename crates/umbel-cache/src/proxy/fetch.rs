@@ -47,6 +47,27 @@ impl Answer {
     }
 }
 
+/// Why the origin was asked.
+#[derive(Clone, Copy)]
+enum Why {
+    /// It was not here.
+    Miss,
+    /// It was stale.
+    Stale,
+}
+
+impl Why {
+    /// How that is said, and whether the answer is kept. (RFC 9211)
+    fn says(self, stored: bool) -> &'static str {
+        match (self, stored) {
+            (Why::Miss, false) => "umbel;fwd=uri-miss",
+            (Why::Miss, true) => "umbel;fwd=uri-miss;stored",
+            (Why::Stale, false) => "umbel;fwd=stale",
+            (Why::Stale, true) => "umbel;fwd=stale;stored",
+        }
+    }
+}
+
 impl Service {
     /// Fetches a page: what is stale is asked about; for what is not here peers are asked, and then the origin.
     pub async fn fetch(
@@ -84,7 +105,7 @@ impl Service {
                     self.remove(found.entry).await;
                 }
                 self.counts.misses.one();
-                self.deliver(question, answer, known.map(|known| *known), flight)
+                self.deliver(question, answer, known.map(|known| *known), flight, Why::Stale)
             }
             Refreshed::Unclear => self.fetch_from_origin(question, flight).await,
         }
@@ -140,7 +161,7 @@ impl Service {
         };
         self.counts.misses.one();
         let known = Known::of(&question.parts, &answer.parts, SystemTime::now());
-        self.deliver(question, answer, known, flight)
+        self.deliver(question, answer, known, flight, Why::Miss)
     }
 
     pub async fn ask_origin(
@@ -207,12 +228,13 @@ impl Service {
         answer: Answer,
         known: Option<Known>,
         flight: Option<Flight>,
+        why: Why,
     ) -> Response<Body> {
         let saving = self.saving(&question, &answer, known);
         let Some(saving) = saving else {
-            return self.pass_answer(answer, "umbel;fwd=uri-miss");
+            return self.pass_answer(answer, why.says(false));
         };
-        let headers = self.outgoing(&answer.parts.headers, "umbel;fwd=uri-miss;stored");
+        let headers = self.outgoing(&answer.parts.headers, why.says(true));
         let status = answer.parts.status;
         let (pump, body) = Pump::new(self, question, answer, self.counts.bytes_from_origins.clone());
         tokio::spawn(pump.run(Some(saving), flight));
