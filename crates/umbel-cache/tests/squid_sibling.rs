@@ -337,10 +337,14 @@ digest_rewrite_period 3 seconds
         installation().settings
     );
     if let Some(sibling) = sibling {
-        // Debian's Squid asks siblings for nothing that an origin within 400 ms has, and takes every origin that it has
-        // asked once for such a one.
+        // Debian's Squid asks siblings for nothing that an origin within 400 ms or 4 hops has, and takes every origin that it
+        // has asked once for such a one.
         let (host, port) = (sibling.ip(), sibling.port());
-        writeln!(text, "cache_peer {host} sibling {port} 0 no-query\nminimum_direct_rtt 0").unwrap();
+        writeln!(
+            text,
+            "cache_peer {host} sibling {port} 0 no-query\nminimum_direct_rtt 0\nminimum_direct_hops 0"
+        )
+        .unwrap();
     }
     text
 }

@@ -6,7 +6,7 @@
 use crate::commands::FAILED;
 use crate::output;
 use crate::sync::lock;
-use signal_hook::consts::{SIGBUS, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, pipe};
 use std::io::{self, Read};
@@ -75,6 +75,18 @@ pub fn when_told(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
         }
         if wake.read_exact(&mut [0]).is_ok() {
             let _ = emulate_default_handler(SIGTERM);
+        }
+    });
+    Ok(())
+}
+
+/// Does something whenever SIGHUP comes, which does not end the program any more.
+pub fn at_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let (mut wake, signal) = UnixStream::pair()?;
+    pipe::register(SIGHUP, signal)?;
+    thread::spawn(move || {
+        while wake.read_exact(&mut [0]).is_ok() {
+            then();
         }
     });
     Ok(())

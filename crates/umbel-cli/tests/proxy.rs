@@ -38,9 +38,10 @@ impl Proxy {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
-        let said: Vec<String> = lines.by_ref().take(3).collect();
-        let address = said.last().and_then(|line| line.strip_prefix("umbel: listening at http://"));
-        let address = address.unwrap_or_else(|| panic!("{said:?}")).parse().unwrap();
+        let address = lines
+            .by_ref()
+            .find_map(|line| Some(line.strip_prefix("umbel: listening at http://")?.to_owned()));
+        let address = address.expect("it listens").parse().unwrap();
         // Whoever runs it reads what it says.
         std::thread::spawn(move || lines.for_each(drop));
         Proxy { address, child }
@@ -201,6 +202,9 @@ fn what_cannot_be_is_refused_with_a_reason() {
         ("proxy --cache-dir x --summary-every 0s", "--summary-every"),
         ("proxy --cache-dir x --peer-timeout 2d", "--peer-timeout"),
         ("proxy --cache-dir x --max-clients 0", "--max-clients"),
+        ("proxy --cache-dir x --max-cache 10", "1MiB"),
+        ("proxy --cache-dir x --listen 127.0.0.1:1 --manage 127.0.0.1:1", "--manage"),
+        ("proxy --cache-dir x --listen 127.0.0.1:1 --peer http://127.0.0.1:1", "this proxy itself"),
         ("proxy --cache-dir x --admit some", "second-hit"),
         (&format!("proxy --cache-dir x --listen {taken}"), "cannot listen"),
         (&format!("proxy --listen 127.0.0.1:0 --cache-dir {in_use}"), "another process"),
@@ -212,4 +216,31 @@ fn what_cannot_be_is_refused_with_a_reason() {
         assert!(answer.stderr.contains(reason), "{arguments}: {}", answer.stderr);
     }
     assert_eq!(shell.read("mail/new/letter"), b"dear");
+}
+
+#[test]
+fn the_access_log_can_be_renamed() {
+    let origin = pages();
+    let folder = tempfile::tempdir().unwrap();
+    let (log, old) = (folder.path().join("access.log"), folder.path().join("access.log.1"));
+    let proxy = Proxy::start(&folder.path().join("cache"), &["--access-log", log.to_str().unwrap()]);
+    let wait_for = |file: &Path, what: &str| {
+        let start = Instant::now();
+        while !std::fs::read_to_string(file).is_ok_and(|text| text.contains(what)) {
+            assert!(start.elapsed() < Duration::from_secs(20), "{what} is not in {file:?}");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
+    get(proxy.address, &origin.url("/1"));
+    wait_for(&log, "/1 - HIER_DIRECT/127.0.0.1");
+    std::fs::rename(&log, &old).unwrap();
+    kill_process(Pid::from_child(&proxy.child), Signal::HUP).unwrap();
+    let start = Instant::now();
+    while !log.exists() {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    get(proxy.address, &origin.url("/2"));
+    wait_for(&log, "/2 - HIER_DIRECT/127.0.0.1");
+    assert!(!std::fs::read_to_string(&old).unwrap().contains("/2"));
 }

@@ -6,21 +6,36 @@ use crate::sync::lock;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::{Instant, SystemTime};
 
-/// Where the lines go. Others may have it open, too, or shorten it.
-pub(super) struct AccessLog(Mutex<File>);
+/// Where the lines go. Others may have it open, too, or shorten it, or rename it.
+pub struct AccessLog {
+    path: PathBuf,
+    file: Mutex<File>,
+}
 
 impl AccessLog {
-    pub fn open(options: &Options) -> Result<Option<Arc<AccessLog>>, Error> {
-        let Some(path) = &options.access_log else { return Ok(None) };
-        let file = OpenOptions::new().append(true).create(true).open(path);
-        let file = file.map_err(|error| Error::AccessLog(path.clone(), error))?;
-        Ok(Some(Arc::new(AccessLog(Mutex::new(file)))))
+    pub(super) fn open(options: &Options) -> Result<Option<Arc<AccessLog>>, Error> {
+        let Some(path) = options.access_log.clone() else { return Ok(None) };
+        match append(&path) {
+            Ok(file) => Ok(Some(Arc::new(AccessLog { path, file: Mutex::new(file) }))),
+            Err(error) => Err(Error::AccessLog(path, error)),
+        }
     }
+
+    /// Opens it anew by its name, for whoever has renamed it. If that fails the lines go where they went.
+    pub fn reopen(&self) -> io::Result<()> {
+        *lock(&self.file) = append(&self.path)?;
+        Ok(())
+    }
+}
+
+fn append(path: &Path) -> io::Result<File> {
+    OpenOptions::new().append(true).create(true).open(path)
 }
 
 /// An answer on its way, of which a line is written when it has ended.
@@ -32,7 +47,7 @@ pub(super) struct Record {
     url: Uri,
     status: StatusCode,
     code: &'static str,
-    from: &'static str,
+    from: String,
     kind: String,
     pub bytes: u64,
 }
@@ -53,14 +68,16 @@ impl Record {
         };
         // Others may have said something before.
         let said = text(headers.get_all(CACHE_STATUS).iter().next_back()).unwrap_or_default();
-        let (code, from) = match (asked.method == Method::CONNECT, said.as_str()) {
-            (true, _) => ("TCP_TUNNEL", "HIER_DIRECT"),
-            (_, said) if said.starts_with("umbel;hit;fwd=stale") => ("TCP_REFRESH_UNMODIFIED", "HIER_DIRECT"),
-            (_, said) if said.starts_with("umbel;hit") => ("TCP_HIT", "HIER_NONE"),
-            (_, said) if said.contains("detail=peer") => ("TCP_MISS", "CD_SIBLING_HIT"),
-            (_, said) if said.starts_with("umbel;fwd=stale") => ("TCP_REFRESH_MODIFIED", "HIER_DIRECT"),
-            (_, said) if said.contains("fwd=") => ("TCP_MISS", "HIER_DIRECT"),
-            _ => ("NONE_NONE", "HIER_NONE"),
+        let direct = || format!("HIER_DIRECT/{}", asked.url.host().unwrap_or("-"));
+        let peer = said.split("detail=\"peer ").nth(1).map(|peer| peer.trim_end_matches('"'));
+        let (code, from) = match (peer, said.as_str()) {
+            _ if asked.method == Method::CONNECT && status.is_success() => ("TCP_TUNNEL", direct()),
+            (Some(peer), _) => ("TCP_MISS", format!("CD_SIBLING_HIT/{peer}")),
+            (_, said) if said.starts_with("umbel;hit;fwd=stale") => ("TCP_REFRESH_UNMODIFIED", direct()),
+            (_, said) if said.starts_with("umbel;hit") => ("TCP_HIT", "HIER_NONE/-".into()),
+            (_, said) if said.starts_with("umbel;fwd=stale") => ("TCP_REFRESH_MODIFIED", direct()),
+            (_, said) if said.starts_with("umbel;fwd=") => ("TCP_MISS", direct()),
+            _ => ("NONE_NONE", "HIER_NONE/-".into()),
         };
         let kind = text(headers.get(CONTENT_TYPE)).unwrap_or_default();
         let kind = kind.split(';').next().map(str::trim).filter(|kind| !kind.is_empty()).unwrap_or("-");
@@ -75,7 +92,7 @@ impl Drop for Record {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let Record { client, method, url, code, from, kind, bytes, .. } = self;
         let line = format!(
-            "{}.{:03} {:6} {} {code}/{} {bytes} {method} {url} - {from}/- {kind}\n",
+            "{}.{:03} {:6} {} {code}/{} {bytes} {method} {url} - {from} {kind}\n",
             since.as_secs(),
             since.subsec_millis(),
             self.start.elapsed().as_millis(),
@@ -83,6 +100,6 @@ impl Drop for Record {
             self.status.as_u16(),
         );
         // A disk that is full does not stop the proxy.
-        let _ = lock(&self.log.0).write_all(line.as_bytes());
+        let _ = lock(&self.log.file).write_all(line.as_bytes());
     }
 }

@@ -234,7 +234,7 @@ impl Service {
         let Some(saving) = saving else {
             return self.pass_answer(answer, why.says(false));
         };
-        let headers = self.outgoing(&answer.parts.headers, why.says(true));
+        let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(why.says(true)));
         let status = answer.parts.status;
         let (pump, body) = Pump::new(self, question, answer, self.counts.bytes_from_origins.clone());
         tokio::spawn(pump.run(Some(saving), flight));
@@ -255,7 +255,9 @@ impl Service {
             return None;
         };
         let variant = rules::variant(&question.parts.headers, &answer.parts.headers)?;
-        if !answer.has_an_end() || answer.len().is_some_and(|len| len > self.limits.max_object) {
+        let too_large = answer.len().is_some_and(|len| len > self.limits.max_object);
+        if too_large || !answer.has_an_end() {
+            self.counts.dropped.add(too_large.into());
             self.admission.pass(&key);
             return None;
         }
@@ -275,21 +277,21 @@ impl Service {
 
     /// Gives an answer that is not kept.
     fn pass_answer(&self, answer: Answer, status: &'static str) -> Response<Body> {
-        let headers = self.outgoing(&answer.parts.headers, status);
+        let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(status));
         let counter: Counter = self.counts.bytes_from_origins.clone();
         let body = Body::passed(answer.incoming, self.limits.stall, Some(counter), Some(answer.lease));
         respond(answer.parts.status, headers, body)
     }
 
     /// The headers of an answer that goes on.
-    pub fn outgoing(&self, headers: &HeaderMap, status: &'static str) -> HeaderMap {
+    pub fn outgoing(&self, headers: &HeaderMap, status: HeaderValue) -> HeaderMap {
         let mut outgoing = headers.clone();
         if headers.contains_key(TRANSFER_ENCODING) {
             outgoing.remove(CONTENT_LENGTH);
         }
         end_to_end(&mut outgoing);
         self.sign(&mut outgoing);
-        outgoing.append(CACHE_STATUS, HeaderValue::from_static(status));
+        outgoing.append(CACHE_STATUS, status);
         outgoing
     }
 }

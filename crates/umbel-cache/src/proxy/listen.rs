@@ -1,6 +1,6 @@
 //! Clients come and go.
 
-use super::access::{Asked, Record};
+use super::access::{AccessLog, Asked, Record};
 use super::body::Body;
 use super::pool::chain;
 use super::service::{Client, Service, sentence};
@@ -17,6 +17,7 @@ use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -68,6 +69,11 @@ impl Proxy {
     /// Where what was counted is shown.
     pub fn manage_address(&self) -> Option<SocketAddr> {
         self.manager.as_ref().map_or(Some(self.address), |manager| manager.local_addr().ok())
+    }
+
+    /// Has the access log opened again, by its name, for those who have renamed it.
+    pub fn access_log(&self) -> Option<Arc<AccessLog>> {
+        self.service.access.clone()
     }
 
     /// Answers until something ends: who is being answered then has some seconds.
@@ -148,7 +154,9 @@ impl Door {
         let client = Client { remote, local, place: Arc::new(place) };
         let answer = |request: Request<Incoming>| {
             let (service, client) = (Arc::clone(&service), client.clone());
-            let asked = service.access.as_ref().map(|log| Asked {
+            // What peers ask every few seconds is no news.
+            let access = service.access.as_ref().filter(|_| !manage::is_for_caches(request.uri().path()));
+            let asked = access.map(|log| Asked {
                 log: Arc::clone(log),
                 start: Instant::now(),
                 client: remote.ip(),
@@ -161,7 +169,9 @@ impl Door {
                     true if request.uri().authority().is_none() => {
                         manage::answer(&service, &request.into_parts().0, false).await
                     }
-                    true => sentence(StatusCode::FORBIDDEN, "nothing is fetched from here"),
+                    true => {
+                        sentence(StatusCode::FORBIDDEN, "only /umbel/ is here; the proxy has another address")
+                    }
                 };
                 Ok::<_, Infallible>(match asked {
                     None => response,
@@ -173,13 +183,14 @@ impl Door {
             }
         };
         let limits = &service.limits;
-        let stream = TokioIo::new(Timed::new(stream, limits.stall));
+        let stream = Timed::new(stream, limits.stall);
+        let heard = stream.heard();
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.head)
             .max_buf_size(limits.head_bytes)
             .max_headers(limits.headers)
-            .serve_connection(stream, service_fn(answer))
+            .serve_connection(TokioIo::new(stream), service_fn(answer))
             .with_upgrades();
         tokio::pin!(connection);
         let result = tokio::select! {
@@ -189,11 +200,15 @@ impl Door {
                 connection.await
             }
         };
-        if let Err(error) = result
-            && (error.is_parse() || error.is_timeout())
-        {
+        let Err(error) = result else { return };
+        let (ip, wait) = (remote.ip(), limits.head);
+        if error.is_parse() {
             service.counts.refused.one();
-            service.log.line(format_args!("{} makes no sense: {}", remote.ip(), chain(&error)));
+            service.log.line(format_args!("client {ip} sent what is no HTTP request: {}", chain(&error)));
+        } else if error.is_timeout() && heard.load(Relaxed) {
+            // Who asks for nothing any more is just left.
+            service.counts.refused.one();
+            service.log.line(format_args!("client {ip} sent half a request, and nothing more for {wait:?}"));
         }
     }
 }

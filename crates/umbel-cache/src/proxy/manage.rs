@@ -24,6 +24,11 @@ pub(super) fn is_own_path(path: &str) -> bool {
     [SUMMARY, STATS, PAGE, "/umbel"].contains(&path) || path.starts_with("/squid-internal-")
 }
 
+/// Whether a path is of what a cache tells others again and again.
+pub(super) fn is_for_caches(path: &str) -> bool {
+    [SUMMARY, Digest::PATH].contains(&path)
+}
+
 /// Answers a question about the proxy itself. What was counted may have an address of its own.
 pub(super) async fn answer(
     service: &Arc<Service>,
@@ -47,8 +52,11 @@ pub(super) async fn answer(
             response.headers_mut().insert(http::header::LOCATION, HeaderValue::from_static(PAGE));
             response
         }
+        STATS | PAGE | "/umbel" => {
+            service.refuse(StatusCode::NOT_FOUND, "this is at the address of --manage")
+        }
         path => {
-            let what = format!("{path} is not here; this is a proxy, which is asked for whole addresses");
+            let what = format!("{path} is not here; this is a proxy, and what it does is shown at /umbel/");
             service.refuse(StatusCode::NOT_FOUND, what)
         }
     };
@@ -150,6 +158,7 @@ pub(super) fn stats(service: &Service) -> Value {
             let (counted, view) = (service.peers.counts(id), service.peers.view(id));
             json!({
                 "address": service.neighbours[id.0].address.to_string(),
+                "kind": service.neighbours[id.0].kind(),
                 "documents": view.as_ref().map(|view| view.documents()),
                 "summary_bits": view.as_ref().map(|view| view.bits().len()),
                 "resting": service.peers.rests(id, now),
@@ -163,7 +172,8 @@ pub(super) fn stats(service: &Service) -> Value {
         })
         .collect();
     json!({
-        "seconds": service.started.elapsed().as_secs(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "uptime_seconds": service.started.elapsed().as_secs(),
         "requests": counts.requests.get(),
         "hits": counts.hits.get(),
         "revalidated": counts.revalidated.get(),
@@ -175,7 +185,7 @@ pub(super) fn stats(service: &Service) -> Value {
         "collapsed": counts.collapsed.get(),
         "tunnels": counts.tunnels.get(),
         "refused": counts.refused.get(),
-        "failed": counts.failed.get(),
+        "origin_failures": counts.failed.get(),
         "dropped": counts.dropped.get(),
         "stored": counts.stored.get(),
         "not_admitted": counts.not_admitted.get(),

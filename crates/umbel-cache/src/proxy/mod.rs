@@ -46,6 +46,7 @@ mod target;
 mod timed;
 mod tunnel;
 
+pub use access::AccessLog;
 pub use admission::Admit;
 pub use listen::Proxy;
 pub use log::Sink;
@@ -64,6 +65,19 @@ pub type Allow = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 /// Where a peer is: `http://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerUrl(Address);
+
+impl PeerUrl {
+    /// Whether it is this address.
+    pub fn is(&self, address: SocketAddr) -> bool {
+        self.0.port == address.port() && self.0.host.parse() == Ok(address.ip())
+    }
+}
+
+impl fmt::Display for PeerUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "http://{}", self.0)
+    }
+}
 
 /// What a proxy is like.
 #[derive(Clone)]

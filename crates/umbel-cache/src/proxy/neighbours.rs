@@ -27,8 +27,8 @@ pub(super) struct Neighbour {
 struct Told {
     /// It has a digest of Squid, of this time.
     digest: Option<Option<HeaderValue>>,
-    /// Whether the last time went wrong, so that it need not be said again.
-    failed: bool,
+    /// Whether the last time went wrong, or right, so that it need not be said again.
+    well: Option<bool>,
 }
 
 /// No summary has more bytes.
@@ -37,8 +37,9 @@ const MOST: usize = 64 << 20;
 /// How long to wait for a large one.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Digests of Squid are for an hour.
+/// Digests of Squid are for an hour, but it is asked more often whether there is another one.
 const LONGEST: Duration = Duration::from_secs(3600);
+const OFTEN: Duration = Duration::from_secs(60);
 
 /// For how many times the time between two questions an answer is believed.
 const BELIEVED: u32 = 3;
@@ -49,14 +50,25 @@ impl Neighbour {
     }
 }
 
+impl Neighbour {
+    /// What it is, as far as that is known.
+    pub fn kind(&self) -> &'static str {
+        if lock(&self.told).digest.is_some() { "squid" } else { "umbel" }
+    }
+}
+
 impl Service {
     /// Follows what a peer has, for as long as the proxy runs.
     pub async fn follow(self: Arc<Service>, id: PeerId, every: Duration) {
         loop {
             let next = match timeout(PATIENCE, self.learn(id, every)).await {
                 Ok(Ok(next)) => {
-                    if std::mem::take(&mut lock(&self.neighbours[id.0].told).failed) {
-                        self.log.line(format_args!("peer {} is there", self.neighbours[id.0].address));
+                    let neighbour = &self.neighbours[id.0];
+                    if lock(&neighbour.told).well.replace(true) != Some(true) {
+                        let pages = self.peers.view(id).map_or(0, |view| view.documents());
+                        let (address, kind) = (&neighbour.address, neighbour.kind());
+                        self.log
+                            .line(format_args!("peer {address} ({kind}) tells that it has {pages} pages"));
                     }
                     next
                 }
@@ -69,7 +81,7 @@ impl Service {
 
     fn note_trouble(&self, id: PeerId, why: &str, every: Duration) -> Duration {
         let neighbour = &self.neighbours[id.0];
-        if !std::mem::replace(&mut lock(&neighbour.told).failed, true) {
+        if lock(&neighbour.told).well.replace(false) != Some(false) {
             self.log.line(format_args!("peer {} does not tell what it has: {why}", neighbour.address));
         }
         every
@@ -142,8 +154,10 @@ impl Service {
         let now = SystemTime::now();
         let asked = Request::new(()).into_parts().0;
         let lifetime = Known::of(&asked, &parts, now).map_or(every, |known| known.time_to_live(now));
-        let next = lifetime.clamp(every, LONGEST.max(every));
-        let (length, until) = (bytes.len() as u64, Instant::now() + (next + every) * BELIEVED);
+        // It may be made anew earlier, by a Squid that has started anew.
+        let next = lifetime.clamp(every, OFTEN.max(every));
+        let (length, until) =
+            (bytes.len() as u64, Instant::now() + (lifetime.min(LONGEST) + every) * BELIEVED);
         if parts.status == StatusCode::NOT_MODIFIED && since.is_some() {
             self.peers.confirm(id, length, until);
             return Ok(every);

@@ -22,7 +22,7 @@ pub(super) fn page(stats: &Value) -> String {
         page,
         "<h1>umbel proxy</h1>\n<p>{} answered in {}, {} of them without an origin; {} saved.</p>\n",
         counted(answers, "page"),
-        lasted(number(&stats["seconds"])),
+        lasted(number(&stats["uptime_seconds"])),
         share(counts[0] + counts[2], answers),
         size(number(&stats["bytes_saved"])),
     );
@@ -59,17 +59,17 @@ pub(super) fn page(stats: &Value) -> String {
     table(&mut page, "The cache", &[], rows);
     let asked = number(&filter["denied"]) + number(&filter["false_hits"]);
     let rows = facts(&[
-        ("pages that are not here, by the filter alone", plain(&filter["denied"])),
-        ("by the index, after a false hit of the filter", plain(&filter["false_hits"])),
-        ("that is a rate of", share(number(&filter["false_hits"]), asked)),
+        ("misses known from the filter alone", plain(&filter["denied"])),
+        ("misses found in the index only: false hits of the filter", plain(&filter["false_hits"])),
+        ("rate of false hits of the filter", share(number(&filter["false_hits"]), asked)),
         ("false hits of peers, which cost a question", plain(&stats["false_hits"])),
         ("waited for what another fetched", plain(&stats["collapsed"])),
         ("wanted only what is here, which was not", plain(&stats["only_if_cached"])),
         ("tunnels", plain(&stats["tunnels"])),
         ("refused", plain(&stats["refused"])),
-        ("origins that failed", plain(&stats["failed"])),
+        ("origins that failed", plain(&stats["origin_failures"])),
     ]);
-    table(&mut page, "Questions", &[], rows);
+    table(&mut page, "Requests and failures", &[], rows);
 
     let peers = stats["peers"].as_array().map_or(&[][..], Vec::as_slice);
     if !peers.is_empty() {
@@ -88,7 +88,7 @@ pub(super) fn page(stats: &Value) -> String {
             let state = match (peer["documents"].is_null(), peer["resting"] == true) {
                 (true, _) => "unknown",
                 (false, true) => "left alone",
-                (false, false) => "",
+                (false, false) => "well",
             };
             vec![
                 escaped(peer["address"].as_str().unwrap_or_default()),

@@ -9,7 +9,7 @@ use super::log::Log;
 use super::manage;
 use super::neighbours::Neighbour;
 use super::pool::{Failure, Pool, Reach};
-use super::target::{Address, Target};
+use super::target::{Address, Page, Target};
 use super::{Error, Limits, Options};
 use crate::Peers;
 use crate::headers::end_to_end;
@@ -120,6 +120,9 @@ impl Service {
                     return self
                         .refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
                 }
+                if parts.method.as_str() == "PURGE" {
+                    return self.purge(&page, client.reach()).await;
+                }
                 if parts.method == Method::TRACE {
                     return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
                 }
@@ -158,6 +161,23 @@ impl Service {
                     self.pass_on(parts, body, page, client.reach()).await
                 }
             }
+        }
+    }
+
+    /// Forgets a page, for whoever is on this machine.
+    async fn purge(self: &Arc<Service>, page: &Page, reach: Reach) -> Response<Body> {
+        if reach == Reach::Outside {
+            return self.refuse(StatusCode::FORBIDDEN, "pages are removed by those who are on this machine");
+        }
+        let (store, key) = (Arc::clone(&self.store), page.key);
+        let purge = move || {
+            let found = !store.find(&key).is_empty();
+            store.invalidate(&key);
+            found
+        };
+        match tokio::task::spawn_blocking(purge).await {
+            Ok(true) => sentence(StatusCode::OK, "it was in the cache, and is not any more"),
+            _ => sentence(StatusCode::NOT_FOUND, "it is not in the cache"),
         }
     }
 

@@ -56,10 +56,8 @@ impl Service {
             }
             let (outcome, found) = asked.unwrap_or((Outcome::Failure, None));
             self.peers.note(id, outcome, Instant::now());
-            if outcome == Outcome::Failure {
-                let (address, url) = (&self.neighbours[id.0].address, &question.page.url);
-                let why = if late { "in time" } else { "sensible" };
-                self.log.line(format_args!("peer {address} has no {why} answer for {url}"));
+            if late {
+                self.note_trouble_with(id, &format!("it has no answer within {:?}", self.limits.peer));
             }
             if found.is_some() || late {
                 return found;
@@ -76,6 +74,12 @@ impl Service {
             && !(peer_is_here && question.reach == Reach::Outside)
     }
 
+    fn note_trouble_with(&self, id: PeerId, why: &str) -> (Outcome, Option<FromPeer>) {
+        let address = &self.neighbours[id.0].address;
+        self.log.line(format_args!("peer {address} fails, and is left alone for a while: {why}"));
+        (Outcome::Failure, None)
+    }
+
     async fn ask_peer(&self, id: PeerId, question: &Question) -> (Outcome, Option<FromPeer>) {
         let mut parts = question.parts.clone();
         // All of it is wanted, to be kept.
@@ -88,8 +92,9 @@ impl Service {
         parts.headers.append(CACHE_CONTROL, HeaderValue::from_static("only-if-cached"));
         self.sign(&mut parts.headers);
         let address = &self.neighbours[id.0].address;
-        let Ok((answer, lease)) = self.pool.send(address, Reach::All, &parts, None).await else {
-            return (Outcome::Failure, None);
+        let (answer, lease) = match self.pool.send(address, Reach::All, &parts, None).await {
+            Ok(answer) => answer,
+            Err(failure) => return self.note_trouble_with(id, &failure.to_string()),
         };
         let (parts, incoming) = answer.into_parts();
         let mut answer = Answer { parts, incoming, lease };
@@ -102,7 +107,10 @@ impl Service {
         }
         // What it must not have is no answer, and what is stale, or answers another question, none that helps.
         let now = SystemTime::now();
-        let Some(known) = Known::of(&asked, &answer.parts, now) else { return (Outcome::Failure, None) };
+        let Some(known) = Known::of(&asked, &answer.parts, now) else {
+            let status = answer.parts.status.as_u16();
+            return self.note_trouble_with(id, &format!("it answers {status} with what no cache may have"));
+        };
         if !matches!(known.reuse(&question.parts, now), Reuse::Fresh) {
             return (Outcome::FalseHit, None);
         }
@@ -111,7 +119,7 @@ impl Service {
                 Ok(body) => {
                     (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body.to_bytes()) }))
                 }
-                Err(_) => (Outcome::Failure, None),
+                Err(error) => self.note_trouble_with(id, &error.to_string()),
             };
         }
         let strong = |tag: &&HeaderValue| tag.as_bytes().starts_with(b"\"");
@@ -132,7 +140,10 @@ impl Service {
         self.counts.peer_hits.one();
         let FromPeer { peer, answer, known, body } = found;
         let saving = self.saving(&question, &answer, Some(known));
-        let headers = self.outgoing(&answer.parts.headers, "umbel;fwd=uri-miss;detail=peer");
+        let stored = if saving.is_some() { ";stored" } else { "" };
+        let said = format!("umbel;fwd=uri-miss{stored};detail=\"peer {}\"", self.neighbours[peer.0].address);
+        let said = HeaderValue::try_from(said).unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
+        let headers = self.outgoing(&answer.parts.headers, said);
         let status = answer.parts.status;
         match body {
             Ok(bytes) => {

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -13,11 +15,18 @@ pub(super) struct Timed {
     stream: TcpStream,
     patience: Duration,
     stalled: Option<Pin<Box<Sleep>>>,
+    /// Whether something has come since something was written.
+    heard: Arc<AtomicBool>,
 }
 
 impl Timed {
     pub fn new(stream: TcpStream, patience: Duration) -> Timed {
-        Timed { stream, patience, stalled: None }
+        Timed { stream, patience, stalled: None, heard: Arc::default() }
+    }
+
+    /// Whether something has come since something was written: an end now is one in the midst of it.
+    pub fn heard(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.heard)
     }
 
     pub fn into_inner(self) -> TcpStream {
@@ -27,6 +36,7 @@ impl Timed {
     fn watch<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if result.is_ready() {
             self.stalled = None;
+            self.heard.store(false, Relaxed);
             return result;
         }
         let patience = self.patience;
@@ -41,7 +51,12 @@ impl AsyncRead for Timed {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let result = Pin::new(&mut self.stream).poll_read(context, buffer);
+        if buffer.filled().len() > before {
+            self.heard.store(true, Relaxed);
+        }
+        result
     }
 }
 

@@ -236,6 +236,12 @@ fn who_changes_a_page_has_the_old_one_forgotten() {
         get(proxy.address, &origin.url(path));
         assert_eq!(origin.times(path), times, "{path}");
     }
+    // Whoever looks after the proxy can have a page forgotten.
+    for status in [200, 404] {
+        assert_eq!(ask(proxy.address, "PURGE", &origin.url("/other"), &[]).status, status);
+    }
+    get(proxy.address, &origin.url("/other"));
+    assert_eq!(origin.times("/other"), 2);
 }
 
 #[test]

@@ -24,15 +24,18 @@ use umbel_net::blocklist::Prefix;
 /// where it may be; a peer that does not have it after all costs a question, and one that is slow its time limit. Then the
 /// origin is asked, as it is for pages that nobody has.
 ///
-/// Squid can be a peer the other way round, too: cache_peer HOST sibling PORT 0 no-query, and minimum_direct_rtt 0, or it goes
-/// straight to every origin that is near. It tells what it has only if it has a cache_dir.
+/// Squid can be a peer the other way round, too: cache_peer HOST sibling PORT 0 no-query, and both minimum_direct_rtt 0 and
+/// minimum_direct_hops 0, or it goes straight to every origin that is near. It tells what it has only if it has a cache_dir, and
+/// anew every digest_rebuild_period, which is an hour.
 ///
 /// Only this machine can use it, unless --allow says otherwise. Who comes from elsewhere does not reach services that are
 /// for this machine only, nor pages of theirs that were kept. Connections that programs make through it, with CONNECT, are
 /// passed on as they are.
 ///
 /// What it has done is at http://ADDRESS/umbel/, and in JSON at http://ADDRESS/umbel/stats. What goes wrong is told on
-/// standard error. SIGTERM and SIGINT end it, after five seconds at most for those who are being answered.
+/// standard error. How a page was answered is in its header Cache-Status. PURGE removes a page, for those on this machine.
+/// SIGTERM and SIGINT end it, after five seconds at most for those who are being answered; SIGHUP has it open its access log
+/// anew.
 #[derive(clap::Args)]
 #[command(after_help = "Exit codes: 0 told to end, 2 something went wrong.")]
 pub struct Args {
@@ -52,7 +55,7 @@ pub struct Args {
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = number::time)]
     summary_every: Duration,
 
-    /// The most bytes on disk
+    /// The most bytes of pages on disk; each takes up to a block of the disk more
     #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = number::bytes)]
     max_cache: u64,
 
@@ -76,7 +79,8 @@ pub struct Args {
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     manage: Option<SocketAddr>,
 
-    /// A line for every answer is added to this file, in the form of Squid's access log
+    /// A line for every answer is added to this file, in the form of Squid's access log; bytes are those of bodies, and tunnels
+    /// have theirs when they begin
     #[arg(long, value_name = "FILE")]
     access_log: Option<PathBuf>,
 
@@ -93,6 +97,7 @@ pub struct Args {
     max_clients: u64,
 }
 
+const MIB: u64 = 1 << 20;
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 fn address(text: &str) -> Result<SocketAddr, String> {
@@ -122,6 +127,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let proxy = Proxy::bind(args.listen, store, options).await?;
         let address = proxy.address();
         output::say(format_args!("umbel: {} pages in {}", size.documents, args.cache_dir.display()));
+        if size.damaged > 0 {
+            output::warn(format_args!("{} damaged pages were removed", size.damaged));
+        }
+        if !args.allow.is_empty() && address.ip().is_loopback() {
+            output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
+        }
+        if let Some(log) = proxy.access_log() {
+            signals::at_hangup(move || {
+                if let Err(error) = log.reopen() {
+                    output::warn(format_args!("the access log cannot be opened anew: {error}"));
+                }
+            })?;
+        }
         if let Some(manage) = proxy.manage_address() {
             output::say(format_args!("umbel: what it does is shown at http://{manage}/umbel/"));
         }
@@ -148,6 +166,15 @@ impl Args {
             if time.is_zero() || time > DAY {
                 bail!("{name} needs some time, such as 1s, and a day at most");
             }
+        }
+        if self.max_cache < MIB {
+            bail!("--max-cache needs 1MiB at least");
+        }
+        if self.manage.is_some_and(|manage| manage == self.listen && manage.port() > 0) {
+            bail!("--manage needs another address than --listen");
+        }
+        if let Some(own) = self.peer.iter().find(|peer| peer.is(self.listen)) {
+            bail!("--peer {own} is this proxy itself");
         }
         let connections =
             usize::try_from(self.max_clients).ok().filter(|count| (1..=1 << 20).contains(count));
