@@ -250,7 +250,14 @@ impl Known {
         let headers = &self.response.headers;
         let good =
             !self.is_stale(self.at) || headers.contains_key(ETAG) || headers.contains_key(LAST_MODIFIED);
-        good && self.policy.is_storable() && self.varying.is_some() && !headers.contains_key(SET_COOKIE)
+        // The policy takes directives that contradict each other for a permission.
+        let of_somebody = self.request.headers.contains_key(AUTHORIZATION);
+        let for_others =
+            |word: &String| word == "public" || word == "must-revalidate" || word.starts_with("s-maxage=");
+        good && self.policy.is_storable()
+            && self.varying.is_some()
+            && !headers.contains_key(SET_COOKIE)
+            && (!of_somebody || directives(headers).any(|word| for_others(&word)))
     }
 
     /// Whether it may be given only after the origin was asked.

@@ -62,6 +62,11 @@ impl Update {
         !matches!(self.what, What::Nothing)
     }
 
+    /// How many bits the summary has.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
     /// Whether it has changes only.
     pub fn is_delta(&self) -> bool {
         matches!(self.what, What::Changes { .. })

@@ -67,6 +67,20 @@ fn only_what_may_be_kept_is_kept() {
         (&signed, 200, &[MINUTE], false),
         (&signed, 200, &[("cache-control", "public, max-age=60")], true),
         (&signed, 200, &[("cache-control", "s-maxage=60")], true),
+        // What contradicts itself permits nothing.
+        (&signed, 200, &[("cache-control", "max-age=60"), ("cache-control", "max-age=30")], false),
+        (&signed, 200, &[("cache-control", "max-age=60, foo=1, foo=2")], false),
+        (&plain, 200, &[MINUTE, ("connection", "cache-control")], true),
+        (
+            &plain,
+            200,
+            &[
+                ("cache-control", "private"),
+                ("connection", "cache-control"),
+                ("expires", "Fri, 15 Jan 2027 09:00:00 GMT"),
+            ],
+            false,
+        ),
         (&ask("POST", &[]), 200, &[MINUTE], false),
         (&ask("HEAD", &[]), 200, &[MINUTE], false),
     ] {

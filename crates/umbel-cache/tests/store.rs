@@ -123,7 +123,8 @@ proptest! {
         drop(store.take());
         // On disk there is what was counted, and nothing else.
         let again = Arc::new(Store::open(folder.path(), &options).unwrap());
-        let on_disk: u64 = files(folder.path()).iter().map(|file| file.metadata().unwrap().len()).sum();
+        let blocks = |file: &PathBuf| file.metadata().unwrap().len().next_multiple_of(4096);
+        let on_disk: u64 = files(folder.path()).iter().map(blocks).sum();
         prop_assert_eq!((on_disk, again.size().damaged), (again.size().bytes, 0));
     }
 }
@@ -205,7 +206,7 @@ fn what_is_seldom_asked_for_makes_room() {
         assert!(store.size().bytes <= 1_000_000);
     }
     let size = store.size();
-    assert!(size.documents > 150 && size.evicted == 2000 - size.documents, "{size:?}");
+    assert!(size.documents > 110 && size.evicted == 2000 - size.documents, "{size:?}");
     assert!((0..20).all(|popular| !store.find(&key(popular)).is_empty()), "the popular ones stay");
     check_summary(&store, 2000);
     // One that is smaller now has less in it.
@@ -342,4 +343,24 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     let error = Store::open(folder.path(), &Options::default()).unwrap_err();
     assert!(error.to_string().contains("no cache"), "{error}");
     assert_eq!(std::fs::read_to_string(mail).unwrap(), "dear");
+}
+
+/// What is in the folder of a store may lead elsewhere, and is not followed.
+#[test]
+fn links_and_other_things_in_the_folder_are_left_alone() {
+    let (folder, precious) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = precious.path().join("precious");
+    std::fs::write(&file, "precious").unwrap();
+    drop(Store::open(folder.path(), &Options::default()).unwrap());
+    for room in ["heads/zz", "bodies/zz", "new/zz"] {
+        std::os::unix::fs::symlink(precious.path(), folder.path().join(room)).unwrap();
+    }
+    for room in ["heads", "bodies", "new"] {
+        std::fs::create_dir_all(folder.path().join(room).join("ab/folder")).unwrap();
+        std::os::unix::fs::symlink(&file, folder.path().join(room).join("ab/link")).unwrap();
+    }
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    put(&store, 1, 0, b"", &body(1, 0, 100_000));
+    assert_eq!((store.size().documents, store.size().damaged), (1, 0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }

@@ -2,9 +2,10 @@
 
 use super::access::Record;
 use super::counts::Counter;
-use super::pool::Lease;
+use super::pool::{Lease, chain};
 use crate::store;
 use bytes::Bytes;
+use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use std::io;
 use std::pin::Pin;
@@ -24,8 +25,8 @@ pub(super) enum Body {
     Whole(Option<Bytes>),
     /// A file of the store, from an offset up to another.
     Stored(Reading),
-    /// What a task sends that keeps it, too; so much of it is still to come, if that is known.
-    Piped(mpsc::Receiver<Result<Piece, BodyError>>, Option<u64>),
+    /// What a task sends that keeps it, too.
+    Piped(Pipe),
     /// What comes from elsewhere and is only passed on.
     Passed(Box<Passing>),
     /// One of these, of which a line is written when it has ended.
@@ -36,8 +37,57 @@ pub(super) enum Body {
 pub(super) enum Piece {
     /// The next of it.
     Frame(Frame<Bytes>),
-    /// All the rest, from an offset of a document that is in the store now.
-    Rest(store::Body, u64),
+    /// What was held back, from an offset up to the end of what is kept of it.
+    Stored(store::Body, u64),
+}
+
+/// What a task sends.
+pub(super) struct Pipe {
+    pieces: mpsc::Receiver<Result<Piece, BodyError>>,
+    /// So much of it is still to come, if that is known.
+    left: Option<u64>,
+    /// What was held back, and comes before the next piece.
+    held: Option<Box<Body>>,
+}
+
+impl Pipe {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+        let frame = loop {
+            if let Some(held) = &mut self.held {
+                match ready!(Pin::new(&mut **held).poll_frame(context)) {
+                    None => self.held = None,
+                    frame => break frame,
+                }
+            }
+            match ready!(self.pieces.poll_recv(context)) {
+                None => break None,
+                Some(Err(error)) => break Some(Err(error)),
+                Some(Ok(Piece::Frame(frame))) => break Some(Ok(frame)),
+                Some(Ok(Piece::Stored(body, at))) => {
+                    let end = body.len();
+                    self.held = Some(Box::new(Body::stored(body, at, end)));
+                }
+            }
+        };
+        if let (Some(Ok(frame)), Some(left)) = (&frame, &mut self.left) {
+            *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
+        }
+        Poll::Ready(frame)
+    }
+}
+
+/// All of a body, if it has not more bytes than this. They are copied: what comes in small pieces would hold large ones.
+pub(super) async fn gather(body: &mut Incoming, most: usize) -> Result<Bytes, String> {
+    let mut all = Vec::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|error| chain(&error))?.into_data() {
+            if all.len() + data.len() > most {
+                return Err(format!("it has more than {most} bytes"));
+            }
+            all.extend_from_slice(&data);
+        }
+    }
+    Ok(all.into())
 }
 
 /// A file that is being read.
@@ -67,6 +117,11 @@ impl Body {
         Body::Whole(None)
     }
 
+    /// What a task sends; so much of it, if that is known.
+    pub fn piped(pieces: mpsc::Receiver<Result<Piece, BodyError>>, left: Option<u64>) -> Body {
+        Body::Piped(Pipe { pieces, left, held: None })
+    }
+
     pub fn whole(bytes: impl Into<Bytes>) -> Body {
         Body::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty()))
     }
@@ -87,14 +142,8 @@ impl Body {
         incoming: Incoming,
         patience: Duration,
         counter: Option<Counter>,
-        mut lease: Option<Lease>,
+        lease: Option<Lease>,
     ) -> Body {
-        // Nobody asks for what is not there.
-        if incoming.is_end_stream()
-            && let Some(lease) = lease.take()
-        {
-            lease.give_back();
-        }
         Body::Passed(Box::new(Passing {
             incoming,
             patience,
@@ -158,27 +207,10 @@ impl hyper::body::Body for Body {
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
-        let this = self.get_mut();
-        if let Body::Piped(pieces, left) = this {
-            let frame = match ready!(pieces.poll_recv(context)) {
-                None => return Poll::Ready(None),
-                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
-                Some(Ok(Piece::Frame(frame))) => frame,
-                Some(Ok(Piece::Rest(body, at))) => {
-                    let end = body.len();
-                    *this = Body::stored(body, at, end);
-                    return Pin::new(this).poll_frame(context);
-                }
-            };
-            if let Some(left) = left {
-                *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
-            }
-            return Poll::Ready(Some(Ok(frame)));
-        }
-        match this {
+        match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Body::Stored(reading) => reading.poll(context),
-            Body::Piped(..) => Poll::Ready(None),
+            Body::Piped(pipe) => pipe.poll(context),
             Body::Passed(passing) => passing.poll(context),
             Body::Recorded(both) => {
                 let (body, record) = &mut **both;
@@ -195,7 +227,7 @@ impl hyper::body::Body for Body {
         match self {
             Body::Whole(bytes) => bytes.is_none(),
             Body::Stored(reading) => reading.at >= reading.end,
-            Body::Piped(_, left) => *left == Some(0),
+            Body::Piped(pipe) => pipe.left == Some(0),
             Body::Passed(passing) => passing.incoming.is_end_stream(),
             Body::Recorded(both) => both.0.is_end_stream(),
         }
@@ -205,7 +237,7 @@ impl hyper::body::Body for Body {
         match self {
             Body::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Body::Stored(reading) => SizeHint::with_exact(reading.end - reading.at),
-            Body::Piped(_, left) => left.map_or_else(SizeHint::default, SizeHint::with_exact),
+            Body::Piped(pipe) => pipe.left.map_or_else(SizeHint::default, SizeHint::with_exact),
             Body::Passed(passing) => passing.incoming.size_hint(),
             Body::Recorded(both) => both.0.size_hint(),
         }

@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::counts::Counter;
-use super::flights::Flight;
+use super::flights::{End, Flight};
 use super::hit;
 use super::lookup::{Found, Question, Stale};
 use super::pool::{Failure, Lease, Reach};
@@ -13,9 +13,7 @@ use crate::Key;
 use crate::headers::end_to_end;
 use crate::rules::{self, Known, Refreshed};
 use crate::store::Entry;
-use http::header::{
-    AUTHORIZATION, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING,
-};
+use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request, response};
 use hyper::body::Incoming;
 use std::sync::Arc;
@@ -42,7 +40,7 @@ impl Answer {
     }
 
     /// Whether it is seen when it ends too early.
-    fn has_an_end(&self) -> bool {
+    pub fn has_an_end(&self) -> bool {
         self.len().is_some() || self.parts.headers.contains_key(TRANSFER_ENCODING)
     }
 }
@@ -87,7 +85,7 @@ impl Service {
         }
         let answer = match self.ask_origin(&asking, &question.page, question.reach).await {
             Ok(answer) => answer,
-            Err(failure) => return self.fail(&failure),
+            Err(failure) => return self.fail_for(&failure, flight),
         };
         match found.known.refresh(&asking, &answer.parts, SystemTime::now()) {
             Refreshed::Same(known) => {
@@ -137,6 +135,14 @@ impl Service {
         Some(response)
     }
 
+    /// What cannot be fetched cannot be waited for, either.
+    fn fail_for(&self, failure: &Failure, flight: Option<Flight>) -> Response<Body> {
+        if let Some(flight) = flight {
+            flight.ends(End::NotKept);
+        }
+        self.fail(failure)
+    }
+
     async fn remove(&self, entry: Arc<Entry>) {
         let store = Arc::clone(&self.store);
         // If it fails the store is at its end, and so is the proxy.
@@ -157,7 +163,7 @@ impl Service {
     ) -> Response<Body> {
         let answer = match self.ask_origin(&question.parts, &question.page, question.reach).await {
             Ok(answer) => answer,
-            Err(failure) => return self.fail(&failure),
+            Err(failure) => return self.fail_for(&failure, flight),
         };
         self.counts.misses.one();
         let known = Known::of(&question.parts, &answer.parts, SystemTime::now());
@@ -232,6 +238,9 @@ impl Service {
     ) -> Response<Body> {
         let saving = self.saving(&question, &answer, known);
         let Some(saving) = saving else {
+            if let Some(flight) = flight {
+                flight.ends(End::NotKept);
+            }
             return self.pass_answer(answer, why.says(false));
         };
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(why.says(true)));
@@ -247,9 +256,8 @@ impl Service {
         let Some(known) = known else {
             // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, whoever asks
             // has it already, or it was for him alone.
-            let (status, asked) = (answer.parts.status, &question.parts.headers);
-            let own = asked.contains_key(AUTHORIZATION) || asked.contains_key(CACHE_CONTROL);
-            if question.plain && !own && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
+            let status = answer.parts.status;
+            if question.common && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
                 self.admission.pass(&key);
             }
             return None;

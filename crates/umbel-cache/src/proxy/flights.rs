@@ -9,21 +9,32 @@ use tokio::sync::watch;
 
 /// What is being fetched.
 #[derive(Default)]
-pub(super) struct Flights(Mutex<HashMap<Key, watch::Receiver<()>>>);
+pub(super) struct Flights(Mutex<HashMap<Key, watch::Receiver<End>>>);
+
+/// How a flight has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// It has not, or whoever led it has left.
+    Open,
+    /// It has brought what others wait for.
+    Kept,
+    /// It has brought what is not kept: others have to fetch it for themselves.
+    NotKept,
+}
 
 /// Whether one fetches, or waits.
 pub(super) enum Joined {
     /// One fetches it; others wait until this is dropped.
     Leads(Flight),
     /// It is being fetched, and this ends when that does.
-    Follows(watch::Receiver<()>),
+    Follows(watch::Receiver<End>),
 }
 
 /// What is fetched by one for others, too. Its end wakes them.
 pub(super) struct Flight {
     flights: Arc<Flights>,
     key: Key,
-    end: watch::Sender<()>,
+    end: watch::Sender<End>,
 }
 
 impl Flights {
@@ -31,7 +42,7 @@ impl Flights {
         match lock(&self.0).entry(*key) {
             Entry::Occupied(flight) => Joined::Follows(flight.get().clone()),
             Entry::Vacant(place) => {
-                let (end, wait) = watch::channel(());
+                let (end, wait) = watch::channel(End::Open);
                 place.insert(wait);
                 Joined::Leads(Flight { flights: Arc::clone(self), key: *key, end })
             }
@@ -40,6 +51,12 @@ impl Flights {
 }
 
 impl Flight {
+    /// Tells those who wait how it has ended.
+    pub fn ends(self, end: End) {
+        // If nobody waits nobody has to know.
+        let _ = self.end.send(end);
+    }
+
     /// Whether somebody waits for it.
     pub fn has_followers(&self) -> bool {
         // The first is that of the list.
@@ -66,7 +83,11 @@ mod tests {
         assert!(flight.has_followers());
         assert!(end.has_changed().is_ok());
         drop(flight);
-        assert!(end.has_changed().is_err());
+        assert!(end.has_changed().is_err() && *end.borrow() == End::Open);
+        let Joined::Leads(flight) = flights.join(&key) else { panic!("nobody leads any more") };
+        let Joined::Follows(end) = flights.join(&key) else { panic!("somebody leads") };
+        flight.ends(End::NotKept);
+        assert_eq!(*end.borrow(), End::NotKept);
         assert!(matches!(flights.join(&key), Joined::Leads(_)));
     }
 }

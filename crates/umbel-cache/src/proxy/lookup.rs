@@ -1,14 +1,14 @@
 //! A page is asked for: it is in the cache, or is fetched by one for all who want it now.
 
 use super::body::Body;
-use super::flights::Joined;
+use super::flights::{End, Joined};
 use super::hit;
 use super::pool::Reach;
 use super::service::{Service, sentence};
 use super::target::Page;
 use crate::rules::{Known, Reuse, Scope, is_told};
 use crate::store::{Entry, Ticket};
-use http::header::RANGE;
+use http::header::{AUTHORIZATION, PRAGMA, RANGE};
 use http::{Method, Response, StatusCode, request};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -19,8 +19,8 @@ pub(super) struct Question {
     pub parts: request::Parts,
     pub page: Page,
     pub reach: Reach,
-    /// Whether the answer may be that of somebody else's question: it is about the whole page.
-    pub plain: bool,
+    /// Whether it is one that many may ask: it is about the whole page, and not for somebody himself, nor anew.
+    pub common: bool,
     /// What is fetched for it is not kept if the page was changed since.
     pub ticket: Ticket,
 }
@@ -59,7 +59,10 @@ impl Service {
     ) -> Response<Body> {
         let plain = parts.method == Method::GET && !parts.headers.contains_key(RANGE);
         let ticket = self.store.ticket(&page.key);
-        let question = Question { parts, page, reach, plain, ticket };
+        let own = parts.headers.contains_key(AUTHORIZATION)
+            || parts.headers.contains_key(PRAGMA)
+            || ["no-cache", "no-store", "max-age=0"].iter().any(|what| is_told(&parts.headers, what));
+        let question = Question { parts, page, reach, common: plain && !own, ticket };
         let here = self.find(&question);
         match here {
             Here::Denied => self.counts.filter_denied.one(),
@@ -76,20 +79,20 @@ impl Service {
         }
         let (mut flight, mut waits) = (None, false);
         let until = Instant::now() + self.limits.patience;
-        while flight.is_none() && question.plain && !self.admission.is_passed(&question.page.key) {
+        while flight.is_none() && question.common && !self.admission.is_passed(&question.page.key) {
             match self.flights.join(&question.page.key) {
                 Joined::Leads(lead) => flight = Some(lead),
                 Joined::Follows(mut end) => {
                     if !std::mem::replace(&mut waits, true) {
                         self.counts.collapsed.one();
                     }
-                    // It ends with an error, since nothing is ever sent.
-                    if timeout_at(until, end.changed()).await.is_err() {
+                    let late = timeout_at(until, end.changed()).await.is_err();
+                    if late || *end.borrow() == End::NotKept {
                         break;
                     }
                 }
             }
-            // Somebody may have brought it meanwhile. If not, one of those who have waited fetches it.
+            // Somebody may have brought it meanwhile. If he has left, one of those who have waited fetches it.
             stale = match self.give_if_fresh(&question, self.find(&question)).await {
                 Ok(response) => return response,
                 Err(stale) => stale,
@@ -166,7 +169,7 @@ mod tests {
             let parts = Request::get(uri).body(()).unwrap().into_parts().0;
             let Ok(Target::Page(page)) = Target::of(&parts) else { panic!("a page") };
             let ticket = service.store.ticket(&page.key);
-            Question { parts, page, reach, plain: true, ticket }
+            Question { parts, page, reach, common: true, ticket }
         };
         let said = Answer::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
         for (path, scope) in [("secret", Scope::Here), ("public", Scope::All)] {

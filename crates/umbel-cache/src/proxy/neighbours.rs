@@ -1,5 +1,6 @@
 //! What peers hold is asked for again and again: only what has changed, of those that know how to tell that.
 
+use super::body::gather;
 use super::manage::SUMMARY;
 use super::pool::Reach;
 use super::service::Service;
@@ -11,7 +12,6 @@ use crate::{Applied, Digest, PeerId, Update, View};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
 use http::{HeaderValue, Request, StatusCode, response};
-use http_body_util::{BodyExt, Limited};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 use tokio::time::{sleep, timeout};
@@ -31,8 +31,9 @@ struct Told {
     well: Option<bool>,
 }
 
-/// No summary has more bytes.
+/// No summary has more bytes, and bits when it is spread out: those of 33 million pages.
 const MOST: usize = 64 << 20;
+const MOST_BITS: u32 = 1 << 29;
 
 /// How long to wait for a large one.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -117,6 +118,12 @@ impl Service {
         // A large one takes a moment. Whoever looks meanwhile sees the one before.
         let learned = tokio::task::spawn_blocking(move || {
             let update = Update::decode(&bytes)?;
+            if update.bits() > MOST_BITS {
+                return Err(crate::Error::malformed(
+                    "update of a summary",
+                    format!("it has more than {MOST_BITS} bits"),
+                ));
+            }
             let mut next = view.map_or_else(View::default, |view| {
                 if update.has_news() { (*view).clone() } else { view.outline() }
             });
@@ -187,10 +194,10 @@ impl Service {
         }
         let (answer, lease) =
             self.pool.send(address, Reach::All, &parts, None).await.map_err(|failure| failure.to_string())?;
-        let (parts, incoming) = answer.into_parts();
-        let body = Limited::new(incoming, MOST).collect().await.map_err(|error| error.to_string())?;
+        let (parts, mut incoming) = answer.into_parts();
+        let body = gather(&mut incoming, MOST).await?;
         lease.give_back();
-        Ok((parts, body.to_bytes()))
+        Ok((parts, body))
     }
 }
 

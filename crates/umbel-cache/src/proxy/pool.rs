@@ -14,10 +14,11 @@ use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 /// Whom somebody may reach through the proxy.
@@ -95,6 +96,8 @@ pub(super) struct Pool {
     waits: Waits,
     head_bytes: usize,
     headers: usize,
+    /// Names that are being looked up: that takes a thread each, which others need.
+    names: Arc<Semaphore>,
 }
 
 struct Idle {
@@ -119,6 +122,10 @@ pub(super) struct Lease {
 /// How long a connection is kept for the next, and how many to one address.
 const KEPT: Duration = Duration::from_secs(15);
 const MOST: usize = 64;
+const MOST_IN_ALL: usize = 256;
+
+/// So many names are looked up at once.
+const NAMES: usize = 64;
 
 /// Who sends much takes long before he is answered.
 const UPLOAD: u32 = 15;
@@ -126,7 +133,8 @@ const UPLOAD: u32 = 15;
 impl Pool {
     pub fn new(limits: &Limits) -> Pool {
         let Limits { head_bytes, headers, .. } = *limits;
-        Pool { idle: Mutex::default(), waits: limits.waits(), head_bytes, headers }
+        let names = Arc::new(Semaphore::new(NAMES));
+        Pool { idle: Mutex::default(), waits: limits.waits(), head_bytes, headers, names }
     }
 
     /// Asks somebody. If it changes nothing a connection is used again, and if that has ended meanwhile, a new one.
@@ -172,6 +180,9 @@ impl Pool {
             }
             Err(_) => return Err(Failure::Late(format!("{to} gives no answer within {wait:?}"))),
         };
+        if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
+            return Err(Failure::Nonsense(format!("{to} wants to speak something else")));
+        }
         // Of any other coding it is not seen when it ends too early.
         let mut codings = answer.headers().get_all(TRANSFER_ENCODING).iter();
         if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
@@ -203,7 +214,54 @@ impl Pool {
     /// A connection to somewhere.
     pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
         let late = |_| Failure::Late(format!("{to} cannot be reached within {:?}", self.waits.connect));
-        timeout(self.waits.connect, reach_any(to, reach, self.waits.connect / 3)).await.map_err(late)?
+        timeout(self.waits.connect, self.reach_any(to, reach)).await.map_err(late)?
+    }
+
+    /// The addresses that a name has.
+    pub async fn look_up(&self, to: &Address) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(ip) = to.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(ip, to.port)]);
+        }
+        let looking = async {
+            let place = Arc::clone(&self.names).acquire_owned().await.map_err(io::Error::other)?;
+            let to = to.clone();
+            // It goes on when nobody waits for it any more, and so does its thread.
+            let found = tokio::spawn(async move {
+                let found = lookup_host((to.host.as_str(), to.port)).await.map(Iterator::collect);
+                drop(place);
+                found
+            });
+            found.await.map_err(io::Error::other)?
+        };
+        timeout(self.waits.connect, looking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Tries all addresses of a host, each but the last for a third of the time at most.
+    async fn reach_any(&self, to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
+        let unreachable = |error| Failure::Unreachable(format!("{to} cannot be reached: {error}"));
+        let mut last = None;
+        let mut addresses = self.look_up(to).await.map_err(unreachable)?.into_iter().peekable();
+        while let Some(address) = addresses.next() {
+            if !reach.permits(address.ip()) {
+                return Err(Failure::Forbidden(format!("{to} is for this machine only")));
+            }
+            let connecting = TcpStream::connect(address);
+            let connected = match addresses.peek() {
+                Some(_) => timeout(self.waits.connect / 3, connecting)
+                    .await
+                    .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+                None => connecting.await,
+            };
+            match connected {
+                Ok(stream) => {
+                    // Small questions are not held back until there is more to say.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.map_or_else(|| Failure::Unreachable(format!("{to} has no address")), unreachable))
     }
 
     fn take(&self, to: &(Address, Reach)) -> Option<Link> {
@@ -243,40 +301,19 @@ impl Lease {
     pub fn give_back(self) {
         if !self.link.sender.is_closed() {
             let mut idle = lock(&self.pool.idle);
+            if idle.values().map(Vec::len).sum::<usize>() >= MOST_IN_ALL {
+                // Whichever it is, it was not used for some time.
+                let oldest = idle.iter().min_by_key(|(_, list)| list.first().map(|idle| idle.since));
+                if let Some(oldest) = oldest.map(|(to, _)| to.clone()) {
+                    idle.remove(&oldest);
+                }
+            }
             let list = idle.entry(self.to).or_default();
             if list.len() < MOST {
                 list.push(Idle { link: self.link, since: Instant::now() });
             }
         }
     }
-}
-
-/// Tries all addresses of a host, each for no longer than this if there is another one.
-async fn reach_any(to: &Address, reach: Reach, each: Duration) -> Result<TcpStream, Failure> {
-    let unreachable = |error| Failure::Unreachable(format!("{to} cannot be reached: {error}"));
-    let mut last = None;
-    let mut addresses = lookup_host((to.host.as_str(), to.port)).await.map_err(unreachable)?.peekable();
-    while let Some(address) = addresses.next() {
-        if !reach.permits(address.ip()) {
-            return Err(Failure::Forbidden(format!("{to} is for this machine only")));
-        }
-        let connecting = TcpStream::connect(address);
-        let connected = match addresses.peek() {
-            Some(_) => {
-                timeout(each, connecting).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            }
-            None => connecting.await,
-        };
-        match connected {
-            Ok(stream) => {
-                // Small questions are not held back until there is more to say.
-                let _ = stream.set_nodelay(true);
-                return Ok(stream);
-            }
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(last.map_or_else(|| Failure::Unreachable(format!("{to} has no address")), unreachable))
 }
 
 /// An error with its reasons.

@@ -3,15 +3,15 @@
 //! Others may wait until it is in the store, so whoever asked first and reads slowly does not hold it up: it comes as fast as the
 //! origin sends it, and the slow one gets the rest from the store.
 
-use super::body::{Body, BodyError, Piece};
+use super::body::{self, BodyError, Piece};
 use super::counts::Counter;
 use super::fetch::Answer;
-use super::flights::Flight;
+use super::flights::{End, Flight};
 use super::lookup::Question;
 use super::pool::{Lease, chain};
 use super::service::Service;
 use crate::PeerId;
-use crate::store::{Entry, Writer};
+use crate::store::{Body, Writer};
 use bytes::Bytes;
 use http::header::{CONTENT_RANGE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE};
 use http::{HeaderValue, StatusCode};
@@ -30,58 +30,77 @@ const PACE: Duration = Duration::from_millis(100);
 /// So much is written to disk at a time.
 const BATCH: usize = 256 << 10;
 
-/// If whoever asked has gone, no more than this is fetched for the cache alone.
+/// If whoever asked has gone, no more than this is fetched for the cache alone, and for no longer.
 const REST: u64 = 1 << 20;
+const REST_TIME: Duration = Duration::from_secs(10);
 
 /// A document that is being kept.
 pub(super) struct Saving {
     writer: Writer,
     /// What is known of it.
     head: Vec<u8>,
-    batch: Vec<Bytes>,
-    waiting: usize,
+    /// What is not written yet. It is copied: what comes in small pieces would hold large ones.
+    buffer: Vec<u8>,
+}
+
+/// A document that cannot be kept: what was written of it, and what was to be written next.
+pub(super) struct Lost {
+    why: String,
+    written: io::Result<Body>,
+    buffer: Vec<u8>,
 }
 
 impl Saving {
     pub fn new(writer: Writer, head: Vec<u8>) -> Saving {
-        Saving { writer, head, batch: Vec::new(), waiting: 0 }
+        Saving { writer, head, buffer: Vec::new() }
     }
 
     fn len(&self) -> u64 {
-        self.writer.len() + self.waiting as u64
+        self.writer.len() + self.buffer.len() as u64
+    }
+
+    fn lost(self, why: impl ToString) -> Lost {
+        Lost { why: why.to_string(), written: self.writer.read(), buffer: self.buffer }
     }
 
     /// Takes more of it.
-    pub async fn add(mut self, bytes: Bytes) -> io::Result<Saving> {
-        self.waiting += bytes.len();
-        self.batch.push(bytes);
-        if self.waiting < BATCH {
-            return Ok(self);
+    pub async fn add(mut self, bytes: &[u8]) -> Result<Saving, Lost> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() < BATCH { Ok(self) } else { self.flush().await }
+    }
+
+    async fn flush(mut self) -> Result<Saving, Lost> {
+        let flushed = tokio::task::spawn_blocking(move || match self.writer.write(&self.buffer) {
+            Ok(()) => {
+                self.buffer.clear();
+                Ok(self)
+            }
+            Err(error) => Err(self.lost(error)),
+        });
+        flushed.await.unwrap_or_else(|error| {
+            let gone = Err(io::Error::other("it is lost"));
+            Err(Lost { why: error.to_string(), written: gone, buffer: Vec::new() })
+        })
+    }
+
+    /// It is whole. If it is to be read as well, that can be done whatever becomes of it.
+    pub async fn finish(self, read: bool) -> Result<Option<Body>, Lost> {
+        let Saving { writer, head, .. } = self.flush().await?;
+        let written = read.then(|| writer.read());
+        let committed = tokio::task::spawn_blocking(move || writer.commit(head)).await;
+        let committed = committed.map_err(|error| error.to_string());
+        match (committed.and_then(|result| result.map_err(|error| error.to_string())), written) {
+            (Ok(_), None) => Ok(None),
+            (Ok(_), Some(Ok(body))) => Ok(Some(body)),
+            (Ok(_), Some(Err(error))) => {
+                Err(Lost { why: error.to_string(), written: Err(error), buffer: Vec::new() })
+            }
+            (Err(why), written) => {
+                let written = written.unwrap_or_else(|| Err(io::Error::other("nobody reads it")));
+                Err(Lost { why, written, buffer: Vec::new() })
+            }
         }
-        blocking(move || {
-            self.flush()?;
-            Ok(self)
-        })
-        .await
     }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.waiting = 0;
-        self.batch.drain(..).try_for_each(|bytes| self.writer.write(&bytes))
-    }
-
-    /// It is whole.
-    pub async fn finish(mut self) -> io::Result<Arc<Entry>> {
-        blocking(move || {
-            self.flush()?;
-            self.writer.commit(self.head)
-        })
-        .await
-    }
-}
-
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }
 
 /// An answer on its way.
@@ -101,11 +120,18 @@ pub(super) struct Pump {
     resume: Option<(PeerId, HeaderValue)>,
     /// How long it was waited for more.
     waited: Duration,
+    /// Nobody but the cache wants it, and not for longer than that.
+    until: Option<Instant>,
 }
 
 impl Pump {
     /// What brings an answer, and the body that it comes out of.
-    pub fn new(service: &Arc<Service>, question: Question, answer: Answer, counter: Counter) -> (Pump, Body) {
+    pub fn new(
+        service: &Arc<Service>,
+        question: Question,
+        answer: Answer,
+        counter: Counter,
+    ) -> (Pump, body::Body) {
         let (to, from) = mpsc::channel(AHEAD);
         let len = answer.len();
         let pump = Pump {
@@ -120,8 +146,9 @@ impl Pump {
             come: 0,
             resume: None,
             waited: Duration::ZERO,
+            until: None,
         };
-        (pump, Body::Piped(from, len))
+        (pump, body::Body::piped(from, len))
     }
 
     /// If the peer fails from which it comes, or is slow, the origin gives the rest of the document with this tag.
@@ -132,6 +159,7 @@ impl Pump {
 
     /// Brings the answer to whoever asked, and into the store. Those who wait for it wait until that is done.
     pub async fn run(mut self, mut saving: Option<Saving>, mut flight: Option<Flight>) {
+        let mut alone = None;
         loop {
             let frame = match self.next().await {
                 Ok(Some(frame)) => frame,
@@ -141,25 +169,41 @@ impl Pump {
                     let url = &self.question.page.url;
                     self.service.log.line(format_args!("{url} came to an end too early: {error}"));
                     drop((saving, flight));
-                    return self.end_early(&error).await;
+                    return self.end_early(error).await;
                 }
             };
+            let mut passed = false;
             if let Some(bytes) = frame.data_ref()
                 && let Some(keeping) = saving.take()
             {
-                saving = self.keep(keeping, bytes).await;
-                if saving.is_none() {
-                    // Nobody waits in vain for what will not be kept.
-                    flight = None;
-                    if self.lags.is_some() {
-                        return self.end_early("it cannot be kept").await;
+                match self.keep(keeping, bytes).await {
+                    Ok(kept) => saving = Some(kept),
+                    Err(lost) => {
+                        // Nobody waits in vain for what will not be kept.
+                        if let Some(flight) = flight.take() {
+                            flight.ends(End::NotKept);
+                        }
+                        self.note_loss(&lost);
+                        passed = self.catch_up(lost).await;
                     }
                 }
             }
-            self.pass(frame, saving.is_some()).await;
-            let waited_for = flight.as_ref().is_some_and(Flight::has_followers);
-            if self.to.is_none() && (saving.is_none() || !waited_for && !self.is_nearly_here()) {
-                return;
+            if !passed {
+                self.pass(frame, saving.is_some()).await;
+            }
+            if self.to.is_none() {
+                let waited_for = flight.as_ref().is_some_and(Flight::has_followers);
+                if saving.is_none() || !waited_for && !self.is_nearly_here() {
+                    return;
+                }
+                // It is fetched for the cache alone, as long as that takes no time and few others are.
+                if self.until.is_none() {
+                    alone = Arc::clone(&self.service.alone).try_acquire_owned().ok();
+                    if alone.is_none() {
+                        return;
+                    }
+                    self.until = Some(Instant::now() + REST_TIME);
+                }
             }
         }
         if let Some(lease) = self.lease.take() {
@@ -168,24 +212,48 @@ impl Pump {
         if let Some(saving) = saving {
             self.finish(saving, flight).await;
         }
+        drop(alone);
     }
 
-    /// All of it has come. Whoever lags behind gets the rest from the store.
-    async fn finish(self, saving: Saving, flight: Option<Flight>) {
-        let (store, at) = (Arc::clone(&self.service.store), self.lags);
-        let kept = async {
-            let entry = saving.finish().await?;
-            blocking(move || at.map(|at| store.body(&entry).map(|body| Piece::Rest(body, at))).transpose())
-                .await
+    /// All of it has come. Whoever lags behind gets the rest from what was kept.
+    async fn finish(mut self, saving: Saving, flight: Option<Flight>) {
+        let kept = saving.finish(self.lags.is_some()).await;
+        if let Some(flight) = flight {
+            flight.ends(if kept.is_ok() { End::Kept } else { End::NotKept });
+        }
+        match kept {
+            Ok(body) => {
+                self.service.counts.stored.one();
+                if let Some(body) = body {
+                    self.catch_up(Lost { why: String::new(), written: Ok(body), buffer: Vec::new() }).await;
+                }
+            }
+            Err(lost) => {
+                self.note_loss(&lost);
+                self.catch_up(lost).await;
+            }
+        }
+    }
+
+    /// Gives whoever lags behind what was held back; whether somebody did.
+    async fn catch_up(&mut self, lost: Lost) -> bool {
+        let Some(at) = self.lags.take() else { return false };
+        let Some(to) = &self.to else { return true };
+        let Ok(written) = lost.written else {
+            self.end_early("what was kept of it cannot be read".into()).await;
+            return true;
         };
-        let rest = kept.await.inspect_err(|error| self.cannot_keep(error));
-        if rest.is_ok() {
-            self.service.counts.stored.one();
+        // It lags behind what is not written yet, or already behind what is.
+        let after =
+            usize::try_from(at.saturating_sub(written.len())).unwrap_or(usize::MAX).min(lost.buffer.len());
+        let buffer = Bytes::from(lost.buffer).slice(after..);
+        if at < written.len() && to.send(Ok(Piece::Stored(written, at))).await.is_err() {
+            return true;
         }
-        drop(flight);
-        if let (Some(to), Some(rest)) = (&self.to, rest.transpose()) {
-            let _ = to.send(rest.map_err(Into::into)).await;
+        if !buffer.is_empty() {
+            let _ = to.send(Ok(Piece::Frame(Frame::data(buffer)))).await;
         }
+        true
     }
 
     /// Passes a frame to whoever asked. Who is slow gets it from the store, if it is kept.
@@ -198,12 +266,7 @@ impl Pump {
         if self.lags.is_some() {
             return;
         }
-        // It is sure to be kept only if it is known how long it is.
-        let place = if kept && self.len.is_some() {
-            timeout(PACE, to.reserve()).await
-        } else {
-            Ok(to.reserve().await)
-        };
+        let place = if kept { timeout(PACE, to.reserve()).await } else { Ok(to.reserve().await) };
         match place {
             Ok(Ok(place)) => place.send(Ok(Piece::Frame(frame))),
             Ok(Err(_)) => self.to = None,
@@ -212,27 +275,26 @@ impl Pump {
     }
 
     /// Whoever asked is told that there will be no more.
-    async fn end_early(&self, why: &str) {
+    async fn end_early(&self, why: String) {
         if let Some(to) = &self.to {
             let _ = to.send(Err(why.into())).await;
         }
     }
 
     /// Keeps a piece, unless it is too much.
-    async fn keep(&self, saving: Saving, bytes: &Bytes) -> Option<Saving> {
+    async fn keep(&self, saving: Saving, bytes: &Bytes) -> Result<Saving, Lost> {
         let most = self.service.limits.max_object;
         if saving.len() + bytes.len() as u64 > most {
-            self.service.counts.dropped.one();
-            let url = &self.question.page.url;
-            self.service.log.line(format_args!("{url} has more than {most} bytes and is not kept"));
-            return None;
+            let mut lost = saving.lost(format!("it has more than {most} bytes"));
+            lost.buffer.extend_from_slice(bytes);
+            return Err(lost);
         }
-        saving.add(bytes.clone()).await.inspect_err(|error| self.cannot_keep(error)).ok()
+        saving.add(bytes).await
     }
 
-    fn cannot_keep(&self, error: &io::Error) {
+    fn note_loss(&self, lost: &Lost) {
         self.service.counts.dropped.one();
-        self.service.log.line(format_args!("{} cannot be kept: {error}", self.question.page.url));
+        self.service.log.line(format_args!("{} cannot be kept: {}", self.question.page.url, lost.why));
     }
 
     /// Whether it is worth fetching the rest for the cache alone.
@@ -269,6 +331,8 @@ impl Pump {
             return Err("it comes too slowly".into());
         }
         let start = Instant::now();
+        let patience =
+            self.until.map_or(patience, |until| until.saturating_duration_since(start).min(patience));
         let frame = timeout(patience, self.incoming.frame()).await;
         self.waited += start.elapsed();
         match frame {

@@ -27,7 +27,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// What a proxy has.
 pub(super) struct Service {
@@ -36,6 +36,8 @@ pub(super) struct Service {
     pub neighbours: Vec<Neighbour>,
     pub pool: Arc<Pool>,
     pub flights: Arc<Flights>,
+    /// Places for what is fetched for the cache alone.
+    pub alone: Arc<Semaphore>,
     pub admission: Admission,
     pub counts: Counts,
     pub limits: Limits,
@@ -67,6 +69,9 @@ impl Client {
     }
 }
 
+/// So many pages are fetched at once for the cache alone, after those who asked have left.
+const ALONE: usize = 32;
+
 /// Which of its caches, and what it did. (RFC 9211)
 pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
@@ -82,6 +87,7 @@ impl Service {
             neighbours: options.peers.iter().map(Neighbour::new).collect(),
             pool: Arc::new(Pool::new(&limits)),
             flights: Arc::default(),
+            alone: Arc::new(Semaphore::new(ALONE)),
             admission: Admission::new(options.admit).map_err(|error| Error::Cache(error.into()))?,
             access: AccessLog::open(options)?,
             counts: Counts::default(),
@@ -213,8 +219,8 @@ impl Service {
         if let Ok(ip) = address.host.parse::<IpAddr>() {
             return ip.to_canonical() == ours;
         }
-        let found = tokio::net::lookup_host((address.host.as_str(), address.port)).await;
-        found.is_ok_and(|mut found| found.any(|found| found.ip().to_canonical() == ours))
+        let found = self.pool.look_up(address).await;
+        found.is_ok_and(|found| found.iter().any(|found| found.ip().to_canonical() == ours))
     }
 }
 
@@ -230,9 +236,7 @@ impl Service {
         for Neighbour { address, .. } in
             self.neighbours.iter().filter(|peer| peer.address.port == found.port())
         {
-            if let Ok(mut known) = tokio::net::lookup_host((address.host.as_str(), address.port)).await
-                && known.any(is)
-            {
+            if self.pool.look_up(address).await.is_ok_and(|known| known.into_iter().any(is)) {
                 return true;
             }
         }

@@ -1,18 +1,17 @@
 //! Peers are asked for what their summaries promise, all within one time limit.
 
-use super::body::Body;
+use super::body::{Body, gather};
 use super::fetch::{Answer, respond};
-use super::flights::Flight;
+use super::flights::{End, Flight};
 use super::lookup::Question;
 use super::pool::Reach;
 use super::pump::{Pump, Saving};
 use super::service::Service;
-use crate::rules::{Known, Reuse, is_told};
+use crate::rules::{Known, Reuse};
 use crate::{Outcome, PeerId};
 use bytes::Bytes;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, COOKIE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, PRAGMA};
+use http::header::{CACHE_CONTROL, COOKIE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderValue, Response, StatusCode};
-use http_body_util::{BodyExt, Limited};
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 use tokio::time::timeout_at;
@@ -32,13 +31,9 @@ pub(super) struct FromPeer {
 impl Service {
     /// Asks the peers that promise a page, one after the other.
     pub async fn ask_peers(self: &Arc<Service>, question: &Question) -> Option<FromPeer> {
-        let headers = &question.parts.headers;
         // What is for somebody is not asked for elsewhere, and who wants it from the origin gets it from there.
-        let secret = headers.contains_key(AUTHORIZATION);
-        let anew = headers.contains_key(PRAGMA)
-            || ["no-cache", "no-store", "max-age=0"].iter().any(|what| is_told(headers, what));
         // Peers do not know of changes that went through here.
-        if !question.plain || secret || anew || self.admission.has_changed(&question.page.key) {
+        if !question.common || self.admission.has_changed(&question.page.key) {
             return None;
         }
         let start = Instant::now();
@@ -54,7 +49,12 @@ impl Service {
                 // Others have taken most of the time.
                 return None;
             }
-            let (outcome, found) = asked.unwrap_or((Outcome::Failure, None));
+            let (mut outcome, found) = asked.unwrap_or((Outcome::Failure, None));
+            if outcome == Outcome::FalseHit && began.elapsed() > self.limits.peer / 2 {
+                // To learn so late that it does not have it is worse than not to ask.
+                (outcome, _) =
+                    self.note_trouble_with(id, "it takes long to say that it does not have a page");
+            }
             self.peers.note(id, outcome, Instant::now());
             if late {
                 self.note_trouble_with(id, &format!("it has no answer within {:?}", self.limits.peer));
@@ -100,7 +100,7 @@ impl Service {
         let mut answer = Answer { parts, incoming, lease };
         if answer.parts.status == StatusCode::GATEWAY_TIMEOUT {
             // It is read, so that the connection can be used again.
-            if Limited::new(&mut answer.incoming, WHOLE).collect().await.is_ok() {
+            if gather(&mut answer.incoming, WHOLE).await.is_ok() {
                 answer.lease.give_back();
             }
             return (Outcome::FalseHit, None);
@@ -114,12 +114,13 @@ impl Service {
         if !matches!(known.reuse(&question.parts, now), Reuse::Fresh) {
             return (Outcome::FalseHit, None);
         }
+        if !answer.has_an_end() {
+            return self.note_trouble_with(id, "it does not say where its answer ends");
+        }
         if answer.len().is_none_or(|len| len <= WHOLE as u64) {
-            return match Limited::new(&mut answer.incoming, WHOLE).collect().await {
-                Ok(body) => {
-                    (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body.to_bytes()) }))
-                }
-                Err(error) => self.note_trouble_with(id, &error.to_string()),
+            return match gather(&mut answer.incoming, WHOLE).await {
+                Ok(body) => (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body) })),
+                Err(error) => self.note_trouble_with(id, &error),
             };
         }
         let strong = |tag: &&HeaderValue| tag.as_bytes().starts_with(b"\"");
@@ -145,6 +146,13 @@ impl Service {
         let said = HeaderValue::try_from(said).unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
         let headers = self.outgoing(&answer.parts.headers, said);
         let status = answer.parts.status;
+        let flight = match (&saving, flight) {
+            (None, Some(flight)) => {
+                flight.ends(End::NotKept);
+                None
+            }
+            (_, flight) => flight,
+        };
         match body {
             Ok(bytes) => {
                 self.counts.bytes_from_peers.add(bytes.len() as u64);
@@ -166,10 +174,18 @@ impl Service {
 
 /// Keeps what has come already. Those who wait for it wait until that is done.
 async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Option<Flight>) {
-    let kept = async { saving.add(bytes).await?.finish().await };
-    match kept.await {
-        Ok(_) => service.counts.stored.one(),
-        Err(error) => service.log.line(format_args!("what a peer has sent cannot be kept: {error}")),
+    let kept = async { saving.add(&bytes).await?.finish(false).await };
+    let end = match kept.await {
+        Ok(_) => {
+            service.counts.stored.one();
+            End::Kept
+        }
+        Err(_) => {
+            service.log.line(format_args!("what a peer has sent cannot be kept"));
+            End::NotKept
+        }
+    };
+    if let Some(flight) = flight {
+        flight.ends(end);
     }
-    drop(flight);
 }

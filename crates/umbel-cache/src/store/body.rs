@@ -64,20 +64,21 @@ impl Body {
 
 /// All of a file, held against its length and sum.
 pub(super) fn read_whole(file: &File, len: u64, sum: u64) -> io::Result<Bytes> {
-    if file.metadata()?.len() != len {
-        return Err(damaged("its length is another one"));
-    }
+    check_len(file, len)?;
     let mut bytes = vec![0; usize::try_from(len).map_err(|_| damaged("it is too long"))?];
     file.read_exact_at(&mut bytes, 0)?;
     if xxh3_64(&bytes) == sum { Ok(bytes.into()) } else { Err(damaged("its sum is another one")) }
 }
 
+/// Holds a file against its length.
+pub(super) fn check_len(file: &File, len: u64) -> io::Result<()> {
+    if file.metadata()?.len() == len { Ok(()) } else { Err(damaged("its length is another one")) }
+}
+
 /// Holds a file against its length and sum.
 pub(super) fn verify(file: &File, len: u64, sum: u64) -> io::Result<()> {
     let (mut hash, mut at, mut piece) = (Xxh3Default::new(), 0, vec![0; PIECE]);
-    if file.metadata()?.len() != len {
-        return Err(damaged("its length is another one"));
-    }
+    check_len(file, len)?;
     while at < len {
         let count = (len - at).min(PIECE as u64) as usize;
         file.read_exact_at(&mut piece[..count], at)?;

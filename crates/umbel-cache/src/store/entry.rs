@@ -41,6 +41,11 @@ impl Memory {
     }
 }
 
+/// What a file takes of a disk, which has blocks of this size or so.
+fn blocks(bytes: u64) -> u64 {
+    bytes.next_multiple_of(4096)
+}
+
 /// No larger body is kept in memory.
 const KEPT: u64 = 1 << 20;
 
@@ -90,7 +95,11 @@ impl Entry {
 
     /// What it takes on disk.
     pub(super) fn bytes(&self) -> u64 {
-        Names::head_bytes(&self.head) + self.len()
+        let head = Names::head_bytes(&self.head);
+        match self.place {
+            Place::Inline { len, .. } => blocks(head + len),
+            Place::Beside { len, .. } => blocks(head) + blocks(len),
+        }
     }
 
     pub(super) fn used(&self) -> u64 {
@@ -159,6 +168,7 @@ impl Entry {
             }
             Place::Beside { id, len, sum } => {
                 let file = names.open_body(*id)?;
+                body::check_len(&file, *len)?;
                 if !self.verified.load(Relaxed) {
                     body::verify(&file, *len, *sum)?;
                     self.verified.store(true, Relaxed);

@@ -69,6 +69,9 @@ impl Ready {
 const MAGIC: [u8; 8] = *b"UMBELOB1";
 const PREFIX: usize = 64;
 
+/// No more is known of a document: what is in a file may be anything.
+const LONGEST_HEAD: u32 = 1 << 20;
+
 /// The names of the files, and what they hold.
 #[derive(Debug)]
 pub(super) struct Names {
@@ -215,7 +218,10 @@ impl Names {
             }
         }
         for file in fs::read_dir(self.folder.join("new"))? {
-            fs::remove_file(file?.path())?;
+            let file = file?;
+            if file.file_type()?.is_file() {
+                fs::remove_file(file.path())?;
+            }
         }
         let last = entries.iter().filter_map(beside).max().unwrap_or(0);
         self.next.fetch_max(last + 1, Relaxed);
@@ -243,7 +249,7 @@ impl Names {
         };
         let inline = if kind == 0 { len } else { 0 };
         let expected = ((PREFIX + 8) as u64 + u64::from(head_len)).checked_add(inline);
-        if magic != MAGIC || expected != Some(length) {
+        if magic != MAGIC || expected != Some(length) || head_len > LONGEST_HEAD {
             return Err(damaged("its length is another one"));
         }
         let mut head = vec![0; head_len as usize];
@@ -297,14 +303,17 @@ fn rename(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// All files in the folders of a folder.
+/// All files in the folders of a folder. Links lead elsewhere, and are not followed.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for inner in fs::read_dir(folder)? {
-        let inner = inner?.path();
-        if inner.is_dir() {
-            for file in fs::read_dir(inner)? {
-                found.push(file?.path());
+        let inner = inner?;
+        if inner.file_type()?.is_dir() {
+            for file in fs::read_dir(inner.path())? {
+                let file = file?;
+                if file.file_type()?.is_file() {
+                    found.push(file.path());
+                }
             }
         }
     }

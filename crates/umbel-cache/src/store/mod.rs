@@ -40,6 +40,7 @@ use crate::{Digest, Key, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
 use std::fs::{self, File, OpenOptions, TryLockError};
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -91,8 +92,12 @@ pub struct Store {
     clock: AtomicU64,
     evicted: AtomicU64,
     damaged: AtomicU64,
+    /// Bytes of documents that are not whole yet.
+    writing: AtomicU64,
     /// How often documents were changed, some of them together.
     changed: Box<[AtomicU64]>,
+    /// Which of them share a place nobody else can know.
+    hash: RandomState,
     /// Held as long as the store is open: no other process has it.
     _lock: File,
 }
@@ -102,11 +107,10 @@ pub struct Store {
 pub struct Ticket(u64);
 
 /// Changes are counted in so many places. Documents that share one by chance are fetched once more.
-const CHANGED: usize = 4096;
+const CHANGED: usize = 1 << 16;
 
-fn place(key: &Key) -> usize {
-    key.positions(CHANGED as u32)[0] as usize
-}
+/// So many documents go when the disk is full.
+const ROOM: usize = 32;
 
 /// A document has at most so many variants.
 const MOST_VARIANTS: usize = 32;
@@ -129,6 +133,8 @@ impl Store {
             clock: AtomicU64::new(1),
             evicted: AtomicU64::new(0),
             damaged: AtomicU64::new(damaged),
+            writing: AtomicU64::new(0),
+            hash: RandomState::new(),
             changed: (0..CHANGED).map(|_| AtomicU64::new(0)).collect(),
             _lock: held,
         };
@@ -156,15 +162,19 @@ impl Store {
         read(&self.summary).contains(key)
     }
 
+    fn place(&self, key: &Key) -> &AtomicU64 {
+        &self.changed[self.hash.hash_one(key) as usize % CHANGED]
+    }
+
     /// What is known of changes to a document up to now; see [`Writer::since`].
     pub fn ticket(&self, key: &Key) -> Ticket {
-        Ticket(self.changed[place(key)].load(Relaxed))
+        Ticket(self.place(key).load(Relaxed))
     }
 
     /// Somebody has changed a document: its variants go, and what was fetched before is not kept any more.
     pub fn invalidate(&self, key: &Key) {
         let changing = lock(&self.changes);
-        self.changed[place(key)].fetch_add(1, Relaxed);
+        self.place(key).fetch_add(1, Relaxed);
         let variants = read(&self.index).variants(key);
         variants.iter().for_each(|entry| {
             self.remove_while(&changing, entry);
@@ -327,6 +337,29 @@ impl Store {
         }
         summary.publish();
         Ok(true)
+    }
+
+    /// Notes that so much more is being written, if that is not too much at once.
+    fn note_writing(&self, bytes: u64) -> io::Result<()> {
+        if self.writing.fetch_add(bytes, Relaxed) + bytes <= self.options.max_bytes {
+            return Ok(());
+        }
+        self.writing.fetch_sub(bytes, Relaxed);
+        Err(io::Error::other("too much is being written at once"))
+    }
+
+    /// Where the disk is full some documents go, so that the next one has a place.
+    fn note_failure(&self, error: &io::Error) {
+        if error.kind() != io::ErrorKind::StorageFull {
+            return;
+        }
+        let changing = lock(&self.changes);
+        for _ in 0..ROOM {
+            let seldom = read(&self.index).seldom_used(self.clock.fetch_add(1, Relaxed), |_| true);
+            if seldom.is_some_and(|entry| self.remove_while(&changing, &entry)) {
+                self.evicted.fetch_add(1, Relaxed);
+            }
+        }
     }
 
     /// Removes documents until there is not too much on disk.

@@ -1,13 +1,16 @@
 //! A document that is being written, which nobody sees before it is whole.
 
+use super::body::Body;
 use super::entry::Entry;
 use super::file::Ready;
 use super::{Store, Ticket};
 use crate::Key;
+use bytes::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use xxhash_rust::xxh3::Xxh3Default;
 
 /// Up to this size a body is in the file of its document.
@@ -24,6 +27,8 @@ pub struct Writer {
     file: Option<(PathBuf, File)>,
     len: u64,
     sum: Xxh3Default,
+    /// How much of it the store counts as being written.
+    noted: u64,
 }
 
 impl Writer {
@@ -37,6 +42,7 @@ impl Writer {
             file: None,
             len: 0,
             sum: Xxh3Default::new(),
+            noted: 0,
         }
     }
 
@@ -56,19 +62,43 @@ impl Writer {
         self.len == 0
     }
 
-    /// Writes more of the body.
+    /// Writes more of the body. After an error no more can be written, but what was before can be [read](Writer::read).
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.store.note_writing(bytes.len() as u64)?;
+        self.noted += bytes.len() as u64;
+        let written = self.append(bytes).inspect_err(|error| self.store.note_failure(error));
+        written?;
         self.len += bytes.len() as u64;
         self.sum.update(bytes);
-        if let Some((_, file)) = &mut self.file {
-            return file.write_all(bytes);
-        }
-        self.buffer.extend(bytes);
-        if self.buffer.len() > INLINE {
-            let (_, file) = self.file.insert(self.store.names.create()?);
-            file.write_all(&std::mem::take(&mut self.buffer))?;
-        }
         Ok(())
+    }
+
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if self.file.is_none() && self.buffer.len() + bytes.len() > INLINE {
+            let (path, mut file) = self.store.names.create()?;
+            let written = file.write_all(&self.buffer);
+            self.file = Some((path, file));
+            written?;
+            // From now on it is in the file.
+            self.buffer = Vec::new();
+        }
+        match &mut self.file {
+            Some((_, file)) => file.write_all(bytes),
+            None => {
+                self.buffer.extend(bytes);
+                Ok(())
+            }
+        }
+    }
+
+    /// What was written, for somebody who cannot wait until it is whole. It can be read whatever becomes of the document.
+    pub fn read(&self) -> io::Result<Body> {
+        match &self.file {
+            Some((path, _)) if self.buffer.is_empty() => {
+                Ok(Body::File { file: File::open(path)?, len: self.len })
+            }
+            _ => Ok(Body::Memory(Bytes::copy_from_slice(&self.buffer))),
+        }
     }
 
     /// The document is whole, and this is known of it. From now on it is there.
@@ -88,6 +118,7 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
+        self.store.writing.fetch_sub(self.noted, Relaxed);
         if let Some((path, _)) = self.file.take() {
             let _ = fs::remove_file(path);
         }

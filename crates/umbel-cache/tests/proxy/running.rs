@@ -25,11 +25,20 @@ impl Running {
         Running::at("127.0.0.1:0".parse().unwrap(), folder, options)
     }
 
-    pub fn at(address: SocketAddr, folder: &Path, mut options: Options) -> Running {
+    pub fn at(address: SocketAddr, folder: &Path, options: Options) -> Running {
+        Running::open(address, folder, &store::Options::default(), options)
+    }
+
+    /// One with another store.
+    pub fn with(folder: &Path, about: &store::Options, options: Options) -> Running {
+        Running::open("127.0.0.1:0".parse().unwrap(), folder, about, options)
+    }
+
+    fn open(address: SocketAddr, folder: &Path, about: &store::Options, mut options: Options) -> Running {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let heard = Arc::clone(&lines);
         options.log = Arc::new(move |line: &str| heard.lock().unwrap().push(line.to_owned()));
-        let store = Store::open(folder, &store::Options::default()).unwrap();
+        let store = Store::open(folder, about).unwrap();
         let (end, until) = oneshot::channel();
         let (told, address_of) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {

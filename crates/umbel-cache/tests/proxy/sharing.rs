@@ -259,6 +259,15 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
             }),
         ),
         (
+            "has no end",
+            Arc::new(|_| {
+                Does::Ends(
+                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nwro".to_vec(),
+                    Duration::ZERO,
+                )
+            }),
+        ),
+        (
             "has another coding",
             Arc::new(|_| {
                 let start =

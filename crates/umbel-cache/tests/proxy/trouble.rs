@@ -1,6 +1,6 @@
 //! Clients and origins that send nonsense, too much, too slowly or not to the end: the proxy lives, and answers others.
 
-use crate::client::{Connection, get};
+use crate::client::{Connection, ask, get};
 use crate::origin::{Does, Origin, answer};
 use crate::running::Running;
 use std::io::Write;
@@ -181,27 +181,122 @@ fn clients_beyond_the_limit_wait_for_a_place() {
     });
 }
 
-/// Whoever was first reads a little now and then: others do not wait for that, and all get all of it.
-#[test]
-fn a_slow_reader_holds_nobody_up() {
-    let large: Vec<u8> = (0..20_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
-    let document = large.clone();
-    let origin =
-        Origin::start(move |_| Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document)));
-    let (_folder, proxy) = proxy(Limits::default());
-    let url = origin.url("/large");
+/// A page of some megabytes that tells where one is in it.
+fn large(len: u32) -> Vec<u8> {
+    (0..len).map(|i| (i * 7 % 251) as u8).collect()
+}
+
+/// Asks for a page and does not read it yet.
+fn ask_and_wait(proxy: &Running, origin: &Origin, url: &str) -> Connection {
     let mut slow = Connection::open(proxy.address);
     slow.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
-    let start = Instant::now();
     while origin.asked().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
-    std::thread::scope(|scope| {
-        let asking: Vec<_> = (0..5).map(|_| scope.spawn(|| get(proxy.address, &url).body)).collect();
-        asking.into_iter().for_each(|asked| assert!(asked.join().unwrap() == large));
+    slow
+}
+
+/// Whoever was first reads a little now and then: others do not wait for that, and all get all of it.
+#[test]
+fn a_slow_reader_holds_nobody_up() {
+    for chunked in [false, true] {
+        let large = large(20_000_000);
+        let document = large.clone();
+        let origin = Origin::start(move |_| {
+            if !chunked {
+                return Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document));
+            }
+            let mut bytes =
+                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+                    .to_vec();
+            for chunk in document.chunks(100_000) {
+                bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+                bytes.extend(chunk.iter().chain(b"\r\n"));
+            }
+            bytes.extend(b"0\r\n\r\n");
+            Does::Says(bytes)
+        });
+        let (_folder, proxy) = proxy(Limits::default());
+        let url = origin.url("/large");
+        let start = Instant::now();
+        let mut slow = ask_and_wait(&proxy, &origin, &url);
+        std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..5).map(|_| scope.spawn(|| get(proxy.address, &url).body)).collect();
+            asking.into_iter().for_each(|asked| assert!(asked.join().unwrap() == large));
+        });
+        assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
+        assert_eq!(origin.times("/large"), 1);
+        let answer = slow.receive(false).unwrap();
+        assert!(answer.whole && answer.body == large, "chunked {chunked}");
+    }
+}
+
+/// Whatever becomes of the page in the cache, who reads it slowly gets all of it.
+#[test]
+fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
+    for trouble in ["changed", "too large", "too much at once"] {
+        let large = large(20_000_000);
+        let document = large.clone();
+        let origin = Origin::start(move |asked| match (asked.method.as_str(), trouble) {
+            ("POST", _) => Does::Says(answer("200 OK", &[], b"done")),
+            (_, "too large") => {
+                let mut bytes =
+                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
+                        .to_vec();
+                for chunk in document.chunks(100_000) {
+                    bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+                    bytes.extend(chunk.iter().chain(b"\r\n"));
+                }
+                bytes.extend(b"0\r\n\r\n");
+                Does::Says(bytes)
+            }
+            _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document)),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let max_object = if trouble == "too large" { 15_000_000 } else { 1 << 30 };
+        let max_bytes = if trouble == "too much at once" { 15_000_000 } else { 1 << 30 };
+        let options = Options { limits: Limits { max_object, ..Limits::default() }, ..Options::default() };
+        let about = umbel_cache::store::Options { max_bytes, ..Default::default() };
+        let proxy = Running::with(folder.path(), &about, options);
+        let url = origin.url("/large");
+        let mut slow = ask_and_wait(&proxy, &origin, &url);
+        if trouble == "changed" {
+            assert_eq!(Connection::open(proxy.address).ask("POST", &url, &[], b"x").status, 200);
+        }
+        proxy.wait(|stats| stats["dropped"] == 1);
+        let answer = slow.receive(false).unwrap();
+        assert!(answer.whole && answer.body == large, "{trouble}: {} bytes", answer.body.len());
+        assert_eq!(proxy.stats()["store"]["documents"], 0, "{trouble}");
+    }
+}
+
+/// What is not kept is fetched for everybody at the same time, and not for one after another.
+#[test]
+fn nobody_waits_for_what_is_not_kept() {
+    let origin = Origin::start(|asked| {
+        std::thread::sleep(Duration::from_millis(500));
+        match asked.path() {
+            "/fails" => Does::Says(answer("503 Later", &[], b"later")),
+            "/known" => Does::Says(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
+            _ => Does::Says(answer("200 OK", &["Cache-Control: private"], b"page")),
+        }
     });
-    assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
-    assert_eq!(origin.times("/large"), 1);
-    let answer = slow.receive(false).unwrap();
-    assert!(answer.whole && answer.body == large);
+    let (_folder, proxy) = proxy(Limits::default());
+    let kinds: [(&str, &[(&str, &str)]); 5] = [
+        ("/own", &[("Authorization", "Basic x")]),
+        ("/reload", &[("Cache-Control", "max-age=0")]),
+        ("/fails", &[]),
+        ("/known", &[("If-None-Match", "\"x\"")]),
+        ("/private", &[]),
+    ];
+    for (path, headers) in kinds {
+        let (start, url) = (Instant::now(), origin.url(path));
+        std::thread::scope(|scope| {
+            for _ in 0..10 {
+                scope.spawn(|| ask(proxy.address, "GET", &url, headers));
+            }
+        });
+        assert!(start.elapsed() < Duration::from_millis(2500), "{path}: {:?}", start.elapsed());
+        assert_eq!(origin.times(path), 10, "{path}");
+    }
 }
