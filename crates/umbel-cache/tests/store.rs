@@ -364,3 +364,17 @@ fn links_and_other_things_in_the_folder_are_left_alone() {
     assert_eq!((store.size().documents, store.size().damaged), (1, 0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }
+
+#[test]
+fn a_folder_that_was_removed_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    for room in ["heads", "bodies", "new"] {
+        std::fs::remove_dir_all(folder.path().join(room)).unwrap();
+    }
+    for (number, len) in [(1, 100), (2, 200_000)] {
+        put(&store, number, 0, b"", &body(number, 0, len));
+        let found = store.find(&key(number));
+        assert!(store.body(&found[0]).unwrap().bytes().unwrap() == body(number, 0, len));
+    }
+}

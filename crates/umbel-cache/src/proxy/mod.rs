@@ -5,11 +5,10 @@
 //! origin, which [fetch] asks over a [pool] of connections; and a [pump] brings it to whoever asked and into the store.
 //! [Neighbours](neighbours) are asked meanwhile what they have, and [manage] tells them what is here.
 //!
-//! Nothing of a peer is believed but that it may have a document. What it sends is given only if a cache may have it and it is
-//! fresh, and in time; if not, the origin is asked.
+//! What is in a document is believed of a peer as it is of an origin, but not that it is a document to be given: it has to be one
+//! that a cache may have, fresh, whole and in time; if not, the origin is asked.
 //!
 //! ```
-//! use std::sync::Arc;
 //! use umbel_cache::proxy::{Options, Proxy};
 //! use umbel_cache::store::{self, Store};
 //!

@@ -115,7 +115,14 @@ impl Names {
     /// A file to write to, which belongs to nothing yet.
     pub fn create(&self) -> io::Result<(PathBuf, File)> {
         let path = self.folder.join("new").join(self.next.fetch_add(1, Relaxed).to_string());
-        let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+        let new = || OpenOptions::new().write(true).create_new(true).open(&path);
+        let file = match new() {
+            // Somebody may have removed the folder, and made it again.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                fs::create_dir_all(self.folder.join("new")).and_then(|()| new())
+            }
+            file => file,
+        }?;
         Ok((path, file))
     }
 
