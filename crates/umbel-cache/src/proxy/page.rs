@@ -81,8 +81,8 @@ pub(super) fn page(stats: &Value) -> String {
             "false hits",
             "failed",
             "updates",
-            "bytes of these",
-            "",
+            "bytes of updates",
+            "state",
         ];
         let rows = peers.iter().map(|peer| {
             let state = match (peer["documents"].is_null(), peer["resting"] == true) {
