@@ -1,9 +1,9 @@
 //! A caching proxy for the web, which shares what it has with others.
 //!
-//! A request goes through these rooms: what it is [for](target); whether the cache [has it](lookup), then it is a
-//! [hit]; otherwise one [flight](flights) fetches it for all who want it now, from [siblings] that promise it or from the
-//! origin, which [fetch] asks over a [pool] of connections; and a [pump] brings it to whoever asked and into the store.
-//! [Neighbours](neighbours) are asked meanwhile what they have, and [manage] tells them what is here.
+//! A request goes through these rooms: what it is for (`target`); whether the cache has it (`lookup`), then it is a `hit`;
+//! otherwise one of `flights` fetches it for all who want it now, from `siblings` that promise it or from the origin, which
+//! `fetch` asks over a `pool` of connections; and a `pump` brings it to whoever asked and into the store. `neighbours` are asked
+//! meanwhile what they have, and `manage` tells them what is here.
 //!
 //! What is in a document is believed of a peer as it is of an origin, but not that it is a document to be given: it has to be one
 //! that a cache may have, fresh, whole and in time; if not, the origin is asked.

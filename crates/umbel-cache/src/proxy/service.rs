@@ -20,7 +20,7 @@ use http::header::{
     CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
     TRANSFER_ENCODING, VIA,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
@@ -121,52 +121,58 @@ impl Service {
                     self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on")
                 }
             }
-            Target::Page(page) => {
-                if self.came_back(&parts.headers) {
-                    return self
-                        .refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
-                }
-                if parts.method.as_str() == "PURGE" {
-                    return self.purge(&page, client.reach()).await;
-                }
-                if parts.method == Method::TRACE {
-                    return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
-                }
-                let has_body = parts.headers.contains_key(TRANSFER_ENCODING)
-                    || parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
-                if parts.headers.contains_key(TRANSFER_ENCODING) {
-                    // It says how long the body is; the other would be believed by somebody else.
-                    parts.headers.remove(CONTENT_LENGTH);
-                }
-                end_to_end(&mut parts.headers);
-                // Whoever sends a body is told here to go on.
-                parts.headers.remove(EXPECT);
-                if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
-                    parts.headers.insert(HOST, host);
-                }
-                parts.uri = page.url.clone();
-                let body = has_body.then(|| Body::passed(body, self.limits.stall, None, None));
-                if let Some(left) = parts.headers.get(MAX_FORWARDS)
-                    && parts.method == Method::OPTIONS
-                {
-                    let left =
-                        left.to_str().ok().and_then(|left| left.trim().parse::<u64>().ok()).unwrap_or(0);
-                    let Some(left) = left.checked_sub(1) else { return Response::new(Body::empty()) };
-                    parts.headers.insert(MAX_FORWARDS, left.into());
-                }
-                // Who makes conditions for a change, or sends something, wants the origin itself.
-                let special =
-                    [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
-                let reads = parts.method == Method::GET || parts.method == Method::HEAD;
-                if reads && body.is_none() && !special {
-                    self.look_up(parts, page, client.reach()).await
-                } else if is_told(&parts.headers, "only-if-cached") {
-                    self.counts.only_if_cached.one();
-                    sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
-                } else {
-                    self.pass_on(parts, body, page, client.reach()).await
-                }
-            }
+            Target::Page(page) => self.answer_page(parts, body, page, client.reach()).await,
+        }
+    }
+
+    /// Answers a request for a page: from the cache, from peers or from its origin.
+    async fn answer_page(
+        self: &Arc<Service>,
+        mut parts: request::Parts,
+        body: Incoming,
+        page: Page,
+        reach: Reach,
+    ) -> Response<Body> {
+        if self.came_back(&parts.headers) {
+            return self.refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
+        }
+        if parts.method.as_str() == "PURGE" {
+            return self.purge(&page, reach).await;
+        }
+        if parts.method == Method::TRACE {
+            return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
+        }
+        if parts.method == Method::OPTIONS
+            && let Some(left) = parts.headers.get(MAX_FORWARDS)
+        {
+            let left = left.to_str().ok().and_then(|left| left.trim().parse::<u64>().ok()).unwrap_or(0);
+            let Some(left) = left.checked_sub(1) else { return Response::new(Body::empty()) };
+            parts.headers.insert(MAX_FORWARDS, left.into());
+        }
+        let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
+        let has_body = chunked || parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
+        if chunked {
+            // It says how long the body is; the other would be believed by somebody else.
+            parts.headers.remove(CONTENT_LENGTH);
+        }
+        end_to_end(&mut parts.headers);
+        // Whoever sends a body is told here to go on.
+        parts.headers.remove(EXPECT);
+        if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
+            parts.headers.insert(HOST, host);
+        }
+        parts.uri = page.url.clone();
+        let body = has_body.then(|| Body::passed(body, self.limits.stall, None, None));
+        // Who makes conditions for a change, or sends something, wants the origin itself.
+        let special = [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
+        let reads = parts.method == Method::GET || parts.method == Method::HEAD;
+        if reads && body.is_none() && !special {
+            self.look_up(parts, page, reach).await
+        } else if is_told(&parts.headers, "only-if-cached") {
+            self.counts.only_if_cached.one();
+            sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
+        } else {
+            self.pass_on(parts, body, page, reach).await
         }
     }
 
@@ -222,9 +228,7 @@ impl Service {
         let found = self.pool.look_up(address).await;
         found.is_ok_and(|found| found.iter().any(|found| found.ip().to_canonical() == ours))
     }
-}
 
-impl Service {
     /// Whether a client that came to this address has reached, through the proxy, this proxy itself or a peer of it.
     pub async fn is_cache(&self, found: SocketAddr, local: SocketAddr) -> bool {
         let is = |other: SocketAddr| {

@@ -146,13 +146,13 @@ impl Service {
         let said = HeaderValue::try_from(said).unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
         let headers = self.outgoing(&answer.parts.headers, said);
         let status = answer.parts.status;
-        let flight = match (&saving, flight) {
-            (None, Some(flight)) => {
-                flight.ends(End::NotKept);
-                None
+        let flight = flight.and_then(|flight| {
+            if saving.is_some() {
+                return Some(flight);
             }
-            (_, flight) => flight,
-        };
+            flight.ends(End::NotKept);
+            None
+        });
         match body {
             Ok(bytes) => {
                 self.counts.bytes_from_peers.add(bytes.len() as u64);
