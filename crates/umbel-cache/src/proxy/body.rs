@@ -70,10 +70,15 @@ impl Pipe {
             }
         };
         if let (Some(Ok(frame)), Some(left)) = (&frame, &mut self.left) {
-            *left = left.saturating_sub(frame.data_ref().map_or(0, |data| data.len() as u64));
+            *left = left.saturating_sub(data_len(frame));
         }
         Poll::Ready(frame)
     }
+}
+
+/// How many bytes of a body are in a frame.
+pub(super) fn data_len(frame: &Frame<Bytes>) -> u64 {
+    frame.data_ref().map_or(0, |data| data.len() as u64)
 }
 
 /// All of a body, if it has not more bytes than this. They are copied: what comes in small pieces would hold large ones.
@@ -185,10 +190,8 @@ impl Passing {
             return Poll::Ready(Some(Err(error.into())));
         };
         self.stalled.as_mut().reset(Instant::now() + self.patience);
-        if let Some(Ok(frame)) = &frame
-            && let (Some(data), Some(counter)) = (frame.data_ref(), &self.counter)
-        {
-            counter.add(data.len() as u64);
+        if let (Some(Ok(frame)), Some(counter)) = (&frame, &self.counter) {
+            counter.add(data_len(frame));
         }
         if (frame.is_none() || self.incoming.is_end_stream())
             && let Some(lease) = self.lease.take()
@@ -216,7 +219,7 @@ impl hyper::body::Body for Body {
                 let (body, record) = &mut **both;
                 let frame = ready!(Pin::new(body).poll_frame(context));
                 if let Some(Ok(frame)) = &frame {
-                    record.bytes += frame.data_ref().map_or(0, |data| data.len() as u64);
+                    record.bytes += data_len(frame);
                 }
                 Poll::Ready(frame)
             }

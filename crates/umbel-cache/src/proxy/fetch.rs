@@ -83,7 +83,7 @@ impl Service {
         if question.parts.method == Method::HEAD {
             return self.fetch_from_origin(question, flight).await;
         }
-        let answer = match self.ask_origin(&asking, &question.page, question.reach).await {
+        let answer = match self.ask_origin(&asking, &question.page, question.reach, None).await {
             Ok(answer) => answer,
             Err(failure) => return self.fail_for(&failure, flight),
         };
@@ -137,9 +137,7 @@ impl Service {
 
     /// What cannot be fetched cannot be waited for, either.
     fn fail_for(&self, failure: &Failure, flight: Option<Flight>) -> Response<Body> {
-        if let Some(flight) = flight {
-            flight.ends(End::NotKept);
-        }
+        Flight::end(flight, End::NotKept);
         self.fail(failure)
     }
 
@@ -161,7 +159,7 @@ impl Service {
         question: Question,
         flight: Option<Flight>,
     ) -> Response<Body> {
-        let answer = match self.ask_origin(&question.parts, &question.page, question.reach).await {
+        let answer = match self.ask_origin(&question.parts, &question.page, question.reach, None).await {
             Ok(answer) => answer,
             Err(failure) => return self.fail_for(&failure, flight),
         };
@@ -170,16 +168,8 @@ impl Service {
         self.deliver(question, answer, known, flight, Why::Miss)
     }
 
+    /// Asks the origin of a page for something, maybe with a body.
     pub async fn ask_origin(
-        &self,
-        parts: &request::Parts,
-        page: &Page,
-        reach: Reach,
-    ) -> Result<Answer, Failure> {
-        self.ask_origin_with(parts, page, reach, None).await
-    }
-
-    async fn ask_origin_with(
         &self,
         parts: &request::Parts,
         page: &Page,
@@ -204,7 +194,7 @@ impl Service {
         page: Page,
         reach: Reach,
     ) -> Response<Body> {
-        let answer = match self.ask_origin_with(&parts, &page, reach, body).await {
+        let answer = match self.ask_origin(&parts, &page, reach, body).await {
             Ok(answer) => answer,
             Err(failure) => return self.fail(&failure),
         };
@@ -238,9 +228,7 @@ impl Service {
     ) -> Response<Body> {
         let saving = self.saving(&question, &answer, known);
         let Some(saving) = saving else {
-            if let Some(flight) = flight {
-                flight.ends(End::NotKept);
-            }
+            Flight::end(flight, End::NotKept);
             return self.pass_answer(answer, why.says(false));
         };
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(why.says(true)));

@@ -51,10 +51,12 @@ impl Flights {
 }
 
 impl Flight {
-    /// Tells those who wait how it has ended.
-    pub fn ends(self, end: End) {
-        // If nobody waits nobody has to know.
-        let _ = self.end.send(end);
+    /// Tells those who wait for a flight, if there is one, how it has ended.
+    pub fn end(flight: Option<Flight>, end: End) {
+        if let Some(flight) = flight {
+            // If nobody waits nobody has to know.
+            let _ = flight.end.send(end);
+        }
     }
 
     /// Whether somebody waits for it.
@@ -86,7 +88,7 @@ mod tests {
         assert!(end.has_changed().is_err() && *end.borrow() == End::Open);
         let Joined::Leads(flight) = flights.join(&key) else { panic!("nobody leads any more") };
         let Joined::Follows(end) = flights.join(&key) else { panic!("somebody leads") };
-        flight.ends(End::NotKept);
+        Flight::end(Some(flight), End::NotKept);
         assert_eq!(*end.borrow(), End::NotKept);
         assert!(matches!(flights.join(&key), Joined::Leads(_)));
     }

@@ -71,7 +71,7 @@ impl Proxy {
         self.manager.as_ref().map_or(Some(self.address), |manager| manager.local_addr().ok())
     }
 
-    /// Has the access log opened again, by its name, for those who have renamed it.
+    /// Returns the access log, if there is one, so that it can be reopened after a rename.
     pub fn access_log(&self) -> Option<Arc<AccessLog>> {
         self.service.access.clone()
     }

@@ -18,10 +18,14 @@ use std::time::{Duration, Instant, SystemTime};
 pub(super) const SUMMARY: &str = "/umbel/summary";
 const STATS: &str = "/umbel/stats";
 const PAGE: &str = "/umbel/";
+const SHORT: &str = "/umbel";
+
+/// Where what was counted is shown.
+const COUNTS: [&str; 3] = [STATS, PAGE, SHORT];
 
 /// Whether a path is that of something that a cache tells others, on whichever host.
 pub(super) fn is_own_path(path: &str) -> bool {
-    [SUMMARY, STATS, PAGE, "/umbel"].contains(&path) || path.starts_with("/squid-internal-")
+    path == SUMMARY || COUNTS.contains(&path) || path.starts_with("/squid-internal-")
 }
 
 /// Whether a path is of what a cache tells others again and again.
@@ -38,8 +42,7 @@ pub(super) async fn answer(
     if request.method != Method::GET && request.method != Method::HEAD {
         return service.refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD are answered here");
     }
-    let of_counts = [STATS, PAGE, "/umbel"].contains(&request.uri.path());
-    if of_counts && !is_asked_by_address(request) {
+    if COUNTS.contains(&request.uri.path()) && !is_asked_by_address(request) {
         return service.refuse(StatusCode::FORBIDDEN, "ask for this by an IP address or as localhost");
     }
     let mut response = match request.uri.path() {
@@ -47,14 +50,12 @@ pub(super) async fn answer(
         Digest::PATH => digest(service).await,
         STATS if !for_caches_only => plain("application/json", stats(service).to_string() + "\n"),
         PAGE if !for_caches_only => plain("text/html; charset=utf-8", page::page(&stats(service))),
-        "/umbel" if !for_caches_only => {
+        SHORT if !for_caches_only => {
             let mut response = sentence(StatusCode::PERMANENT_REDIRECT, PAGE);
             response.headers_mut().insert(http::header::LOCATION, HeaderValue::from_static(PAGE));
             response
         }
-        STATS | PAGE | "/umbel" => {
-            service.refuse(StatusCode::NOT_FOUND, "this is at the address of --manage")
-        }
+        STATS | PAGE | SHORT => service.refuse(StatusCode::NOT_FOUND, "this is at the address of --manage"),
         path => {
             let what = format!("{path} is not here; this is a proxy, and what it does is shown at /umbel/");
             service.refuse(StatusCode::NOT_FOUND, what)

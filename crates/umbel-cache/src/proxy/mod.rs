@@ -50,7 +50,6 @@ pub use admission::Admit;
 pub use listen::Proxy;
 pub use log::Sink;
 
-use pool::Waits;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -157,12 +156,6 @@ impl Default for Limits {
             patience: seconds(10),
             digest: seconds(10),
         }
-    }
-}
-
-impl Limits {
-    fn waits(&self) -> Waits {
-        Waits { connect: self.connect, answer: self.origin, stall: self.stall }
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Neighbour {
 }
 
 /// What a peer has told last.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Told {
     /// It has a digest of Squid, of this time.
     digest: Option<Option<HeaderValue>>,
@@ -49,9 +49,7 @@ impl Neighbour {
     pub fn new(url: &PeerUrl) -> Neighbour {
         Neighbour { address: url.0.clone(), told: Mutex::default() }
     }
-}
 
-impl Neighbour {
     /// What it is, as far as that is known.
     pub fn kind(&self) -> &'static str {
         if lock(&self.told).digest.is_some() { "squid" } else { "umbel" }

@@ -79,23 +79,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// How long one waits.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Waits {
-    /// For a connection.
-    pub connect: Duration,
-    /// For the beginning of an answer.
-    pub answer: Duration,
-    /// For somebody who does not read what is sent.
-    pub stall: Duration,
-}
-
 /// Connections that nobody uses just now.
 pub(super) struct Pool {
     idle: Mutex<HashMap<(Address, Reach), Vec<Idle>>>,
-    waits: Waits,
-    head_bytes: usize,
-    headers: usize,
+    limits: Limits,
     /// Names that are being looked up: that takes a thread each, which others need.
     names: Arc<Semaphore>,
 }
@@ -119,7 +106,7 @@ pub(super) struct Lease {
     link: Link,
 }
 
-/// How long a connection is kept for the next, and how many to one address.
+/// How long a connection is kept for the next, how many to one address, and how many in all.
 const KEPT: Duration = Duration::from_secs(15);
 const MOST: usize = 64;
 const MOST_IN_ALL: usize = 256;
@@ -132,9 +119,8 @@ const UPLOAD: u32 = 15;
 
 impl Pool {
     pub fn new(limits: &Limits) -> Pool {
-        let Limits { head_bytes, headers, .. } = *limits;
         let names = Arc::new(Semaphore::new(NAMES));
-        Pool { idle: Mutex::default(), waits: limits.waits(), head_bytes, headers, names }
+        Pool { idle: Mutex::default(), limits: limits.clone(), names }
     }
 
     /// Asks somebody. If it changes nothing a connection is used again, and if that has ended meanwhile, a new one.
@@ -151,7 +137,7 @@ impl Pool {
             && let Some(mut link) = self.take(&place)
             && link.sender.ready().await.is_ok()
         {
-            match self.ask(to, &mut link, parts, Body::empty(), self.waits.answer).await {
+            match self.ask(to, &mut link, parts, Body::empty(), self.limits.origin).await {
                 // The other end may have closed it at this moment.
                 Err(Failure::Nonsense(_)) => {}
                 Err(failure) => return Err(failure),
@@ -159,7 +145,7 @@ impl Pool {
             }
         }
         let mut link = self.connect(to, reach).await?;
-        let wait = if body.is_some() { self.waits.answer * UPLOAD } else { self.waits.answer };
+        let wait = if body.is_some() { self.limits.origin * UPLOAD } else { self.limits.origin };
         let answer = self.ask(to, &mut link, parts, body.unwrap_or_else(Body::empty), wait).await?;
         Ok((answer, Lease { pool: Arc::clone(self), to: place, link }))
     }
@@ -197,10 +183,10 @@ impl Pool {
         let stream = self.reach(to, reach).await?;
         let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
         let scope = if outside { Scope::All } else { Scope::Here };
-        let stream = Timed::new(stream, self.waits.stall);
+        let stream = Timed::new(stream, self.limits.stall);
         let (sender, connection) = http1::Builder::new()
-            .max_buf_size(self.head_bytes)
-            .max_headers(self.headers)
+            .max_buf_size(self.limits.head_bytes)
+            .max_headers(self.limits.headers)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Failure::Unreachable(format!("{to}: {error}")))?;
@@ -213,8 +199,8 @@ impl Pool {
 
     /// A connection to somewhere.
     pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
-        let late = |_| Failure::Late(format!("{to} cannot be reached within {:?}", self.waits.connect));
-        timeout(self.waits.connect, self.reach_any(to, reach)).await.map_err(late)?
+        let late = |_| Failure::Late(format!("{to} cannot be reached within {:?}", self.limits.connect));
+        timeout(self.limits.connect, self.reach_any(to, reach)).await.map_err(late)?
     }
 
     /// The addresses that a name has.
@@ -233,7 +219,7 @@ impl Pool {
             });
             found.await.map_err(io::Error::other)?
         };
-        timeout(self.waits.connect, looking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        timeout(self.limits.connect, looking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Tries all addresses of a host, each but the last for a third of the time at most.
@@ -247,7 +233,7 @@ impl Pool {
             }
             let connecting = TcpStream::connect(address);
             let connected = match addresses.peek() {
-                Some(_) => timeout(self.waits.connect / 3, connecting)
+                Some(_) => timeout(self.limits.connect / 3, connecting)
                     .await
                     .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
                 None => connecting.await,

@@ -3,7 +3,7 @@
 //! Others may wait until it is in the store, so whoever asked first and reads slowly does not hold it up: it comes as fast as the
 //! origin sends it, and the slow one gets the rest from the store.
 
-use super::body::{self, BodyError, Piece};
+use super::body::{self, BodyError, Piece, data_len};
 use super::counts::Counter;
 use super::fetch::Answer;
 use super::flights::{End, Flight};
@@ -50,6 +50,13 @@ pub(super) struct Lost {
     buffer: Vec<u8>,
 }
 
+impl Lost {
+    /// All of it was written before that.
+    fn after(why: String, written: io::Result<Body>) -> Lost {
+        Lost { why, written, buffer: Vec::new() }
+    }
+}
+
 impl Saving {
     pub fn new(writer: Writer, head: Vec<u8>) -> Saving {
         Saving { writer, head, buffer: Vec::new() }
@@ -77,10 +84,9 @@ impl Saving {
             }
             Err(error) => Err(self.lost(error)),
         });
-        flushed.await.unwrap_or_else(|error| {
-            let gone = Err(io::Error::other("it is lost"));
-            Err(Lost { why: error.to_string(), written: gone, buffer: Vec::new() })
-        })
+        flushed
+            .await
+            .unwrap_or_else(|error| Err(Lost::after(error.to_string(), Err(io::Error::other("it is lost")))))
     }
 
     /// It is whole. If it is to be read as well, that can be done whatever becomes of it.
@@ -88,16 +94,11 @@ impl Saving {
         let Saving { writer, head, .. } = self.flush().await?;
         let written = read.then(|| writer.read());
         let committed = tokio::task::spawn_blocking(move || writer.commit(head)).await;
-        let committed = committed.map_err(|error| error.to_string());
-        match (committed.and_then(|result| result.map_err(|error| error.to_string())), written) {
-            (Ok(_), None) => Ok(None),
-            (Ok(_), Some(Ok(body))) => Ok(Some(body)),
-            (Ok(_), Some(Err(error))) => {
-                Err(Lost { why: error.to_string(), written: Err(error), buffer: Vec::new() })
-            }
-            (Err(why), written) => {
+        match committed.map_err(io::Error::other).flatten() {
+            Ok(_) => written.transpose().map_err(|error| Lost::after(error.to_string(), Err(error))),
+            Err(error) => {
                 let written = written.unwrap_or_else(|| Err(io::Error::other("nobody reads it")));
-                Err(Lost { why, written, buffer: Vec::new() })
+                Err(Lost::after(error.to_string(), written))
             }
         }
     }
@@ -180,9 +181,7 @@ impl Pump {
                     Ok(kept) => saving = Some(kept),
                     Err(lost) => {
                         // Nobody waits in vain for what will not be kept.
-                        if let Some(flight) = flight.take() {
-                            flight.ends(End::NotKept);
-                        }
+                        Flight::end(flight.take(), End::NotKept);
                         self.note_loss(&lost);
                         passed = self.catch_up(lost).await;
                     }
@@ -218,14 +217,12 @@ impl Pump {
     /// All of it has come. Whoever lags behind gets the rest from what was kept.
     async fn finish(mut self, saving: Saving, flight: Option<Flight>) {
         let kept = saving.finish(self.lags.is_some()).await;
-        if let Some(flight) = flight {
-            flight.ends(if kept.is_ok() { End::Kept } else { End::NotKept });
-        }
+        Flight::end(flight, if kept.is_ok() { End::Kept } else { End::NotKept });
         match kept {
             Ok(body) => {
                 self.service.counts.stored.one();
                 if let Some(body) = body {
-                    self.catch_up(Lost { why: String::new(), written: Ok(body), buffer: Vec::new() }).await;
+                    self.catch_up(Lost::after(String::new(), Ok(body))).await;
                 }
             }
             Err(lost) => {
@@ -270,7 +267,7 @@ impl Pump {
         match place {
             Ok(Ok(place)) => place.send(Ok(Piece::Frame(frame))),
             Ok(Err(_)) => self.to = None,
-            Err(_) => self.lags = Some(self.come - frame.data_ref().map_or(0, |data| data.len() as u64)),
+            Err(_) => self.lags = Some(self.come - data_len(&frame)),
         }
     }
 
@@ -307,7 +304,7 @@ impl Pump {
         loop {
             match self.receive().await {
                 Ok(frame) => {
-                    let bytes = frame.as_ref().and_then(Frame::data_ref).map_or(0, |data| data.len() as u64);
+                    let bytes = frame.as_ref().map_or(0, data_len);
                     self.come += bytes;
                     self.counter.add(bytes);
                     return Ok(frame);
@@ -354,8 +351,11 @@ impl Pump {
         parts.headers.insert(RANGE, format!("bytes={}-", self.come).parse().map_err(|_| why)?);
         parts.headers.insert(IF_RANGE, tag.clone());
         let page = &self.question.page;
-        let answer =
-            self.service.ask_origin(&parts, page, self.question.reach).await.map_err(|e| e.to_string())?;
+        let answer = self
+            .service
+            .ask_origin(&parts, page, self.question.reach, None)
+            .await
+            .map_err(|e| e.to_string())?;
         let rest = self.len.map(|len| format!("bytes {}-{}/{len}", self.come, len.saturating_sub(1)));
         let said = answer.parts.headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
         if answer.parts.status != StatusCode::PARTIAL_CONTENT

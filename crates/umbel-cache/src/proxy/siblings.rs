@@ -150,7 +150,7 @@ impl Service {
             if saving.is_some() {
                 return Some(flight);
             }
-            flight.ends(End::NotKept);
+            Flight::end(Some(flight), End::NotKept);
             None
         });
         match body {
@@ -185,7 +185,5 @@ async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Optio
             End::NotKept
         }
     };
-    if let Some(flight) = flight {
-        flight.ends(end);
-    }
+    Flight::end(flight, end);
 }

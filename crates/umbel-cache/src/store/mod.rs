@@ -355,30 +355,21 @@ impl Store {
         }
         let changing = lock(&self.changes);
         for _ in 0..ROOM {
-            let seldom = read(&self.index).seldom_used(self.clock.fetch_add(1, Relaxed), |_| true);
-            if seldom.is_some_and(|entry| self.remove_while(&changing, &entry)) {
-                self.evicted.fetch_add(1, Relaxed);
-            }
+            self.evict(&changing);
         }
+    }
+
+    /// Removes a document that was not asked for of late; whether there was one.
+    fn evict(&self, changing: &MutexGuard<'_, ()>) -> bool {
+        let seldom = read(&self.index).seldom_used(self.clock.fetch_add(1, Relaxed), |_| true);
+        let gone = seldom.is_some_and(|entry| self.remove_while(changing, &entry));
+        self.evicted.fetch_add(gone.into(), Relaxed);
+        gone
     }
 
     /// Removes documents until there is not too much on disk.
     fn make_room(&self, changing: &MutexGuard<'_, ()>) {
-        loop {
-            let seldom = {
-                let index = read(&self.index);
-                if index.bytes() <= self.options.max_bytes {
-                    return;
-                }
-                index.seldom_used(self.clock.fetch_add(1, Relaxed), |_| true)
-            };
-            match seldom {
-                Some(entry) if self.remove_while(changing, &entry) => {
-                    self.evicted.fetch_add(1, Relaxed);
-                }
-                _ => return,
-            }
-        }
+        while read(&self.index).bytes() > self.options.max_bytes && self.evict(changing) {}
     }
 
     /// Gives up bodies in memory until there are not too many.

@@ -134,6 +134,19 @@ fn read(reader: &mut BufReader<&TcpStream>) -> Option<Asked> {
     Some(asked)
 }
 
+/// An answer in chunks.
+pub fn chunked<'a>(headers: &[&str], chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
+    let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n".to_vec();
+    headers.iter().for_each(|line| bytes.extend(format!("{line}\r\n").into_bytes()));
+    bytes.extend(b"\r\n");
+    for chunk in chunks {
+        bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
+        bytes.extend(chunk.iter().chain(b"\r\n"));
+    }
+    bytes.extend(b"0\r\n\r\n");
+    bytes
+}
+
 /// An answer with a length.
 pub fn answer(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len()).into_bytes();

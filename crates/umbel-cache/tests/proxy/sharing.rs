@@ -1,7 +1,7 @@
 //! Proxies that share what they have: answers are those of the origin, whoever gives them, and peers cost little.
 
 use crate::client::{Answer, Connection, ask, get};
-use crate::origin::{Asked, Does, Origin, answer};
+use crate::origin::{Asked, Does, Origin, answer, chunked};
 use crate::running::Running;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -102,11 +102,7 @@ fn page(asked: &Asked) -> Vec<u8> {
         38 => answer("301 Moved Permanently", &[said, &["Location: /0"]].concat(), body.as_bytes()),
         37 => {
             // Chunks, one of each line.
-            let lines: String = said.iter().map(|line| format!("{line}\r\n")).collect();
-            let chunks: String =
-                body.lines().map(|line| format!("{:x}\r\n{line}\n\r\n", line.len() + 1)).collect();
-            format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{lines}\r\n{chunks}0\r\n\r\n")
-                .into_bytes()
+            chunked(said, body.as_bytes().split_inclusive(|byte| *byte == b'\n'))
         }
         _ => answer("200 OK", said, body.as_bytes()),
     }

@@ -1,7 +1,7 @@
 //! Clients and origins that send nonsense, too much, too slowly or not to the end: the proxy lives, and answers others.
 
 use crate::client::{Connection, ask, get};
-use crate::origin::{Does, Origin, answer};
+use crate::origin::{Does, Origin, answer, chunked};
 use crate::running::Running;
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -199,22 +199,14 @@ fn ask_and_wait(proxy: &Running, origin: &Origin, url: &str) -> Connection {
 /// Whoever was first reads a little now and then: others do not wait for that, and all get all of it.
 #[test]
 fn a_slow_reader_holds_nobody_up() {
-    for chunked in [false, true] {
+    for in_chunks in [false, true] {
         let large = large(20_000_000);
         let document = large.clone();
         let origin = Origin::start(move |_| {
-            if !chunked {
+            if !in_chunks {
                 return Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document));
             }
-            let mut bytes =
-                b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
-                    .to_vec();
-            for chunk in document.chunks(100_000) {
-                bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
-                bytes.extend(chunk.iter().chain(b"\r\n"));
-            }
-            bytes.extend(b"0\r\n\r\n");
-            Does::Says(bytes)
+            Does::Says(chunked(&["Cache-Control: max-age=60"], document.chunks(100_000)))
         });
         let (_folder, proxy) = proxy(Limits::default());
         let url = origin.url("/large");
@@ -227,7 +219,7 @@ fn a_slow_reader_holds_nobody_up() {
         assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         assert_eq!(origin.times("/large"), 1);
         let answer = slow.receive(false).unwrap();
-        assert!(answer.whole && answer.body == large, "chunked {chunked}");
+        assert!(answer.whole && answer.body == large, "in chunks: {in_chunks}");
     }
 }
 
@@ -239,17 +231,7 @@ fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
         let document = large.clone();
         let origin = Origin::start(move |asked| match (asked.method.as_str(), trouble) {
             ("POST", _) => Does::Says(answer("200 OK", &[], b"done")),
-            (_, "too large") => {
-                let mut bytes =
-                    b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
-                        .to_vec();
-                for chunk in document.chunks(100_000) {
-                    bytes.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
-                    bytes.extend(chunk.iter().chain(b"\r\n"));
-                }
-                bytes.extend(b"0\r\n\r\n");
-                Does::Says(bytes)
-            }
+            (_, "too large") => Does::Says(chunked(&["Cache-Control: max-age=60"], document.chunks(100_000))),
             _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document)),
         });
         let folder = tempfile::tempdir().unwrap();
