@@ -110,6 +110,7 @@ pub mod space_code;
 mod spec;
 mod stats;
 mod structure;
+mod tile;
 pub mod variable_increment;
 pub mod words;
 

@@ -1,0 +1,99 @@
+//! The answers to tiles and to batches: one bit per key.
+
+use super::TILE;
+
+/// The answers of the first `len` keys of a tile.
+#[inline(always)]
+pub(crate) fn low_bits(len: usize) -> u64 {
+    if len >= TILE { !0 } else { (1 << len) - 1 }
+}
+
+/// The positions of the set bits.
+#[inline(always)]
+pub(crate) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let i = bits.trailing_zeros() as usize;
+        (bits != 0).then(|| {
+            bits &= bits - 1;
+            i
+        })
+    })
+}
+
+/// The answers to a batch: one bit per key, in the order of the keys.
+///
+/// ```
+/// use umbel::{Blocked, Bloom, Filter, Insert};
+/// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
+/// filter.insert_batch(&[1u64, 2, 3])?;
+/// let answers = filter.contains_batch(&[3u64, 4, 1]);
+/// assert_eq!(answers.get(0), Some(true));
+/// assert!(answers.iter().eq([true, false, true]));
+/// assert_eq!(answers.count(), 2);
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answers {
+    tiles: Vec<u64>,
+    len: usize,
+}
+
+impl Answers {
+    pub(crate) fn with_capacity(keys: usize) -> Answers {
+        Answers { tiles: Vec::with_capacity(keys.div_ceil(TILE)), len: 0 }
+    }
+
+    /// Appends the answers of a tile. All tiles but the last are full, which keeps key `i` at bit `i`.
+    #[inline(always)]
+    pub(crate) fn push_tile(&mut self, tile: u64, len: usize) {
+        debug_assert!(self.len.is_multiple_of(TILE) && (1..=TILE).contains(&len));
+        self.tiles.push(tile);
+        self.len += len;
+    }
+
+    /// How many keys were asked for.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether no key was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether key `index` may be a member; `None` beyond the batch.
+    pub fn get(&self, index: usize) -> Option<bool> {
+        (index < self.len).then(|| self.tiles[index / TILE] >> (index % TILE) & 1 == 1)
+    }
+
+    /// How many keys may be members.
+    pub fn count(&self) -> u64 {
+        self.tiles.iter().map(|tile| u64::from(tile.count_ones())).sum()
+    }
+
+    /// The answers in order.
+    pub fn iter(&self) -> impl Iterator<Item = bool> {
+        (0..self.len).map(|index| self.tiles[index / TILE] >> (index % TILE) & 1 == 1)
+    }
+
+    /// The answers as bits, 64 keys to a word, the first key in the lowest bit; unused bits are zero.
+    pub fn as_words(&self) -> &[u64] {
+        &self.tiles
+    }
+}
+
+impl FromIterator<bool> for Answers {
+    fn from_iter<I: IntoIterator<Item = bool>>(answers: I) -> Answers {
+        let mut all = Answers::default();
+        for answer in answers {
+            if all.len.is_multiple_of(TILE) {
+                all.tiles.push(0);
+            }
+            if let Some(tile) = all.tiles.last_mut() {
+                *tile |= u64::from(answer) << (all.len % TILE);
+            }
+            all.len += 1;
+        }
+        all
+    }
+}
