@@ -4,9 +4,7 @@
 //! Random histories run against an exact set of key bytes. They come from fixed seeds, so that every run is
 //! the same.
 
-mod common;
-
-use common::{Keys, blocked, empty, filter_of, mix, partitioned, same_bits, standard, tile};
+use crate::common::{Keys, blocked, empty, filter_of, mix, partitioned, same_bits, standard, tile};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult};
 use std::collections::BTreeSet;

@@ -2,9 +2,7 @@
 //!
 //! One test, so that the two filters of about 550 MB exist one after the other.
 
-mod common;
-
-use common::{Keys, blocked, count_found, empty, fill, standard};
+use crate::common::{Keys, blocked, count_found, empty, fill, standard};
 use umbel::{Filter, Hasher, Layout};
 
 /// Fills a filter with `n` keys, asks it for members and for strangers, and looks at where its bits are.

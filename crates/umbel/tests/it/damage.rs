@@ -375,7 +375,10 @@ fn a_full_disk_leaves_what_was_there() {
     std::fs::write(&path, small()).unwrap();
     // A limit on the size of files stands for the full disk; its signal is ignored, so that the write fails.
     let output = std::process::Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact save_with_limited_space --nocapture"])
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 8; exec \"$0\" --exact damage::save_with_limited_space --nocapture",
+        ])
         .arg(std::env::current_exe().unwrap())
         .env("UMBEL_LIMITED_SPACE", &path)
         .output()

@@ -1,8 +1,6 @@
 //! The quotient filter against an exact multiset of fingerprints, and against the numbers of the literature.
 
-mod common;
-
-use common::{Keys, mix, moments, tile};
+use crate::common::{Keys, mix, moments, tile};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;

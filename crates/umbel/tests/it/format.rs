@@ -1,6 +1,6 @@
 //! Files written by one version are read by the next: the golden files, and the format from its description alone.
 //!
-//! `UMBEL_BLESS=1 cargo test --test format` writes golden files anew; with a changed format that is a new version.
+//! `UMBEL_BLESS=1 cargo test -p umbel --test it format::` writes golden files anew; with a changed format that is a new version.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,9 +1,7 @@
 //! What every kind of set promises, held against every kind there is: no false negatives, the rate asked for, a file
 //! that gives the same filter back, and answers, not panics, for whatever a file may hold.
 
-mod common;
-
-use common::Keys;
+use crate::common::Keys;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::file::{self, Options};

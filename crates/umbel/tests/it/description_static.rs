@@ -2,9 +2,9 @@
 //! docs/format.md alone. How a table was solved is the writer's business, but what each key finds in it is not, nor is any
 //! bit that no key needs.
 
-mod second_reader;
-
-use second_reader::{C, File, bit, bits, empty, packed, parse, position, positions, read, set, stream};
+use crate::second_reader::{
+    C, File, bit, bits, empty, packed, parse, position, positions, read, set, stream,
+};
 use umbel::{AnyMap, Construction, Kind, Spec, Stored, Tuning, file};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 

@@ -1,9 +1,9 @@
 //! Filters as sets: union, intersection, comparison, estimates and folding do what sets do, and refuse what
 //! does not fit together.
 
-mod common;
-
-use common::{Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, same_bits, standard};
+use crate::common::{
+    Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, same_bits, standard,
+};
 use umbel::sizing::{Cardinality, Estimate, Overlap};
 use umbel::{
     Algebra, Blocked, Bloom, Error, Filter, Hasher, Insert, Layout, Mismatch, Set, Standard, Structure,

@@ -2,9 +2,7 @@
 //! the golden files of the kinds 5 to 12; `description_static.rs` goes on from there. Where the two disagree, either the
 //! page or the library is wrong.
 
-mod second_reader;
-
-use second_reader::{C, bit, bits, empty, packed, position, positions, read, set, stream};
+use crate::second_reader::{C, bit, bits, empty, packed, position, positions, read, set, stream};
 
 fn cell(section: &[u8], i: usize, width: usize) -> u64 {
     bits(section, i * width, width)

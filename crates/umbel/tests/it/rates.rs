@@ -5,9 +5,7 @@
 //! builds differ, and insists that four of them fit into the tolerance: a correct filter with other seeds
 //! would fail one measurement in sixteen thousand at most, and a rate that is wrong by 4 % could not pass.
 
-mod common;
-
-use common::{CHUNK, Keys, chunks, count_found, fill, moments};
+use crate::common::{CHUNK, Keys, chunks, count_found, fill, moments};
 use umbel::sizing::Known;
 use umbel::{
     Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Kind, Layout, Partitioned, Set, Spec, Standard,

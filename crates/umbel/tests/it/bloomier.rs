@@ -1,9 +1,7 @@
 //! Bloomier maps: every key gets exactly its value, strangers get one at the rate promised, and what changes changes
 //! nothing else.
 
-mod common;
-
-use common::Keys;
+use crate::common::Keys;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashMap;

@@ -1,11 +1,7 @@
 //! What counting filters promise.
 
-mod common;
-#[path = "common/multiset.rs"]
-mod multiset;
-
-use common::{Keys, filter_of, moments, standard};
-use multiset::{answers_agree, fixed, history, run};
+use crate::common::multiset::{answers_agree, fixed, history, run};
+use crate::common::{Keys, filter_of, moments, standard};
 use proptest::prelude::*;
 use umbel::counting::{Flip, Ones, Options, Overflow, Rule};
 use umbel::file::{self, Options as FileOptions};

@@ -1,11 +1,7 @@
 //! What variable-increment filters promise.
 
-mod common;
-#[path = "common/multiset.rs"]
-mod multiset;
-
-use common::{Keys, moments};
-use multiset::{answers_agree, fixed, history, run};
+use crate::common::multiset::{answers_agree, fixed, history, run};
+use crate::common::{Keys, moments};
 use proptest::prelude::*;
 use umbel::counting::Rule;
 use umbel::sizing::Known;

@@ -3,9 +3,7 @@
 //!
 //! Keys and seeds are fixed, so that every number here is the same in every run.
 
-mod common;
-
-use common::{Keys, moments};
+use crate::common::{Keys, moments};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;

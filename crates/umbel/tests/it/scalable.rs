@@ -1,8 +1,6 @@
 //! A scalable filter keeps its rate however much it grows, forgets nothing, and is the same however its keys come.
 
-mod common;
-
-use common::Keys;
+use crate::common::Keys;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;

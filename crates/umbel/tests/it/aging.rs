@@ -1,8 +1,6 @@
 //! An aging filter finds every key for its lifetime and forgets it after its window, to the millisecond and to the key.
 
-mod common;
-
-use common::{Keys, mix};
+use crate::common::{Keys, mix};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;

@@ -1,9 +1,7 @@
 //! The deletable filter keeps what was inserted, removes what it says it removes, and as much of it as theory says.
 
-mod common;
-
-use common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, memory};
-use common::{Keys, mix, moments, standard};
+use crate::common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, memory};
+use crate::common::{Keys, mix, moments, standard};
 use proptest::prelude::*;
 use proptest::test_runner::{RngSeed, TestCaseResult};
 use std::collections::BTreeMap;

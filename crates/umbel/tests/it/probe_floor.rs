@@ -6,9 +6,7 @@
 //! fixed, so every number here is the same in every run; tolerances are given in standard errors of the
 //! measurement.
 
-mod common;
-
-use common::{Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, standard};
+use crate::common::{Keys, blocked, count_found, empty, filter_of, mix, moments, partitioned, standard};
 use umbel::sizing::rate;
 use umbel::{Digest, Filter, Hasher, Key, Layout};
 

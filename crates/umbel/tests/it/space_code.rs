@@ -1,9 +1,7 @@
 //! What space-code and multi-resolution filters promise: counts as accurate as the theory says, nothing recorded that is
 //! not found, nothing that overflows, and files that go on where they were.
 
-mod common;
-
-use common::{Keys, mix, moments};
+use crate::common::{Keys, mix, moments};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashMap;

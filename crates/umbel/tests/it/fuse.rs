@@ -1,8 +1,6 @@
 //! Fuse filters: static sets of any number of keys, at a chosen rate, in as few bits as the construction promises.
 
-mod common;
-
-use common::Keys;
+use crate::common::Keys;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashSet;

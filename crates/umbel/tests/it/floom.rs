@@ -1,10 +1,8 @@
 //! The Floom filter does what it was meant to do, as well as theory says; and for its memory a standard filter does
 //! better, always.
 
-mod common;
-
-use common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, measure, memory};
-use common::{Keys, mix, standard};
+use crate::common::sets::{check_every_way, check_rate_at_capacity, check_round_trip, measure, memory};
+use crate::common::{Keys, mix, standard};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;

@@ -1,0 +1,36 @@
+//! The integration tests of `umbel`, linked into one binary: a module for each promise, and the fixtures they share.
+//!
+//! `cargo test -p umbel --test it aging::` runs the tests of one module.
+
+// Fixtures.
+mod common;
+mod second_reader;
+
+// Promises.
+mod aging;
+mod algebra;
+mod bad_parameters;
+mod bloomier;
+mod counting;
+mod cuckoo;
+mod damage;
+mod deletable;
+mod description;
+mod description_static;
+mod double_hashing;
+mod floom;
+mod format;
+mod fuse;
+mod kinds;
+mod large;
+mod levels;
+mod literature;
+mod no_false_negatives;
+mod probe_floor;
+mod quotient;
+mod rates;
+mod relocation;
+mod scalable;
+mod space_code;
+mod variable_increment;
+mod worked_examples;
