@@ -1,6 +1,6 @@
 //! A guard answers as its store does, whatever happens to the store, and asks it less often.
 
-#[path = "../examples/guard_sqlite/store.rs"]
+#[path = "../../examples/guard_sqlite/store.rs"]
 mod sqlite;
 
 use proptest::prelude::*;

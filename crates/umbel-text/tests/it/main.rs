@@ -1,0 +1,14 @@
+//! The integration tests of `umbel-text`, linked into one binary: a module for each promise.
+//!
+//! `cargo test -p umbel-text --test it address::` runs the tests of one module.
+
+mod address;
+mod guard;
+mod index;
+mod index_corners;
+mod index_format;
+mod password;
+mod similarity;
+mod spelling;
+mod tables;
+mod vault;
