@@ -4,7 +4,7 @@ use std::process::Command;
 
 #[test]
 fn the_benchmark_commands_of_the_readme_run() {
-    let readme = include_str!("../../README.md");
+    let readme = include_str!("../../../README.md");
     let start = "cargo run --release -p umbel-bench -- ";
     let mut found = 0;
     for command in readme.lines().filter_map(|line| line.strip_prefix(start)) {

@@ -1,0 +1,3 @@
+//! The integration tests of the benchmark, linked into one binary: a module for each promise.
+
+mod readme;
