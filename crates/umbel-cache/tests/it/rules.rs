@@ -1,0 +1,380 @@
+//! What may be kept and given again, case by case (RFC 9111).
+
+use http::{HeaderMap, Request, Response, request, response};
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::time::{Duration, SystemTime};
+use umbel_cache::rules::{Known, Refreshed, Reuse, variant};
+
+fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines {
+        headers.append(http::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+    }
+    headers
+}
+
+fn ask(method: &str, lines: &[(&str, &str)]) -> request::Parts {
+    let request = Request::builder().method(method).uri("http://example.org/page");
+    let mut parts = request.body(()).unwrap().into_parts().0;
+    parts.headers = headers(lines);
+    parts
+}
+
+fn answer(status: u16, lines: &[(&str, &str)]) -> response::Parts {
+    let mut parts = Response::builder().status(status).body(()).unwrap().into_parts().0;
+    parts.headers = headers(lines);
+    parts
+}
+
+const MINUTE: (&str, &str) = ("cache-control", "max-age=60");
+
+fn start() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000)
+}
+
+#[test]
+fn only_what_may_be_kept_is_kept() {
+    let plain = ask("GET", &[]);
+    let signed = ask("GET", &[("authorization", "Basic c2VjcmV0")]);
+    let part = ask("GET", &[("range", "bytes=0-9")]);
+    let never = ask("GET", &[("cache-control", "no-store")]);
+    for (request, status, lines, kept) in [
+        (&plain, 200, &[MINUTE][..], true),
+        // It could never be given.
+        (&plain, 200, &[], false),
+        (&plain, 200, &[("cache-control", "max-age=0")], false),
+        (&plain, 200, &[("cache-control", "max-age=0"), ("etag", "\"x\"")], true),
+        (&plain, 200, &[("last-modified", "Mon, 16 Nov 2020 10:00:00 GMT")], true),
+        // However it is written.
+        (&plain, 200, &[("cache-control", "No-Store, max-age=60")], false),
+        (&plain, 200, &[("cache-control", "max-age=60"), ("cache-control", "PRIVATE")], false),
+        (&plain, 200, &[("cache-control", "max-age=60, x=\"\u{e9}\"")], false),
+        (&plain, 200, &[("cache-control", "no-store")], false),
+        (&plain, 200, &[("cache-control", "private, max-age=60")], false),
+        (&plain, 200, &[("cache-control", "max-age=60"), ("vary", "*")], false),
+        (&plain, 200, &[("cache-control", "max-age=60"), ("vary", "accept-encoding, cookie")], true),
+        (&plain, 200, &[MINUTE, ("set-cookie", "a=b")], false),
+        (&plain, 200, &[("cache-control", "public, max-age=60"), ("set-cookie", "a=b")], false),
+        (&plain, 206, &[MINUTE, ("content-range", "bytes 0-9/100")], false),
+        (&plain, 200, &[MINUTE, ("content-range", "bytes 0-9/100")], false),
+        (&plain, 304, &[MINUTE], false),
+        (&plain, 404, &[MINUTE], true),
+        (&plain, 301, &[MINUTE], true),
+        (&plain, 500, &[MINUTE], false),
+        (&part, 200, &[MINUTE], false),
+        (&never, 200, &[MINUTE], false),
+        (&signed, 200, &[MINUTE], false),
+        (&signed, 200, &[("cache-control", "public, max-age=60")], true),
+        (&signed, 200, &[("cache-control", "s-maxage=60")], true),
+        // What contradicts itself permits nothing.
+        (&signed, 200, &[("cache-control", "max-age=60"), ("cache-control", "max-age=30")], false),
+        (&signed, 200, &[("cache-control", "max-age=60, foo=1, foo=2")], false),
+        (&plain, 200, &[MINUTE, ("connection", "cache-control")], true),
+        (
+            &plain,
+            200,
+            &[
+                ("cache-control", "private"),
+                ("connection", "cache-control"),
+                ("expires", "Fri, 15 Jan 2027 09:00:00 GMT"),
+            ],
+            false,
+        ),
+        (&ask("POST", &[]), 200, &[MINUTE], false),
+        (&ask("HEAD", &[]), 200, &[MINUTE], false),
+    ] {
+        let known = Known::of(request, &answer(status, lines), start());
+        assert_eq!(known.is_some(), kept, "{status} {lines:?} to {request:?}");
+    }
+}
+
+#[test]
+fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
+    let known =
+        Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("age", "20")]), start())
+            .unwrap();
+    let after = |seconds: u64| start() + Duration::from_secs(seconds);
+    assert!(matches!(known.reuse(&ask("GET", &[]), after(30)), Reuse::Fresh));
+    let given = known.response(after(30));
+    assert_eq!(
+        (given.status.as_u16(), &given.headers["age"]),
+        (200, &"50".parse::<http::HeaderValue>().unwrap())
+    );
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), after(41)) else { panic!() };
+    assert_eq!(question.headers["if-none-match"], "\"x\"");
+    assert_eq!(question.headers.get("host"), None);
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[("host", "example.org")]), after(41)) else {
+        panic!()
+    };
+    assert_eq!(question.headers["host"], "example.org");
+    // Whoever asks may want less, or more.
+    for (line, fresh) in [
+        ("no-cache", false),
+        ("No-Cache", false),
+        ("max-age=10", false),
+        ("min-fresh=30", false),
+        ("max-age=100", true),
+        ("only-if-cached", true),
+    ] {
+        let request = ask("GET", &[("cache-control", line), ("host", "example.org")]);
+        let at = after(20);
+        assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh), fresh, "{line}");
+    }
+    let strict = Known::of(
+        &ask("GET", &[]),
+        &answer(200, &[("cache-control", "max-age=60, must-revalidate")]),
+        start(),
+    );
+    let request = ask("GET", &[("cache-control", "max-stale=100")]);
+    assert!(matches!(strict.unwrap().reuse(&request, after(70)), Reuse::Stale(_)));
+    // What is for all lives as the origin says to those who share.
+    let shared =
+        Known::of(&ask("GET", &[]), &answer(200, &[("cache-control", "max-age=10, s-maxage=100")]), start());
+    assert!(matches!(shared.unwrap().reuse(&ask("GET", &[]), after(90)), Reuse::Fresh));
+}
+
+#[test]
+fn the_origin_says_whether_it_still_holds() {
+    let known =
+        Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("x-color", "red")]), start())
+            .unwrap();
+    let later = start() + Duration::from_secs(100);
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
+    let same = answer(304, &[("cache-control", "max-age=500"), ("etag", "\"x\"")]);
+    let Refreshed::Same(known) = known.refresh(&question, &same, later) else { panic!() };
+    let given = known.response(later);
+    assert_eq!(
+        (given.status.as_u16(), &given.headers["x-color"]),
+        (200, &"red".parse::<http::HeaderValue>().unwrap())
+    );
+    assert!(matches!(known.reuse(&ask("GET", &[]), later + Duration::from_secs(400)), Reuse::Fresh));
+    let changed = answer(200, &[MINUTE, ("etag", "\"y\"")]);
+    assert!(matches!(known.refresh(&question, &changed, later), Refreshed::Changed(Some(_))));
+    let forbidden = answer(200, &[("cache-control", "no-store")]);
+    assert!(matches!(known.refresh(&question, &forbidden, later), Refreshed::Changed(None)));
+}
+
+#[test]
+fn variants_are_told_apart_by_what_they_depend_on() {
+    let response = |vary: &str| headers(&[("vary", vary)]);
+    let (german, english) = (headers(&[("accept-language", "de")]), headers(&[("accept-language", "en")]));
+    assert_eq!(variant(&german, &HeaderMap::new()), Some(0));
+    assert_ne!(
+        variant(&german, &response("Accept-Language")),
+        variant(&english, &response("accept-language"))
+    );
+    assert_eq!(
+        variant(&german, &response("Accept-Language, Cookie")),
+        variant(&german, &response("cookie,accept-language"))
+    );
+    assert_eq!(
+        variant(&german, &response("accept-encoding")),
+        variant(&english, &response("accept-encoding"))
+    );
+    assert_eq!(variant(&german, &response("accept-language, *")), None);
+}
+
+#[test]
+fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
+    let request = ask(
+        "GET",
+        &[("cookie", "session=secret"), ("authorization", "Basic secret"), ("accept-language", "de")],
+    );
+    let response = answer(200, &[("cache-control", "public, max-age=60"), ("vary", "accept-language")]);
+    let known = Known::of(&request, &response, start()).unwrap();
+    let bytes = known.encode();
+    assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
+    let again = Known::decode(&bytes).unwrap();
+    assert!(matches!(again.reuse(&request, start()), Reuse::Fresh));
+    assert!(matches!(again.reuse(&ask("GET", &[("accept-language", "en")]), start()), Reuse::Other));
+    assert!(Known::decode(&bytes[..bytes.len() / 2]).is_none());
+}
+
+#[test]
+fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later() {
+    let lines = [
+        ("cache-control", "public"),
+        ("cache-control", "max-age=60"),
+        ("etag", "\"x\""),
+        ("link", "<a>; rel=prev"),
+        ("link", "<b>; rel=next"),
+        ("date", "Fri, 15 Jan 2027 07:59:50 GMT"),
+        ("age", "30"),
+        ("x-other", "caf\u{e9}"),
+        ("connection", "close, x-hop"),
+        ("x-hop", "1"),
+        ("content-length", "5"),
+    ];
+    let known = Known::of(&ask("GET", &[]), &answer(200, &lines), start()).unwrap();
+    let known = Known::decode(&known.encode()).unwrap();
+    let given = known.response(start()).headers;
+    let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
+    assert_eq!(values("link"), ["<a>; rel=prev", "<b>; rel=next"]);
+    assert_eq!(values("date"), ["Fri, 15 Jan 2027 07:59:50 GMT"]);
+    assert_eq!(given["x-other"].as_bytes(), "caf\u{e9}".as_bytes());
+    assert!(!given.contains_key("x-hop") && !given.contains_key("connection"));
+
+    let later = start() + Duration::from_secs(100);
+    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
+    let news = answer(
+        304,
+        &[("etag", "\"x\""), ("cache-control", "max-age=500"), ("x-new", "1"), ("content-type", "no")],
+    );
+    let Refreshed::Same(renewed) = known.refresh(&question, &news, later) else { panic!() };
+    let given = renewed.response(later).headers;
+    let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
+    assert_eq!(values("cache-control"), ["max-age=500"]);
+    assert_eq!((values("link").len(), values("content-type").len()), (2, 0));
+    assert_eq!((given["x-new"].as_bytes(), given["age"].as_bytes()), (&b"1"[..], &b"0"[..]));
+    assert_eq!(given["date"], "Fri, 15 Jan 2027 08:01:40 GMT");
+    // Where it does not say of what, it is of what it was asked about.
+    assert!(matches!(known.refresh(&question, &answer(304, &[]), later), Refreshed::Same(_)));
+    // What has not changed is another document than this.
+    let other = answer(304, &[("etag", "\"y\"")]);
+    assert!(matches!(known.refresh(&question, &other, later), Refreshed::Unclear));
+}
+
+#[test]
+fn absurd_numbers_are_no_trouble() {
+    for age in ["18446744073709551615", "99999999999999999999999", "-1", "x", ""] {
+        for life in ["max-age=18446744073709551615", "s-maxage=99999999999999999999999", "max-age=60"] {
+            let response = answer(200, &[("age", age), ("cache-control", life), ("etag", "\"x\"")]);
+            let Some(known) = Known::of(&ask("GET", &[]), &response, start()) else { continue };
+            let later = start() + Duration::from_secs(1 << 33);
+            for line in
+                ["max-stale=18446744073709551615", "min-fresh=18446744073709551615", "max-age=0", "max-stale"]
+            {
+                let _ = known.reuse(&ask("GET", &[("cache-control", line)]), later);
+            }
+            let _ = (known.response(later), known.time_to_live(later));
+        }
+    }
+}
+
+/// What was written by an earlier version is read by this one.
+#[test]
+fn the_form_on_disk_stays_what_it_is() {
+    let golden = include_bytes!("../golden/answer-1.txt");
+    let request = ask("GET", &[("accept-language", "de"), ("cookie", "secret")]);
+    let response =
+        answer(200, &[("cache-control", "max-age=60"), ("vary", "accept-language"), ("etag", "\"x\"")]);
+    let known = Known::of(&request, &response, start()).unwrap();
+    assert_eq!(String::from_utf8(known.encode()).unwrap(), String::from_utf8_lossy(golden));
+    let read = Known::decode(golden).unwrap();
+    assert!(matches!(read.reuse(&request, start()), Reuse::Fresh));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever is on disk is an answer that is written again as it was, or none.
+    #[test]
+    fn any_bytes_are_refused_or_make_an_answer_that_is_written_again(
+        cut in 0..200usize,
+        changes in proptest::collection::vec((0..200usize, any::<u8>()), 0..4),
+    ) {
+        let mut bytes = include_bytes!("../golden/answer-1.txt").to_vec();
+        for (at, byte) in changes {
+            let len = bytes.len();
+            bytes[at % len] = byte;
+        }
+        bytes.truncate(bytes.len().saturating_sub(cut.saturating_sub(150)));
+        if let Some(known) = Known::decode(&bytes) {
+            let again = Known::decode(&known.encode()).unwrap();
+            prop_assert_eq!(again.encode(), known.encode());
+            let _ = (known.reuse(&ask("GET", &[]), start()), known.response(start()));
+        }
+    }
+
+    /// No header makes the rules stumble.
+    #[test]
+    fn any_headers_are_a_question_and_an_answer(
+        asked in proptest::collection::vec((0..8usize, "[ -~]{0,30}"), 0..4),
+        said in proptest::collection::vec((0..12usize, "[ -~]{0,30}"), 0..6),
+        later in 0..100_000_000_000u64,
+    ) {
+        let of_questions = ["cache-control", "pragma", "authorization", "range", "if-none-match", "accept", "host", "cookie"];
+        let of_answers = [
+            "cache-control", "expires", "age", "date", "vary", "etag", "last-modified", "set-cookie", "content-range", "pragma",
+            "connection", "content-length",
+        ];
+        let mut request = ask("GET", &[]);
+        for (name, value) in &asked {
+            request.headers.append(of_questions[*name], value.parse().unwrap());
+        }
+        let mut response = answer(200, &[]);
+        for (name, value) in &said {
+            response.headers.append(of_answers[*name], value.parse().unwrap());
+        }
+        let now = start() + Duration::from_secs(later);
+        if let Some(known) = Known::of(&request, &response, start()) {
+            if let Reuse::Stale(question) = known.reuse(&request, now) {
+                response.status = http::StatusCode::NOT_MODIFIED;
+                let _ = known.refresh(&question, &response, now);
+            }
+            let _ = (variant(&request.headers, &response.headers), known.time_to_live(now));
+            let again = Known::decode(&known.encode()).unwrap();
+            prop_assert_eq!(again.encode(), known.encode());
+        }
+    }
+}
+
+#[test]
+fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
+    let later = |seconds: u64| start() + Duration::from_secs(seconds);
+    let plain = ask("GET", &[]);
+    // Whatever the origin says, a client that would take what is stale does not get it.
+    for life in [
+        "no-cache",
+        "s-maxage=10",
+        "max-age=10, proxy-revalidate",
+        "max-age=10, must-revalidate",
+        "max-age=10",
+    ] {
+        let known =
+            Known::of(&plain, &answer(200, &[("cache-control", life), ("etag", "\"x\"")]), start()).unwrap();
+        let question = ask("GET", &[("cache-control", "max-stale")]);
+        assert!(matches!(known.reuse(&question, later(20)), Reuse::Stale(_)), "{life}");
+    }
+    // An hour on the way, as its date says.
+    let late = answer(
+        200,
+        &[("cache-control", "max-age=60"), ("etag", "\"x\""), ("date", "Fri, 15 Jan 2027 07:00:00 GMT")],
+    );
+    let known = Known::of(&plain, &late, start()).unwrap();
+    assert!(matches!(known.reuse(&plain, start()), Reuse::Stale(_)));
+    assert_eq!(known.response(start()).headers["age"], "3600");
+    // Where the origin says nothing, it is not fresh for years.
+    let ancient = answer(200, &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")]);
+    let known = Known::of(&plain, &ancient, start()).unwrap();
+    assert!(matches!(known.reuse(&plain, later(86_000)), Reuse::Fresh));
+    assert!(matches!(known.reuse(&plain, later(86_401)), Reuse::Stale(_)));
+    assert!(matches!(
+        known.reuse(&ask("GET", &[("cache-control", "max-age=999999")]), later(86_401)),
+        Reuse::Stale(_)
+    ));
+}
+
+#[test]
+fn questions_about_what_is_stale_are_the_clients_own() {
+    let known = Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\"")]), start()).unwrap();
+    let request =
+        ask("GET", &[("x-a", "1"), ("x-a", "2"), ("if-none-match", "\"z\""), ("range", "bytes=0-1")]);
+    let Reuse::Stale(question) = known.reuse(&request, start() + Duration::from_secs(61)) else { panic!() };
+    assert_eq!(question.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
+    assert_eq!(question.headers.get_all("if-none-match").iter().collect::<Vec<_>>(), ["\"x\""]);
+    assert!(!question.headers.contains_key("range"));
+}
+
+#[test]
+fn of_a_secret_it_is_only_known_whether_it_is_the_same() {
+    let of = |cookie: &str| ask("GET", &[("cookie", cookie)]);
+    let known = Known::of(&of("sid=secret"), &answer(200, &[MINUTE, ("vary", "cookie")]), start()).unwrap();
+    let bytes = known.encode();
+    assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
+    let known = Known::decode(&bytes).unwrap();
+    assert!(matches!(known.reuse(&of("sid=secret"), start()), Reuse::Fresh));
+    assert!(matches!(known.reuse(&of("sid=other"), start()), Reuse::Other));
+    assert!(matches!(known.reuse(&ask("GET", &[]), start()), Reuse::Other));
+}

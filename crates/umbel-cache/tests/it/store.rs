@@ -1,0 +1,380 @@
+//! A store gives back what was put into it, or nothing: after a restart, after damage, after a kill, and while others write.
+
+use proptest::prelude::*;
+use proptest::test_runner::RngSeed;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+use umbel_cache::store::{Options, Store};
+use umbel_cache::{Key, Trigger, View};
+
+fn key(number: u32) -> Key {
+    Key::get(&format!("http://example.org/{number}"))
+}
+
+/// A body that tells which it is, wherever one looks.
+fn body(number: u32, version: u32, len: usize) -> Vec<u8> {
+    let mut bytes = format!("{number}:{version}:").into_bytes().repeat(len / 4 + 1);
+    bytes.truncate(len);
+    bytes
+}
+
+fn put(store: &Arc<Store>, number: u32, variant: u64, head: &[u8], bytes: &[u8]) {
+    let mut writer = store.begin(&key(number), variant);
+    bytes.chunks(10_000).for_each(|piece| writer.write(piece).unwrap());
+    writer.commit(head.to_vec()).unwrap();
+}
+
+/// All that is in a store: head and body by number and variant.
+fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u8>)> {
+    let mut all = BTreeMap::new();
+    for number in 0..numbers {
+        for entry in store.find(&key(number)) {
+            let body = store.body(&entry).unwrap().bytes().unwrap().to_vec();
+            all.insert((number, entry.variant()), (entry.head().to_vec(), body));
+        }
+    }
+    all
+}
+
+/// What others see of the store is what it holds.
+fn check_summary(store: &Store, numbers: u32) {
+    store.publish(&Trigger::default(), Duration::MAX).unwrap();
+    let mut view = View::default();
+    view.apply(&store.summary_since(None)).unwrap();
+    let held: HashSet<Key> = store.keys().into_iter().collect();
+    assert_eq!(view.documents(), held.len() as u64);
+    assert!(held.iter().all(|key| view.contains(key) && store.may_have(key)));
+    let wrong = (0..numbers).filter(|number| !held.contains(&key(*number)) && view.contains(&key(*number)));
+    assert!(wrong.count() <= 2 + numbers as usize / 100, "few promises are wrong");
+    let digest = store.digest(5).unwrap();
+    assert!(held.iter().all(|key| digest.contains(key)));
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Put(u32, u64, usize),
+    Give(u32, u64, usize),
+    Update(u32, u64),
+    Remove(u32, u64),
+    Reopen,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let (number, variant) = (0..12u32, 0..3u64);
+    let len = prop_oneof![0..100usize, 60_000..70_000usize, Just(200_000)];
+    prop_oneof![
+        4 => (number.clone(), variant.clone(), len.clone()).prop_map(|(n, v, l)| Step::Put(n, v, l)),
+        1 => (number.clone(), variant.clone(), len).prop_map(|(n, v, l)| Step::Give(n, v, l)),
+        2 => (number.clone(), variant.clone()).prop_map(|(n, v)| Step::Update(n, v)),
+        2 => (number, variant).prop_map(|(n, v)| Step::Remove(n, v)),
+        1 => Just(Step::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, rng_seed: RngSeed::Fixed(1), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_is_a_map_that_outlives_its_process(steps in proptest::collection::vec(step(), 1..60)) {
+        let folder = tempfile::tempdir().unwrap();
+        let options = Options { max_memory: 100_000, ..Options::default() };
+        let mut store = Some(Arc::new(Store::open(folder.path(), &options).unwrap()));
+        let mut expected = BTreeMap::new();
+        for (version, step) in steps.into_iter().enumerate() {
+            let open = store.as_ref().unwrap();
+            let entry = |number, variant| {
+                open.find(&key(number)).into_iter().find(|entry| entry.variant() == variant)
+            };
+            match step {
+                Step::Put(number, variant, len) => {
+                    let bytes = body(number, version as u32, len);
+                    put(open, number, variant, b"first", &bytes);
+                    expected.insert((number, variant), (b"first".to_vec(), bytes));
+                }
+                // One that gives up leaves what was there.
+                Step::Give(number, variant, len) => {
+                    let mut writer = open.begin(&key(number), variant);
+                    writer.write(&body(number, 0, len)).unwrap();
+                }
+                Step::Update(number, variant) => if let Some(entry) = entry(number, variant) {
+                    let head = format!("version {version}").into_bytes();
+                    open.update(&entry, head.clone()).unwrap();
+                    expected.get_mut(&(number, variant)).unwrap().0 = head;
+                },
+                Step::Remove(number, variant) => if let Some(entry) = entry(number, variant) {
+                    prop_assert!(open.remove(&entry) && !open.remove(&entry));
+                    expected.remove(&(number, variant));
+                },
+                Step::Reopen => {
+                    drop(store.take());
+                    store = Some(Arc::new(Store::open(folder.path(), &options).unwrap()));
+                }
+            }
+            let open = store.as_ref().unwrap();
+            prop_assert!(contents(open, 12) == expected);
+            prop_assert_eq!(open.size().documents, expected.len() as u64);
+            prop_assert!(open.size().memory <= 100_000 + 65_536);
+        }
+        check_summary(store.as_ref().unwrap(), 12);
+        drop(store.take());
+        // On disk there is what was counted, and nothing else.
+        let again = Arc::new(Store::open(folder.path(), &options).unwrap());
+        let blocks = |file: &PathBuf| file.metadata().unwrap().len().next_multiple_of(4096);
+        let on_disk: u64 = files(folder.path()).iter().map(blocks).sum();
+        prop_assert_eq!((on_disk, again.size().damaged), (again.size().bytes, 0));
+    }
+}
+
+/// All files of the documents of a store.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for room in ["heads", "bodies", "new"] {
+        let mut folders = vec![folder.join(room)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() { folders.push(path) } else { found.push(path) }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn what_is_damaged_is_never_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    put(&store, 0, 0, b"small", &body(0, 0, 100));
+    put(&store, 1, 0, b"large", &body(1, 0, 100_000));
+    let whole = contents(&store, 2);
+    drop(store);
+    let mut given = 0;
+    for file in files(folder.path()) {
+        let original = std::fs::read(&file).unwrap();
+        let step = original.len() / 60 + 1;
+        for at in (0..original.len()).step_by(step) {
+            for cut in [false, true] {
+                let mut bytes = original.clone();
+                if cut {
+                    bytes.truncate(at)
+                } else {
+                    bytes[at] ^= 16
+                }
+                let other = tempfile::tempdir().unwrap();
+                copy(folder.path(), other.path());
+                std::fs::write(other.path().join(file.strip_prefix(folder.path()).unwrap()), &bytes).unwrap();
+                let store = Arc::new(Store::open(other.path(), &Options::default()).unwrap());
+                for number in 0..2 {
+                    for entry in store.find(&key(number)) {
+                        let (head, body) = &whole[&(number, 0)];
+                        if let Ok(found) = store.body(&entry).and_then(|body| body.bytes()) {
+                            assert!(found == body && entry.head() == head, "{file:?} at {at}");
+                            given += 1;
+                        }
+                    }
+                }
+                // The damaged one is gone.
+                assert_eq!((store.size().documents, store.size().damaged), (1, 1), "{file:?} at {at}");
+            }
+        }
+    }
+    assert!(given > 200, "the other one is there: {given}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    // What says that it is a store is not one of its documents.
+    for file in files(from).into_iter().chain([from.join("umbel-cache")]) {
+        let target = to.join(file.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(target.parent().unwrap()).unwrap();
+        std::fs::copy(&file, target).unwrap();
+    }
+}
+
+#[test]
+fn what_is_seldom_asked_for_makes_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 1_000_000, ..Options::default() };
+    let store = Arc::new(Store::open(folder.path(), &options).unwrap());
+    for number in 0..2000 {
+        put(&store, number, 0, b"", &body(number, 0, 5000));
+        // Some are asked for again and again.
+        (0..20).for_each(|popular| drop(store.find(&key(popular))));
+        assert!(store.size().bytes <= 1_000_000);
+    }
+    let size = store.size();
+    assert!(size.documents > 110 && size.evicted == 2000 - size.documents, "{size:?}");
+    assert!((0..20).all(|popular| !store.find(&key(popular)).is_empty()), "the popular ones stay");
+    check_summary(&store, 2000);
+    // One that is smaller now has less in it.
+    drop(store);
+    let smaller =
+        Arc::new(Store::open(folder.path(), &Options { max_bytes: 100_000, ..Options::default() }).unwrap());
+    assert!(smaller.size().bytes <= 100_000 && smaller.size().documents > 10);
+}
+
+#[test]
+fn one_process_has_a_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("another process"), "{error}");
+    drop(store);
+    assert!(Store::open(folder.path(), &Options::default()).is_ok());
+}
+
+#[test]
+fn readers_see_whole_documents_while_others_write() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = Options { max_bytes: 3_000_000, max_memory: 200_000, ..Options::default() };
+    let store = Arc::new(Store::open(folder.path(), &options).unwrap());
+    let stop = AtomicBool::new(false);
+    let seen = std::thread::scope(|scope| {
+        let read = || {
+            let (mut seen, mut number) = (0u64, 0);
+            while !stop.load(Relaxed) {
+                number = (number + 7) % 40;
+                for entry in store.find(&key(number)) {
+                    // It may be gone, or another, by now; what is given is whole.
+                    let Ok(body) = store.body(&entry).and_then(|body| body.bytes()) else { continue };
+                    let version: u32 = str::from_utf8(entry.head()).unwrap().parse().unwrap();
+                    assert!(body == self::body(number, version, body.len()));
+                    assert_eq!(body.len() as u64, entry.len());
+                    seen += 1;
+                }
+            }
+            seen
+        };
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        for version in 0..1500u32 {
+            let number = version % 40;
+            let bytes = body(number, version, if version % 3 == 0 { 150_000 } else { 20_000 });
+            put(&store, number, 0, version.to_string().as_bytes(), &bytes);
+        }
+        stop.store(true, Relaxed);
+        readers.map(|reader| reader.join().unwrap()).into_iter().sum::<u64>()
+    });
+    assert!(seen > 1000, "{seen}");
+}
+
+const FOLDER: &str = "UMBEL_TEST_STORE";
+
+/// Writes until it is killed: a process of its own, which the next test starts.
+#[test]
+fn writer_to_be_killed() {
+    let Some(folder) = std::env::var_os(FOLDER) else { return };
+    let options = Options { max_bytes: 2_000_000, ..Options::default() };
+    let store = Arc::new(Store::open(Path::new(&folder), &options).unwrap());
+    for version in 0.. {
+        let number = version * 7919 % 100;
+        let bytes = body(number, version, if version % 4 == 0 { 150_000 } else { 3000 });
+        put(&store, number, 0, version.to_string().as_bytes(), &bytes);
+        if let Some(entry) = store.find(&key(version % 100)).first().filter(|_| version % 5 == 0) {
+            let head = entry.head().to_vec();
+            store.update(entry, head).unwrap();
+        }
+    }
+}
+
+#[test]
+fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
+    let folder = tempfile::tempdir().unwrap();
+    for round in 0..10 {
+        let mut writer = Command::new(std::env::current_exe().unwrap())
+            .args(["store::writer_to_be_killed", "--exact", "--nocapture"])
+            .env(FOLDER, folder.path())
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_millis(60 + 13 * round));
+        writer.kill().unwrap();
+        writer.wait().unwrap();
+        let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+        let all = contents(&store, 100);
+        assert_eq!((all.len() as u64, store.size().damaged), (store.size().documents, 0));
+        assert!(round == 0 || all.len() > 5, "{}", all.len());
+        for ((number, _), (head, found)) in all {
+            let version = str::from_utf8(&head).unwrap().parse().unwrap();
+            assert!(found == body(number, version, found.len()));
+        }
+        check_summary(&store, 100);
+    }
+}
+
+#[test]
+fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    for len in [100, 200_000] {
+        let ticket = store.ticket(&key(1));
+        let mut late = store.begin(&key(1), 0).since(ticket);
+        late.write(&body(1, 0, len)).unwrap();
+        put(&store, 1, 0, b"before", &body(1, 1, len));
+        let before = store.find(&key(1))[0].clone();
+        store.invalidate(&key(1));
+        assert!(store.find(&key(1)).is_empty());
+        assert!(store.update(&before, b"it still holds".to_vec()).unwrap().is_none());
+        assert!(late.commit(b"late".to_vec()).unwrap_err().to_string().contains("changed"));
+        assert!(store.find(&key(1)).is_empty());
+        // What is asked for now is kept; of what another has replaced nothing is known any more.
+        put(&store, 1, 0, b"first", &body(1, 2, len));
+        let first = store.find(&key(1))[0].clone();
+        put(&store, 1, 0, b"second", &body(1, 3, len));
+        assert!(store.update(&first, b"first again".to_vec()).unwrap().is_none());
+        let second = &store.find(&key(1))[0];
+        assert_eq!(second.head(), b"second");
+        assert!(store.body(second).unwrap().bytes().unwrap() == body(1, 3, len));
+        assert!(store.update(second, b"second again".to_vec()).unwrap().is_some());
+    }
+    let bodies = std::fs::read_dir(folder.path().join("bodies")).unwrap();
+    let left: usize = bodies.map(|inner| std::fs::read_dir(inner.unwrap().path()).unwrap().count()).sum();
+    assert_eq!(left, 1, "bodies that belong to nothing are gone");
+}
+
+#[test]
+fn a_folder_that_is_no_cache_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let mail = folder.path().join("new/letter");
+    std::fs::create_dir(folder.path().join("new")).unwrap();
+    std::fs::write(&mail, "dear").unwrap();
+    let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+    assert!(error.to_string().contains("no cache"), "{error}");
+    assert_eq!(std::fs::read_to_string(mail).unwrap(), "dear");
+}
+
+/// What is in the folder of a store may lead elsewhere, and is not followed.
+#[test]
+fn links_and_other_things_in_the_folder_are_left_alone() {
+    let (folder, precious) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let file = precious.path().join("precious");
+    std::fs::write(&file, "precious").unwrap();
+    drop(Store::open(folder.path(), &Options::default()).unwrap());
+    for room in ["heads/zz", "bodies/zz", "new/zz"] {
+        std::os::unix::fs::symlink(precious.path(), folder.path().join(room)).unwrap();
+    }
+    for room in ["heads", "bodies", "new"] {
+        std::fs::create_dir_all(folder.path().join(room).join("ab/folder")).unwrap();
+        std::os::unix::fs::symlink(&file, folder.path().join(room).join("ab/link")).unwrap();
+    }
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    put(&store, 1, 0, b"", &body(1, 0, 100_000));
+    assert_eq!((store.size().documents, store.size().damaged), (1, 0));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+}
+
+#[test]
+fn a_folder_that_was_removed_is_made_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
+    for room in ["heads", "bodies", "new"] {
+        std::fs::remove_dir_all(folder.path().join(room)).unwrap();
+    }
+    for (number, len) in [(1, 100), (2, 200_000)] {
+        put(&store, number, 0, b"", &body(number, 0, len));
+        let found = store.find(&key(number));
+        assert!(store.body(&found[0]).unwrap().bytes().unwrap() == body(number, 0, len));
+    }
+}

@@ -1,0 +1,133 @@
+//! One filter out of others: `union`, `intersect`, `fold` and `convert` lose no key, and refuse what would.
+
+use crate::shell::{Shell, cells, line, lines, number, text};
+use std::collections::HashSet;
+
+const KINDS: [&[&str]; 4] = [
+    &["--kind", "blocked"],
+    &["--kind", "standard"],
+    &["--kind", "partitioned"],
+    &["--kind", "literature", "--hash", "md5-indexed"],
+];
+
+/// The keys that a filter says it has.
+fn found<'a>(shell: &Shell, filter: &str, keys: &'a [Vec<u8>]) -> HashSet<&'a Vec<u8>> {
+    let filter = shell.load(filter).filter;
+    keys.iter().filter(|key| filter.contains(&key[..])).collect()
+}
+
+#[test]
+fn a_union_is_the_filter_of_all_keys() {
+    let shell = Shell::new();
+    let keys: Vec<Vec<u8>> = (0..60_000).map(|number| line(1, number)).collect();
+    for kind in KINDS {
+        let size = ["-f", "-n", "60000", "--meta", "same=1"];
+        shell.build("a", &[&size, kind, &["--meta", "name=a"]].concat(), text(&keys[..30_000]));
+        shell.build("b", &[&size, kind, &["--meta", "name=b"]].concat(), text(&keys[20_000..50_000]));
+        shell.build("c", &[&size, kind].concat(), text(&keys[50_000..]));
+        shell.build("all", &[&size, kind].concat(), text(&keys));
+        shell.run("union -f a b c -o u --meta new=2").ok();
+        let [united, built] = ["u", "all"].map(|name| shell.load(name).filter);
+        assert!(cells(&united) == cells(&built), "{kind:?}");
+        let facts = shell.info("u");
+        // How often something was inserted is not known any more; metadata stays where all agree.
+        assert!(facts.get("count").is_none(), "{facts}");
+        assert_eq!(facts["meta"], serde_json::json!({"same": "1", "new": "2"}));
+        let piped = shell.run("union a b c --meta new=2").ok().stdout;
+        assert!(piped == shell.read("u"), "standard output");
+    }
+}
+
+#[test]
+fn an_intersection_holds_the_common_keys_and_nothing_that_one_of_them_lacks() {
+    let shell = Shell::new();
+    let keys: Vec<Vec<u8>> = (0..100_000).map(|number| line(1, number)).collect();
+    for kind in KINDS {
+        shell.build("a", &[&["-f", "-n", "60000"], kind].concat(), text(&keys[..50_000]));
+        shell.build("b", "-f --like a", text(&keys[20_000..70_000]));
+        shell.run("intersect -f a b -o i").ok();
+        let [a, b, both] = ["a", "b", "i"].map(|name| found(&shell, name, &keys));
+        assert!(keys[20_000..50_000].iter().all(|key| both.contains(key)), "{kind:?}");
+        assert!(both.iter().all(|key| a.contains(key) && b.contains(key)), "{kind:?}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_and_the_difference_named() {
+    let shell = Shell::new();
+    shell.build("plain", "-n 60000", "a\n");
+    for (name, args, difference) in [
+        ("seed", &["-n", "60000", "--seed", "3"][..], "seed is 0 in one and 3 in the other"),
+        ("size", &["-n", "90000"], "in one and"),
+        ("kind", &["-n", "60000", "--kind", "standard"], "blocked in one and standard in the other"),
+        ("family", &["-n", "60000", "--kind", "literature", "--hash", "murmur2"], "literature"),
+    ] {
+        shell.build(name, args, "b\n");
+        for command in ["union", "intersect"] {
+            shell.run(&[command, "plain", name, "-o", "out"]).refused(&[difference]);
+            assert!(!shell.path("out").exists());
+        }
+        shell.run(&["compare", "plain", name]).refused(&[difference]);
+    }
+}
+
+#[test]
+fn a_folded_filter_holds_the_same_keys_in_half_the_memory() {
+    let shell = Shell::new();
+    let keys: Vec<Vec<u8>> = (0..60_000).map(|number| line(1, number)).collect();
+    for kind in &KINDS[..3] {
+        // Made for eight times as many keys as came. Slices of an odd number of bits cannot be folded.
+        let folds = |capacity: &u64| {
+            let args = ["plan", "--json", "-p", "1%", "-n", &capacity.to_string()];
+            let plan = shell.run(&[&args, *kind].concat()).ok().json();
+            let [bits, slices] = ["bits", "hashes"].map(|name| plan[name].as_u64().unwrap());
+            kind[1] != "partitioned" || (bits / slices).is_multiple_of(8)
+        };
+        let capacity = (480_000..).find(folds).unwrap().to_string();
+        shell.build("f", &[&["-f", "-n", &capacity, "--meta", "a=b"], *kind].concat(), text(&keys));
+        let before = shell.info("f");
+        for (args, times) in [(&[][..], 1), (&["--times", "2"], 2), (&["-p", "1.1%"], 3)] {
+            shell.run(&[&["fold", "-f", "f", "-o", "folded"], args].concat()).ok();
+            let facts = shell.info("folded");
+            assert_eq!(found(&shell, "folded", &keys).len(), keys.len(), "{kind:?} {args:?}");
+            let share = number(&facts, "bytes") / number(&before, "bytes");
+            assert!((share * f64::from(1 << times) - 1.0).abs() < 0.01, "{kind:?} {args:?}: {share}");
+            assert!(number(&facts, "fpr_now") > number(&before, "fpr_now"), "{facts}");
+            assert_eq!((&facts["kind"], &facts["meta"]), (&before["kind"], &before["meta"]));
+            if times == 3 {
+                assert!(number(&facts, "fpr_now") <= 0.011, "{facts}");
+            }
+        }
+        // It is a filter like others: more keys go in, and folding a union is uniting what is folded.
+        shell.build("g", "-f --like f", lines(2, 0..30_000));
+        shell.run("fold -f g -o folded-g").ok();
+        shell.run("fold -f f -o folded-f").ok();
+        shell.run("union -f f g -o u").ok();
+        shell.run("fold -f u -o folded-u").ok();
+        shell.run("union -f folded-f folded-g -o u-folded").ok();
+        let [one, other] = ["folded-u", "u-folded"].map(|name| shell.load(name).filter);
+        assert!(cells(&one) == cells(&other), "{kind:?}");
+        shell.run("fold f -p 1e-12 -o x").refused(&["folding only raises it"]);
+    }
+}
+
+#[test]
+fn a_filter_converts_to_its_own_kind_alone() {
+    let shell = Shell::new();
+    for from in KINDS {
+        shell.build("f", &[&["-f", "-n", "60000", "--meta", "a=b"], from].concat(), lines(1, 0..1_000));
+        for to in ["blocked", "standard", "partitioned", "literature"] {
+            let answer = shell.run(&["convert", "-f", "f", "--kind", to, "-o", "converted"]);
+            if to == from[1] {
+                answer.ok();
+                assert!(shell.read("converted") == shell.read("f"));
+                std::fs::remove_file(shell.path("converted")).unwrap();
+            } else {
+                let from = from[1];
+                let reason = format!("a {from} filter cannot become a {to} one: it does not hold its keys");
+                answer.refused(&[&reason]);
+                assert!(!shell.path("converted").exists());
+            }
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Multiplicities from the shell: about how often a line came, within limits that hold, and the same file every time.
+
+use crate::shell::{Shell, gzip, lines, mix, number, split};
+use std::collections::HashMap;
+use std::fmt::Write;
+use umbel::{AnyCount, Count};
+
+/// Repeated lines in a shuffled order, and how often each comes: mostly once, some of them thousands of times.
+fn flows(count: u64) -> (String, HashMap<String, u64>) {
+    let times = |flow: u64| ((mix(flow) >> 11) as f64 / (1u64 << 53) as f64).powf(-1.1).min(20_000.0) as u64;
+    let truth: HashMap<String, u64> = (0..count).map(|flow| (format!("flow{flow}"), times(flow))).collect();
+    let mut all: Vec<(u64, u64)> = (0..count)
+        .flat_map(|flow| (0..times(flow)).map(move |time| (mix(flow << 32 | time), flow)))
+        .collect();
+    all.sort_unstable();
+    let mut text = String::new();
+    all.iter().for_each(|(_, flow)| writeln!(text, "flow{flow}").unwrap());
+    (text, truth)
+}
+
+/// Estimate and limits of each line.
+fn answers(text: &str) -> Vec<(&str, f64, f64, f64)> {
+    let field = |field: &str| field.trim_start_matches(">=").parse::<f64>().unwrap();
+    let answer = |line| {
+        let mut fields = str::split(line, '\t');
+        let key = fields.next().unwrap();
+        let mut next = || field(fields.next().unwrap());
+        let answer = (key, next(), next(), next());
+        assert_eq!(fields.next(), None, "{line}");
+        answer
+    };
+    text.lines().map(answer).collect()
+}
+
+#[test]
+fn estimates_are_near_and_limits_hold() {
+    let shell = Shell::new();
+    let (text, truth) = flows(3000);
+    shell.pipe("count build -o c", &text).ok();
+    let asked: String = truth.keys().map(|key| format!("{key}\n")).collect();
+    let answer = shell.pipe("count get c", &asked).ok();
+    let found = answers(answer.text());
+    let keys: Vec<&str> = found.iter().map(|(key, ..)| *key).collect();
+    assert_eq!(keys, asked.lines().collect::<Vec<_>>(), "every line, in order");
+    let inside = found.iter().filter(|(key, _, low, high)| {
+        let times = truth[*key] as f64;
+        low - 0.5 <= times && times <= high + 0.5
+    });
+    let share = inside.count() as f64 / found.len() as f64;
+    assert!(share > 0.93, "{share} within their limits");
+    let often: Vec<_> = found.iter().filter(|(key, ..)| truth[*key] >= 5).collect();
+    let near = often.iter().filter(|(key, value, ..)| (value / truth[*key] as f64 - 1.0).abs() <= 0.5);
+    let share = near.count() as f64 / often.len() as f64;
+    assert!(often.len() > 300 && share > 0.9, "{share} of {} within 50 %", often.len());
+    assert!(found.iter().all(|(_, value, _, high)| *value > 0.0 && *high >= 1.0), "nothing recorded is 0");
+}
+
+#[test]
+fn what_was_never_recorded_is_zero_and_nothing_else_is_the_exit_code_1() {
+    let shell = Shell::new();
+    shell.pipe("count build -o c", "a\na\nb\n").ok();
+    assert_eq!(shell.pipe("count get c", "x\ny\n").code(1).text(), "x\t0\t0\t0\ny\t0\t0\t0\n");
+    let answer = shell.pipe("count get c", "x\na\n").ok();
+    assert!(answer.text().starts_with("x\t0\t0\t0\na\t2"), "{}", answer.text());
+    let answer = shell.pipe("count get -F 2 -d , c", "1,a\n").ok();
+    assert!(answer.text().starts_with("1,a\t2"), "{}", answer.text());
+    shell.pipe("count get c", "").code(1);
+}
+
+/// Noise finds groups of strangers and hides those of members; only a key of which none is found is certainly absent.
+#[test]
+fn zero_is_said_of_those_and_only_those_who_were_certainly_never_recorded() {
+    let shell = Shell::new();
+    for kind in ["space-code", "multi-resolution"] {
+        for (recorded, noise) in [(300, "0.5%"), (1500, "20%"), (4000, "0.5%"), (4000, "50%")] {
+            let build = format!("count build -f -n 1000 --kind {kind} -p {noise} -o c");
+            shell.pipe(&build, lines(1, 0..recorded)).code(0);
+            let counts = AnyCount::try_from(shell.load("c").filter).unwrap();
+            let asked = [lines(1, 0..200), lines(2, 0..200)].concat();
+            let answer = shell.pipe("count get c", &asked);
+            let found = split(&answer.stdout).into_iter().map(|line| !line.ends_with(b"\t0\t0\t0"));
+            let expected = split(&asked).into_iter().map(|key| counts.contains(key));
+            assert!(found.eq(expected), "{kind} {recorded} {noise}");
+        }
+    }
+}
+
+#[test]
+fn what_came_too_often_to_tell_says_so() {
+    let shell = Shell::new();
+    shell.pipe("count build --kind space-code -o c", "a\n".repeat(5000)).ok();
+    let answer = shell.pipe("count get c", "a\n").ok();
+    let fields: Vec<&str> = answer.text().trim_end().split('\t').collect();
+    assert!(fields[1].starts_with(">=1") && fields[3] == "inf", "{fields:?}");
+    shell.pipe("count build -o many", "a\n".repeat(3000)).ok();
+    let answer = shell.pipe("count get many", "a\n").ok();
+    let (_, value, low, high) = answers(answer.text())[0];
+    assert!((1500.0..6000.0).contains(&value) && low < 3000.0 && 3000.0 < high, "{}", answer.text());
+}
+
+#[test]
+fn neither_threads_nor_pipes_nor_compression_make_a_difference_and_adding_goes_on() {
+    let shell = Shell::new();
+    let (text, _) = flows(5000);
+    shell.write("flows", &text);
+    shell.write("flows.gz", gzip(&text));
+    for args in ["", "-n 100000 --keys 5000", "-n 100000 --kind space-code"] {
+        shell.run(&format!("count build -f -j 1 {args} -o one flows")).ok();
+        let one = shell.read("one");
+        for input in ["-j 4 flows", "flows.gz"] {
+            shell.run(&format!("count build -f {args} -o other {input}")).ok();
+            assert!(shell.read("other") == one, "{args} {input}");
+        }
+        shell.pipe(&format!("count build -f {args} -o other"), &text).ok();
+        assert!(shell.read("other") == one, "{args}");
+    }
+    // In two parts it is the same as at once.
+    let half = text.len() / 2 + text[text.len() / 2..].find('\n').unwrap() + 1;
+    shell.pipe("count build -f -n 100000 -o at-once", &text).ok();
+    shell.pipe("count build -f -n 100000 -o parts", &text[..half]).ok();
+    shell.pipe("count add parts -j 3", &text[half..]).ok();
+    assert!(shell.read("parts") == shell.read("at-once"));
+    assert_eq!(number(&shell.info("parts"), "count") as usize, text.lines().count());
+}
+
+#[test]
+fn too_many_recordings_are_noticed() {
+    let shell = Shell::new();
+    shell.pipe("count build -n 1000 -o c", lines(1, 0..1000)).ok();
+    let answer = shell.pipe("count add c", lines(2, 0..5000)).code(0);
+    assert!(
+        answer.stderr.contains("6000 recordings are more than the 1000 it was made for"),
+        "{}",
+        answer.stderr
+    );
+    let answer = shell.pipe("count build -o empty", "").code(0);
+    assert!(answer.stderr.contains("there were no lines"), "{}", answer.stderr);
+}
+
+#[test]
+fn more_different_keys_than_it_was_made_for_are_noticed() {
+    let shell = Shell::new();
+    let many = lines(1, 0..50_000);
+    let noticed = "there are more different keys than the 100 it was made for: its noise is";
+    for kind in ["space-code", "multi-resolution"] {
+        // Where they are counted first, nothing is built from a wrong number.
+        shell
+            .pipe(&format!("count build --kind {kind} --keys 100 -o {kind}"), &many)
+            .refused(&["about 50", "different keys, more than --keys 100 allows for"]);
+        assert!(!shell.path(kind).exists());
+        // Where they are not, the bits tell; as many recordings as it was made for hide nothing.
+        let build = |args: &str| shell.pipe(&format!("count build -f --kind {kind} -o c {args}"), &many);
+        let answer = build("-n 50000 --keys 100").code(0);
+        assert!(answer.stderr.contains(noticed), "{}", answer.stderr);
+        build("-n 50000 --keys 50000").ok();
+        build("--keys 50000").ok();
+        build("--keys 60000").ok();
+        shell.pipe(&format!("count build -f --kind {kind} -n 1e5 --keys 100 -o c"), "a\n".repeat(1000)).ok();
+        let answer = shell.pipe("count add c", &many).code(0);
+        assert!(answer.stderr.contains(noticed), "{}", answer.stderr);
+    }
+    // Few keys leave much to chance, and that is no reason to warn.
+    for count in 1..200 {
+        let text = lines(count, 0..count % 20 + 1).repeat(1 + count as usize % 7);
+        shell.pipe("count build -f -o c", &text).ok();
+        shell.pipe(&format!("count build -f -n 200 --keys {} -o c", count % 20 + 1), &text).ok();
+    }
+}
+
+#[test]
+fn it_tells_about_itself_and_plans_are_what_is_built() {
+    let shell = Shell::new();
+    let plan = shell.run("plan --kind multi-resolution -n 20000 --keys 3000 --json").ok().json();
+    shell.pipe("count build -n 20000 --keys 3000 --meta a=b -o c", lines(1, 0..3000)).ok();
+    let facts = shell.info("c");
+    assert_eq!((&plan["bytes"], &plan["kind"]), (&facts["bytes"], &facts["kind"]));
+    assert_eq!((&facts["holds"], &facts["count"]), (&"multiset".into(), &3000.into()));
+    assert_eq!((&facts["capacity"], &facts["headroom"]), (&20_000.into(), &17_000.into()));
+    assert_eq!((&facts["details"]["groups"], &facts["details"]["levels"]), (&32.0.into(), &9.0.into()));
+    let told = shell.run("info c").ok();
+    for words in [
+        "recordings",
+        "groups",
+        "levels",
+        "noise",
+        "0.5 % at capacity",
+        "counts up to about  8511281",
+        "meta",
+    ] {
+        assert!(told.text().contains(words), "{words}: {}", told.text());
+    }
+    let planned = shell.run("plan --kind space-code -n 1e6 --groups 16").ok();
+    assert!(planned.text().contains("recordings") && planned.text().contains("per recording"));
+    shell.pipe("count build -f --groups 16 --levels 4 -o c", "a\n").ok();
+    let details = shell.info("c")["details"].clone();
+    assert_eq!((&details["groups"], &details["levels"]), (&16.0.into(), &4.0.into()));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let shell = Shell::new();
+    shell.write("lines", "a\n");
+    for (args, says) in [
+        ("count build --kind space-code --levels 3 -o c lines", &["--levels", "multi-resolution"][..]),
+        ("count build --groups 99 -o c lines", &["groups", "99", "64"]),
+        ("count build --levels 0 -o c lines", &["levels", "0"]),
+        ("count build -n 0 -o c lines", &["n = 0"]),
+        ("count build --kind fuse -o c lines", &["kind of set", "umbel build"]),
+        ("count build -p 3 -o c lines", &["between 0 and 1"]),
+        ("count build --hash keyed -o c lines", &["a keyed hash needs its secret"]),
+        ("count build --json lines", &["--json", "-o"]),
+        ("count get nothing lines", &["nothing", "No such file"]),
+        ("count get lines lines", &["lines"]),
+        ("plan -n 1e6 --keys 5", &["--keys is for multisets"]),
+        ("plan --kind bloomier -n 1e6 --groups 5", &["--groups is for multisets"]),
+    ] {
+        println!("{args}");
+        shell.run(args).refused(says);
+        assert_eq!(shell.names("."), ["lines"]);
+    }
+}

@@ -1,0 +1,105 @@
+//! Whenever the process ends, a filter on disk is the old one or the new one, and nothing lies beside it.
+
+use crate::shell::{Process, Shell, UMBEL, Words, lines};
+use rustix::process::{Pid, Signal, kill_process};
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often the process is killed in each of the two ways to replace a filter.
+const KILLS: usize = 100;
+
+/// A file in progress has no name but for some 30 microseconds, between its link and its rename. To be killed just then
+/// is rare: about once in a thousand times. Files that had a name all along would be left dozens of times.
+const RARE: usize = 3;
+
+/// Moments between 0 and 1, the same in every run (xorshift, Marsaglia 2003).
+struct Moments(u64);
+
+impl Moments {
+    fn next(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// How long the process takes, typically.
+fn duration(shell: &Shell, old: &[u8], arguments: &str) -> Duration {
+    let mut durations = [(); 9].map(|()| {
+        shell.write("filter", old);
+        let start = Instant::now();
+        shell.run(arguments).ok();
+        start.elapsed()
+    });
+    durations.sort();
+    durations[durations.len() / 2]
+}
+
+#[test]
+fn a_file_is_the_old_or_the_new_one_whenever_the_process_is_killed() {
+    let shell = Shell::new();
+    // About 40 milliseconds, a good part of which goes into reading and writing a filter of 10 MB.
+    shell.write("lines", lines(1, 0..1_000_000));
+    shell.write("more", lines(1, 1_000_000..2_000_000));
+    shell.run("build -n 8M -o filter lines").ok();
+    let old = shell.read("filter");
+    let mut moments = Moments(0x9e37_79b9_7f4a_7c15);
+    let (mut killed, mut replaced, mut left_over) = (0, 0, 0);
+    for arguments in ["add filter more", "build -n 8M -f -o filter more lines"] {
+        let duration = duration(&shell, &old, arguments);
+        let new = shell.read("filter");
+        assert_ne!(old, new);
+        for _ in 0..KILLS {
+            shell.write("filter", &old);
+            // A little beyond the end, so that the last steps are met too when this run takes longer than others.
+            let moment = duration.mul_f64(1.2 * moments.next());
+            let mut process = shell.start(arguments);
+            thread::sleep(moment);
+            process.child().kill().expect("a process that has not been waited for can be killed");
+            killed += usize::from(process.finish().signal == Some(9));
+
+            let found = shell.read("filter");
+            assert!(found == old || found == new, "{arguments}: another file after {moment:?}");
+            replaced += usize::from(found == new);
+            shell.run("info --verify filter").ok();
+            for name in shell.names(".") {
+                if !["filter", "lines", "more"].contains(&&name[..]) {
+                    assert!(name.starts_with(".umbel-") && name.ends_with(".part"), "{name}");
+                    std::fs::remove_file(shell.path(&name)).unwrap();
+                    left_over += 1;
+                }
+            }
+        }
+        println!("{arguments} takes {duration:?}");
+    }
+    println!("killed {killed}, replaced {replaced}, left over {left_over} of {}", 2 * KILLS);
+    assert!(left_over <= RARE, "{left_over} files were left behind");
+    // Otherwise this would prove little.
+    assert!(killed >= 2 * KILLS / 3, "only {killed} of {} were still running", 2 * KILLS);
+    assert!(replaced > 0, "none came as far as the new file");
+}
+
+#[test]
+fn an_interrupted_build_leaves_nothing_and_touches_nothing() {
+    for arguments in ["build -o new", "build -n 1e6 -f -o old"] {
+        let shell = Shell::new();
+        shell.pipe("build -o old", "an\nold\nfilter\n").ok();
+        let old = shell.read("old");
+        // Started in the background, tests ignore this signal, and so would whatever they start.
+        let mut command = shell.program("env");
+        let mut process =
+            Process::start(command.args(["--default-signal=INT", UMBEL]).args(arguments.words()));
+        let mut stdin = process.stdin();
+        // More than a pipe holds: when all of it is written, the program is in the middle of its work.
+        stdin.write_all(&lines(1, 0..500_000)).expect("the program reads");
+        let pid = Pid::from_child(process.child());
+        kill_process(pid, Signal::INT).expect("a signal can be sent");
+        let answer = process.finish();
+        drop(stdin);
+        assert_eq!(answer.signal, Some(2), "{answer:?}");
+        assert_eq!(shell.names("."), ["old"]);
+        assert!(shell.read("old") == old);
+    }
+}

@@ -1,0 +1,48 @@
+//! The lab through the real binary: experiments are named, run, reported, and their failure is the exit code.
+
+use crate::shell::Shell;
+
+#[test]
+fn experiments_are_listed_run_and_reported() {
+    let shell = Shell::new();
+    let list = shell.run("lab list").ok().text().to_owned();
+    for id in ["E1 ", "E1b ", "E1c "] {
+        assert!(list.lines().any(|line| line.starts_with(id)), "{list}");
+    }
+    let told = shell.run("lab run e1b E1c --quick --out report --seed 7").ok().text().to_owned();
+    assert!(told.starts_with("E1b   holds, 79 of 79 criteria"), "{told}");
+    for file in ["index.html", "E1b/E1b.json", "E1b/arrays.csv", "E1c/ratio.svg"] {
+        assert!(shell.path("report").join(file).is_file(), "{file}");
+    }
+    assert!(!shell.path("report").join("E1").exists(), "only what was asked for");
+}
+
+#[test]
+fn what_there_is_not_is_refused() {
+    let shell = Shell::new();
+    shell.run("lab run E99").refused(&["there is no experiment \"E99\"", "umbel lab list"]);
+    shell.run("lab run all --quick --full").refused(&["--quick", "--full"]);
+    shell.run("lab run").refused(&["<ID>"]);
+    shell.write("file", b"");
+    shell.run("lab run E1b --out file").refused(&["cannot write the report to file"]);
+    for (parameters, why) in [
+        ("n=2", "keys in a filter, in E1: a whole number from 1000"),
+        ("leaves=4", "no such parameter"),
+        ("n=1e4,n=2e4", "given twice"),
+        ("n=", "write it as n=1000"),
+        ("n=nan", "write it as n=1000"),
+    ] {
+        shell.run(&["lab", "run", "E1", "--set", parameters]).refused(&[why]);
+    }
+    shell.run("lab run all E99").refused(&["there is no experiment \"E99\""]);
+    assert!(!shell.path("lab").exists(), "nothing was run");
+}
+
+#[test]
+fn parameters_change_what_is_run_and_what_is_told() {
+    let shell = Shell::new();
+    shell.run(&["lab", "run", "E1", "e1", "--set", "n = 2000, queries=10k"]).ok();
+    let page = String::from_utf8(shell.read("lab/index.html")).expect("text");
+    assert!(page.contains("keys in a filter n = 2000") && page.matches("<section").count() == 1);
+    assert!(shell.run("lab list --parameters").ok().text().contains("strangers for each filter"));
+}

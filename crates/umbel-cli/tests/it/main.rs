@@ -1,0 +1,76 @@
+//! The integration tests of `umbel-cli`, linked into one binary: a module for each promise, and the fixtures they share.
+//!
+//! `cargo test -p umbel-cli --test it bad_input::` runs the tests of one module.
+
+// Fixtures.
+mod shell;
+mod words;
+
+// Fixtures of other crates, which have more than is needed here.
+#[allow(dead_code)]
+#[path = "../../../umbel-net/tests/it/common.rs"]
+mod captures;
+#[allow(dead_code)]
+#[path = "../../../umbel-cache/tests/it/client.rs"]
+mod client;
+#[path = "../../../umbel-net/tests/it/debian.rs"]
+mod debian;
+#[allow(dead_code)]
+#[path = "../../../umbel-cache/tests/it/origin.rs"]
+mod origin;
+#[allow(dead_code)]
+#[path = "../../../umbel-redis/tests/it/support.rs"]
+mod support;
+
+// Promises.
+mod bad_input;
+mod build;
+mod check;
+mod combining;
+mod compressed;
+mod count;
+mod crash;
+mod csv;
+mod errors;
+mod facts;
+mod full_disk;
+mod fuse;
+mod grep;
+mod growing;
+mod index;
+mod kinds;
+mod lab;
+mod lab_fpr;
+mod lab_report;
+mod lab_trace;
+mod lab_words;
+mod locking;
+mod manual;
+mod map;
+#[cfg(target_os = "linux")]
+mod memory;
+mod net_attribute;
+mod net_block;
+mod net_flows;
+mod net_record;
+mod net_scan;
+mod net_scan_streams;
+mod options;
+mod password;
+mod pipes;
+mod planning;
+mod proxy;
+mod readme;
+mod real_passwords;
+mod real_words;
+mod remote;
+mod secrets;
+mod shaping;
+mod shortened;
+mod similar;
+mod spell;
+mod streaming;
+mod terminal;
+mod traps;
+mod url;
+mod vault;

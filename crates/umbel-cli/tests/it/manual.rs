@@ -1,0 +1,156 @@
+//! Help, completions and manual pages name every command.
+
+use crate::shell::Shell;
+
+const COMMANDS: [&str; 32] = [
+    "build",
+    "proxy",
+    "push",
+    "pull",
+    "shard",
+    "add",
+    "check",
+    "why",
+    "uniq",
+    "remove",
+    "map",
+    "count",
+    "info",
+    "plan",
+    "union",
+    "intersect",
+    "compare",
+    "convert",
+    "fold",
+    "meta",
+    "key",
+    "index",
+    "grep",
+    "password",
+    "url",
+    "vault",
+    "spell",
+    "similar",
+    "net",
+    "lab",
+    "completions",
+    "man",
+];
+
+#[test]
+fn every_command_explains_itself() {
+    let shell = Shell::new();
+    let help = shell.run("--help").ok();
+    let mut listed: Vec<&str> = help
+        .text()
+        .lines()
+        .take_while(|line| *line != "Options:")
+        .filter(|line| line.starts_with("  "))
+        .filter_map(|line| line.split_ascii_whitespace().next())
+        .collect();
+    assert_eq!(listed[0], "build", "the main job stays first");
+    let mut known = [&COMMANDS[..], &["help"]].concat();
+    listed.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(listed, known, "every command is in a group, and these tests know every command");
+    for command in COMMANDS {
+        for help in [shell.run(&[command, "--help"]).ok(), shell.run(&["help", command]).ok()] {
+            assert!(
+                help.text().len() > 80 && help.text().contains(&format!("Usage: umbel {command}")),
+                "{command}"
+            );
+        }
+        assert!(shell.run(&[command, "-h"]).ok().text().len() > 80);
+    }
+    for command in [
+        "key new",
+        "map build",
+        "map get",
+        "map set",
+        "count build",
+        "count add",
+        "count get",
+        "shard create",
+        "shard add",
+        "shard check",
+        "shard info",
+        "shard delete",
+        "index build",
+        "index update",
+        "index which",
+        "index info",
+        "password build",
+        "password add",
+        "password check",
+        "password range",
+        "url build",
+        "url check",
+        "vault init",
+        "vault add",
+        "vault search",
+        "vault list",
+        "vault get",
+        "vault remove",
+        "vault check",
+        "vault info",
+        "net flows",
+        "net scan",
+        "net block",
+        "lab list",
+        "lab run",
+        "lab trace",
+        "lab words",
+        "lab fpr",
+    ] {
+        let help = shell.run(&format!("{command} --help")).ok();
+        assert!(
+            help.text().len() > 80 && help.text().contains(&format!("Usage: umbel {command}")),
+            "{command}"
+        );
+    }
+    let bare = shell.run("");
+    assert!(bare.code == Some(2) && bare.stderr.contains("Usage: umbel <COMMAND>"), "{bare:?}");
+    assert_eq!(shell.run("--version").ok().text(), concat!("umbel ", env!("CARGO_PKG_VERSION"), "\n"));
+}
+
+#[test]
+fn shells_can_complete_every_command_and_its_options() {
+    let shell = Shell::new();
+    for name in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = shell.run(&["completions", name]).ok();
+        for word in COMMANDS.into_iter().chain([
+            "print-field",
+            "max-bytes",
+            "containment",
+            "line-buffered",
+            "mutable",
+            "groups",
+        ]) {
+            assert!(script.text().contains(word), "{name} does not know {word}");
+        }
+    }
+    shell.run("completions csh").refused(&["bash"]);
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let shell = Shell::new();
+    shell.run("man --dir pages/man1").ok();
+    let main = shell.run("man").ok();
+    assert_eq!(main.stdout, shell.read("pages/man1/umbel.1"));
+    for command in COMMANDS {
+        assert!(main.text().contains(&format!("umbel\\-{command}(1)")), "{command}");
+        let page = shell.run(&["man", command]).ok();
+        assert!(page.text().starts_with(".ie") && page.text().contains(".SH SYNOPSIS"), "{command}");
+        assert!(
+            page.text().contains(&format!("umbel {command}"))
+                || page.text().contains(&format!("umbel\\-{command}"))
+        );
+        assert_eq!(page.stdout, shell.read(&format!("pages/man1/umbel-{command}.1")), "{command}");
+    }
+    for (command, page) in [("map build", "map-build"), ("map set", "map-set"), ("count get", "count-get")] {
+        let shown = shell.run(&format!("man {command}")).ok();
+        assert_eq!(shown.stdout, shell.read(&format!("pages/man1/umbel-{page}.1")), "{command}");
+    }
+    shell.run("man nothing").refused(&["there is no command \"nothing\""]);
+}

@@ -1,0 +1,499 @@
+//! `umbel push` and `umbel pull`: filters go to a real server and come back as they were, whatever happens on the way.
+//! `umbel shard`: one filter on many servers never denies what was added to it.
+
+use crate::shell::on_terminal;
+use crate::support::{Answer, Server, engines, items, wait_for};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use umbel::{AnyFilter, Insert, Kind, Spec, file};
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_umbel"));
+    command.args(arguments).env_remove("REDISCLI_AUTH");
+    command
+}
+
+fn umbel(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn succeeds(arguments: &[&str]) {
+    let output = umbel(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn fails(arguments: &[&str]) -> String {
+    let output = umbel(arguments);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_filter_goes_to_a_server_and_comes_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("fruit"), "apple\npear\nplum\n").unwrap();
+    succeeds(&["build", text(&at("fruit")), "-o", text(&at("fruit.umbel"))]);
+    for engine in engines() {
+        let server = Server::start(engine, &[]);
+        let address = format!("redis://127.0.0.1:{}/fruit", server.port);
+        succeeds(&["push", text(&at("fruit.umbel")), &address]);
+        assert_eq!(server.client().ask("BF.MEXISTS fruit apple fig").integers(), [1, 0]);
+        succeeds(&["pull", "-f", &address, "-o", text(&at("back.umbel"))]);
+        assert_eq!(std::fs::read(at("fruit.umbel")).unwrap(), std::fs::read(at("back.umbel")).unwrap());
+        assert!(!at("back.umbel.part").exists());
+        // What is there stays, unless it is to be replaced.
+        assert!(fails(&["push", text(&at("fruit.umbel")), &address]).contains("--replace"));
+        succeeds(&["push", "--replace", text(&at("fruit.umbel")), &address]);
+        // A filter that was filled on the server is asked here.
+        server.client().ask_with("UMBEL.RESERVE many counting 1000 0.001 FAST", &[]);
+        server.client().ask_with("UMBEL.ADD many", &items("k", 0..100));
+        succeeds(&[
+            "pull",
+            "-f",
+            &format!("redis://127.0.0.1:{}/0/many", server.port),
+            "-o",
+            text(&at("many.umbel")),
+        ]);
+        std::fs::write(at("asked"), "k7\nstranger\n").unwrap();
+        let found = umbel(&["check", text(&at("many.umbel")), text(&at("asked"))]);
+        assert_eq!(found.stdout, b"k7\n");
+    }
+}
+
+#[test]
+fn the_secret_stays_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    succeeds(&["key", "new", text(&at("key")), "--hash", "keyed"]);
+    let server = Server::with_module(&engines()[0], &["KEY-FILE", text(&at("key"))], &[]);
+    server.client().ask("BF.MADD f apple pear");
+    let address = format!("redis://127.0.0.1:{}/f", server.port);
+    let pulled = umbel(&["pull", &address, "-o", text(&at("f.umbel"))]);
+    assert!(pulled.status.success());
+    let said = String::from_utf8(pulled.stderr).unwrap();
+    assert!(said.contains("only with the key file") && said.contains("KEY-FILE"), "{said}");
+    std::fs::write(at("asked"), "apple\nfig\n").unwrap();
+    let found = umbel(&["check", "--key-file", text(&at("key")), text(&at("f.umbel")), text(&at("asked"))]);
+    assert_eq!(found.stdout, b"apple\n");
+    assert!(fails(&["check", text(&at("f.umbel")), text(&at("asked"))]).contains("key"));
+    succeeds(&[
+        "build",
+        "--key-file",
+        text(&at("key")),
+        "--embed-key",
+        text(&at("asked")),
+        "-o",
+        text(&at("e.umbel")),
+    ]);
+    assert!(fails(&["push", text(&at("e.umbel")), &address]).contains("secret"));
+    // Who has the key file understands it, and who has not is told what to do.
+    let back = format!("redis://127.0.0.1:{}/back", server.port);
+    succeeds(&["push", text(&at("f.umbel")), &back]);
+    assert_eq!(server.client().ask("BF.MEXISTS back apple fig").integers(), [1, 0]);
+    let other = Server::start(&engines()[0], &[]);
+    let told = fails(&["push", text(&at("f.umbel")), &format!("redis://127.0.0.1:{}/f", other.port)]);
+    assert!(told.contains("does not know the secret") && told.contains("KEY-FILE"), "{told}");
+    assert!(!told.contains("goes on"), "{told}");
+    assert_eq!(other.client().ask("EXISTS f").integer(), 0);
+    // What everybody can ask comes without a warning.
+    other.client().ask_with("UMBEL.RESERVE open blocked 1000 0.01 FAST", &[]);
+    let pulled = umbel(&["pull", &format!("redis://127.0.0.1:{}/open", other.port), "-o", text(&at("open"))]);
+    assert_eq!(String::from_utf8_lossy(&pulled.stderr), "");
+}
+
+#[test]
+fn what_goes_wrong_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f.umbel");
+    std::fs::write(folder.path().join("lines"), "a\n").unwrap();
+    succeeds(&["build", text(&folder.path().join("lines")), "-o", text(&file)]);
+    let server = Server::start(&engines()[0], &[]);
+    let here = format!("redis://127.0.0.1:{}", server.port);
+    assert!(fails(&["push", text(&file), "redis://127.0.0.1:1/k"]).contains("cannot reach"));
+    assert!(fails(&["push", text(&file), "http://host/key"]).contains("redis://host/key"));
+    assert!(fails(&["push", text(&folder.path().join("lines")), &format!("{here}/k")]).contains("lines"));
+    assert!(
+        fails(&["push", text(&file), &format!("redis://user:wrong@127.0.0.1:{}/k", server.port)])
+            .contains("says")
+    );
+    server.client().ask("SET text x");
+    assert!(fails(&["push", text(&file), &format!("{here}/text")]).contains("WRONGTYPE"));
+    // Nothing has come that anybody could go on with.
+    for (key, says) in [("none", "nothing under"), ("text", "WRONGTYPE")] {
+        let said = fails(&["pull", &format!("{here}/{key}"), "-o", text(&folder.path().join("n"))]);
+        assert!(said.contains(says) && !said.contains("goes on"), "{said}");
+        assert!(!folder.path().join("n.part").exists());
+    }
+    assert_eq!(server.client().ask("GET text"), Answer::Bytes(b"x".to_vec()));
+}
+
+#[test]
+fn a_file_that_is_there_is_replaced_only_if_that_is_wanted() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let server = Server::start(&engines()[0], &[]);
+    server.client().ask("UMBEL.RESERVE f blocked 100000 0.01 FAST");
+    server.client().ask_with("UMBEL.ADD f", &items("k", 0..1000));
+    let address = format!("redis://127.0.0.1:{}/f", server.port);
+    let (new, old) = (at("new"), at("old"));
+    succeeds(&["pull", &address, "-o", text(&new)]);
+    let whole = std::fs::read(&new).unwrap();
+    std::fs::write(&old, "precious").unwrap();
+    assert!(fails(&["pull", &address, "-o", text(&old)]).contains("exists: give -f to replace it"));
+    assert_eq!(std::fs::read(&old).unwrap(), b"precious");
+    succeeds(&["pull", &address, "--force", "-o", text(&old)]);
+    assert_eq!(std::fs::read(&old).unwrap(), whole);
+    // What was interrupted goes on, and what does not fit is fetched anew.
+    for part in [&whole[..whole.len() / 2], &whole, &[0; 100], &[whole.clone(), vec![0]].concat()] {
+        std::fs::write(at("again.part"), part).unwrap();
+        succeeds(&["pull", "-f", &address, "-o", text(&at("again"))]);
+        assert_eq!(std::fs::read(at("again")).unwrap(), whole);
+        assert!(!at("again.part").exists());
+    }
+    assert!(fails(&["pull", &address, "-o", text(folder.path())]).contains("is a directory"));
+    assert!(fails(&["pull", &address, "-o", "-"]).contains("needs a file"));
+}
+
+#[test]
+fn addresses_are_written_as_those_of_the_web_and_passwords_may_stay_out_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("lines"), "a\n").unwrap();
+    succeeds(&["build", text(&at("lines")), "-o", text(&at("f"))]);
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    client.ask("ACL SETUSER me on >p:a@s/s%w ~* +@all");
+    client.ask("ACL SETUSER open on nopass ~* +@all");
+    client.ask("CONFIG SET requirepass all?");
+    let (file, port) = (at("f"), server.port);
+    let pushed = |place: &str, password: Option<&str>| {
+        let address = format!("redis://{place}");
+        let mut command = command(&["push", "--replace", text(&file), &address]);
+        command.envs(password.map(|password| ("REDISCLI_AUTH", password)));
+        let output = command.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        if output.status.success() { Ok(()) } else { Err(said) }
+    };
+    let here = format!("127.0.0.1:{port}");
+    pushed(&format!("me:p:a@s%2Fs%25w@{here}/a%3Fb%20c"), None).unwrap();
+    client.ask("AUTH all?");
+    assert_eq!(client.call(&[b"BF.EXISTS", b"a?b c", b"a"]).integer(), 1);
+    pushed(&format!("m%65:@{here}/2/k"), Some("p:a@s/s%w")).unwrap();
+    client.ask("SELECT 2");
+    assert_eq!(client.ask("BF.EXISTS k a").integer(), 1);
+    pushed(&format!("{here}/k"), Some("all?")).unwrap();
+    pushed(&format!("open:@{here}/k"), None).unwrap();
+    // The address is asked first.
+    pushed(&format!("all%3F@{here}/k"), Some("wrong")).unwrap();
+    for (place, password, says) in [
+        (format!("{here}/k"), None, "REDISCLI_AUTH"),
+        (format!("{here}/k"), Some(""), "wants a password"),
+        (format!("{here}/k"), Some("wrong"), "the password of REDISCLI_AUTH: "),
+        (format!("me:wrong@{here}/k"), Some("all?"), "the password of the address: "),
+        (format!("{here}/k?db=3"), Some("all?"), "%3F"),
+        (format!("{here}/50%"), Some("all?"), "hexadecimal"),
+    ] {
+        let said = pushed(&place, password).unwrap_err();
+        assert!(said.contains(says), "{place}: {said}");
+    }
+    for command in ["push", "pull", "shard create", "shard add", "shard check", "shard info", "shard delete"]
+    {
+        let help = umbel(&command.split(' ').chain(["--help"]).collect::<Vec<_>>()).stdout;
+        let help = String::from_utf8(help).unwrap();
+        assert!(help.contains("REDISCLI_AUTH") && help.contains("host:port/database/key"), "{command}");
+        assert!(help.contains("%3F"), "{command}");
+    }
+}
+
+#[test]
+fn only_a_terminal_is_told_what_was_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("lines"), "a\nb\n").unwrap();
+    succeeds(&["build", text(&at("lines")), "-o", text(&at("f"))]);
+    let server = Server::start(&engines()[0], &[]);
+    let address = |key: &str| format!("redis://127.0.0.1:{}/{key}", server.port);
+    let (f, s) = (address("f"), address("s"));
+    for (arguments, says) in [
+        (vec!["push", text(&at("f")), &f], "2 lines, "),
+        (vec!["pull", &f, "-o", text(&at("g"))], "2 lines, "),
+        (vec!["shard", "create", &s, "-n", "100"], "s, 16 shards "),
+        (vec!["shard", "add", &s, text(&at("lines"))], ""),
+    ] {
+        let told = on_terminal(command(&arguments), Some(Stdio::null())).code(0);
+        assert_eq!(told.text().lines().count(), usize::from(!says.is_empty()), "{}", told.text());
+        assert!(told.text().starts_with(says), "{}", told.text());
+    }
+    for arguments in [
+        vec!["push", "--replace", text(&at("f")), &f],
+        vec!["pull", "-f", &f, "-o", text(&at("g"))],
+        vec!["shard", "create", &address("t"), "-n", "100"],
+        vec!["shard", "add", &s, text(&at("lines"))],
+    ] {
+        let output = umbel(&arguments);
+        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty());
+    }
+}
+
+/// A gigabyte, and a server that is killed while it arrives.
+#[test]
+fn an_interrupted_push_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, back) = (folder.path().join("large.umbel"), folder.path().join("back.umbel"));
+    let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(850_000_000, 0.01).unwrap()).unwrap();
+    let keys: Vec<String> = items("k", 0..10_000);
+    filter.insert_batch(&keys).unwrap();
+    file::save(&path, &filter, &file::Options::default()).unwrap();
+    drop(filter);
+    let length = path.metadata().unwrap().len();
+    assert!(length > 1_000_000_000, "{length}");
+    // Everything that was acknowledged is in the log.
+    let mut server = Server::start(&engines()[0], &["--appendonly", "yes", "--appendfsync", "always"]);
+    let address = format!("redis://127.0.0.1:{}/large", server.port);
+    let pushing = Command::new(env!("CARGO_BIN_EXE_umbel"))
+        .args(["push", text(&path), &address])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let arrived = |server: &Server| {
+        server.client().ask_with(&format!("UMBEL.IMPORT large {length} 0"), &[String::new()])
+    };
+    wait_for("a third of it", || arrived(&server).integer() > 300_000_000);
+    server.kill();
+    let output = pushing.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("goes on from there"));
+    server.restart();
+    let kept = arrived(&server).integer();
+    assert!(kept > 300_000_000, "{kept} bytes were kept");
+    succeeds(&["push", text(&path), &address]);
+    assert_eq!(server.client().ask_with("BF.MEXISTS large", &keys).integers(), vec![1; keys.len()]);
+    succeeds(&["pull", &address, "-o", text(&back)]);
+    let sums = [&path, &back].map(|path| file::examine(path).unwrap().info.chunks);
+    assert_eq!(sums[0], sums[1]);
+    assert_eq!(length, back.metadata().unwrap().len());
+}
+
+/// Three servers that share all keys.
+fn cluster() -> Vec<Server> {
+    let arguments = ["--cluster-enabled", "yes"];
+    let servers: Vec<Server> = (0..3).map(|_| Server::start(&engines()[0], &arguments)).collect();
+    for (server, slots) in servers.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
+        server.client().ask(&format!("CLUSTER ADDSLOTSRANGE {slots}"));
+        servers[0].client().ask(&format!("CLUSTER MEET 127.0.0.1 {}", server.port));
+    }
+    wait_for("the cluster", || {
+        servers.iter().all(|server| {
+            let info = String::from_utf8(server.client().ask("CLUSTER INFO").bytes().to_vec()).unwrap();
+            info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:3")
+        })
+    });
+    servers
+}
+
+#[test]
+fn a_filter_in_shards_is_spread_over_a_cluster_and_asked_as_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let lines =
+        |name: &str, range| items(name, range).iter().map(|line| format!("{line}\n")).collect::<String>();
+    std::fs::write(at("members"), lines("member", 0..20_000)).unwrap();
+    std::fs::write(at("strangers"), lines("stranger", 0..20_000)).unwrap();
+    let (one, three) = (vec![Server::start(&engines()[0], &[])], cluster());
+    for servers in [&one, &three] {
+        let address = format!("redis://127.0.0.1:{}/seen", servers[0].port);
+        succeeds(&["shard", "create", &address, "-n", "20000", "-p", "1%", "--shards", "24"]);
+        assert!(fails(&["shard", "create", &address, "-n", "20000"]).contains("already"));
+        succeeds(&["shard", "add", &address, text(&at("members"))]);
+        // Any server of the cluster knows where everything is.
+        let address = format!("redis://127.0.0.1:{}/seen", servers.last().unwrap().port);
+        let found = umbel(&["shard", "check", &address, text(&at("members"))]);
+        assert_eq!(found.stdout, std::fs::read(at("members")).unwrap());
+        let missing = umbel(&["shard", "check", "-v", &address, text(&at("members"))]);
+        assert_eq!((missing.status.code(), missing.stdout.len()), (Some(1), 0));
+        let wrong = umbel(&["shard", "check", "-c", &address, text(&at("strangers"))]);
+        let wrong: u32 = str::from_utf8(&wrong.stdout).unwrap().trim().parse().unwrap();
+        // 200 are expected at most, with a standard deviation of 14.
+        assert!(wrong < 270, "{wrong} of 20000");
+        let info = String::from_utf8(umbel(&["shard", "info", &address]).stdout).unwrap();
+        assert!(info.contains("shards    24\n"), "{info}");
+        let has = servers.iter().filter(|server| server.client().ask("DBSIZE").integer() > 2).count();
+        assert_eq!(has, servers.len(), "every server has its share");
+        assert!(
+            fails(&["shard", "add", &format!("{address}-none"), text(&at("members"))])
+                .contains("nothing under")
+        );
+        assert!(fails(&["shard", "create", &format!("{address}{{x}}"), "-n", "10"]).contains("braces"));
+        // One that lost a shard says so, wherever it was.
+        let lost = |server: &&Server| server.client().ask("DEL {seen:7}") == Answer::Integer(1);
+        assert_eq!(servers.iter().filter(lost).count(), 1);
+        assert!(fails(&["shard", "check", &address, text(&at("members"))]).contains("{seen:7}"));
+        let removed = umbel(&["shard", "delete", &address]);
+        assert_eq!(removed.stdout, b"removed seen and 23 of its 24 shards: no more were there\n");
+        assert!(servers.iter().all(|server| server.client().ask("DBSIZE").integer() == 0));
+    }
+}
+
+#[test]
+fn a_lost_shard_is_never_taken_for_an_empty_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("members");
+    std::fs::write(&file, items("member", 0..100).join("\n")).unwrap();
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "4"]);
+    succeeds(&["shard", "add", &address, text(&file)]);
+    client.ask("DEL {seen:2}");
+    for arguments in [
+        vec!["shard", "check", &address, text(&file)],
+        vec!["shard", "check", "-v", &address, text(&file)],
+        vec!["shard", "add", &address, text(&file)],
+        vec!["shard", "info", &address],
+    ] {
+        let output = umbel(&arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("the shard {seen:2} is missing") && output.stdout.is_empty(), "{said}");
+    }
+    assert_eq!(client.ask("EXISTS {seen:2}").integer(), 0, "nothing was made in its place");
+    succeeds(&["shard", "delete", &address]);
+
+    // It may also be lost while it is asked.
+    for what in ["add", "check"] {
+        succeeds(&["shard", "create", &address, "-n", "1000", "--shards", "1"]);
+        client.ask("BF.ADD {seen:0} apple");
+        let mut running = command(&["shard", what, &address, "-"]);
+        running.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut running = running.spawn().unwrap();
+        let mut input = running.stdin.take().unwrap();
+        input.write_all(b"apple\npear\n").unwrap();
+        let mut output = BufReader::new(running.stdout.take().unwrap());
+        let mut line = String::new();
+        if what == "check" {
+            output.read_line(&mut line).unwrap();
+            assert_eq!(line, "apple\n");
+        } else {
+            wait_for("a line", || server.client().ask("BF.EXISTS {seen:0} pear").integer() == 1);
+        }
+        client.ask("DEL {seen:0}");
+        input.write_all(b"apple\npear\n").unwrap();
+        drop(input);
+        let ended = running.wait_with_output().unwrap();
+        let said = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.code() == Some(2) && said.contains("{seen:0} is missing"), "{what}: {said}");
+        output.read_to_string(&mut line).unwrap();
+        assert_eq!(client.ask("EXISTS {seen:0}").integer(), 0);
+        succeeds(&["shard", "delete", &address]);
+    }
+}
+
+#[test]
+fn a_filter_in_shards_is_made_whole_or_not_at_all_and_removed_with_all_it_had() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let address = format!("redis://127.0.0.1:{}/seen", server.port);
+    let create = ["shard", "create", &address, "-n", "1000", "--shards", "8"];
+    for nothing in [["-n", "0"], ["-n", "1e300"]] {
+        fails(&["shard", "create", &address, nothing[0], nothing[1]]);
+        assert_eq!(client.ask("DBSIZE").integer(), 0);
+    }
+    assert!(fails(&["shard", "create", &address, "-n", "0"]).contains("n = 0"));
+    // Of others, and of the same kind or not.
+    for make in ["SET {seen:5} x", "BF.ADD {seen:5} x"] {
+        client.ask(make);
+        assert!(fails(&create).contains("{seen:5}"));
+        assert_eq!(client.ask("KEYS *").array(), [Answer::Bytes(b"{seen:5}".to_vec())]);
+        client.ask("DEL {seen:5}");
+    }
+    // There is no room for all of them.
+    let used = client.ask("INFO memory").bytes().to_vec();
+    let used: u64 = String::from_utf8(used)
+        .unwrap()
+        .lines()
+        .find_map(|line| line.strip_prefix("used_memory:"))
+        .unwrap()
+        .parse()
+        .unwrap();
+    client.ask(&format!("CONFIG SET maxmemory {}", used + (30 << 20)));
+    fails(&["shard", "create", &address, "-n", "1e8", "--shards", "8"]);
+    assert_eq!(client.ask("DBSIZE").integer(), 0);
+    client.ask("CONFIG SET maxmemory 0");
+
+    succeeds(&create);
+    assert!(fails(&create).contains("umbel shard delete"));
+    assert_eq!(client.ask("DBSIZE").integer(), 9);
+    client.ask("SET other x");
+    client.ask("RPUSH list x");
+    for key in ["other", "list"] {
+        let address = format!("redis://127.0.0.1:{}/{key}", server.port);
+        assert!(fails(&["shard", "delete", &address]).contains("is not a filter in shards"));
+    }
+    assert_eq!(client.ask("DBSIZE").integer(), 11);
+    assert_eq!(umbel(&["shard", "delete", &address]).stdout, b"removed seen and its 8 shards\n");
+    assert_eq!(client.ask("EXISTS other list").integer(), 2);
+    assert_eq!(client.ask("DBSIZE").integer(), 2);
+    assert!(fails(&["shard", "delete", &address]).contains("nothing under"));
+}
+
+/// A server that closes the connection over a command, after an answer, and tells which commands it has had.
+fn closing_over(closes: &'static str, answer: &'static str) -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, (sender, commands)) = (listener.local_addr().unwrap().port(), std::sync::mpsc::channel());
+    let serve = move |stream: TcpStream, sender: std::sync::mpsc::Sender<String>| {
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+        while let Some(count) = lines.next().and_then(|line| line.strip_prefix('*')?.parse::<usize>().ok()) {
+            let words: Vec<String> = lines.by_ref().take(2 * count).skip(1).step_by(2).collect();
+            sender.send(words.join(" ")).unwrap_or_default();
+            let over = words[0] == closes;
+            let answered = (&stream).write_all(if over { answer } else { "+OK\r\n" }.as_bytes());
+            if over || answered.is_err() {
+                return;
+            }
+        }
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let sender = sender.clone();
+            std::thread::spawn(move || serve(stream, sender));
+        }
+    });
+    (port, commands)
+}
+
+/// Nobody knows whether a command was carried out whose answer did not come.
+#[test]
+fn what_may_have_been_made_can_be_deleted() {
+    let (port, commands) = closing_over("BF.RESERVE", "");
+    let address = format!("redis://127.0.0.1:{port}/seen");
+    let said = fails(&["shard", "create", &address, "-n", "1000", "--shards", "2"]);
+    assert!(said.contains("umbel shard delete") && said.contains("broke"), "{said}");
+    let commands: Vec<String> = commands.try_iter().collect();
+    assert!(commands[0].starts_with("SET seen umbel-shards 2"), "{commands:?}");
+    assert!(!commands.iter().any(|command| command.starts_with("UNLINK")), "{commands:?}");
+    let (port, _commands) = closing_over("UMBEL.EXPORT", "");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("f");
+    let said = fails(&["pull", &format!("redis://127.0.0.1:{port}/f"), "-o", text(&file)]);
+    assert!(said.contains("broke") && !said.contains("goes on"), "{said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+/// Who reads our output may go, which is no error. A server may not.
+#[test]
+fn a_server_that_goes_while_it_is_written_to_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f");
+    let filter = AnyFilter::build(Kind::Blocked, &Spec::new(6_000_000, 0.01).unwrap()).unwrap();
+    file::save(&path, &filter, &file::Options::default()).unwrap();
+    let (port, _commands) = closing_over("UMBEL.IMPORT", ":0\r\n");
+    let said = fails(&["push", text(&path), &format!("redis://127.0.0.1:{port}/f")]);
+    assert!(said.contains("broke") && !said.contains("goes on"), "{said}");
+}

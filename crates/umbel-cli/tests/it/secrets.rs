@@ -1,0 +1,128 @@
+//! Secrets: made once, readable by their owner alone, named by a tag, and needed to ask what was built with them.
+
+use crate::shell::{Shell, lines};
+use std::os::unix::fs::PermissionsExt;
+
+/// The tag in what `key new` prints.
+fn tag(printed: &str) -> &str {
+    let tag = printed.trim_end().rsplit(' ').next().unwrap();
+    assert!(tag.len() == 16 && tag.bytes().all(|byte| byte.is_ascii_hexdigit()), "{printed}");
+    tag
+}
+
+#[test]
+fn a_key_file_is_private_and_never_overwritten() {
+    let shell = Shell::new();
+    let mut secrets = Vec::new();
+    for (name, args, len) in
+        [("a", &[][..], 16), ("b", &["--hash", "keyed"], 16), ("c", &["--hash", "sealed"], 32)]
+    {
+        let answer = shell.run(&[&["key", "new", name], args].concat()).ok();
+        let strength = if len == 16 { "keyed" } else { "sealed" };
+        assert!(answer.text().starts_with(strength), "{}", answer.text());
+        let mode = std::fs::metadata(shell.path(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let contents = String::from_utf8(shell.read(name)).unwrap();
+        let secret = contents.split_ascii_whitespace().last().unwrap().to_owned();
+        assert_eq!(secret.len(), 2 * len, "in hexadecimal");
+        assert!(!answer.text().contains(&secret[..16]), "the tag does not give the secret away");
+        secrets.push((tag(answer.text()).to_owned(), secret));
+
+        shell.run(&["key", "new", name]).refused(&[&format!("{name} exists: a secret is never overwritten")]);
+        assert_eq!(shell.read(name), contents.as_bytes());
+    }
+    secrets.sort();
+    secrets.dedup_by(|a, b| a.0 == b.0 || a.1 == b.1);
+    assert_eq!(secrets.len(), 3, "all different");
+    shell.run("key new d --hash fast").refused(&["possible values: keyed, sealed"]);
+    assert!(!shell.path("d").exists());
+}
+
+#[test]
+fn nothing_is_written_over_its_own_secret() {
+    let shell = Shell::new();
+    shell.run("key new k").ok();
+    let secret = shell.read("k");
+    shell.write("keys", b"a\n");
+    shell.write("pairs", b"a\tx\n");
+    for command in ["build", "count build", "map build"] {
+        let input = if command == "map build" { "pairs" } else { "keys" };
+        shell
+            .run(&format!("{command} --key-file k -f -o k {input}"))
+            .refused(&["is both an input and the output"]);
+    }
+    shell.run("build --key-file k -o f keys").ok();
+    shell.run("union --key-file k -f -o k f f").refused(&["is both an input and the output"]);
+    assert_eq!(shell.read("k"), secret);
+}
+
+#[test]
+fn a_filter_with_a_secret_is_asked_with_it_alone() {
+    let shell = Shell::new();
+    let members = lines(1, 0..20_000);
+    for strength in ["keyed", "sealed"] {
+        let key = format!("{strength}.key");
+        let printed = shell.run(&["key", "new", &key, "--hash", strength]).ok();
+        shell.run(&["key", "new", &format!("other-{key}"), "--hash", strength]).ok();
+        let filter = format!("{strength}.umbel");
+        // The key file says which hash it is for; --hash may say it too.
+        shell.build(&filter, &["--key-file", &key], &members);
+        shell.build("again", &["-f", "--key-file", &key, "--hash", strength], &members);
+        assert!(shell.read(&filter) == shell.read("again"));
+        shell.build("fast", "-f", &members);
+        let bits = |name: &str| shell.read(name).split_off(shell.read(name).len() - 1000);
+        assert!(bits(&filter) != bits("fast"), "the secret matters");
+
+        let facts = shell.info(&filter);
+        assert_eq!((&facts["hash"], &facts["key_tag"]), (&strength.into(), &tag(printed.text()).into()));
+        assert_eq!(facts["key_embedded"], false);
+        assert!(shell.run(&["info", &filter]).ok().text().contains(tag(printed.text())));
+
+        shell.pipe(&["check", "-c", &filter], &members).refused(&[tag(printed.text())]);
+        let other = format!("other-{key}");
+        shell.pipe(&["check", "-c", "--key-file", &other, &filter], &members).refused(&[tag(printed.text())]);
+        // Among several secrets the right one is found.
+        let args = ["check", "-c", "--key-file", &other, "--key-file", &key, &filter];
+        assert_eq!(shell.pipe(&args, &members).ok().text(), "20000\n");
+        assert_eq!(shell.run(&["why", "--key-file", &key, &filter, "x"]).stderr, "");
+        shell.pipe(&["add", "--key-file", &key, &filter], "x\n").code(0);
+        assert_eq!(shell.pipe(&["check", "--key-file", &key, &filter], "x\n").ok().text(), "x\n");
+    }
+    shell.pipe("build --hash keyed", "a\n").refused(&["umbel key new FILE --hash keyed"]);
+    let mixed = ["build", "--hash", "sealed", "--key-file", "keyed.key"];
+    shell.pipe(&mixed, "a\n").refused(&["the key file is for a keyed hash, not for a sealed one"]);
+    let seeded = ["build", "--seed", "1", "--key-file", "keyed.key"];
+    shell.pipe(&seeded, "a\n").refused(&["a keyed hash has a secret instead of a seed"]);
+}
+
+#[test]
+fn an_embedded_secret_opens_the_filter_and_stays_in_it() {
+    let shell = Shell::new();
+    let members = lines(1, 0..20_000);
+    shell.run("key new key").ok();
+    shell.build("f", "--key-file key --embed-key", &members);
+    let open = |filter: &str| {
+        assert_eq!(shell.pipe(&["check", "-c", filter], &members).ok().text(), "20000\n", "{filter}");
+        assert_eq!(shell.info(filter)["key_embedded"], true, "{filter}");
+    };
+    open("f");
+    shell.pipe("add f", "").ok();
+    open("f");
+    shell.build("like", "--like f", &members);
+    open("like");
+    shell.run("fold f -o folded").code(0);
+    open("folded");
+    shell.run("key new sealed --hash sealed").ok();
+    let sealed = shell.pipe("build --key-file sealed --embed-key -o s", "a\n");
+    sealed.refused(&["a sealed secret is never written to a file"]);
+    assert!(!shell.path("s").exists());
+}
+
+#[test]
+fn a_key_file_that_others_may_read_is_used_with_a_warning() {
+    let shell = Shell::new();
+    shell.run("key new key").ok();
+    shell.allow("key", 0o640);
+    let answer = shell.pipe("build --key-file key -o f", "a\n").code(0);
+    assert_eq!(answer.stderr, "umbel: others may read the key file key: `chmod 600 key` keeps it secret\n");
+}

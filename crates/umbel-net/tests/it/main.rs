@@ -1,0 +1,24 @@
+//! The integration tests of `umbel-net`, linked into one binary: a module for each promise, and the fixtures they share.
+//!
+//! `cargo test -p umbel-net --test it attribution::` runs the tests of one module.
+
+// Fixtures.
+mod common;
+mod debian;
+
+// Promises.
+mod attribution;
+mod attribution_streams;
+mod blocklist;
+mod capture;
+mod flows;
+mod loops;
+mod payload;
+mod privacy;
+mod routing;
+mod signature_streams;
+mod signatures;
+mod streams;
+mod topology;
+mod traceback;
+mod winnowing;

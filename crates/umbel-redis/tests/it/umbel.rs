@@ -1,0 +1,410 @@
+//! `UMBEL.*`: every kind of the library under a key, several of them together, and the files of the command line.
+
+use crate::support::{Answer, Client, Server, carry, engines, items, wait_for};
+use umbel::aging::Timestamp;
+use umbel::{Bloomier, Filter, Hasher, Insert, KeyRing, Kind, Spec, Stored, file};
+
+fn ok() -> Answer {
+    Answer::Word("OK".into())
+}
+
+fn double(answer: &Answer) -> f64 {
+    match answer {
+        Answer::Double(number) => *number,
+        Answer::Bytes(bytes) => str::from_utf8(bytes).unwrap().parse().unwrap(),
+        other => panic!("{other:?} is no number"),
+    }
+}
+
+#[test]
+fn every_kind_that_takes_keys_can_be_reserved_filled_and_carried_away() {
+    for engine in engines() {
+        let (server, other) = (Server::start(engine, &[]), Server::start(engine, &[]));
+        let (mut client, mut elsewhere) = (server.client(), other.client());
+        let keys = items("k", 0..500);
+        let elsewhere_made = [Kind::Literature, Kind::SpaceCode, Kind::MultiResolution];
+        for kind in Kind::ALL.iter().filter(|kind| !kind.can().fixed && !elsewhere_made.contains(kind)) {
+            let name = kind.to_string();
+            assert_eq!(client.ask(&format!("UMBEL.RESERVE {name} {name} 100000 0.01")), ok(), "{name}");
+            assert_eq!(
+                client.ask(&format!("UMBEL.RESERVE {name} {name} 100000 0.01")).error(),
+                "ERR item exists"
+            );
+            let (add, family) = match kind {
+                Kind::Scalable | Kind::Blocked | Kind::Standard => ("BF.MADD", "BF"),
+                Kind::Cuckoo => ("CF.INSERT", "CF"),
+                _ => ("UMBEL.ADD", "UMBEL"),
+            };
+            let items = if family == "CF" { " ITEMS" } else { "" };
+            client.ask_with(&format!("{add} {name}{items}"), &keys);
+            assert_eq!(
+                client.ask_with(&format!("UMBEL.EXISTS {name}"), &keys).integers(),
+                [1; 500],
+                "{name}"
+            );
+            let info = client.ask(&format!("UMBEL.INFO {name}"));
+            assert_eq!(info.field("kind").bytes(), name.as_bytes());
+            assert!(double(info.field("fpr_now")) < 0.011, "{info:?}");
+            carry(family, (&mut client, &name), (&mut elsewhere, &name));
+            assert_eq!(
+                elsewhere.ask_with(&format!("UMBEL.EXISTS {name}"), &keys).integers(),
+                [1; 500],
+                "{name}"
+            );
+        }
+        let before = client.ask("DEBUG DIGEST");
+        assert_eq!(before, elsewhere.ask("DEBUG DIGEST"));
+        client.ask("DEBUG RELOAD");
+        assert_eq!(client.ask("DEBUG DIGEST"), before);
+        assert!(client.ask("UMBEL.RESERVE f fuse 100 0.01").error().contains("UMBEL.IMPORT"));
+        assert!(client.ask("UMBEL.RESERVE f round 100 0.01").error().contains("one of"));
+        assert!(client.ask("UMBEL.RESERVE f counting 99999999999 0.0001").error().contains("MAX-KEY-BYTES"));
+    }
+}
+
+#[test]
+fn keys_are_removed_from_a_counting_filter_and_forgotten_by_an_aging_one() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    client.ask("UMBEL.RESERVE c counting 1000 0.001");
+    client.ask_with("UMBEL.ADD c", &items("k", 0..100));
+    assert_eq!(client.ask("UMBEL.REMOVE c k5 stranger k5").integers(), [1, 0, 0]);
+    assert_eq!(client.ask("UMBEL.EXISTS c k4 k5 k6").integers(), [1, 0, 1]);
+    client.ask("UMBEL.RESERVE a aging 1000 0.001 WINDOW 1000 GENERATIONS 4");
+    for start in (0..5000).step_by(100) {
+        client.ask_with("UMBEL.ADD a", &items("k", start..start + 100));
+    }
+    // Three of four generations, and what the newest has.
+    assert_eq!(client.ask_with("UMBEL.EXISTS a", &items("k", 4250..5000)).integers(), vec![1; 750]);
+    let old = client.ask_with("UMBEL.EXISTS a", &items("k", 0..3000)).integers().iter().sum::<i64>();
+    assert!(old < 20, "{old} of 3000 are remembered");
+    // What a kind cannot do it cannot do, whatever is in it.
+    client.ask("BF.ADD b x");
+    for item in ["x", "stranger"] {
+        assert!(client.ask(&format!("UMBEL.REMOVE b {item}")).error().contains("cannot be taken out"));
+    }
+    for option in ["WINDOW 50", "GENERATIONS 3"] {
+        let answer = client.ask(&format!("UMBEL.RESERVE w counting 100 0.01 {option}"));
+        assert!(answer.error().contains("for aging filters"), "{answer:?}");
+    }
+}
+
+#[test]
+fn commands_for_all_kinds_take_those_with_commands_of_their_own() {
+    for engine in engines() {
+        let (server, replica) = (Server::start(engine, &[]), Server::start(engine, &[]));
+        let (mut client, mut follower) = (server.client(), replica.client());
+        follower.ask(&format!("REPLICAOF 127.0.0.1 {}", server.port));
+        for kind in ["scalable", "blocked", "standard", "cuckoo"] {
+            client.ask(&format!("UMBEL.RESERVE {kind} {kind} 1000 0.001"));
+            assert_eq!(client.ask(&format!("UMBEL.ADD {kind} a b")).integers(), [1, 1], "{kind}");
+            assert_eq!(client.ask(&format!("UMBEL.EXISTS {kind} a b c")).integers(), [1, 1, 0]);
+        }
+        assert_eq!(client.ask("UMBEL.REMOVE cuckoo a a c").integers(), [1, 0, 0]);
+        assert_eq!(client.ask("CF.EXISTS cuckoo a").integer(), 0);
+        assert!(client.ask("UMBEL.ADDAT cuckoo 5 x").error().contains("only an aging filter"));
+        assert!(client.ask("UMBEL.ADD none x").error().contains("not found"));
+        // One that gets full says of each item what came of it.
+        client.ask("UMBEL.RESERVE q quotient 10 0.01");
+        let answers = client.ask_with("UMBEL.ADD q", &items("k", 0..1000));
+        let added = answers.array().iter().take_while(|answer| matches!(answer, Answer::Integer(_))).count();
+        assert!((10..200).contains(&added), "{added}");
+        assert!(answers.array()[999].error().contains("no more"), "{:?}", answers.array()[999]);
+        assert_eq!(
+            client.ask_with("UMBEL.EXISTS q", &items("k", 0..added as u32)).integers(),
+            vec![1; added]
+        );
+        // A cuckoo filter that has grown is described, too.
+        client.ask_with("CF.INSERT grown CAPACITY 64 ITEMS", &items("k", 0..1000));
+        let info = client.ask("UMBEL.INFO grown");
+        assert_eq!(info.field("count").integer(), 1000);
+        assert!(info.field("levels").integer() > 5 && double(info.field("fpr_now")) > 0.05, "{info:?}");
+        wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
+    }
+}
+
+#[test]
+fn filters_that_have_grown_merge_and_say_what_they_promise_then() {
+    for engine in engines() {
+        let (server, replica) = (Server::start(engine, &[]), Server::start(engine, &[]));
+        let (mut client, mut follower) = (server.client(), replica.client());
+        follower.ask(&format!("REPLICAOF 127.0.0.1 {}", server.port));
+        client.ask("BF.RESERVE a 0.01 1000");
+        client.ask("BF.RESERVE b 0.01 1000");
+        client.ask_with("BF.MADD a", &items("a", 0..800));
+        client.ask_with("BF.MADD b", &items("b", 0..800));
+        client.ask_with("BF.MADD grown", &items("g", 0..5000));
+        client.ask_with("BF.MADD small", &items("s", 0..50));
+        let all = |client: &mut Client, key: &str, name: &str, count: u32| {
+            let found = client.ask_with(&format!("BF.MEXISTS {key}"), &items(name, 0..count)).integers();
+            assert_eq!(found, vec![1; count as usize], "{name} in {key}");
+        };
+        assert_eq!(client.ask("UMBEL.MERGE ab a b"), ok());
+        all(&mut client, "ab", "a", 800);
+        all(&mut client, "ab", "b", 800);
+        let promised = double(client.ask("UMBEL.INFO ab").field("fpr_target"));
+        assert!(promised > 0.01 && promised < 0.02, "{promised}");
+        let strangers = client.ask_with("BF.MEXISTS ab", &items("no", 0..100_000)).integers();
+        assert!((strangers.iter().sum::<i64>() as f64) < 100_000.0 * promised);
+        // The destination takes part, and lives as long as it was to.
+        client.ask("EXPIRE small 1000");
+        assert_eq!(client.ask("UMBEL.MERGE small grown"), ok());
+        all(&mut client, "small", "g", 5000);
+        all(&mut client, "small", "s", 50);
+        assert!(client.ask("TTL small").integer() > 900);
+        let before = client.ask("UMBEL.INFO small");
+        assert_eq!(client.ask("UMBEL.MERGE small small grown grown"), ok());
+        assert_eq!(client.ask("UMBEL.INFO small"), before, "all of it was in it");
+        client.ask_with("BF.MADD small", &items("later", 0..20_000));
+        all(&mut client, "small", "later", 20_000);
+
+        // How many there are together is told where it can be seen.
+        let [card, deviation] = client.ask("UMBEL.CARD a b").array().try_into_pair();
+        assert!((card - 1600.0).abs() < 5.0 * deviation, "{card} ± {deviation}");
+        assert!(client.ask("UMBEL.CARD grown a").error().contains("has grown"));
+        let [jaccard, _] = client.ask("UMBEL.JACCARD a b").array().try_into_pair();
+        assert!(jaccard < 0.05, "{jaccard}");
+        assert!(client.ask("UMBEL.JACCARD grown small").error().contains("have grown"));
+
+        // Cuckoo filters, also those of several levels.
+        client.ask_with("CF.INSERT one CAPACITY 500 ITEMS", &items("x", 0..900));
+        client.ask_with("CF.INSERT two CAPACITY 500 ITEMS", &items("y", 0..900));
+        assert_eq!(client.ask("UMBEL.MERGE one two one"), ok());
+        assert_eq!(client.ask("CF.INFO one").field("Number of items inserted").integer(), 1800);
+        for item in items("x", 0..900).iter().chain(&items("y", 0..900)) {
+            assert_eq!(client.ask(&format!("CF.DEL one {item}")).integer(), 1, "{item}");
+        }
+        assert!(client.ask("UMBEL.MERGE one a").error().contains("different kinds"));
+        assert!(client.ask("UMBEL.MERGE a two").error().contains("different kinds"));
+        client.ask_with("CF.INSERT wide CAPACITY 64 EXPANSION 4 ITEMS", &items("w", 0..500));
+        client.ask("COPY wide copy");
+        client.ask("CF.DEL copy w1");
+        assert!(client.ask("UMBEL.MERGE wide copy").error().contains("does not fit"));
+        client.ask("CF.RESERVE empty 64 EXPANSION 4");
+        assert_eq!(client.ask("UMBEL.MERGE empty wide"), ok());
+        assert_eq!(client.ask("UMBEL.MERGE wide empty2").error(), "ERR not found");
+        client.ask("CF.RESERVE empty2 64 EXPANSION 4");
+        assert_eq!(client.ask("UMBEL.MERGE wide empty2"), ok());
+        assert_eq!(client.ask_with("CF.MEXISTS empty", &items("w", 0..500)).integers(), vec![1; 500]);
+        assert_eq!(client.ask("CF.INFO wide").field("Number of items inserted").integer(), 500);
+
+        let before = client.ask("DEBUG DIGEST");
+        wait_for("the replica", || before == follower.ask("DEBUG DIGEST"));
+        client.ask("DEBUG RELOAD");
+        assert_eq!(client.ask("DEBUG DIGEST"), before);
+    }
+}
+
+#[test]
+fn an_aging_filter_forgets_by_the_clock_on_replicas_too() {
+    for engine in engines() {
+        let (server, replica) = (Server::start(engine, &[]), Server::start(engine, &[]));
+        let (mut client, mut follower) = (server.client(), replica.client());
+        follower.ask(&format!("REPLICAOF 127.0.0.1 {}", server.port));
+        let minutes_ago = |minutes: u64| Timestamp::now().millis() - minutes * 60_000;
+        assert_eq!(client.ask("UMBEL.RESERVE a aging 1000 0.0001 WINDOW 1h GENERATIONS 6"), ok());
+        assert_eq!(client.ask(&format!("UMBEL.ADDAT a {} old old", minutes_ago(61))).integers(), [1, 0]);
+        client.ask(&format!("UMBEL.ADDAT a {} middle", minutes_ago(30)));
+        assert_eq!(client.ask("UMBEL.EXISTS a old middle fresh").integers(), [0, 1, 0], "no one told it");
+        assert_eq!(client.ask("UMBEL.ADD a fresh old").integers(), [1, 1]);
+        assert_eq!(client.ask("UMBEL.EXISTS a old middle fresh").integers(), [1, 1, 1], "old came again");
+        assert!(client.ask(&format!("UMBEL.ADDAT a {} late", minutes_ago(10))).error().contains("backwards"));
+
+        // What is soon forgotten is, without a command that changes anything.
+        client.ask("UMBEL.RESERVE soon aging 1000 0.0001 WINDOW 1500ms GENERATIONS 3");
+        client.ask("UMBEL.ADD soon x");
+        wait_for("the window's end", || client.ask("UMBEL.EXISTS soon x").integers() == [0]);
+        assert_eq!(client.ask("UMBEL.INFO soon").field("live generations").integer(), 0);
+        wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
+        assert_eq!(follower.ask("UMBEL.EXISTS a old middle fresh late").integers(), [1, 1, 1, 0]);
+        assert_eq!(follower.ask("UMBEL.EXISTS soon x").integers(), [0]);
+        // And it goes on after it was read.
+        client.ask("UMBEL.ADD soon y");
+        wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
+
+        let far = client.ask(&format!("UMBEL.ADDAT a {} x", u64::MAX));
+        assert!(far.error().contains("after that of the server"), "{far:?}");
+
+        client.ask("UMBEL.RESERVE keys aging 1000 0.01");
+        assert!(client.ask("UMBEL.ADDAT keys 5 x").error().contains("clock"));
+        client.ask("UMBEL.RESERVE counting counting 1000 0.01");
+        assert!(client.ask("UMBEL.ADDAT counting 5 x").error().contains("only an aging filter"));
+        for wrong in ["1w", "-5s", "s", "99999999999999999999", "99999999999999999d"] {
+            let answer = client.ask(&format!("UMBEL.RESERVE w aging 1000 0.01 WINDOW {wrong}"));
+            assert!(answer.error().contains("bad window"), "{wrong}: {answer:?}");
+        }
+        assert!(client.ask("UMBEL.ADDAT a soon x").error().contains("bad time"));
+    }
+}
+
+#[test]
+fn filters_of_one_server_unite_and_are_compared() {
+    for engine in engines() {
+        let server = Server::start(engine, &[]);
+        let mut client = server.client();
+        for (key, range) in [("a", 0..600), ("b", 300..900), ("c", 600..900)] {
+            client.ask(&format!("BF.RESERVE {key} 0.001 5000 NONSCALING"));
+            client.ask_with(&format!("BF.MADD {key}"), &items("k", range));
+        }
+        assert_eq!(client.ask("UMBEL.MERGE all a b c"), ok());
+        assert_eq!(client.ask_with("BF.MEXISTS all", &items("k", 0..900)).integers(), vec![1; 900]);
+        assert_eq!(client.ask("UMBEL.INTERSECT both a b"), ok());
+        assert_eq!(client.ask_with("BF.MEXISTS both", &items("k", 300..600)).integers(), vec![1; 300]);
+        let strangers =
+            client.ask_with("BF.MEXISTS both", &items("k", 0..300)).integers().iter().sum::<i64>();
+        assert!(strangers < 30, "{strangers} of 300");
+        let [card, deviation] = client.ask("UMBEL.CARD a b c").array().try_into_pair();
+        assert!((card - 900.0).abs() < 5.0 * deviation + 1.0, "{card} ± {deviation}");
+        let [jaccard, deviation] = client.ask("UMBEL.JACCARD a b").array().try_into_pair();
+        assert!((jaccard - 300.0 / 900.0).abs() < 5.0 * deviation + 0.001, "{jaccard} ± {deviation}");
+        // A key may be its own source.
+        assert_eq!(client.ask("UMBEL.MERGE a a c"), ok());
+        assert_eq!(client.ask_with("BF.MEXISTS a", &items("k", 600..900)).integers(), vec![1; 300]);
+        // Those that are not alike say what differs, and nothing is changed.
+        client.ask("BF.RESERVE larger 0.001 9000 NONSCALING");
+        assert!(client.ask("UMBEL.MERGE new a larger").error().contains("bits"));
+        client.ask("BF.RESERVE other 0.001 5000 NONSCALING SEED 00112233445566778899aabbccddeeff");
+        assert!(client.ask("UMBEL.MERGE new a other").error().contains("KEY-FILE"));
+        client.ask("SET text x");
+        assert!(client.ask("UMBEL.MERGE text a c").error().starts_with("WRONGTYPE"));
+        assert_eq!(client.ask("EXISTS new").integer(), 0);
+    }
+}
+
+trait Pair {
+    fn try_into_pair(&self) -> [f64; 2];
+}
+
+impl Pair for [Answer] {
+    fn try_into_pair(&self) -> [f64; 2] {
+        let [a, b] = self else { panic!("{self:?} is no pair") };
+        [double(a), double(b)]
+    }
+}
+
+/// The file under a key.
+fn export(client: &mut Client, key: &str, piece: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let answer = client.ask(&format!("UMBEL.EXPORT {key} {} {piece}", bytes.len()));
+        let [len, more] = answer.array() else { panic!("{answer:?}") };
+        bytes.extend(more.bytes());
+        if more.bytes().is_empty() {
+            assert_eq!(bytes.len() as i64, len.integer());
+            return bytes;
+        }
+    }
+}
+
+fn import(client: &mut Client, key: &str, bytes: &[u8], piece: usize) -> Answer {
+    let length = bytes.len().to_string();
+    let mut answer = Answer::Null;
+    for (i, part) in bytes.chunks(piece).enumerate() {
+        let offset = (i * piece).to_string();
+        answer = client.call(&[b"UMBEL.IMPORT", key.as_bytes(), length.as_bytes(), offset.as_bytes(), part]);
+        if let Answer::Error(_) = answer {
+            return answer;
+        }
+    }
+    answer
+}
+
+#[test]
+fn files_of_the_command_line_come_in_and_go_out() {
+    for engine in engines() {
+        let server = Server::start(engine, &[]);
+        let mut client = server.client();
+        let keys = items("k", 0..2000);
+        for kind in [Kind::Blocked, Kind::Standard, Kind::Scalable, Kind::Cuckoo, Kind::Fuse, Kind::Counting]
+        {
+            let spec = Spec::new(2000, 0.001).unwrap();
+            let filter = match kind {
+                Kind::Fuse => umbel::Fuse::new(&keys, 0.001).unwrap().into(),
+                _ => {
+                    let mut filter = umbel::AnyFilter::build(kind, &spec).unwrap();
+                    filter.insert_batch(&keys).unwrap();
+                    filter
+                }
+            };
+            let bytes = file::to_bytes(&filter, &file::Options::default()).unwrap();
+            let name = kind.to_string();
+            assert_eq!(import(&mut client, &name, &bytes, 1000).integer(), bytes.len() as i64, "{name}");
+            assert_eq!(
+                client.ask_with(&format!("UMBEL.EXISTS {name}"), &keys).integers(),
+                vec![1; 2000],
+                "{name}"
+            );
+            assert_eq!(export(&mut client, &name, 700), bytes, "{name}");
+        }
+        // What has commands of its own has them.
+        assert_eq!(client.ask("BF.MEXISTS blocked k1 k2").integers(), [1, 1]);
+        assert_eq!(client.ask("BF.ADD scalable another").integer(), 1);
+        assert_eq!(client.ask("CF.DEL cuckoo k1").integer(), 1);
+        let map = Bloomier::new(&["bash", "vim"], &[7, 9], 0.001).unwrap();
+        import(&mut client, "map", &file::to_bytes(&map, &file::Options::default()).unwrap(), 100);
+        assert_eq!(
+            client.ask("UMBEL.GET map vim bash stranger").array()[..2].to_vec(),
+            [Answer::Integer(9), Answer::Integer(7)]
+        );
+    }
+}
+
+#[test]
+fn an_interrupted_import_goes_on_and_a_damaged_one_changes_nothing() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let mut filter = umbel::AnyFilter::build(Kind::Blocked, &Spec::new(10_000, 0.01).unwrap()).unwrap();
+    filter.insert("apple").unwrap();
+    let bytes = file::to_bytes(&filter, &file::Options::default()).unwrap();
+    let length = bytes.len().to_string();
+    let mut send = |offset: usize, part: &[u8]| {
+        client.call(&[b"UMBEL.IMPORT", b"f", length.as_bytes(), offset.to_string().as_bytes(), part])
+    };
+    assert_eq!(send(0, &[]).integer(), 0);
+    assert_eq!(send(0, &bytes[..5000]).integer(), 5000);
+    assert!(send(6000, &bytes[6000..]).error().contains("5000 bytes have come"));
+    server.client().ask("DEBUG RELOAD");
+    assert_eq!(send(0, &[]).integer(), 5000);
+    let mut damaged = bytes[5000..].to_vec();
+    damaged[1000] ^= 1;
+    assert!(send(5000, &damaged).error().contains("bad data"));
+    assert!(server.client().ask("UMBEL.EXISTS f apple").error().contains("not come to its end"));
+    assert_eq!(send(5000, &bytes[5000..]).integer(), bytes.len() as i64);
+    assert_eq!(server.client().ask("BF.EXISTS f apple").integer(), 1);
+    assert_eq!(send(0, &bytes).error(), "ERR item exists");
+}
+
+#[test]
+fn the_secret_of_a_keyed_filter_never_travels_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let key_file = folder.path().join("key");
+    std::fs::write(&key_file, "umbel-key keyed 000102030405060708090a0b0c0d0e0f\n").unwrap();
+    let engine = &engines()[0];
+    let server = Server::with_module(engine, &["KEY-FILE", key_file.to_str().unwrap()], &[]);
+    let mut client = server.client();
+    client.ask("BF.MADD f a b c");
+    let bytes = export(&mut client, "f", 1 << 20);
+    let secret: Vec<u8> = (0..16).collect();
+    assert!(!bytes.windows(16).any(|window| window == secret));
+    assert!(file::from_bytes(&bytes, &KeyRing::new()).is_err());
+    let mut ring = KeyRing::new();
+    ring.insert(Hasher::keyed(secret.try_into().unwrap()));
+    let Stored::Set(filter) = file::from_bytes(&bytes, &ring).unwrap().filter else {
+        panic!("a set went out")
+    };
+    assert!(filter.contains("a") && !filter.contains("d"));
+    // One with the same key file understands it, one without does not.
+    let same = Server::with_module(engine, &["KEY-FILE", key_file.to_str().unwrap()], &[]);
+    assert_eq!(import(&mut same.client(), "f", &bytes, 1 << 20).integer(), bytes.len() as i64);
+    assert_eq!(same.client().ask("BF.MEXISTS f a b c d").integers(), [1, 1, 1, 0]);
+    let other = Server::without_secret(engine);
+    assert!(other.log().contains("KEY-FILE"), "{}", other.log());
+    assert!(import(&mut other.client(), "f", &bytes, 1 << 20).error().contains("key"));
+    // That shows with the first piece, and not after all of a large one has come.
+    let begun = [b"UMBEL.IMPORT" as &[u8], b"f", bytes.len().to_string().as_bytes(), b"0", &bytes[..300]]
+        .map(<[u8]>::to_vec);
+    let begun: Vec<&[u8]> = begun.iter().map(Vec::as_slice).collect();
+    assert!(other.client().call(&begun).error().contains("key"));
+    assert_eq!(other.client().ask("EXISTS f").integer(), 0);
+    assert_eq!(same.client().call(&[begun[0], b"g", begun[2], begun[3], begun[4]]).integer(), 300);
+}
