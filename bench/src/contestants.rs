@@ -13,8 +13,9 @@ mod xorf;
 
 use crate::keys::Key;
 use crate::limit::Limit;
+use ::umbel::floom::Floom;
 use ::umbel::{
-    Aging, Blocked, Bloom, Bloomier, BloomierMutable, Counting, Cuckoo, Deletable, Floom, Fuse, Partitioned,
+    Aging, Blocked, Bloom, Bloomier, BloomierMutable, Counting, Cuckoo, Deletable, Fuse, Partitioned,
     Quotient, Scalable, Standard, VariableIncrement,
 };
 

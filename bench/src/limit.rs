@@ -74,7 +74,7 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
     fn prepare(&mut self, job: &Job) {
         self.words = None;
         let mut words = Words::zeroed(lines(job.n, job.p)).expect("memory for the physical limit");
-        words.words_mut().expect("owned words").fill(0xa5a5_a5a5_a5a5_a5a5);
+        words.words_mut().fill(0xa5a5_a5a5_a5a5_a5a5);
         self.words = Some(words);
     }
 
@@ -325,7 +325,7 @@ mod tests {
             let work = Workload::<K>::new(job.n, job.seed);
             let mut limit = Limit::default();
             Contestant::<K>::prepare(&mut limit, &job);
-            let words = limit.words.as_mut().unwrap().words_mut().unwrap();
+            let words = limit.words.as_mut().unwrap().words_mut();
             for (i, word) in (0u64..).zip(words) {
                 *word = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
             }

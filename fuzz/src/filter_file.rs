@@ -5,7 +5,8 @@
 
 use crate::seal;
 use umbel::file::{self, Loaded};
-use umbel::{Kind, Stored};
+use umbel::any::Stored;
+use umbel::Kind;
 
 const KEYS: [&str; 8] = ["apple", "pear", "plum", "", "quince", "fig", "medlar", "sloe"];
 

@@ -17,7 +17,8 @@ pub mod vault;
 
 use std::path::Path;
 use tempfile::TempDir;
-use umbel::{Hasher, KeyRing};
+use umbel::hash::KeyRing;
+use umbel::Hasher;
 
 /// The secrets of the files that are begun with.
 pub fn ring() -> KeyRing {

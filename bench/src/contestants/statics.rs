@@ -4,10 +4,8 @@
 use super::{Filter, Job};
 use crate::keys::Strings;
 use ::umbel::sizing::Known;
-use ::umbel::{
-    Arena, Batch, Bloomier, BloomierMutable, Construction, Digest, Filter as _, Fuse, Hasher, Map, Spec,
-    Tuning,
-};
+use ::umbel::spec::{Construction, Tuning};
+use ::umbel::{Arena, Batch, Bloomier, BloomierMutable, Digest, Fuse, Hasher, Spec};
 
 /// What can be built from digests.
 pub trait Static: Sized + Sync {

@@ -2,11 +2,13 @@
 
 use super::{Filter, GROWN, Job, Shared};
 use crate::keys::Strings;
+use ::umbel::any::Stored;
 use ::umbel::cuckoo::Form;
-use ::umbel::{
-    Arena, Blocked, Bloom, Concurrent, Cuckoo, Filter as _, Hasher, Insert as _, KeyRing, Layout, Scalable,
-    Set, Spec, Stored, Tuning, file,
-};
+use ::umbel::file::ReadOnly;
+use ::umbel::hash::KeyRing;
+use ::umbel::internals::{Layout, Set};
+use ::umbel::spec::Tuning;
+use ::umbel::{Arena, Blocked, Bloom, Concurrent, Cuckoo, Hasher, Scalable, Spec, file};
 
 /// A key at a time.
 pub struct Single<S>(S);
@@ -18,7 +20,7 @@ pub struct Atomic<L: Layout>(Option<Concurrent<L>>);
 /// A verified map of the file it was saved to. "Insert" is all of that: build, save, map, verify.
 pub struct Mapped {
     empty: Option<Bloom<Blocked>>,
-    mapped: Option<Stored>,
+    mapped: Option<ReadOnly<Stored>>,
 }
 
 impl Mapped {
@@ -94,7 +96,7 @@ macro_rules! batched {
             }
 
             fn wipe(&mut self) {
-                self.0.clear().expect(OWNED);
+                self.0.clear();
             }
 
             fn insert_all(&mut self, keys: $list) {
@@ -120,7 +122,7 @@ macro_rules! keys {
             }
 
             fn wipe(&mut self) {
-                self.0.clear().expect(OWNED);
+                self.0.clear();
             }
 
             fn insert_all(&mut self, keys: $list) {
@@ -144,13 +146,13 @@ macro_rules! keys {
 
         impl<L: Layout> Filter<$key> for Atomic<L> {
             fn create(job: &Job) -> Self {
-                Atomic(Some(Concurrent::new(create(job)).expect(OWNED)))
+                Atomic(Some(Concurrent::new(create(job))))
             }
 
             fn wipe(&mut self) {
                 let mut filter = self.0.take().expect("only away while it is emptied").into_filter();
-                filter.clear().expect(OWNED);
-                self.0 = Some(Concurrent::new(filter).expect(OWNED));
+                filter.clear();
+                self.0 = Some(Concurrent::new(filter));
             }
 
             fn insert_all(&mut self, keys: $list) {
@@ -176,11 +178,11 @@ macro_rules! keys {
             }
 
             fn wipe(&mut self) {
-                self.empty.as_mut().expect("wiped before it is filled").clear().expect(OWNED);
+                self.empty.as_mut().expect("wiped before it is filled").clear();
             }
 
             fn insert_all(&mut self, keys: $list) {
-                self.empty.as_mut().expect("filled once").insert_batch(batch!($key, keys)).expect(OWNED);
+                self.empty.as_mut().expect("filled once").insert_batch(batch!($key, keys));
                 self.save_and_map();
             }
 

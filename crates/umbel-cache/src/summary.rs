@@ -109,7 +109,7 @@ impl Summary {
     }
 
     fn change(&mut self, key: &Key, next: impl Fn(u64) -> u64) {
-        let Ok(words) = self.counters.words_mut() else { return };
+        let words = self.counters.words_mut();
         for bit in key.positions(self.bits.len()) {
             let count = next(self.cells.get(words, bit.into()));
             self.cells.set(words, bit.into(), count);

@@ -7,9 +7,12 @@ use serde::{Serialize, Serializer};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use umbel::any::Stored;
 use umbel::file::{Examined, Meta};
+use umbel::hash::Strength;
+use umbel::kind::{Can, Holds};
 use umbel::sizing::space_code::{coverage, sampling};
-use umbel::{Can, Holds, Kind, Plan, Stats, Stored, Strength};
+use umbel::{Kind, Plan, Stats};
 
 /// The facts of a filter, by the names that scripts rely on.
 #[derive(Debug, Serialize)]
@@ -147,7 +150,7 @@ impl Facts {
         .with_hash(info.hash, info.family.map(|family| family.to_string()))
     }
 
-    fn with_hash(self, id: Option<umbel::HashId>, family: Option<String>) -> Facts {
+    fn with_hash(self, id: Option<umbel::hash::HashId>, family: Option<String>) -> Facts {
         let hash = id.map(|id| id.strength.to_string()).or(family).unwrap_or_default();
         let seed = id.filter(|id| id.strength == Strength::Fast).map(|id| id.value);
         let key_tag = id.filter(|id| id.strength != Strength::Fast).map(|id| format!("{:016x}", id.value));

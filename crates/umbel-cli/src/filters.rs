@@ -9,8 +9,11 @@ use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
-use umbel::file::{self, Loaded, Mapped, Meta, Options};
-use umbel::{Hasher, Holds, KeyRing, Kind, Stored, Strength};
+use umbel::any::Stored;
+use umbel::file::{self, Loaded, Mapped, Meta, Options, ReadOnly};
+use umbel::hash::{KeyRing, Strength};
+use umbel::kind::Holds;
+use umbel::{Hasher, Kind};
 use umbel_text::address::Screen;
 use umbel_text::password::Recipe;
 use zeroize::Zeroizing;
@@ -71,7 +74,7 @@ impl Secrets {
     }
 
     /// A filter where it lies, wholly verified.
-    pub fn map_verified(&self, path: &Path, wanted: Holds) -> Result<Loaded> {
+    pub fn map_verified(&self, path: &Path, wanted: Holds) -> Result<Loaded<ReadOnly<Stored>>> {
         Ok(self.map(path, wanted)?.verify()?)
     }
 }

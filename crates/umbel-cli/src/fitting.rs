@@ -5,7 +5,8 @@ use crate::output::warn;
 use crate::progress::size;
 use anyhow::{Context, Result, bail};
 use umbel::sizing::Known;
-use umbel::{Kind, Plan, Spec, plan};
+use umbel::spec::plan;
+use umbel::{Kind, Plan, Spec};
 
 /// Something with a higher rate than this is of no use to anyone.
 const USELESS: f64 = 0.5;

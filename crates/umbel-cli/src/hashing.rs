@@ -3,7 +3,8 @@
 use crate::filters::Secrets;
 use anyhow::{Result, bail};
 use clap::Args;
-use umbel::{Hasher, Strength};
+use umbel::Hasher;
+use umbel::hash::Strength;
 
 /// What makes one hash of a strength different from another.
 #[derive(Args, Clone, Debug)]

@@ -3,10 +3,12 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::fmt::Display;
 use std::str::FromStr;
+use umbel::Kind;
 use umbel::counting::Overflow;
+use umbel::hash::Strength;
+use umbel::kind::Holds;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
-use umbel::{Holds, Kind, Strength};
 use umbel_net::attribution::Method;
 use umbel_net::flows::By;
 

@@ -4,11 +4,13 @@ use crate::distinct::Distinct;
 use crate::{names, number};
 use anyhow::{Result, bail};
 use clap::Args;
+use umbel::Kind;
 use umbel::aging::Window;
 use umbel::counting::Overflow;
 use umbel::cuckoo::Form;
+use umbel::kind::Holds;
+use umbel::spec::Tuning;
 use umbel::variable_increment::Scheme;
-use umbel::{Holds, Kind, Tuning};
 
 /// What can be said about a filter of some kinds only.
 #[derive(Args, Clone, Debug)]

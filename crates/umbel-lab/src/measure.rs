@@ -2,7 +2,9 @@
 
 use crate::{Keys, Lab};
 use std::time::Instant;
-use umbel::{Digest, Filter, Hashed, Hasher, Insert, Result, Structure};
+use umbel::internals::Structure;
+use umbel::key::Hashed;
+use umbel::{Digest, Filter, Hasher, Insert, Result};
 
 /// A rate of false positives over several filters of the same shape.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +61,8 @@ pub fn rate<F: Insert>(
     for number in 0..builds {
         let (own, hasher) = (Keys::of_build(number), lab.hasher(number));
         let mut filter = build(hasher.clone())?;
-        filter.insert_batch(&Hashed(&lab.digests(&hasher, &own.members(keys))))?;
+        let inserted = filter.insert_batch(&Hashed(&lab.digests(&hasher, &own.members(keys))));
+        inserted.map_err(Into::<umbel::Error>::into)?;
         rates.push(positives(lab, &filter, &own.strangers(queries)) as f64 / queries as f64);
     }
     Ok(Rate::of(&rates, queries))

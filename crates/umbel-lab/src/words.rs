@@ -3,7 +3,7 @@
 use crate::keys::mix;
 use std::collections::HashSet;
 use umbel::sizing::{KPolicy, Params, rate};
-use umbel::{Bloom, Filter, Hasher, Insert, Result, Standard};
+use umbel::{Bloom, Hasher, Result, Standard};
 
 /// What became of a list of words and the questions about others.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +50,7 @@ pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Res
     let Params { bits: m, hashes: k, .. } = Params::for_capacity(n, p, KPolicy::Ceil)?;
     let mut filter = Bloom::with_layout(Standard::new(m, k)?, Hasher::fast(seed))?;
     for word in &known {
-        filter.insert(&word[..])?;
+        filter.insert(&word[..]);
     }
     // Whatever is new to the set is neither in the list nor asked before.
     let strangers = (0..).map(|number| random_word(seed, number)).filter(|word| known.insert(word.clone()));

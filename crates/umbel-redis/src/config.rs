@@ -7,7 +7,8 @@
 use crate::engine::memory::Budget;
 use crate::engine::{Arguments, Failure, Loading, Text, memory, random};
 use std::sync::OnceLock;
-use umbel::{Hasher, KeyRing};
+use umbel::Hasher;
+use umbel::hash::KeyRing;
 
 /// What is settled when the module is loaded.
 #[derive(Debug)]

@@ -20,10 +20,11 @@ use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, 
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
+use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
+use umbel::hash::KeyRing;
 use umbel::words::{Mover, Words};
-use umbel::{KeyRing, Stored};
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {

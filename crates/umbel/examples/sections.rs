@@ -14,7 +14,9 @@
 use std::collections::HashMap;
 use std::error::Error;
 use std::fs;
-use umbel::{Bloomier, CodeBook, Construction, Map, Spec};
+use umbel::bloomier::CodeBook;
+use umbel::spec::Construction;
+use umbel::{Bloomier, Spec};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("name a file of lines `key<TAB>value`")?;

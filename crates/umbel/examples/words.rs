@@ -7,7 +7,8 @@
 
 use std::time::Instant;
 use umbel::file::{self, Options};
-use umbel::{AnyFilter, Filter, Insert, KeyRing, Kind, Spec};
+use umbel::hash::KeyRing;
+use umbel::{AnyFilter, Kind, Spec};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let text = match std::env::args_os().nth(1) {

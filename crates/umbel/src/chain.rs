@@ -5,17 +5,18 @@
 //! whatever the digest of a stranger is, the bits that it finds set in one tell nothing about those in another.
 
 use crate::arch::{Kernel, Simd};
-use crate::bloom::AnyOf;
+use crate::bloom::{AnyOf, Bits};
 use crate::file::FormatError;
-use crate::filter::{low_bits, ones};
 use crate::key::DigestAll;
 use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
 use crate::structure::{Head, Parts, Probe, small};
+use crate::tile::{low_bits, ones};
 use crate::words::{LINE_BYTES, Mover, relocate_box};
 use crate::{
-    Answers, AnyFilter, Batch, Blocked, Bloom, Digest, Error, Filter, Hashed, Insert, Kind, Layout, Level,
-    Partitioned, Result, Spec, Standard, Stats, TILE,
+    Answers, Batch, Blocked, Bloom, BloomFilter, Digest, Error, Hashed, Kind, Layout, Level, Partitioned,
+    Result, Spec, Standard, Stats, TILE,
 };
+use std::convert::Infallible;
 
 /// One filter of a chain.
 #[derive(Debug)]
@@ -23,7 +24,7 @@ pub(crate) struct Link {
     pub shape: Shape,
     pub size: Size,
     /// A standard, partitioned or blocked one; boxed, since a filter of any kind may itself be a chain.
-    pub filter: Box<AnyFilter>,
+    pub filter: Box<BloomFilter>,
     /// How many keys were new to it when they were inserted.
     pub keys: u64,
 }
@@ -32,7 +33,7 @@ impl Link {
     /// An empty one, for a filter with this head.
     pub fn new(shape: Shape, head: &Head) -> Result<Link> {
         let head = Head { design: None, ..head.emptied() };
-        let filter: AnyFilter = match shape {
+        let filter: BloomFilter = match shape {
             Shape::Standard { bits, hashes } => Bloom::with_head(Standard::new(bits, hashes)?, head)?.into(),
             Shape::Partitioned { slice_bits, hashes } => {
                 Bloom::with_head(Partitioned::new(slice_bits, hashes)?, head)?.into()
@@ -54,11 +55,17 @@ impl Link {
             params: numbers[1..].to_vec(),
             sections: vec![section].into_iter(),
         };
-        Ok(Link { shape, size, filter: Box::new(AnyFilter::restore(kind(shape), parts)?), keys })
+        Ok(Link { shape, size, filter: Box::new(BloomFilter::restore(kind(shape), parts)?), keys })
     }
 
-    pub fn try_clone_owned(&self) -> Result<Link> {
-        Ok(Link { filter: Box::new(self.filter.try_clone_owned()?), ..*self })
+    pub fn try_clone(&self) -> Result<Link> {
+        Ok(Link { filter: Box::new(self.filter.try_clone()?), ..*self })
+    }
+
+    /// Forgets its keys.
+    pub fn clear(&mut self) {
+        self.filter.clear();
+        self.keys = 0;
     }
 
     /// Lets its memory be moved.
@@ -69,18 +76,18 @@ impl Link {
 
     /// Inserts digests in order until it has taken `room` new ones, and tells how many it has looked at. `new` learns
     /// which of them were new.
-    pub fn fill(&mut self, digests: &[Digest], room: u64, mut new: impl FnMut(usize)) -> Result<usize> {
+    pub fn fill(&mut self, digests: &[Digest], room: u64, mut new: impl FnMut(usize)) -> usize {
         let (mut done, mut room) = (0, room);
         while done < digests.len() && room > 0 {
             let end = digests.len().min(done + TILE.min(usize::try_from(room).unwrap_or(TILE)));
-            let answers = self.filter.insert_tile_new(&digests[done..end])?;
+            let answers = self.filter.insert_tile_new(&digests[done..end]);
             let taken = u64::from(answers.count_ones());
             self.keys = self.keys.saturating_add(taken);
             room -= taken;
             ones(answers).for_each(|i| new(done + i));
             done = end;
         }
-        Ok(done)
+        done
     }
 
     /// The part of a file that describes it.
@@ -195,11 +202,11 @@ impl Group {
     }
 
     /// The keys of a batch, group by group.
-    pub fn each<B: Batch + ?Sized>(
+    pub fn each<B: Batch + ?Sized, E>(
         head: &Head,
         keys: &B,
-        mut visit: impl FnMut(&mut Group) -> Result<()>,
-    ) -> Result<()> {
+        mut visit: impl FnMut(&mut Group) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut group = Group::new(head.level);
         for start in (0..keys.len()).step_by(GROUP) {
             group.digests.resize(GROUP.min(keys.len() - start), Digest::default());
@@ -257,7 +264,7 @@ impl Group {
     ///
     /// As long as many keys are found, each filter is asked alone, and those it has found drop out. Once few are, what is
     /// left are mostly strangers, for which all of the others have to be asked anyway, and can be at once.
-    pub fn ask<'a>(&mut self, mut filters: impl Iterator<Item = &'a AnyFilter>) {
+    pub fn ask<'a>(&mut self, mut filters: impl Iterator<Item = &'a BloomFilter>) {
         while let Some(filter) = filters.next() {
             if self.digests.is_empty() {
                 return;
@@ -271,7 +278,7 @@ impl Group {
     }
 
     /// Asks one filter; how many were found.
-    fn ask_one(&mut self, filter: &AnyFilter) -> usize {
+    fn ask_one(&mut self, filter: &BloomFilter) -> usize {
         let before = self.count_found();
         self.ask_all(std::iter::once(filter));
         self.count_found() - before
@@ -281,11 +288,11 @@ impl Group {
         self.found.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    fn ask_all<'a>(&mut self, filters: impl Iterator<Item = &'a AnyFilter>) {
+    fn ask_all<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
         let mut blocked = AnyOf::new();
         for filter in filters {
             match filter {
-                AnyFilter::Blocked(filter) if blocked.push(filter) => {}
+                BloomFilter(Bits::Blocked(filter)) if blocked.push(filter) => {}
                 filter => {
                     let answers = filter.contains_batch(&Hashed(&self.digests));
                     self.found.iter_mut().zip(answers.as_words()).for_each(|(found, word)| *found |= word);
@@ -372,25 +379,24 @@ impl Kernel for Spread<'_> {
 /// Asks a chain, in the order of `filters`, for many keys.
 pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
     head: &Head,
-    filters: impl Iterator<Item = &'a AnyFilter> + Clone,
+    filters: impl Iterator<Item = &'a BloomFilter> + Clone,
     keys: &B,
 ) -> Answers {
     let mut answers = Answers::with_capacity(keys.len());
-    let asked = Group::each(head, keys, |group| {
+    let Ok(()) = Group::each(head, keys, |group| {
         group.ask(filters.clone());
         for (tile, found) in group.answers().into_iter().enumerate() {
             answers.push_tile(found, TILE.min(group.len - tile * TILE));
         }
-        Ok(())
+        Ok::<(), Infallible>(())
     });
-    debug_assert!(asked.is_ok());
     answers
 }
 
 /// Asks a chain, in the order of `filters`, for one digest.
 pub(crate) fn contains_digest<'a>(
     level: Level,
-    filters: impl Iterator<Item = &'a AnyFilter>,
+    filters: impl Iterator<Item = &'a BloomFilter>,
     digest: Digest,
 ) -> bool {
     level.run(ContainsDigest { filters, digest })
@@ -403,18 +409,17 @@ struct ContainsDigest<I> {
     digest: Digest,
 }
 
-impl<'a, I: Iterator<Item = &'a AnyFilter>> Kernel for ContainsDigest<I> {
+impl<'a, I: Iterator<Item = &'a BloomFilter>> Kernel for ContainsDigest<I> {
     type Output = bool;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let ContainsDigest { filters, digest } = self;
         // Not with `any`, which would be compiled for itself.
         for filter in filters {
-            let found = match filter {
-                AnyFilter::Standard(filter) => filter.contains_with(simd, digest),
-                AnyFilter::Partitioned(filter) => filter.contains_with(simd, digest),
-                AnyFilter::Blocked(filter) => filter.contains_with(simd, digest),
-                other => other.contains_digest(digest),
+            let found = match &filter.0 {
+                Bits::Standard(filter) => filter.contains_with(simd, digest),
+                Bits::Partitioned(filter) => filter.contains_with(simd, digest),
+                Bits::Blocked(filter) => filter.contains_with(simd, digest),
             };
             if found {
                 return true;
@@ -425,7 +430,7 @@ impl<'a, I: Iterator<Item = &'a AnyFilter>> Kernel for ContainsDigest<I> {
 }
 
 /// Asks a chain for at most 64 digests.
-pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a AnyFilter>, tile: &[Digest]) -> u64 {
+pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a BloomFilter>, tile: &[Digest]) -> u64 {
     let tile = &tile[..tile.len().min(TILE)];
     let all = low_bits(tile.len());
     let mut found = 0;
@@ -438,9 +443,9 @@ pub(crate) fn contains_tile<'a>(filters: impl Iterator<Item = &'a AnyFilter>, ti
     found
 }
 
-/// Looks a digest up in one link after the other, given with their sections; see [`Set::trace`](crate::Set::trace).
+/// Looks a digest up in one link after the other, given with their sections; see `Structure::trace`.
 pub(crate) fn trace<'a>(
-    filters: impl Iterator<Item = (usize, &'a AnyFilter)>,
+    filters: impl Iterator<Item = (usize, &'a BloomFilter)>,
     digest: Digest,
     probe: &mut dyn FnMut(Probe) -> Result<()>,
 ) -> Result<bool> {
@@ -461,9 +466,4 @@ pub(crate) fn sum_up<'a>(stats: Stats, links: impl Iterator<Item = &'a Link>) ->
         rate_now: scalable::compound(parts.iter().map(|part| part.rate_now)),
         ..stats
     }
-}
-
-/// Whether all of the memory can be changed.
-pub(crate) fn check_owned(owned: bool) -> Result<()> {
-    if owned { Ok(()) } else { Err(Error::ReadOnly) }
 }

@@ -3,14 +3,14 @@
 //! [`Count`] records keys and tells how often each was recorded. Like the sets, it speaks in digests; the methods that
 //! take keys are built on them.
 
-use crate::filter::HashedTiles;
-use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats, TILE};
+use crate::tile::HashedTiles;
+use crate::{Batch, Digest, Hasher, Key, Kind, Stats, TILE};
 use std::fmt;
 
 /// How often something was recorded, as far as a filter can tell.
 ///
 /// ```
-/// use umbel::Multiplicity;
+/// use umbel::space_code::Multiplicity;
 /// let some = Multiplicity { value: 21.83, low: 16.0, high: 29.0, saturated: false };
 /// assert_eq!(some.to_string(), "21.8");
 /// let many = Multiplicity { value: 129.87, low: 68.0, high: f64::INFINITY, saturated: true };
@@ -59,11 +59,11 @@ pub trait Count {
     }
 
     /// Records the key with this digest once more.
-    fn record_digest(&mut self, digest: Digest) -> Result<()>;
+    fn insert_digest(&mut self, digest: Digest);
 
     /// Records digests in order. If one is refused, those before it are in, and those after it are not.
-    fn record_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        tile.iter().try_for_each(|digest| self.record_digest(*digest))
+    fn insert_tile(&mut self, tile: &[Digest]) {
+        tile.iter().for_each(|digest| self.insert_digest(*digest));
     }
 
     /// How full the filter is and what that means. Reads the whole filter.
@@ -100,22 +100,21 @@ pub trait Count {
     }
 
     /// Records `key` once more.
-    fn record<K: Key + ?Sized>(&mut self, key: &K) -> Result<()>
+    fn insert<K: Key + ?Sized>(&mut self, key: &K)
     where
         Self: Sized,
     {
-        self.record_digest(key.digest(self.hasher()))
+        self.insert_digest(key.digest(self.hasher()));
     }
 
     /// Records many keys, the fast way. If one is refused, those before it are in, and those after it are not.
-    fn record_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()>
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B)
     where
         Self: Sized,
     {
         let mut tiles = HashedTiles::default();
         while let Some(tile) = tiles.next(keys, self.hasher()) {
-            self.record_tile(tile)?;
+            self.insert_tile(tile);
         }
-        Ok(())
     }
 }

@@ -5,8 +5,10 @@
 //! together arrives here.
 
 use crate::aging::Timestamp;
+pub use crate::algebra::Mismatch;
 use crate::file::FormatError;
-use crate::{Digest, HashId, Kind, Mismatch};
+use crate::{Digest, HashId, Kind};
+use std::convert::Infallible;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,8 +34,6 @@ pub enum Error {
         /// How much was asked for.
         bytes: u64,
     },
-    /// The filter's memory is mapped from a file or static, so it can be asked but not changed.
-    ReadOnly,
     /// The secret with which the filter was built is not in the key ring.
     MissingKey {
         /// The file, if it came from one.
@@ -118,6 +118,12 @@ impl Error {
     }
 }
 
+impl From<Infallible> for Error {
+    fn from(never: Infallible) -> Error {
+        match never {}
+    }
+}
+
 impl From<FormatError> for Error {
     fn from(problem: FormatError) -> Error {
         Error::Format { path: PathBuf::new(), problem }
@@ -131,33 +137,42 @@ impl fmt::Display for Error {
                 write!(f, "{name} = {got} cannot be used: it needs {needs}")
             }
             Error::OutOfMemory { bytes } => {
-                write!(f, "the system has no {bytes} bytes of memory for this filter: free some memory, or use a smaller filter")
+                write!(
+                    f,
+                    "the system has no {bytes} bytes of memory for this filter: free some memory, or use a smaller filter"
+                )
             }
             Error::MissingKey { path, id } => {
                 if !path.as_os_str().is_empty() {
                     write!(f, "{}: ", path.display())?;
                 }
-                write!(f, "this filter was built with a secret ({id}) that is not among the given keys: add its key file")
+                write!(
+                    f,
+                    "this filter was built with a secret ({id}) that is not among the given keys: add its key file"
+                )
             }
             Error::Cannot { kind, what, why } => {
                 write!(f, "{} {kind} filter cannot {what}: {why}", kind.article())
             }
             Error::Full { kind, why } => write!(f, "the {kind} filter takes no more: {why}"),
             Error::Clock { last, got } => {
-                write!(f, "the clock goes backwards, from {last} to {got}: keys would live again; set the clock right, or ask with the later time")
+                write!(
+                    f,
+                    "the clock goes backwards, from {last} to {got}: keys would live again; set the clock right, or ask with the later time"
+                )
             }
             Error::Conflict { values: [one, other], .. } => {
                 write!(f, "a key has two values, {one} and {other}: give each key one")
             }
             Error::Mismatch(mismatch) => {
-                write!(f, "the filters cannot be combined: their {mismatch}; build both with the same options")
+                write!(
+                    f,
+                    "the filters cannot be combined: their {mismatch}; build both with the same options"
+                )
             }
             Error::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
             Error::Format { path, problem } if path.as_os_str().is_empty() => problem.fmt(f),
             Error::Format { path, problem } => write!(f, "{}: {problem}", path.display()),
-            Error::ReadOnly => {
-                f.write_str("this filter is read-only because its memory is mapped or static: copy it with `try_clone_owned` first")
-            }
         }
     }
 }

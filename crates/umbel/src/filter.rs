@@ -1,36 +1,53 @@
-//! What every approximate set can do, whatever its kind.
+//! The traits of approximate sets, for code that is generic over the kind.
 //!
-//! [`Filter`] asks, [`Insert`] adds, [`Remove`] takes out, [`Algebra`](crate::Algebra) combines. All speak in digests; the methods that take keys are
-//! built on them. The unit of the hot path is a *tile* of up to 64 digests, whose answers are the bits of one `u64`:
-//! dispatch on kind and instruction set is paid once per tile, and several filters combine by AND and OR.
+//! [`Filter`] looks keys up, [`Insert`] adds them, [`Remove`] takes them out. A program that uses one kind needs none of
+//! them: every kind has the same operations as inherent methods, which return no `Result` where the kind cannot fail.
+//!
+//! All three speak in digests, and the methods that take keys are built on those. The unit of the hot path is a *tile* of
+//! up to 64 digests, whose answers are the bits of one `u64`: dispatch on kind and instruction set is paid once per
+//! tile, and the answers of several filters combine by AND and OR.
 
-pub use crate::tile::{Answers, TILE};
-pub(crate) use crate::tile::{HashedTiles, check_tile, low_bits, ones, tiles};
-use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats};
+use crate::tile::{HashedTiles, split_tile};
+use crate::{Answers, Batch, Digest, Hasher, Key, Kind, Stats, TILE};
 
 /// An approximate set that can be asked.
 ///
 /// "No" is certain, "yes" is probable.
+///
+/// ```
+/// use umbel::{BloomFilter, Cuckoo, Filter, Fuse};
+///
+/// /// The share of keys that may be members.
+/// fn share(filter: &impl Filter, keys: &[u64]) -> f64 {
+///     filter.contains_batch(keys).count() as f64 / keys.len() as f64
+/// }
+///
+/// let keys: Vec<u64> = (0..1000).collect();
+/// assert_eq!(share(&Fuse::new(&keys, 0.01)?, &keys), 1.0);
+/// assert_eq!(share(&BloomFilter::with_capacity(1000, 0.01)?, &keys), 0.0);
+/// # Ok::<(), umbel::Error>(())
+/// ```
 pub trait Filter {
-    /// What kind of filter this is.
+    /// Returns the kind of this filter.
     fn kind(&self) -> Kind;
 
-    /// The function that turns keys into the digests this filter understands.
+    /// Returns the function that turns keys into the digests this filter understands.
     fn hasher(&self) -> &Hasher;
 
-    /// Whether the key with this digest may be a member.
+    /// Returns whether the key with this digest may be a member.
     fn contains_digest(&self, digest: Digest) -> bool;
 
-    /// Bit `i` of the answer tells whether the key of `tile[i]` may be a member; only the first 64 are looked at.
+    /// Looks up to 64 digests up at once: bit `i` of the answer tells whether the key of `tile[i]` may be a member.
+    /// Digests after the first 64 are ignored.
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
         let answer = |(i, digest): (usize, &Digest)| u64::from(self.contains_digest(*digest)) << i;
         tile.iter().take(TILE).enumerate().map(answer).fold(0, |all, one| all | one)
     }
 
-    /// How full the filter is and what that means. Reads the whole filter.
+    /// Measures how full the filter is. Reads the whole filter.
     fn stats(&self) -> Stats;
 
-    /// Whether `key` may be a member.
+    /// Returns whether `key` may be a member.
     fn contains<K: Key + ?Sized>(&self, key: &K) -> bool
     where
         Self: Sized,
@@ -38,7 +55,7 @@ pub trait Filter {
         self.contains_digest(key.digest(self.hasher()))
     }
 
-    /// Asks for many keys; the fast way.
+    /// Looks many keys up; the fast way.
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers
     where
         Self: Sized,
@@ -52,35 +69,74 @@ pub trait Filter {
     }
 }
 
-/// An approximate set that grows by insertion.
+/// An approximate set that supports insertion.
+///
+/// ```
+/// use umbel::{Counting, Cuckoo, Insert};
+///
+/// fn fill<F: Insert>(filter: &mut F) -> Result<(), F::Error> {
+///     filter.insert("apple")?;
+///     filter.insert_batch(&["pear", "plum"])
+/// }
+///
+/// let mut cuckoo = Cuckoo::with_capacity(1000, 0.01)?;
+/// fill(&mut cuckoo)?;
+/// assert!(cuckoo.contains("plum"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
 pub trait Insert: Filter {
-    /// Inserts the key with this digest; `true` when it was certainly not there before.
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool>;
+    /// Why an insertion fails: [`Infallible`](std::convert::Infallible) for the kinds that accept every key.
+    type Error: std::error::Error + Into<crate::Error> + Send + Sync + 'static;
 
-    /// Inserts digests in order. If one is refused, those before it are in, and those after it are not.
-    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+    /// Inserts the key with this digest. Returns `true` if it was certainly not there before.
+    ///
+    /// # Errors
+    ///
+    /// When the filter has no room for another key. It is then as it was before.
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Self::Error>;
+
+    /// Inserts digests in order.
+    ///
+    /// # Errors
+    ///
+    /// When one is refused. Those before it have been inserted, those after it have not.
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<(), Self::Error> {
         tile.iter().try_for_each(|digest| self.insert_digest(*digest).map(drop))
     }
 
-    /// Inserts at most 64 digests in order; bit `i` of the answer is set when `tile[i]` was certainly not there before.
-    /// Knowing that costs a little time, so it is a method of its own. More than 64 are refused.
-    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        check_tile(tile)?;
-        tile.iter()
-            .enumerate()
-            .try_fold(0, |new, (i, digest)| Ok(new | u64::from(self.insert_digest(*digest)?) << i))
+    /// Inserts digests in order; bit `i` of the answer is set if `tile[i]` was certainly not there before. Finding that
+    /// out takes a little time, so it is a method of its own. Digests after the first 64 are inserted without an answer.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_tile`](Insert::insert_tile).
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64, Self::Error> {
+        let (tile, rest) = split_tile(tile);
+        let mut digests = tile.iter().enumerate();
+        let new =
+            digests.try_fold(0, |new, (i, digest)| Ok(new | u64::from(self.insert_digest(*digest)?) << i))?;
+        self.insert_tile(rest)?;
+        Ok(new)
     }
 
-    /// Inserts `key`; `true` when it was certainly not there before.
-    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool>
+    /// Inserts `key`. Returns `true` if it was certainly not there before.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_digest`](Insert::insert_digest).
+    fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool, Self::Error>
     where
         Self: Sized,
     {
         self.insert_digest(key.digest(self.hasher()))
     }
 
-    /// Inserts many keys, the fast way. If one is refused, those before it are in, and those after it are not.
-    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()>
+    /// Inserts many keys; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As [`insert_tile`](Insert::insert_tile).
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<(), Self::Error>
     where
         Self: Sized,
     {
@@ -94,29 +150,39 @@ pub trait Insert: Filter {
 
 /// An approximate set from which keys can be removed.
 ///
-/// Only what was inserted may be removed. A kind that can tell refuses the rest; but a key that was never inserted and
-/// is taken for one that was, as happens with the filter's rate, cannot be told apart, and its removal may make the
-/// filter forget another key. Who cannot be sure uses [`Remove::remove_checked`].
+/// Only remove keys that were inserted. A kind that can tell refuses the rest. But a key that was never inserted and is
+/// taken for one that was, which happens at the filter's rate, cannot be told apart: removing it may make the filter
+/// forget another key. Use [`Remove::remove_checked`] where an exact answer is at hand.
+///
+/// ```
+/// use umbel::{Counting, Insert, Remove, Removed};
+///
+/// fn replace<F: Remove>(filter: &mut F, old: &str, new: &str) -> Result<Removed, F::Error> {
+///     filter.insert(new)?;
+///     Ok(filter.remove(old))
+/// }
+///
+/// let mut filter = Counting::with_capacity(1000, 0.01)?;
+/// filter.insert("apple")?;
+/// assert_eq!(replace(&mut filter, "apple", "pear")?, Removed::Removed);
+/// # Ok::<(), umbel::Error>(())
+/// ```
 pub trait Remove: Insert {
     /// Removes the key with this digest, once if it was inserted more often. Unless the answer is
     /// [`Removed::Removed`], nothing has changed.
-    fn remove_digest(&mut self, digest: Digest) -> Result<Removed>;
+    fn remove_digest(&mut self, digest: Digest) -> Removed;
 
-    /// Removes `key`.
-    fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<Removed>
+    /// Removes `key`; see [`remove_digest`](Remove::remove_digest).
+    fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Removed
     where
         Self: Sized,
     {
         self.remove_digest(key.digest(self.hasher()))
     }
 
-    /// Removes `key` if it is certain that it was inserted: the filter is asked first, and `was_inserted`, which knows
-    /// exactly, only if the filter says "probably yes".
-    fn remove_checked<K: Key + ?Sized>(
-        &mut self,
-        key: &K,
-        was_inserted: impl FnOnce(&K) -> bool,
-    ) -> Result<Removed>
+    /// Removes `key` if it was certainly inserted: asks the filter first, and `was_inserted`, which knows exactly, only
+    /// if the filter says "probably yes".
+    fn remove_checked<K: Key + ?Sized>(&mut self, key: &K, was_inserted: impl FnOnce(&K) -> bool) -> Removed
     where
         Self: Sized,
     {
@@ -124,17 +190,17 @@ pub trait Remove: Insert {
         if self.contains_digest(digest) && was_inserted(key) {
             return self.remove_digest(digest);
         }
-        Ok(Removed::NotPresent)
+        Removed::NotPresent
     }
 }
 
-/// What has become of a removal.
+/// The outcome of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Removed {
-    /// The key is out.
+    /// The key has been removed.
     Removed,
-    /// It was certainly not there.
+    /// The key was certainly not there.
     NotPresent,
-    /// It is there, but cannot be removed without touching other keys.
+    /// The key is there, but cannot be removed without touching other keys.
     NotDeletable,
 }

@@ -11,7 +11,10 @@
 //! A [`Batch`] is many keys at once: a slice of keys, or an [`Arena`] of byte strings in one buffer.
 
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::hash::{Ends, Function, sip13_u64, xxh3_u64};
+#[cfg(feature = "secrets")]
+use crate::hash::sip13_u64;
+use crate::hash::{Ends, Function, xxh3_u64};
+pub use crate::lines::split_lines;
 use crate::words::LINE_BYTES;
 use crate::{Digest, Error, Hasher, Level, Result, TILE};
 use std::borrow::Cow;
@@ -72,6 +75,7 @@ fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &m
 }
 
 /// Apart from the loops of callers, which have enough to keep in registers.
+#[cfg(feature = "secrets")]
 #[inline(never)]
 fn digest_word(hasher: &Hasher, key: u64) -> Digest {
     hasher.digest_bytes(&key.to_le_bytes())
@@ -89,6 +93,7 @@ macro_rules! integer_keys {
             fn digest(&self, hasher: &Hasher) -> Digest {
                 match hasher.0 {
                     Function::Fast { seed } => Digest::from_hash(xxh3_u64(*self as u64, seed)),
+                    #[cfg(feature = "secrets")]
                     _ => digest_word(hasher, *self as u64),
                 }
             }
@@ -102,6 +107,7 @@ macro_rules! integer_keys {
                             *digest = Digest::from_hash(xxh3_u64(*key as u64, *seed));
                         }
                     }
+                    #[cfg(feature = "secrets")]
                     Function::Keyed { key: secret, .. } => {
                         let [k0, k1] = [&secret[..8], &secret[8..]]
                             .map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
@@ -109,6 +115,7 @@ macro_rules! integer_keys {
                             *digest = Digest::from_hash(sip13_u64(*key as u64, k0, k1));
                         }
                     }
+                    #[cfg(feature = "secrets")]
                     Function::Sealed { .. } => {
                         for (key, digest) in keys.iter().zip(digests) {
                             *digest = key.digest(hasher);
@@ -398,10 +405,11 @@ impl<O: Offset> Batch for Arena<'_, O> {
 /// digests. Only filters that take digests understand them.
 ///
 /// ```
-/// use umbel::{Bloom, Blocked, Filter, Hashed, Insert, Hasher, Key};
+/// use umbel::key::Hashed;
+/// use umbel::{Bloom, Blocked, Hasher, Key};
 /// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
 /// let digests: Vec<_> = ["apple", "pear"].iter().map(|key| key.digest(filter.hasher())).collect();
-/// filter.insert_batch(&Hashed(&digests))?;
+/// filter.insert_batch(&Hashed(&digests));
 /// assert!(filter.contains("pear"));
 /// # Ok::<(), umbel::Error>(())
 /// ```

@@ -75,6 +75,57 @@ impl fmt::Display for Holds {
     }
 }
 
+/// What a kind can do beside being asked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Can {
+    /// It is made from all its keys at once, and none can be added later.
+    pub fixed: bool,
+    /// Keys can be removed, see [`Remove`](crate::Remove).
+    pub remove: bool,
+    /// It grows beyond its capacity and keeps its rate.
+    pub grow: bool,
+    /// It forgets old keys by itself.
+    pub forget: bool,
+    /// Two of them can be united.
+    pub union: bool,
+    /// Two of them can be intersected.
+    pub intersect: bool,
+    /// It can be folded in half.
+    pub fold: bool,
+    /// Every insertion takes room, those of keys that are there already too.
+    pub multiset: bool,
+    /// Parts that were filled apart can be joined, see [`BloomFilter::absorb`](crate::BloomFilter::absorb).
+    pub absorb: bool,
+    /// Several threads can fill it at once, see [`Concurrent`](crate::Concurrent).
+    pub share: bool,
+}
+
+impl Can {
+    /// Nothing.
+    pub(crate) const NOTHING: Can = Can {
+        fixed: false,
+        remove: false,
+        grow: false,
+        forget: false,
+        union: false,
+        intersect: false,
+        fold: false,
+        multiset: false,
+        absorb: false,
+        share: false,
+    };
+}
+
+/// What a structure was planned for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Design {
+    /// Keys.
+    pub capacity: u64,
+    /// The false-positive rate once it holds so many.
+    pub rate: f64,
+}
+
 impl Kind {
     /// Every kind, in the order of its number.
     pub const ALL: &[Kind] = &[

@@ -9,7 +9,8 @@ use crate::{Error, Level, Result};
 /// Positions are of 32 bits, so a text of 4 GiB or more is refused.
 ///
 /// ```
-/// use umbel::{Arena, Batch, split_lines};
+/// use umbel::key::split_lines;
+/// use umbel::{Arena, Batch};
 /// let text = b"red\ngreen\nblue\n";
 /// let mut offsets = vec![0];
 /// split_lines(text, b'\n', &mut offsets)?;

@@ -1,10 +1,10 @@
 //! What every approximate map can do, whatever its kind.
 //!
-//! [`Map`] asks for values, [`Update`] changes them. A key that is in the map gets exactly its value. A key that is not
-//! gets none, except at the map's rate, when it gets some value of the map's.
+//! A key that is in the map gets exactly its value. A key that is not gets none, except at the map's rate, when it gets
+//! one of the map's values.
 
-use crate::filter::{HashedTiles, ones};
-use crate::{Batch, Digest, Hasher, Key, Kind, Result, Stats, TILE};
+use crate::tile::{HashedTiles, ones};
+use crate::{Batch, Digest, Hasher, Key, Kind, Stats, TILE};
 
 /// An approximate map from keys to integers that can be asked.
 ///
@@ -73,22 +73,4 @@ pub(crate) fn push_values(answers: &mut Vec<Option<u64>>, found: u64, values: &[
     let start = answers.len();
     answers.resize(start + values.len(), None);
     ones(found).for_each(|i| answers[start + i] = Some(values[i]));
-}
-
-/// An approximate map whose values can be changed. Its keys cannot.
-pub trait Update: Map {
-    /// Gives the key with this digest another value. `false` when the key is certainly not in the map, and nothing has
-    /// changed.
-    ///
-    /// A key that is not in the map is taken for one that is, at the map's rate; setting it then overwrites the value of
-    /// another key.
-    fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool>;
-
-    /// Gives `key` another value; see [`Update::set_digest`].
-    fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool>
-    where
-        Self: Sized,
-    {
-        self.set_digest(key.digest(self.hasher()), value)
-    }
 }

@@ -1,7 +1,7 @@
 //! What makes a set a kind among kinds: everything that [`AnyFilter`](crate::AnyFilter) and the faces of the product ask
 //! of a set that can be filled, beyond [`Filter`](crate::Filter), [`Insert`] and [`Structure`].
 
-use crate::{Algebra, Error, Insert, Remove, Result, Spec, Structure};
+use crate::{Algebra, Digest, Error, Insert, Removed, Result, Spec, Structure};
 
 /// A kind of approximate set that can be filled.
 pub trait Set: Structure + Insert + Algebra {
@@ -9,7 +9,7 @@ pub trait Set: Structure + Insert + Algebra {
     fn build(spec: &Spec) -> Result<Self>;
 
     /// Forgets everything.
-    fn clear(&mut self) -> Result<()>;
+    fn clear(&mut self);
 
     /// An empty filter of the same shape, hash and design.
     fn try_clone_empty(&self) -> Result<Self>;
@@ -17,17 +17,6 @@ pub trait Set: Structure + Insert + Algebra {
     /// Takes in what was inserted into another filter of the same shape, as threads do that each fill one of their
     /// own: the result is the same as if this one had been given everything. It is a [union](Algebra::union) of which
     /// it is known that both counts of insertions add up.
-    ///
-    /// ```
-    /// use umbel::{Blocked, Bloom, Filter, Insert, Set, Structure};
-    /// let mut whole = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
-    /// let mut part = whole.try_clone_empty()?;
-    /// whole.insert("apple")?;
-    /// part.insert("pear")?;
-    /// whole.absorb(&part)?;
-    /// assert!(whole.contains("pear") && whole.inserted() == Some(2));
-    /// # Ok::<(), umbel::Error>(())
-    /// ```
     fn absorb(&mut self, part: &Self) -> Result<()> {
         if !Self::CAN.absorb {
             return Err(Error::cannot(
@@ -44,16 +33,6 @@ pub trait Set: Structure + Insert + Algebra {
 
     /// The filter of the same keys in half the memory, without the keys: every bit becomes the union of two
     /// neighbours. The rate rises accordingly. Refused when the size is odd, and by kinds that have no such bits.
-    ///
-    /// ```
-    /// use umbel::{Blocked, Bloom, Filter, Insert, Set};
-    /// let mut roomy = Bloom::<Blocked>::with_capacity(1_000_000, 0.001)?;
-    /// roomy.insert_batch(&(0..100_000u64).collect::<Vec<_>>())?;
-    /// let folded = roomy.fold()?;
-    /// assert_eq!(folded.stats().bytes * 2, roomy.stats().bytes);
-    /// assert!((0..100_000u64).all(|key| folded.contains(&key)));
-    /// # Ok::<(), umbel::Error>(())
-    /// ```
     fn fold(&self) -> Result<Self> {
         Err(Error::cannot(
             Self::KIND,
@@ -62,8 +41,9 @@ pub trait Set: Structure + Insert + Algebra {
         ))
     }
 
-    /// Itself, if keys can be removed from it.
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
+    /// Removes the key with this digest, if the kind can.
+    fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
+        let _ = digest;
         let why = "several keys share a bit, and clearing it for one would lose the others; kinds that can are \
                    counting, variable-increment, deletable, cuckoo and quotient";
         Err(Error::cannot(Self::KIND, "remove keys", why))

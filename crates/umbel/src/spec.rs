@@ -2,15 +2,17 @@
 //! they cannot disagree.
 //!
 //! ```
-//! use umbel::{Kind, Spec, plan};
+//! use umbel::spec::plan;
+//! use umbel::{Kind, Spec};
 //! let plan = plan(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
 //! assert_eq!(plan.kind, Kind::Blocked);
 //! assert!(plan.rate <= 0.01 && plan.bytes < 1_270_000);
 //! // A small blocked filter would vary too much from seed to seed, and fits the cache anyway.
-//! assert_eq!(umbel::plan(Kind::Blocked, &Spec::new(1000, 0.01)?)?.kind, Kind::Standard);
+//! assert_eq!(umbel::spec::plan(Kind::Blocked, &Spec::new(1000, 0.01)?)?.kind, Kind::Standard);
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
+pub use crate::retrieval::Construction;
 use crate::sizing::{self, BlockedParams, KPolicy, Known, Params, PartitionedParams};
 use crate::words::LINE_BYTES;
 use crate::{
@@ -20,7 +22,7 @@ use crate::{
 
 /// What a filter is to be: any sufficient subset of keys (n), rate (p), bits (m) and hash functions (k), with the
 /// hash and the rounding policy.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
     known: Known,
     policy: KPolicy,
@@ -64,10 +66,15 @@ impl Spec {
 
     /// A filter of which something else is known, such as its size.
     pub fn from_known(known: Known) -> Result<Spec> {
+        Spec::default().with_known(known)
+    }
+
+    /// With this knowledge instead.
+    pub(crate) fn with_known(self, known: Known) -> Result<Spec> {
         if let (Some(n), Some(p)) = (known.n, known.p) {
             check_floor(n, p)?;
         }
-        Ok(Spec { known, policy: KPolicy::default(), hasher: Hasher::default(), tuning: Tuning::default() })
+        Ok(Spec { known, ..self })
     }
 
     /// With this hash instead of the fast one with seed 0.
@@ -88,6 +95,10 @@ impl Spec {
     /// What only some kinds ask for.
     pub fn tuning(&self) -> &Tuning {
         &self.tuning
+    }
+
+    pub(crate) fn tuning_mut(&mut self) -> &mut Tuning {
+        &mut self.tuning
     }
 
     /// What is known of the filter.

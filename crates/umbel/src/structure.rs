@@ -8,7 +8,8 @@
 use crate::file::FormatError;
 use crate::sizing::Known;
 use crate::words::{LINE_BYTES, Mover, Words};
-use crate::{Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
+use crate::{Can, Design, Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
+use std::fmt;
 use std::ops::Range;
 
 /// A kind of set, map or multiset.
@@ -38,7 +39,7 @@ pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
     fn predicted_rate(&self, n: u64) -> Result<f64>;
 
     /// A copy in memory of its own, which can be changed whatever this one is.
-    fn try_clone_owned(&self) -> Result<Self>;
+    fn try_clone(&self) -> Result<Self>;
 
     /// Looks a digest up cell by cell, and tells `probe` of each before it is read. An error of `probe` ends it. The answer
     /// is whether the key may be a member.
@@ -92,13 +93,20 @@ pub(crate) const TABLE: u32 = 8;
 pub(crate) const VALUES: u32 = 9;
 pub(crate) const BOOK: u32 = 10;
 
-/// What a structure was planned for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Design {
-    /// Keys.
-    pub capacity: u64,
-    /// The false-positive rate once it holds so many.
-    pub rate: f64,
+/// Formats a summary of a structure: no cells, no secrets.
+pub(crate) fn summarize<S: Structure>(structure: &S, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let bytes: usize = structure.sections().iter().map(|(_, words)| size_of_val(words.words())).sum();
+    let name = std::any::type_name::<S>();
+    let mut summary =
+        f.debug_struct(name.split('<').next().and_then(|path| path.rsplit("::").next()).unwrap_or(name));
+    summary.field("kind", &S::KIND);
+    if let Some(Design { capacity, rate }) = structure.design() {
+        summary.field("capacity", &capacity).field("rate", &rate);
+    }
+    if let Some(inserted) = structure.inserted() {
+        summary.field("inserted", &inserted);
+    }
+    summary.field("bytes", &bytes).field("hash", &format_args!("{}", structure.head().hasher.id())).finish()
 }
 
 /// What every structure has beside its cells.
@@ -154,48 +162,6 @@ impl Head {
     pub(crate) fn count_removed(&mut self) {
         self.inserted = self.inserted.map(|before| before.saturating_sub(1));
     }
-}
-
-/// What a kind can do beside being asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Can {
-    /// It is made from all its keys at once, and none can be added later.
-    pub fixed: bool,
-    /// Keys can be removed, see [`Remove`](crate::Remove).
-    pub remove: bool,
-    /// It grows beyond its capacity and keeps its rate.
-    pub grow: bool,
-    /// It forgets old keys by itself.
-    pub forget: bool,
-    /// Two of them can be united.
-    pub union: bool,
-    /// Two of them can be intersected.
-    pub intersect: bool,
-    /// It can be folded in half.
-    pub fold: bool,
-    /// Every insertion takes room, those of keys that are there already too.
-    pub multiset: bool,
-    /// Parts that were filled apart can be joined, see [`Set::absorb`](crate::Set::absorb).
-    pub absorb: bool,
-    /// Several threads can fill it at once, see [`Concurrent`](crate::Concurrent).
-    pub share: bool,
-}
-
-impl Can {
-    /// Nothing.
-    pub(crate) const NOTHING: Can = Can {
-        fixed: false,
-        remove: false,
-        grow: false,
-        forget: false,
-        union: false,
-        intersect: false,
-        fold: false,
-        multiset: false,
-        absorb: false,
-        share: false,
-    };
 }
 
 /// A part of the memory that a lookup reads.

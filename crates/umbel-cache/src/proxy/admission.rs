@@ -3,7 +3,7 @@
 use crate::Key;
 use crate::sync::lock;
 use std::sync::Mutex;
-use umbel::{Aging, Filter, Insert, Result};
+use umbel::{Aging, Result};
 
 /// Which documents get a place in the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl Admission {
     /// Notes that a document is asked for; whether it gets a place. A filter that mistakes it for another gives it one too
     /// early, in one of a hundred cases.
     pub fn admits(&self, key: &Key) -> bool {
-        self.asked.as_ref().is_none_or(|asked| !lock(asked).insert(&key.bytes()[..]).unwrap_or(false))
+        self.asked.as_ref().is_none_or(|asked| !lock(asked).insert(&key.bytes()[..]))
     }
 
     /// Notes that a document cannot be kept: nobody needs to wait until somebody else has fetched it.

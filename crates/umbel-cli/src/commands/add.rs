@@ -9,7 +9,8 @@ use crate::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Holds, file};
+use umbel::file;
+use umbel::kind::Holds;
 
 /// Add lines to a filter.
 ///

@@ -21,9 +21,13 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Mutex;
+use umbel::any::Stored;
+use umbel::key::Hashed;
+use umbel::kind::Holds;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
-use umbel::{AnyFilter, Construction, Hashed, Hasher, Holds, Kind, Spec, Stored, plan};
+use umbel::spec::{Construction, plan};
+use umbel::{AnyFilter, Hasher, Kind, Spec};
 
 /// Build a filter from lines.
 ///

@@ -9,8 +9,10 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use umbel::Hasher;
 use umbel::file::Mapped;
-use umbel::{Hashed, Hasher, Holds};
+use umbel::key::Hashed;
+use umbel::kind::Holds;
 
 /// Print the lines that may be members of a filter.
 ///

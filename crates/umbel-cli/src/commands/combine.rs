@@ -6,8 +6,9 @@ use crate::filters::{Secrets, Target, check_same_form};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use umbel::any::Stored;
 use umbel::file::Options;
-use umbel::{Holds, Stored};
+use umbel::kind::Holds;
 
 /// Unite filters: the result holds the keys of all of them.
 ///

@@ -7,8 +7,10 @@ use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use umbel::any::Stored;
+use umbel::file::ReadOnly;
+use umbel::kind::Holds;
 use umbel::sizing::estimate::Overlap;
-use umbel::{Holds, Stored};
 
 /// Compare filters: how many keys each holds, how many they share, how similar they are.
 ///
@@ -53,6 +55,9 @@ struct Pair {
     right_in_left_error: f64,
 }
 
+/// A filter where it lies, and its name.
+type Named = (String, ReadOnly<Stored>);
+
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filters = Vec::new();
     let mut first = None;
@@ -83,7 +88,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn overlap(left: &(String, Stored), right: &(String, Stored)) -> Result<Overlap> {
+fn overlap(left: &Named, right: &Named) -> Result<Overlap> {
     let both = || format!("{} and {}", left.0, right.0);
     match left.1.overlap(&right.1).with_context(both)? {
         Some(overlap) => Ok(overlap),
@@ -106,7 +111,7 @@ fn describe(left: &str, right: &str, overlap: &Overlap) -> Rows {
     rows
 }
 
-fn matrix(filters: &[(String, Stored)], containment: bool) -> Result<Columns> {
+fn matrix(filters: &[Named], containment: bool) -> Result<Columns> {
     let numbers: Vec<String> = (1..=filters.len()).map(|number| number.to_string()).collect();
     let heading: Vec<&str> = [if containment { "row in column" } else { "Jaccard" }, "keys"]
         .into_iter()

@@ -4,7 +4,7 @@ use crate::progress::Progress;
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use umbel::Construction;
+use umbel::spec::Construction;
 
 /// Keeps more of what is needed at once. Memory is taken as it is filled, so there is no point in a disk in between.
 pub fn append<T>(

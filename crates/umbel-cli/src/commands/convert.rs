@@ -5,7 +5,9 @@ use crate::names;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyFilter, Holds, Kind, Stored};
+use umbel::any::Stored;
+use umbel::kind::Holds;
+use umbel::{AnyFilter, Kind};
 
 /// Change the kind of a filter, where that is sound.
 ///

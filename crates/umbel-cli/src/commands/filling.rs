@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use std::iter;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use umbel::{AnyConcurrent, AnyFilter, Batch, Filter, Hashed, Insert, Stored};
+use umbel::any::{AnyConcurrent, Stored};
+use umbel::key::Hashed;
+use umbel::{AnyFilter, Batch};
 
 /// A filter between threads. Whatever their number, the filter is the same in the end.
 pub enum Filling {

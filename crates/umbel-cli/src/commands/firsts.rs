@@ -11,7 +11,9 @@ use crate::sync::{inner, lock};
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use umbel::{Batch, Digest, Filter, Insert, Stored, TILE};
+use umbel::any::Stored;
+use umbel::internals::TILE;
+use umbel::{Batch, Digest};
 
 /// What a block needs when its turn comes.
 struct Pending {

@@ -8,7 +8,8 @@ use crate::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyFilter, Filter, Holds};
+use umbel::AnyFilter;
+use umbel::kind::Holds;
 
 /// Shrink a filter that turned out too large: fold it in half, once or more.
 ///
@@ -40,15 +41,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter), &args.secrets)?;
     let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
     let options = loaded.options();
-    let mut filter = AnyFilter::try_from(loaded.filter)?;
+    let whole = loaded.filter.into_kind::<AnyFilter>()?;
+    // The file is not copied: the first fold reads it where it lies.
+    let mut folded: Option<AnyFilter> = None;
     match args.fpr {
         None => {
             for _ in 0..args.times {
-                filter = filter.fold()?;
+                folded = Some(folded.as_ref().unwrap_or(&whole).fold()?);
             }
         }
         Some(most) => {
-            let now = filter.stats().rate_now;
+            let now = whole.stats().rate_now;
             if now > most {
                 bail!(
                     "its rate is {} already, above {}: folding only raises it",
@@ -57,9 +60,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 );
             }
             loop {
-                match filter.fold() {
-                    Ok(folded) if folded.stats().rate_now > most => break,
-                    Ok(folded) => filter = folded,
+                match folded.as_ref().unwrap_or(&whole).fold() {
+                    Ok(half) if half.stats().rate_now > most => break,
+                    Ok(half) => folded = Some(half),
                     Err(error @ umbel::Error::Parameter { .. }) => {
                         warn(format_args!("it cannot be folded further: {error}"));
                         break;
@@ -69,7 +72,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
         }
     }
-    let filter = filter.into();
+    let filter = match folded {
+        Some(folded) => folded.into(),
+        None => whole.try_clone()?.into(),
+    };
     warn_if_overfull(&filter);
     args.target.save(&filter, options)?;
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use crate::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::Strength;
+use umbel::hash::Strength;
 
 /// Make secrets for keyed and sealed filters.
 #[derive(clap::Args)]

@@ -40,8 +40,9 @@ mod writing;
 use crate::cli::Command;
 use anyhow::{Result, bail};
 use std::process::ExitCode;
+use umbel::Kind;
 use umbel::file::Meta;
-use umbel::{Can, Kind};
+use umbel::kind::Can;
 
 /// The rate of a filter for which none is asked.
 const DEFAULT_RATE: f64 = 0.01;

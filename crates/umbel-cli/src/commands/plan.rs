@@ -10,8 +10,10 @@ use crate::tuning::{MultisetArgs, TuningArgs};
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
+use umbel::kind::Holds;
 use umbel::sizing::{KPolicy, Known};
-use umbel::{Holds, Kind, Plan, Spec, plan};
+use umbel::spec::plan;
+use umbel::{Kind, Plan, Spec};
 
 /// Find the size of a filter, or its capacity, or its rate.
 ///

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use tempfile::TempPath;
 use umbel::file::{self, Examined};
-use umbel::{HashId, Strength};
+use umbel::hash::{HashId, Strength};
 
 /// Fetch a filter from a Redis or Valkey server that has loaded umbel's module.
 ///

@@ -13,7 +13,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use umbel::{Strength, file};
+use umbel::file;
+use umbel::hash::Strength;
 
 /// Send a filter to a Redis or Valkey server that has loaded umbel's module.
 ///

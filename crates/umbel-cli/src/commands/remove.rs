@@ -10,7 +10,8 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyFilter, Filter, Holds, Remove, Removed, file};
+use umbel::kind::Holds;
+use umbel::{AnyFilter, Removed, file};
 
 /// Remove lines from a filter of a kind that can.
 ///

@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use umbel::{Layout, Standard};
+use umbel::Standard;
+use umbel::internals::Layout;
 use umbel_text::similarity::{
     By, Collection, Elements, Likeness, Sketch, compare, each_file, files_of, fill, fitting,
 };

@@ -14,7 +14,9 @@ use std::io::{self, BufReader, IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use umbel::{Filter, Holds, Stored};
+
+use umbel::any::Stored;
+use umbel::kind::Holds;
 use umbel_text::content::{self, Format};
 use umbel_text::spelling::{Dictionary, LANGUAGES, Language, List, Suggestions, Word, each_word};
 

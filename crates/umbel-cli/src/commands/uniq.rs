@@ -9,8 +9,10 @@ use crate::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::aging::Window;
+use umbel::any::Stored;
 use umbel::sizing::{Known, MAX_KEYS};
-use umbel::{AnyFilter, Digest, Filter, Kind, Spec, Stored, Tuning};
+use umbel::spec::Tuning;
+use umbel::{AnyFilter, Digest, Kind, Spec};
 
 /// Print the first occurrence of every line, without sorting, in bounded memory.
 ///

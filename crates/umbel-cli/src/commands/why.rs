@@ -11,7 +11,10 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Filter, Holds, Key, Kind, Probe, Stored};
+use umbel::any::Stored;
+use umbel::internals::Probe;
+use umbel::kind::Holds;
+use umbel::{Key, Kind};
 
 /// Show how a filter comes to its answer for one key.
 ///

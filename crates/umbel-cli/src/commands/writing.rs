@@ -8,8 +8,9 @@ use crate::progress::size;
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use umbel::any::Stored;
 use umbel::file::{Meta, Options};
-use umbel::{Holds, Stored};
+use umbel::kind::Holds;
 
 /// Where something new goes, with what, and whether it is told about.
 #[derive(clap::Args)]

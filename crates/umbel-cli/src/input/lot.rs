@@ -177,7 +177,7 @@ impl Scratch {
         if shape.csv {
             self.records.extend_from_slice(block.ends());
         } else {
-            umbel::split_lines(block.bytes(), shape.line_end, &mut self.records)?;
+            umbel::key::split_lines(block.bytes(), shape.line_end, &mut self.records)?;
             // A header is a line too, but not a record.
             let header = self.records.get(1) == Some(&(block.start() as u32)) && block.start() > 0;
             self.records.drain(1..1 + usize::from(header));

@@ -3,7 +3,7 @@
 use crate::shell::{Shell, gzip, lines, mix, number, split};
 use std::collections::HashMap;
 use std::fmt::Write;
-use umbel::{AnyCount, Count};
+use umbel::AnyCount;
 
 /// Repeated lines in a shuffled order, and how often each comes: mostly once, some of them thousands of times.
 fn flows(count: u64) -> (String, HashMap<String, u64>) {

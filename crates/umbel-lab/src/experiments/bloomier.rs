@@ -4,7 +4,8 @@ use crate::trace::elements;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Series, Table};
 use umbel::bloomier::textbook::{Element, fill, lookup, match_in_rounds};
 use umbel::hash::reduce;
-use umbel::{Bloomier, Construction, Digest, Hasher, Map, Result, Spec, Tuning};
+use umbel::spec::{Construction, Tuning};
+use umbel::{Bloomier, Digest, Hasher, Result, Spec};
 
 pub struct Values;
 

@@ -2,8 +2,10 @@
 
 use crate::measure::Rate;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+
+use umbel::key::Hashed;
 use umbel::sizing::{Cardinality, Estimate, Shape, rate};
-use umbel::{Algebra, Bloom, Digest, Error, Filter, Hashed, Hasher, Insert, Result, Standard};
+use umbel::{Bloom, Digest, Error, Hasher, Result, Standard};
 
 pub struct Estimates;
 
@@ -77,7 +79,7 @@ fn by_hand(findings: &mut Findings) -> Result<()> {
 
 fn filter_of(layout: Standard, hasher: &Hasher, digests: &[Digest]) -> Result<Bloom<Standard>> {
     let mut filter = Bloom::with_layout(layout, hasher.clone())?;
-    filter.insert_batch(&Hashed(digests))?;
+    filter.insert_batch(&Hashed(digests));
     Ok(filter)
 }
 
@@ -226,7 +228,7 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let mut filter = filter_of(layout, &hasher, &[])?;
         let mut start = 0;
         for (size, values) in sizes.into_iter().zip(&mut values) {
-            filter.insert_batch(&Hashed(&digests[start..size as usize]))?;
+            filter.insert_batch(&Hashed(&digests[start..size as usize]));
             start = size as usize;
             let keys = filter.stats().estimate.estimate();
             values.extend(keys.map(|keys| keys.value));

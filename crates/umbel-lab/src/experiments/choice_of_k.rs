@@ -4,8 +4,9 @@ use crate::measure::Rate;
 use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
 };
+use umbel::key::Hashed;
 use umbel::sizing::{KPolicy, Known, Params, rate};
-use umbel::{Bloom, Hashed, Insert, Result, Standard};
+use umbel::{Bloom, Result, Standard};
 
 pub struct ChoiceOfK;
 
@@ -65,7 +66,7 @@ fn measured(lab: &Lab, m: u64, n: u64, k: u32) -> Result<Measured> {
     for build in 0..builds {
         let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
         let mut filter = Bloom::with_layout(Standard::new(m, k)?, hasher.clone())?;
-        filter.insert_batch(&Hashed(&lab.digests(&hasher, &keys.members(n))))?;
+        filter.insert_batch(&Hashed(&lab.digests(&hasher, &keys.members(n))));
         fill += filter.words().count_ones() as f64 / (m * builds) as f64;
         rates.push(measure::positives(lab, &filter, &keys.strangers(queries)) as f64 / queries as f64);
     }

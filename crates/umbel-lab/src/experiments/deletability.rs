@@ -2,8 +2,9 @@
 
 use crate::measure::Rate;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::internals::Structure;
 use umbel::sizing::deletable::{complement, deletability, filter_bits, printed, resettable};
-use umbel::{Deletable, Digest, Filter, Insert, Removed, Result, Set, Standard, Structure, hash::reduce};
+use umbel::{Deletable, Digest, Removed, Result, Standard, hash::reduce};
 
 pub struct Deletability;
 
@@ -85,9 +86,9 @@ fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Re
     let bits = filter.stats().cells;
     let (mut shares, mut free) = (Vec::new(), 0u64);
     for trial in 0..trials {
-        filter.clear()?;
+        filter.clear();
         let digests: Vec<Digest> = lab.digests(&lab.hasher(trial), &Keys::of_build(trial).members(n));
-        filter.insert_tile(&digests)?;
+        filter.insert_tile(&digests);
         let can = digests.iter().filter(|digest| filter.would_remove_digest(**digest) == Removed::Removed);
         shares.push(can.count() as f64 / n as f64);
         let sections = filter.sections();

@@ -3,7 +3,8 @@
 use crate::measure::{Contestant, Time, Turns, race};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use std::collections::{BTreeSet, HashSet};
-use umbel::{Blocked, Bloom, Filter, Insert, Layout, Result, Spec, Standard};
+use umbel::internals::Layout;
+use umbel::{Blocked, Bloom, Result, Spec, Standard};
 
 pub struct ExactStructures;
 
@@ -205,8 +206,8 @@ fn one_length(lab: &Lab, length: usize, told: &mut Told, findings: &mut Findings
 }
 
 fn filled<L: Layout>(spec: &Spec, keys: &[&[u8]]) -> Result<Bloom<L>> {
-    let mut filter = <Bloom<L> as umbel::Set>::build(spec)?;
-    filter.insert_batch(keys)?;
+    let mut filter = <Bloom<L> as umbel::internals::Set>::build(spec)?;
+    filter.insert_batch(keys);
     Ok(filter)
 }
 

@@ -4,10 +4,11 @@ use crate::measure::Rate;
 use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
 };
+use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::literature::{Family, Literature, Scheme};
 use umbel::sizing::{KPolicy, Params, floom, rate};
-use umbel::{Floom, Insert, Result, Standard};
+use umbel::{Result, Standard};
 
 pub struct Patterns;
 
@@ -145,8 +146,8 @@ impl Three {
     }
 
     fn insert(&mut self, key: &str) -> Result<()> {
-        self.standard.insert(key)?;
-        self.equal.insert(key)?;
+        self.standard.insert(key);
+        self.equal.insert(key);
         let pattern = self.pattern(key);
         self.seen[pattern] = true;
         Ok(())
@@ -420,7 +421,7 @@ fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let hasher = lab.hasher(0);
         let mut filter = Floom::with_layout(Standard::new(1 << 22, k)?, &options, hasher.clone())?;
         let keys = Keys::of_build(lab.seed).members(lab.either(200_000, 1_000_000));
-        filter.insert_batch(&umbel::Hashed(&lab.digests(&hasher, &keys)))?;
+        filter.insert_batch(&umbel::key::Hashed(&lab.digests(&hasher, &keys)));
         let seen = filter.seen_patterns();
         let share = reachable as f64 / all as f64;
         findings.criteria.push(

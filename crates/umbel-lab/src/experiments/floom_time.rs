@@ -2,9 +2,10 @@
 
 use crate::measure::{Time, once};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Parameter, Series, Table};
+use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::sizing::{KPolicy, Params};
-use umbel::{Bloom, Digest, Floom, Insert, Result, Standard};
+use umbel::{Bloom, Digest, Insert, Result, Standard};
 
 pub struct PatternTimes;
 
@@ -131,7 +132,7 @@ fn round<F: Insert>(mut filter: F, members: &[Digest], strangers: &[Digest]) -> 
     let insert = once(keys, || {
         inserted = members.iter().try_for_each(|digest| filter.insert_digest(*digest).map(drop));
     });
-    inserted?;
+    inserted.map_err(Into::<umbel::Error>::into)?;
     let asked = |digests: &[Digest]| {
         once(keys, || digests.iter().filter(|digest| filter.contains_digest(**digest)).count())
     };

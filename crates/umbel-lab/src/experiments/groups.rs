@@ -4,7 +4,8 @@ use crate::measure::Rate;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
 use umbel::sizing::space_code::{Rule, coverage, inaccuracy, mle, mve};
 use umbel::space_code::Estimator;
-use umbel::{Count, MultiResolution, Result, SpaceCode, Spec, Tuning};
+use umbel::spec::Tuning;
+use umbel::{Count, MultiResolution, Result, SpaceCode, Spec};
 
 pub struct Groups;
 
@@ -150,7 +151,7 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for digest in lab.digests(&lab.hasher(0), &lab.keys(0).members(keys)) {
         let mut packets = 0.0;
         while filter.groups_found(digest) < GROUPS {
-            filter.record_digest(digest)?;
+            filter.insert_digest(digest);
             packets += 1.0;
         }
         needed.push(packets);
@@ -181,7 +182,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let mut filter = MultiResolution::build(&spec)?;
         let digests = lab.digests(spec.hasher(), &lab.keys(number).members(flows));
         for _ in 0..packets {
-            filter.record_tile(&digests)?;
+            filter.insert_tile(&digests);
         }
         let error = |digest: &umbel::Digest| {
             filter.estimate(*digest, Estimator::Mve, Rule::Guarded).value / packets as f64 - 1.0

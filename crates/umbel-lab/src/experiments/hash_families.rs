@@ -3,9 +3,10 @@
 use crate::measure::{Contestant, Rate, Time, Turns, race};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use umbel::hash::reduce;
+use umbel::key::Hashed;
 use umbel::literature::{Family, Literature, Scheme};
 use umbel::sizing::rate;
-use umbel::{Bloom, Digest, Filter, Hashed, Hasher, Insert, Key, Result, Standard};
+use umbel::{Bloom, Digest, Hasher, Key, Result, Standard};
 
 pub struct HashFamilies;
 
@@ -196,12 +197,12 @@ fn one_rate(lab: &Lab, way: &Way, bits: u64, members: &[u64], strangers: &[u64])
     let positives = match way {
         Way::Library(_, hasher, _) => {
             let mut filter = Bloom::with_layout(Standard::new(bits, HASHES)?, hasher.clone())?;
-            filter.insert_batch(&Hashed(&lab.digests(hasher, members)))?;
+            filter.insert_batch(&Hashed(&lab.digests(hasher, members)));
             filter.contains_batch(&Hashed(&lab.digests(hasher, strangers))).count()
         }
         Way::Literature(family) => {
             let mut filter = Literature::new(Scheme::new(*family, way.hashes(), bits)?)?;
-            filter.insert_batch(members)?;
+            filter.insert_batch(members);
             filter.contains_batch(strangers).count()
         }
     };

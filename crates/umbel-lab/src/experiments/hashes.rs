@@ -445,7 +445,7 @@ fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
         for build in 0..builds {
             let keys = Keys::of_build(build);
             let mut filter = Literature::new(Scheme::new(family, k, m)?)?;
-            filter.insert_batch(&bytes(lab, keys.members(n)))?;
+            filter.insert_batch(&bytes(lab, keys.members(n)));
             let yes = filter.contains_batch(&bytes(lab, keys.strangers(queries))).count();
             rates.push(yes as f64 / queries as f64);
         }

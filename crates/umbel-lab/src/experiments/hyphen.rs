@@ -4,7 +4,7 @@ use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Para
 use hyphenation::{Hyphenator, Language, Load, Standard as Dictionary};
 use std::collections::BTreeSet;
 use umbel::sizing::KPolicy;
-use umbel::{Bloom, Error, Filter, Hasher, Insert, Result, Standard};
+use umbel::{Bloom, Error, Hasher, Result, Standard};
 
 pub struct Hyphenation;
 
@@ -74,7 +74,7 @@ fn filter(exceptions: &[u64], k: u32, hasher: Hasher, lab: &Lab) -> Result<Bloom
     let bits = bits(exceptions.len() as u64, k).ceil() as u64;
     let mut filter = Bloom::with_layout(Standard::new(bits.max(8), k)?, hasher)?;
     let digests = lab.digests(filter.hasher(), exceptions);
-    filter.insert_batch(&umbel::Hashed(&digests))?;
+    filter.insert_batch(&umbel::key::Hashed(&digests));
     Ok(filter)
 }
 
@@ -90,7 +90,7 @@ fn saved(lab: &Lab, exceptions: &[u64], regular: &[u64], k: u32) -> Result<(f64,
     for build in 0..lab.count(&BUILDS) {
         let filter = filter(exceptions, k, lab.hasher(build), lab)?;
         let digests = lab.digests(filter.hasher(), regular);
-        let reads = filter.contains_batch(&umbel::Hashed(&digests)).count();
+        let reads = filter.contains_batch(&umbel::key::Hashed(&digests)).count();
         shares.push((regular.len() as u64 - reads) as f64 / total);
     }
     let mean = shares.iter().sum::<f64>() / shares.len() as f64;

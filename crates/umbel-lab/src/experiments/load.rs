@@ -2,7 +2,8 @@
 
 use crate::measure::{self, Rate, Time};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
-use umbel::{AnyFilter, Digest, Error, Filter, Hashed, Insert, Kind, Result, Spec};
+use umbel::key::Hashed;
+use umbel::{AnyFilter, Digest, Error, Kind, Result, Spec};
 
 pub struct Load;
 
@@ -105,7 +106,7 @@ fn history(lab: &Lab, kind: Kind) -> Result<History> {
             match history.moments.get_mut(i) {
                 Some(moment) => moment.rates.push(rate),
                 None => {
-                    let filter = filter.try_clone_owned()?;
+                    let filter = filter.try_clone()?;
                     history.moments.push(Moment { keys: size as u64, rates: vec![rate], filter });
                 }
             }

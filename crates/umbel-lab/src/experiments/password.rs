@@ -2,7 +2,8 @@
 
 use crate::keys::mix;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
-use umbel::{Bloom, Digest, Filter, Hasher, Insert, Result, Set, Spec, Standard};
+
+use umbel::{Bloom, Digest, Hasher, Result, Spec, Standard};
 
 pub struct Difference;
 
@@ -144,7 +145,7 @@ impl Attack<'_> {
         let dictionary = Keys::of_build(1).members(lab.count(&WORDS));
         let mut before = Bloom::<Standard>::build(&Spec::new(CAPACITY, RATE)?.with_hasher(own.clone()))?;
         for digest in lab.digests(own, &lab.keys(2).members(BEFORE)) {
-            before.insert_digest(digest)?;
+            before.insert_digest(digest);
         }
         let (own, tried) = (lab.digests(own, &dictionary), lab.digests(tried, &dictionary));
         Ok(Attack { lab, before, own, tried })
@@ -158,7 +159,7 @@ impl Attack<'_> {
     fn after(&self, words: &[usize]) -> Result<Bloom<Standard>> {
         let mut after = self.before.try_clone()?;
         for word in words {
-            after.insert_digest(self.own[*word])?;
+            after.insert_digest(self.own[*word]);
         }
         Ok(after)
     }
@@ -182,7 +183,7 @@ impl Attack<'_> {
             single.candidates += candidates.len() as u64;
             for candidate in candidates {
                 let mut guess = self.before.try_clone()?;
-                guess.insert_digest(self.tried[candidate])?;
+                guess.insert_digest(self.tried[candidate]);
                 if same(&guess, &after) {
                     single.explaining += 1;
                     single.found += u64::from(candidate == word);

@@ -5,8 +5,10 @@ use crate::trace::positions;
 use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
 };
+use umbel::internals::Layout;
+use umbel::key::Hashed;
 use umbel::sizing::{KPolicy, rate};
-use umbel::{Bloom, Digest, Filter, Hashed, Hasher, Insert, Layout, Result, Standard};
+use umbel::{Bloom, Digest, Hasher, Result, Standard};
 
 pub struct QueryRules;
 
@@ -53,7 +55,7 @@ impl Experiment for QueryRules {
 fn filled(lab: &Lab, layout: Standard, hasher: Hasher, members: &[u64]) -> Result<Bloom<Standard>> {
     let digests = lab.digests(&hasher, members);
     let mut filter = Bloom::with_layout(layout, hasher)?;
-    filter.insert_batch(&Hashed(&digests))?;
+    filter.insert_batch(&Hashed(&digests));
     Ok(filter)
 }
 

@@ -3,11 +3,11 @@
 use crate::measure::{Rate, positives};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use umbel::cuckoo::Form;
+use umbel::internals::Layout;
+use umbel::key::Hashed;
 use umbel::sizing::deletable;
-use umbel::{
-    AnyFilter, Deletable, Digest, Filter, Hashed, Hasher, Insert, Kind, Layout, Remove, Removed, Result, Set,
-    Spec, Tuning, plan,
-};
+use umbel::spec::{Tuning, plan};
+use umbel::{AnyFilter, Deletable, Digest, Hasher, Kind, Removed, Result, Spec};
 
 pub struct Removal;
 

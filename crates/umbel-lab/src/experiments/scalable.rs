@@ -2,13 +2,13 @@
 
 use crate::measure::Rate;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+
+use umbel::key::Hashed;
 use umbel::scalable::Stage;
 use umbel::sizing::scalable::{Schedule, compound};
 use umbel::sizing::{PartitionedParams, partitioned, rate};
-use umbel::{
-    Bloom, Digest, Filter, Hashed, Hasher, Insert, Kind, Partitioned, Result, Scalable, Set, Spec, Standard,
-    Tuning,
-};
+use umbel::spec::Tuning;
+use umbel::{Bloom, Digest, Hasher, Kind, Partitioned, Result, Scalable, Spec, Standard};
 
 pub struct Growing;
 
@@ -171,7 +171,7 @@ impl Untightened {
 
     /// The rate of stage `i` with so many keys in it.
     fn rate_with(schedule: &Schedule, rate: f64, i: usize, keys: u64) -> Result<f64> {
-        let plan = umbel::plan(Kind::Standard, &Spec::new(schedule.stage_capacity(i), rate)?)?;
+        let plan = umbel::spec::plan(Kind::Standard, &Spec::new(schedule.stage_capacity(i), rate)?)?;
         rate::classic(plan.stored_bits, keys, plan.hashes)
     }
 
@@ -192,7 +192,7 @@ impl Untightened {
                 continue;
             }
             let (now, later) = digests.split_at(digests.len().min(room as usize));
-            self.newest.insert_batch(&Hashed(now))?;
+            self.newest.insert_batch(&Hashed(now));
             self.keys += now.len() as u64;
             digests = later;
         }
@@ -247,7 +247,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let mut start = 0;
         for (rates, (keys, slice_bits, hashes)) in single.iter_mut().zip(&shapes) {
             let mut stage = Bloom::with_layout(Partitioned::new(*slice_bits, *hashes)?, hasher.clone())?;
-            stage.insert_batch(&Hashed(&members[start..start + *keys as usize]))?;
+            stage.insert_batch(&Hashed(&members[start..start + *keys as usize]));
             start += *keys as usize;
             rates.push(stage.contains_batch(&Hashed(&strangers)).count() as f64 / queries as f64);
         }

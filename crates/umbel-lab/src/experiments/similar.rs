@@ -2,8 +2,9 @@
 
 use crate::measure::Rate;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::key::Hashed;
 use umbel::sizing::estimate::Overlap;
-use umbel::{Bloom, Digest, Hashed, Insert, Result, Standard};
+use umbel::{Bloom, Digest, Result, Standard};
 use umbel_text::similarity::{Sketch, compare, fill};
 
 pub struct Similar;
@@ -52,7 +53,7 @@ impl Experiment for Similar {
 fn sketch(lab: &Lab, build: u64, digests: &[Digest]) -> Result<Sketch> {
     let layout = Standard::new(lab.count(&BITS), lab.count(&HASHES) as u32)?;
     let mut filter = Bloom::with_layout(layout, lab.hasher(build))?;
-    filter.insert_batch(&Hashed(digests))?;
+    filter.insert_batch(&Hashed(digests));
     Ok(filter)
 }
 

@@ -3,7 +3,8 @@
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
 use umbel::sizing::space_code::Rule;
 use umbel::space_code::Estimator;
-use umbel::{Count, Digest, MultiResolution, Result, SpaceCode, Spec, Tuning};
+use umbel::spec::Tuning;
+use umbel::{Count, Digest, MultiResolution, Result, SpaceCode, Spec};
 
 pub struct FlowSizes;
 
@@ -50,7 +51,7 @@ impl Experiment for FlowSizes {
         let spec = Spec::new(arrivals.len() as u64, 0.005)?.with_hasher(lab.hasher(0)).with_tuning(tuning);
         let mut filter = MultiResolution::build(&spec)?;
         let digests = |keys: &[u64]| lab.digests(spec.hasher(), keys);
-        filter.record_tile(&digests(&arrivals))?;
+        filter.insert_tile(&digests(&arrivals));
         let counts: Vec<_> = digests(&keys).into_iter().map(|digest| filter.count_digest(digest)).collect();
 
         let mut findings = Findings::default();
@@ -142,8 +143,8 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let flows = digests.chunks(each as usize).zip(&sizes);
     for (digests, size) in flows.clone() {
         for digest in digests.iter().flat_map(|digest| std::iter::repeat_n(*digest, *size as usize)) {
-            one.record_digest(digest)?;
-            several.record_digest(digest)?;
+            one.insert_digest(digest);
+            several.insert_digest(digest);
         }
     }
     let mut table = Table::new("resolutions", &["packets", "one", "one_saturated", "several"]);
@@ -200,7 +201,7 @@ fn single_packets(lab: &Lab) -> Result<[f64; 2]> {
     let mut filter =
         MultiResolution::build(&Spec::new(n, 0.005)?.with_hasher(lab.hasher(1)).with_tuning(tuning))?;
     let members: Vec<Digest> = lab.digests(filter.hasher(), &lab.keys(1).members(n));
-    filter.record_tile(&members)?;
+    filter.insert_tile(&members);
     let asked = &members[..200_000];
     let mean = |rule| {
         let sum: f64 = asked.iter().map(|digest| filter.estimate(*digest, Estimator::Mve, rule).value).sum();

@@ -4,7 +4,7 @@ use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, names, pair, record};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
 use std::ops::Range;
-use umbel::{Bloom, Filter, Insert, Result, Standard};
+use umbel::{Bloom, Result, Standard};
 use umbel_net::attribution::Settings;
 
 pub struct Stuffing;
@@ -204,7 +204,7 @@ fn send(lab: &Lab, apart: usize, build: u64) -> Result<Counts> {
     let mut packets = Bloom::<Standard>::with_capacity(sent.len() as u64, RATE)?;
     let whole = |number: usize, payload: &[u8]| [&number.to_le_bytes()[..], payload].concat();
     for (number, sent) in sent.iter().enumerate() {
-        packets.insert(&whole(number, &sent.payload)[..])?;
+        packets.insert(&whole(number, &sent.payload)[..]);
     }
     let mut counts =
         Counts { documents: documents.len() as u64, needed: epoch.needed(), ..Counts::default() };

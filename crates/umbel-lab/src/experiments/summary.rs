@@ -2,11 +2,12 @@
 
 use crate::measure::{Contestant, Rate, Time, Turns, race};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use umbel::key::Hashed;
+use umbel::kind::Holds;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::rate;
-use umbel::{
-    AnyFilter, Construction, Filter, Hashed, Hasher, Holds, Insert, Kind, Result, Spec, Stats, plan,
-};
+use umbel::spec::{Construction, plan};
+use umbel::{AnyFilter, Hasher, Kind, Result, Spec, Stats};
 
 pub struct Summary;
 
@@ -135,7 +136,7 @@ impl AnySet {
         let mut set = AnySet::empty(kind, n, p, hasher)?;
         match &mut set {
             AnySet::Digests(filter) => filter.insert_batch(&Hashed(&lab.digests(hasher, keys)))?,
-            AnySet::Keys(filter) => filter.insert_batch(keys)?,
+            AnySet::Keys(filter) => filter.insert_batch(keys),
         }
         Ok(set)
     }
@@ -144,7 +145,7 @@ impl AnySet {
     fn insert_each(&mut self, keys: &[u64]) -> u64 {
         let new = |key: &&u64| match self {
             AnySet::Digests(filter) => filter.insert(*key).is_ok_and(|new| new),
-            AnySet::Keys(filter) => filter.insert(*key).is_ok_and(|new| new),
+            AnySet::Keys(filter) => filter.insert(*key),
         };
         keys.iter().filter(new).count() as u64
     }
@@ -152,7 +153,10 @@ impl AnySet {
     fn insert_batch(&mut self, keys: &[u64]) -> u64 {
         u64::from(match self {
             AnySet::Digests(filter) => filter.insert_batch(keys).is_ok(),
-            AnySet::Keys(filter) => filter.insert_batch(keys).is_ok(),
+            AnySet::Keys(filter) => {
+                filter.insert_batch(keys);
+                true
+            }
         })
     }
 

@@ -2,7 +2,8 @@
 
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
 use umbel::sizing::rate::classic;
-use umbel::{AnyFilter, Construction, Error, Filter, Kind, Plan, Result, Spec, plan};
+use umbel::spec::{Construction, plan};
+use umbel::{AnyFilter, Error, Kind, Plan, Result, Spec};
 use umbel_text::tables::{Options, Store, share};
 
 pub struct Tables;
@@ -249,7 +250,7 @@ fn in_filters(lab: &Lab, rates: &[f64]) -> Result<f64> {
             let spec = Spec::new(keys, *rate)?.with_hasher(hasher.clone());
             let filter =
                 AnyFilter::from_digests(Kind::Standard, &spec, own.to_vec(), &Construction::default())?;
-            yes += filter.contains_batch(&umbel::Hashed(&strangers)).count();
+            yes += filter.contains_batch(&umbel::key::Hashed(&strangers)).count();
         }
         sum += yes;
     }

@@ -3,8 +3,10 @@
 use crate::measure::{self, Contestant, Probes, Time, Turns, race};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use std::f64::consts::LN_2;
+use umbel::internals::Structure;
+use umbel::key::Hashed;
 use umbel::literature::{Family, Literature, Scheme};
-use umbel::{Bloom, Digest, Filter, Hashed, Insert, Result, Standard, Structure, sizing::rate};
+use umbel::{Bloom, Digest, Result, Standard, sizing::rate};
 
 pub struct TimeByHashes;
 
@@ -175,7 +177,7 @@ impl Work<'_> {
         let hasher = self.lab.hasher(0);
         let digests = self.lab.digests(&hasher, &Keys::of_build(0).members(self.n));
         let mut filter = Bloom::with_layout(Standard::new(bits, k)?, hasher)?;
-        filter.insert_batch(&Hashed(&digests))?;
+        filter.insert_batch(&Hashed(&digests));
         Ok(filter)
     }
 
@@ -185,10 +187,10 @@ impl Work<'_> {
         let [members, strangers, mixed] =
             [&self.members, &self.strangers, &self.mixed].map(|keys| self.lab.digests(&hasher, keys));
         // What is inserted again sets the same bits, so that the filter stays what it is.
-        let mut filled = filters.iter().map(Structure::try_clone_owned).collect::<Result<Vec<_>>>()?;
+        let mut filled = filters.iter().map(Structure::try_clone).collect::<Result<Vec<_>>>()?;
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
-            let insert = move |digest: &Digest| filled.insert_digest(*digest).is_ok_and(|new| new);
+            let insert = move |digest: &Digest| filled.insert_digest(*digest);
             contestants.push(each(Turns::of(&members, LOOKUPS), insert));
             for digests in [&members, &strangers, &mixed] {
                 contestants.push(each(Turns::of(digests, LOOKUPS), |digest| filter.contains_digest(*digest)));
@@ -205,14 +207,14 @@ impl Work<'_> {
     fn race_source(&self, bits: u64) -> Result<Vec<Curve>> {
         let filter = |k| {
             let mut filter = Literature::new(Scheme::new(Family::Murmur3, k, bits)?)?;
-            filter.insert_batch(&Keys::of_build(0).members(self.n))?;
+            filter.insert_batch(&Keys::of_build(0).members(self.n));
             Ok(filter)
         };
         let filters = HASHES.into_iter().map(filter).collect::<Result<Vec<_>>>()?;
-        let mut filled = filters.iter().map(Literature::try_clone_owned).collect::<Result<Vec<_>>>()?;
+        let mut filled = filters.iter().map(Literature::try_clone).collect::<Result<Vec<_>>>()?;
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
-            let insert = move |key: &u64| filled.insert(key).is_ok_and(|new| new);
+            let insert = move |key: &u64| filled.insert(key);
             contestants.push(each(Turns::of(&self.members, LOOKUPS), insert));
             for keys in [&self.members, &self.strangers, &self.mixed] {
                 contestants.push(each(Turns::of(keys, LOOKUPS), |key| filter.contains(key)));

@@ -4,8 +4,10 @@ use crate::measure::{Contestant, Probes, Time, Turns, probes, race};
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
 use std::f64::consts::LN_2;
 use std::fs::read_to_string;
+use umbel::internals::Layout;
+use umbel::key::Hashed;
 use umbel::sizing::rate;
-use umbel::{Blocked, Bloom, Digest, Filter, Hashed, Insert, Layout, Result, Set, Spec, Standard};
+use umbel::{Blocked, Bloom, Digest, Result, Spec, Standard};
 
 pub struct TimeBySize;
 
@@ -139,8 +141,8 @@ fn by_bits(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> 
         let keys = &digests[..n];
         let mut standard = Bloom::with_layout(Standard::new(bits, HASHES)?, hasher.clone())?;
         let mut blocked = Bloom::with_layout(Blocked::new(bits / 512, 1)?, hasher.clone())?;
-        standard.insert_batch(&Hashed(keys))?;
-        blocked.insert_batch(&Hashed(keys))?;
+        standard.insert_batch(&Hashed(keys));
+        blocked.insert_batch(&Hashed(keys));
         let contestants = vec![
             one_by_one(&standard, keys),
             in_batches(&standard, keys),
@@ -210,8 +212,8 @@ fn by_keys(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> 
         for (number, start) in (0..n).step_by(ASKED).enumerate() {
             let keys = Keys::of_build(1 + number as u64).members((n - start).min(ASKED as u64));
             let digests = lab.digests(&hasher, &keys);
-            standard.insert_batch(&Hashed(&digests))?;
-            blocked.insert_batch(&Hashed(&digests))?;
+            standard.insert_batch(&Hashed(&digests));
+            blocked.insert_batch(&Hashed(&digests));
             if number == 0 {
                 members = digests;
             }
@@ -256,7 +258,7 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut found = Vec::new();
     for (made_for, n) in cases {
         let mut filter = Bloom::<Standard>::build(&Spec::new(made_for, RATE)?.with_hasher(hasher.clone()))?;
-        filter.insert_batch(&Hashed(&lab.digests(&hasher, &Keys::of_build(0).members(n))))?;
+        filter.insert_batch(&Hashed(&lab.digests(&hasher, &Keys::of_build(0).members(n))));
         let fill = filter.stats().fill();
         let Probes { mean, chance, .. } = probes(&filter, &strangers)?;
         let expected = rate::expected_probes(fill, filter.layout().hashes())?;

@@ -4,8 +4,9 @@ use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table, measure,
 };
 use umbel::sizing::variable_increment::{best_hashes, excluded_by_b_h, excluded_by_range, rate};
+use umbel::spec::Tuning;
 use umbel::variable_increment::{Increments, Scheme, gaps, is_b_h, is_b_tilde_h};
-use umbel::{Counting, Hasher, Kind, Result, Spec, Tuning, VariableIncrement, counting};
+use umbel::{Counting, Hasher, Kind, Result, Spec, VariableIncrement, counting};
 
 pub struct VariableIncrements;
 
@@ -163,7 +164,7 @@ fn sums(findings: &mut Findings) -> Result<()> {
 fn memory(findings: &mut Findings) -> Result<()> {
     let mut table = Table::new("memory", &["kind", "kib", "printed_kib", "authors_kb", "over_counting"]);
     let spec = Spec::new(2000, 0.001)?;
-    let plain = umbel::plan(Kind::Counting, &spec)?.bits as f64;
+    let plain = umbel::spec::plan(Kind::Counting, &spec)?.bits as f64;
     for (name, scheme, printed, authors) in [
         ("plain counters, 4 bits", None, 14.06, 14.1),
         ("increments 4 to 7, 7 bits", Some(Scheme::range(4)), 10.55, 10.97),
@@ -174,7 +175,7 @@ fn memory(findings: &mut Findings) -> Result<()> {
             Some(scheme) => {
                 let mut tuning = Tuning::default();
                 tuning.variable_increment.scheme = scheme;
-                umbel::plan(Kind::VariableIncrement, &spec.clone().with_tuning(tuning))?.bits as f64
+                umbel::spec::plan(Kind::VariableIncrement, &spec.clone().with_tuning(tuning))?.bits as f64
             }
         };
         let kib = bits / 8192.0;

@@ -2,7 +2,7 @@
 
 use crate::keys::mix;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
-use umbel::{Filter, Result};
+use umbel::Result;
 use umbel_text::vault::insecure_demo;
 use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
 

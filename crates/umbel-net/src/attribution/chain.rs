@@ -9,7 +9,7 @@ use super::find::not_compared;
 use super::{About, Epoch, Finding, Found, Listed, Pair, WINDOW};
 use crate::payload::Hit;
 use std::collections::HashSet;
-use umbel::{Digest, Filter, Key};
+use umbel::{Digest, Key};
 
 /// What is known of an excerpt whose end is in an epoch and whose start is looked for in the epochs before it.
 #[derive(Clone, Debug)]

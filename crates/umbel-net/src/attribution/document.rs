@@ -10,7 +10,8 @@ use crate::payload::PayloadFilter;
 use crate::payload::winnowing::{Block, Winnowing};
 use std::collections::HashMap;
 use std::ops::Range;
-use umbel::{AnyFilter, Digest, Error, Filter, Key, Result, TILE};
+use umbel::internals::TILE;
+use umbel::{AnyFilter, Digest, Error, Key, Result};
 
 /// What a pair carried of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]

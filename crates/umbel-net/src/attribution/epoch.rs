@@ -6,8 +6,9 @@ use crate::capture::Time;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{self, PayloadFilter, Scheme};
 use std::sync::OnceLock;
+use umbel::internals::TILE;
 use umbel::sizing::Known;
-use umbel::{AnyFilter, Digest, Error, Filter, Hasher, Insert, Kind, Result, Spec, TILE};
+use umbel::{AnyFilter, Digest, Error, Hasher, Kind, Result, Spec};
 
 /// What an epoch says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use super::{Epoch, Listed, WINDOW, united};
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{Hit, each_record};
 use std::ops::{ControlFlow, Range};
-use umbel::{Digest, Error, Filter, Key, Result, TILE};
+use umbel::internals::TILE;
+use umbel::{Digest, Error, Key, Result};
 
 /// A pair that carried an excerpt, or seems to have.
 #[derive(Clone, Copy, Debug, PartialEq)]

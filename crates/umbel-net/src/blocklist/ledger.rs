@@ -5,7 +5,9 @@ use super::prefix::{Lengths, Prefix};
 use std::collections::{BTreeSet, HashMap};
 use umbel::aging::Timestamp;
 use umbel::counting::{self, Overflow};
-use umbel::{Counting, Error, Filter, Insert, Kind, Remove, Result, Set, Spec, Tuning};
+
+use umbel::spec::Tuning;
+use umbel::{Counting, Error, Kind, Result, Spec};
 
 /// A counting filter, and the list that tells what may be removed from it and when.
 #[derive(Debug)]
@@ -93,7 +95,7 @@ impl Ledger {
         let Some(until) = self.until.remove(&prefix) else { return Ok(false) };
         self.order.remove(&(until, prefix));
         self.lengths.take(prefix);
-        self.filter.remove_digest(prefix.digest(self.filter.hasher()))?;
+        self.filter.remove_digest(prefix.digest(self.filter.hasher()));
         Ok(true)
     }
 }

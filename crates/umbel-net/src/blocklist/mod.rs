@@ -64,7 +64,9 @@ use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
 use umbel::aging::Timestamp;
-use umbel::{Digest, Error, Filter, Hasher, Kind, Result, Strength, TILE};
+use umbel::hash::Strength;
+use umbel::internals::TILE;
+use umbel::{Digest, Error, Filter, Hasher, Kind, Result};
 
 /// What a blocklist is to be.
 #[derive(Clone, Debug, PartialEq)]

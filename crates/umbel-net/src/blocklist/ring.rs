@@ -4,7 +4,9 @@ use super::Options;
 use super::prefix::{Lengths, Prefix};
 use std::time::Duration;
 use umbel::aging::{self, Timestamp, Window};
-use umbel::{Aging, Error, Filter, Insert, Kind, Result, Set, Spec, Tuning};
+
+use umbel::spec::Tuning;
+use umbel::{Aging, Error, Kind, Result, Spec};
 
 /// A ring of filters, and what is known about what they hold.
 #[derive(Debug)]
@@ -67,7 +69,7 @@ impl Ring {
             return Err(Error::Full { kind: Kind::Aging, why });
         }
         let held = self.filter.held();
-        self.filter.insert_digest(prefix.digest(self.filter.hasher()))?;
+        self.filter.insert_digest(prefix.digest(self.filter.hasher()));
         // What the generation has already takes no room.
         self.taken += u64::from(self.filter.held() > held);
         let until = self.until(now);

@@ -1,7 +1,7 @@
 //! A blocklist in a file, so that a restart forgets nothing.
 //!
 //! ```
-//! use umbel::KeyRing;
+//! use umbel::hash::KeyRing;
 //! use umbel::aging::Timestamp;
 //! use umbel_net::blocklist::{Blocklist, Options, state};
 //!
@@ -43,9 +43,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use umbel::aging::{Timestamp, Window};
+use umbel::any::Stored;
 use umbel::file::fields::{Fields, sum};
 use umbel::file::{self, FormatError, Placing};
-use umbel::{AnyFilter, Error, Filter, KeyRing, Result, Stored};
+use umbel::hash::KeyRing;
+use umbel::{AnyFilter, Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
 const VERSION: u32 = 1;

@@ -2,7 +2,8 @@
 
 use crate::capture::Flow;
 use std::collections::HashMap;
-use umbel::{Digest, Hasher, Key, Multiplicity};
+use umbel::space_code::Multiplicity;
+use umbel::{Digest, Hasher, Key};
 
 /// What an exact counter takes at the very least: a digest to know the flow by, and a number.
 const COUNTER_BYTES: u64 = 16;

@@ -54,7 +54,8 @@ use heavy::Heavy;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
-use umbel::{Count, Digest, Error, Hasher, Key, MultiResolution, Multiplicity, Result, Spec};
+use umbel::space_code::Multiplicity;
+use umbel::{Digest, Error, Hasher, Key, MultiResolution, Result, Spec};
 
 /// What packets of a flow have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -194,7 +195,7 @@ impl Meter {
     pub fn record(&mut self, packet: &Packet<'_>) -> Result<()> {
         let flow = self.by.flow(packet);
         let digest = flow.digest(self.hasher());
-        self.filter.record_digest(digest)?;
+        self.filter.insert_digest(digest);
         match &mut self.rivals {
             // Whoever counts exactly needs no list of candidates.
             Some(rivals) => rivals.record(flow, digest, self.packets),

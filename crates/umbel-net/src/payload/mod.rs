@@ -22,7 +22,8 @@ pub mod winnowing;
 pub use chance::{checks, noise, records_of};
 pub(crate) use records::{Climb, Scheme, each_record};
 use std::ops::ControlFlow;
-use umbel::{Digest, Error, Filter, Insert, Key, Result, TILE};
+use umbel::internals::TILE;
+use umbel::{Digest, Error, Filter, Insert, Key, Result};
 
 /// What is recorded of a payload's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -126,16 +127,18 @@ impl<F: Insert> PayloadFilter<F> {
                 filled = 0;
                 return filter
                     .insert_tile(&tile)
-                    .map_or_else(|error| ControlFlow::Break(Err(error)), ControlFlow::Continue);
+                    .map_or_else(|error| ControlFlow::Break(Err(error.into())), ControlFlow::Continue);
             }
             ControlFlow::Continue(())
         };
         if let ControlFlow::Break(refused) = each_record(scratch, 0, *scheme, &mut put) {
             return refused;
         }
-        filter.insert_tile(&tile[..filled])?;
+        filter.insert_tile(&tile[..filled]).map_err(Into::<umbel::Error>::into)?;
         if *tail == Tail::Recorded && !rest.is_empty() {
-            filter.insert_digest(scheme.end(rest.digest(filter.hasher()), count))?;
+            filter
+                .insert_digest(scheme.end(rest.digest(filter.hasher()), count))
+                .map_err(Into::<umbel::Error>::into)?;
         }
         *longest = count.max(*longest);
         Ok(())

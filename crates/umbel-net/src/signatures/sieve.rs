@@ -2,7 +2,8 @@
 
 use super::Settings;
 use super::rolling::{Base, Rolling, Window};
-use umbel::{Blocked, Bloom, Digest, Filter, Hasher, Insert, Result, Set, Spec, TILE};
+use umbel::key::Hashed;
+use umbel::{Blocked, Bloom, Digest, Hasher, Result, Spec};
 
 /// What windows are for: a signature and the start of another one must not share a digest.
 pub(super) const WHOLE: u64 = 0;
@@ -34,7 +35,7 @@ impl Sieve {
         digests.sort_unstable();
         digests.dedup();
         let mut filter = filter(digests.len(), settings)?;
-        digests.chunks(TILE).try_for_each(|tile| filter.insert_tile(tile))?;
+        filter.insert_batch(&Hashed(&digests));
         Ok(Sieve { window, filter })
     }
 
@@ -140,7 +141,7 @@ impl Front {
             starts.sort_unstable();
             starts.dedup();
             let mut filter = filter(starts.len(), settings)?;
-            filter.insert_batch(&starts[..])?;
+            filter.insert_batch(&starts[..]);
             Starts::Filter(filter)
         };
         Ok(Front { width, starts })

@@ -7,7 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use umbel::aging::Timestamp;
-use umbel::{Error, Hasher, KeyRing};
+use umbel::hash::KeyRing;
+use umbel::{Error, Hasher};
 use umbel_net::blocklist::protocol::{self, Session};
 use umbel_net::blocklist::{Blocklist, Engine, Options, Prefix, Verdict, state};
 

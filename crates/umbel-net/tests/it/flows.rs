@@ -3,7 +3,8 @@
 use crate::common::real_captures;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use umbel::{Count, Digest, MultiResolution, SpaceCode, Spec, Tuning};
+use umbel::spec::Tuning;
+use umbel::{Digest, MultiResolution, SpaceCode, Spec};
 use umbel_net::capture::{Flow, Packet, Reader, Time};
 use umbel_net::flows::{By, Comparison, Meter};
 
@@ -154,8 +155,8 @@ fn one_resolution_cannot_tell_200_from_400_and_several_can() {
     for flow in 0..2 * pairs {
         let flow = By::Source.flow(&packet(flow));
         for _ in 0..if flow.source < By::Source.flow(&packet(pairs)).source { 200 } else { 400 } {
-            one.record(&flow).unwrap();
-            several.record(&flow).unwrap();
+            one.insert(&flow);
+            several.insert(&flow);
         }
     }
     // How often the larger of two is told to be the larger.

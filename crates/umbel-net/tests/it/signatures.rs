@@ -7,7 +7,8 @@ use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
-use umbel::{Blocked, Bloom, Digest, Structure};
+
+use umbel::{Blocked, Bloom, Digest};
 use umbel_net::capture::Reader;
 use umbel_net::signatures::{
     Circuit, Finding, MAX_LENGTH, Scanner, Settings, chance_of_any, lengths, vain_probes,

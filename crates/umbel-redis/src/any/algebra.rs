@@ -7,7 +7,8 @@ use crate::cuckoo::Cuckoos;
 use crate::engine::{Arguments, Context, Failure, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use std::collections::HashSet;
-use umbel::{AnyFilter, Stored};
+use umbel::AnyFilter;
+use umbel::any::Stored;
 
 /// How two structures become one.
 type Join = fn(&mut Stored, &Stored) -> umbel::Result<()>;
@@ -113,7 +114,7 @@ pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 fn cells(held: &Held<'_>) -> Result<Stored> {
     match held.structure()? {
         Structure::Set(AnyFilter::Scalable(filter)) => match filter.single() {
-            Some(single) => Ok(Stored::Set(single.try_clone_owned()?)),
+            Some(single) => Ok(single.try_clone()?.into()),
             None => Err(Failure::new(
                 "a filter that has grown does not show which keys it shares with another: \
                  reserve them for as many keys as they get, or ask each with UMBEL.CARD",

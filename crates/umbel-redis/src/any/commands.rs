@@ -9,8 +9,11 @@ use crate::kept::{Kept, Slot};
 use crate::{command, dump};
 use std::time::Duration;
 use umbel::aging::{self, Timestamp, Window};
+use umbel::any::Stored;
+use umbel::internals::TILE;
 use umbel::sizing::Estimate;
-use umbel::{AnyFilter, Filter, Hasher, Insert, Kind, Map, Remove, Removed, Spec, Stored, TILE, Tuning};
+use umbel::spec::Tuning;
+use umbel::{AnyFilter, Hasher, Kind, Removed, Spec};
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[

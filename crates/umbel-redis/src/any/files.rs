@@ -8,7 +8,8 @@ use crate::config::{self, write_secret};
 use crate::engine::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use crate::kept::{CHUNK, Slot};
 use umbel::file::{self, FormatError, Image, Options};
-use umbel::{Error, Hasher, KeyRing};
+use umbel::hash::KeyRing;
+use umbel::{Error, Hasher};
 
 fn number(text: &Text) -> Result<u64> {
     text.parse::<u64>().ok_or_else(|| Failure::new("value is not an integer or out of range"))

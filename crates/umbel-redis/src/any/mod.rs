@@ -16,9 +16,11 @@ use crate::cuckoo::Cuckoos;
 use crate::engine::{Context, Failure, Key, Result, Text, TypeSlot};
 use crate::kept::{Kept, Slot};
 use std::ffi::CStr;
+use umbel::any::Stored;
 use umbel::file::Storable;
+use umbel::hash::HashId;
 use umbel::words::{Mover, Words};
-use umbel::{AnyFilter, Filter, HashId, Kind, Stats, Stored};
+use umbel::{AnyFilter, Filter, Kind, Stats};
 
 /// A structure of any kind under a key.
 #[derive(Debug)]
@@ -73,7 +75,7 @@ impl Kept for Any {
     }
 
     fn copy(&self) -> umbel::Result<Any> {
-        self.0.try_clone_owned().map(Any)
+        self.0.try_clone().map(Any)
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {
@@ -151,9 +153,9 @@ impl<'a> Held<'a> {
     /// A structure of its own like it.
     pub fn cloned(&self) -> Result<Stored> {
         Ok(match self.structure()? {
-            Structure::Set(filter) => Stored::Set(filter.try_clone_owned()?),
-            Structure::Cuckoo(filter) => Stored::Set(umbel::Structure::try_clone_owned(filter)?.into()),
-            Structure::Stored(stored) => stored.try_clone_owned()?,
+            Structure::Set(filter) => Stored::Set(filter.try_clone()?),
+            Structure::Cuckoo(filter) => Stored::Set(umbel::internals::Structure::try_clone(filter)?.into()),
+            Structure::Stored(stored) => stored.try_clone()?,
         })
     }
 }
@@ -209,7 +211,7 @@ pub fn replace<K: Kept>(context: &Context, key: &Text, value: K) -> Result<()> {
 
 /// A new structure of a kind.
 pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
-    config::check_memory(umbel::plan(kind, spec)?.bytes)?;
+    config::check_memory(umbel::spec::plan(kind, spec)?.bytes)?;
     // Multisets record by chance, and every server would have its own.
     if kind.can().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
         return Err(Failure::new(format!(

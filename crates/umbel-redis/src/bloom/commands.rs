@@ -5,7 +5,7 @@ use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
-use umbel::{AnyFilter, Filter};
+use umbel::AnyFilter;
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[

@@ -10,10 +10,13 @@ use crate::config;
 use crate::engine::{Failure, Reply, Result, TypeSlot};
 use crate::kept::Kept;
 use std::ffi::CStr;
+use umbel::any::Stored;
 use umbel::file::Storable;
+use umbel::internals::TILE;
 use umbel::scalable::Stage;
+use umbel::spec::Tuning;
 use umbel::words::{Mover, Words};
-use umbel::{AnyFilter, Batch, Digest, Filter, Hasher, Insert, Kind, Spec, Stored, TILE, Tuning};
+use umbel::{AnyFilter, Batch, Digest, Hasher, Kind, Spec};
 
 /// No stage is larger than the one before by more.
 pub const MOST_EXPANSION: u32 = 32_768;
@@ -62,7 +65,7 @@ impl Bloom {
         let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_tuning(tuning);
         // The library takes a standard filter instead of a small blocked one, whose rate would vary with its keys.
         let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };
-        config::check_memory(umbel::plan(kind, &spec)?.bytes)?;
+        config::check_memory(umbel::spec::plan(kind, &spec)?.bytes)?;
         Ok(Bloom { filter: AnyFilter::build(kind, &spec)?, expansion, items: 0 })
     }
 
@@ -206,7 +209,7 @@ impl Kept for Bloom {
     }
 
     fn copy(&self) -> umbel::Result<Bloom> {
-        Ok(Bloom { filter: self.filter.try_clone_owned()?, ..*self })
+        Ok(Bloom { filter: self.filter.try_clone()?, ..*self })
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {

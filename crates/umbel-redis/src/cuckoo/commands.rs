@@ -5,7 +5,8 @@ use crate::config::{take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
 use crate::{command, dump};
-use umbel::{Filter, TILE};
+
+use umbel::internals::TILE;
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[

@@ -15,13 +15,15 @@ use crate::config;
 use crate::engine::{Failure, Result, TypeSlot};
 use crate::kept::Kept;
 use std::ffi::CStr;
+use umbel::any::Stored;
 use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
 use umbel::hash::reduce;
+
 use umbel::sizing::CuckooParams;
 use umbel::sizing::scalable::compound;
 use umbel::words::{Mover, Words, relocate_vec};
-use umbel::{Algebra, AnyFilter, Cuckoo, Digest, Filter, Hasher, Kind, Remove, Removed, Stats, Stored};
+use umbel::{AnyFilter, Cuckoo, Digest, Hasher, Kind, Removed, Stats};
 
 /// There are no more levels, and no more filters in all of them.
 const MOST_LEVELS: usize = 32;
@@ -197,7 +199,7 @@ impl Cuckoos {
     pub fn remove(&mut self, digest: Digest) -> Result<bool> {
         let mut removed = false;
         for filter in self.of_mut(digest) {
-            removed = filter.remove_digest(digest)? == Removed::Removed;
+            removed = filter.remove_digest(digest) == Removed::Removed;
             if removed {
                 break;
             }
@@ -351,14 +353,14 @@ impl Kept for Cuckoos {
     }
 
     fn copy(&self) -> umbel::Result<Cuckoos> {
-        let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::Structure::try_clone_owned).collect();
+        let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::internals::Structure::try_clone).collect();
         let levels = self.levels.iter().map(level).collect::<umbel::Result<Vec<Vec<Cuckoo>>>>()?;
         Ok(Cuckoos { levels, ..*self })
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {
         for level in &mut self.levels {
-            level.iter_mut().for_each(|filter| umbel::Structure::relocate(filter, mover));
+            level.iter_mut().for_each(|filter| umbel::internals::Structure::relocate(filter, mover));
             relocate_vec(level, mover);
         }
         relocate_vec(&mut self.levels, mover);

@@ -65,7 +65,7 @@ impl Sketch {
 
     fn set(&mut self, place: u64, value: u32) -> Result<()> {
         let (word, shift) = ((place / 2) as usize, 32 * (place % 2));
-        let words = self.words.words_mut()?;
+        let words = self.words.words_mut();
         words[word] = words[word] & !(u64::from(u32::MAX) << shift) | u64::from(value) << shift;
         Ok(())
     }
@@ -152,7 +152,7 @@ impl Kept for Sketch {
         crate::kept::bytes_of(&self.words)
     }
 
-    fn restore(numbers: &[u64], filters: Vec<umbel::Stored>, rest: &[u8]) -> Option<Sketch> {
+    fn restore(numbers: &[u64], filters: Vec<umbel::any::Stored>, rest: &[u8]) -> Option<Sketch> {
         let &[width, depth, count, low, high] = numbers else { return None };
         let lines = width.checked_mul(depth)?.div_ceil(16);
         if !filters.is_empty()
@@ -165,7 +165,7 @@ impl Kept for Sketch {
         }
         let mut words = Words::zeroed(lines).ok()?;
         let numbers = rest.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        words.words_mut().ok()?.iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
+        words.words_mut().iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
         Some(Sketch { width, depth, count, secret: config::from_numbers(low, high), words })
     }
 
@@ -174,7 +174,7 @@ impl Kept for Sketch {
     }
 
     fn copy(&self) -> umbel::Result<Sketch> {
-        Ok(Sketch { words: self.words.try_clone_owned()?, ..*self })
+        Ok(Sketch { words: self.words.try_clone()?, ..*self })
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {

@@ -109,7 +109,7 @@ impl Top {
             if cell.mark == mark {
                 count = count.max(cell.count);
             }
-            self.words.words_mut()?[place] = cell.word();
+            self.words.words_mut()[place] = cell.word();
         }
         Ok(self.place(item, count))
     }
@@ -240,7 +240,7 @@ impl Kept for Top {
         Ok(rest)
     }
 
-    fn restore(numbers: &[u64], filters: Vec<umbel::Stored>, rest: &[u8]) -> Option<Top> {
+    fn restore(numbers: &[u64], filters: Vec<umbel::any::Stored>, rest: &[u8]) -> Option<Top> {
         let &[k, width, depth, decay, chances, low, high] = numbers else { return None };
         let design =
             Design { k, width, depth, decay: f64::from_bits(decay), secret: config::from_numbers(low, high) };
@@ -256,7 +256,7 @@ impl Kept for Top {
         }
         let mut top = Top { design, words: Words::zeroed(lines).ok()?, heap: Vec::new(), chances };
         let numbers = words.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
-        top.words.words_mut().ok()?.iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
+        top.words.words_mut().iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
         let mut fields = Fields(items);
         while !fields.0.is_empty() {
             let (count, len) = (u32::try_from(fields.varint()?).ok()?, fields.varint()?);
@@ -273,7 +273,7 @@ impl Kept for Top {
     }
 
     fn copy(&self) -> umbel::Result<Top> {
-        Ok(Top { words: self.words.try_clone_owned()?, heap: self.heap.clone(), ..*self })
+        Ok(Top { words: self.words.try_clone()?, heap: self.heap.clone(), ..*self })
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {

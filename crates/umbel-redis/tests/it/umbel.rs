@@ -2,7 +2,9 @@
 
 use crate::support::{Answer, Client, Server, carry, engines, items, wait_for};
 use umbel::aging::Timestamp;
-use umbel::{Bloomier, Filter, Hasher, Insert, KeyRing, Kind, Spec, Stored, file};
+use umbel::any::Stored;
+use umbel::hash::KeyRing;
+use umbel::{Bloomier, Hasher, Kind, Spec, file};
 
 fn ok() -> Answer {
     Answer::Word("OK".into())

@@ -5,7 +5,8 @@ use super::{Address, Exact, ExactError};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use umbel::file::Meta;
-use umbel::{AnyFilter, Digest, Filter, Hashed, Hasher, Insert, Kind, Spec};
+use umbel::key::Hashed;
+use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
 /// A whole hash of an expression.
 pub type Full = [u8; 32];

@@ -46,7 +46,8 @@ pub use tally::Tally;
 
 use std::fmt;
 use std::time::Instant;
-use umbel::{Blocked, Bloom, Filter, Hashed, Hasher, Insert, Key, Kind, Remove};
+use umbel::key::Hashed;
+use umbel::{Blocked, Bloom, Filter, Hasher, Insert, Key, Kind, Remove, Removed};
 
 /// A filter is made for twice the keys that there are, and for no fewer than these.
 const LEAST_ROOM: u64 = 1024;
@@ -262,7 +263,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         let room = (2 * keys).max(LEAST_ROOM);
         let mut filter = make(room)?;
         same_hash(&filter, &hasher)?;
-        filter.insert_batch(&Hashed(&digests))?;
+        filter.insert_batch(&Hashed(&digests)).map_err(Into::<umbel::Error>::into)?;
         (self.filter, self.version, self.room, self.held) = (filter, version, room, keys);
         self.tally.renewals += 1;
         Ok(())
@@ -323,11 +324,8 @@ impl<F: Remove, S: Change> Guard<F, S> {
         let was_there = self.store.remove(key)?;
         // Only what is certainly in the filter may be taken out: else other keys are forgotten with it.
         if current && was_there {
-            match self.filter.remove_digest(key.digest(self.filter.hasher())) {
-                Ok(umbel::Removed::Removed) => self.held = self.held.saturating_sub(1),
-                Ok(_) => {}
-                Err(_) => self.version = None,
-            }
+            let removed = self.filter.remove_digest(key.digest(self.filter.hasher()));
+            self.held = self.held.saturating_sub(u64::from(removed == Removed::Removed));
         }
         Ok(was_there)
     }

@@ -5,7 +5,8 @@ use super::chunks::Chunks;
 use super::text::Text;
 use super::visible::{is_html, visible_text};
 use std::io::{self, ErrorKind, Read};
-use umbel::{Bloom, Digest, Hashed, Hasher, Insert, Result, Standard};
+use umbel::key::Hashed;
+use umbel::{Bloom, Digest, Hasher, Result, Standard};
 
 /// What of a document is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +75,7 @@ impl Elements {
     /// The filter of the elements in this shape.
     pub fn filter(&self, shape: Standard) -> Result<Sketch> {
         let mut filter = Bloom::with_layout(shape, Hasher::default())?;
-        filter.insert_batch(&Hashed(&self.digests))?;
+        filter.insert_batch(&Hashed(&self.digests));
         Ok(filter)
     }
 }

@@ -49,7 +49,7 @@ pub use visible::{is_html, visible_text};
 use umbel::sizing::Estimate;
 use umbel::sizing::estimate::Overlap;
 use umbel::words::count_common;
-use umbel::{Algebra, Bloom, Filter, Result, Set, Standard};
+use umbel::{Bloom, Result, Standard};
 
 /// Bits for each element, at least; twice as many at most, since sizes are powers of two.
 pub const BITS_PER_ELEMENT: u64 = 16;

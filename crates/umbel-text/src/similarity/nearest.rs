@@ -4,8 +4,9 @@ use super::{Elements, Likeness, Sketch, compare, fitting};
 use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
+
 use umbel::words::count_common;
-use umbel::{Error, Result, Set};
+use umbel::{Error, Result};
 
 /// Documents, each with the filter that fits it.
 #[derive(Debug, Default)]

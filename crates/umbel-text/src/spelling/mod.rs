@@ -44,7 +44,7 @@ pub use list::{LANGUAGES, Language, List};
 pub use suggest::Suggestions;
 pub use words::{Passed, Word, each_word};
 
-use umbel::{AnyFilter, Filter, Hasher, Insert, Kind, Result, Spec};
+use umbel::{AnyFilter, Hasher, Kind, Result, Spec};
 
 /// A filter of words, and the list they come from.
 #[derive(Debug)]

@@ -1,7 +1,8 @@
 //! What a word may have been meant to be: the words of the list that are one edit away.
 
 use super::{Dictionary, Shape, capitalised, shape};
-use umbel::{Digest, Filter, TILE};
+use umbel::Digest;
+use umbel::internals::TILE;
 use unicode_normalization::UnicodeNormalization;
 
 /// Words of more letters get no suggestions: nobody has mistyped one letter of those.

@@ -85,7 +85,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use table::{Entry, Table};
 use umbel::file::{self, FormatError, Placing};
-use umbel::{Digest, Error, Filter, Hasher, Result};
+use umbel::{Digest, Error, Hasher, Result};
 
 /// The most bytes of a key.
 pub const MAX_KEY: usize = 1 << 16;
@@ -229,7 +229,7 @@ impl Store {
         let folder = folder.as_ref();
         let io = |doing| move |source| Error::Io { path: folder.to_owned(), doing, source };
         // What would be refused at the first flush is refused now.
-        umbel::Spec::new(1, options.rate).and_then(|spec| umbel::plan(umbel::Kind::Blocked, &spec))?;
+        umbel::Spec::new(1, options.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
         fs::create_dir_all(folder).map_err(io("create"))?;
         let lock = locked(&folder.join("lock"))?;
         let (mut spans, mut logs) = (Vec::new(), Vec::new());

@@ -5,9 +5,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, sum_at};
 use umbel::file::{self, FormatError};
-use umbel::{AnyFilter, Construction, Digest, Error, Filter, KeyRing, Kind, Result, Spec, Stored};
+use umbel::hash::KeyRing;
+use umbel::spec::Construction;
+use umbel::{AnyFilter, Digest, Error, Kind, Result, Spec};
 
 const MAGIC: &[u8; 8] = b"UMBELTAB";
 const VERSION: u32 = 1;

@@ -1,7 +1,7 @@
 //! What not to do: a plain filter of a document's words, beside the encrypted document.
 
 use umbel::sizing::{KPolicy, Params};
-use umbel::{Bloom, Hasher, Insert, Result, Standard};
+use umbel::{Bloom, Hasher, Result, Standard};
 
 /// **Not secret.** A plain Bloom filter of words, as a server would be given it by the simple scheme: for demonstrations of
 /// the attack on it, and for nothing else. No command of umbel uses it.
@@ -22,7 +22,7 @@ pub fn insecure_demo<'a>(words: impl IntoIterator<Item = &'a str>, rate: f64) ->
     let Params { bits, hashes, .. } = Params::for_capacity(words.len().max(1) as u64, rate, KPolicy::Round)?;
     let mut filter = Bloom::with_layout(Standard::new(bits, hashes)?, Hasher::fast(0))?;
     for word in words {
-        filter.insert(word)?;
+        filter.insert(word);
     }
     Ok(filter)
 }

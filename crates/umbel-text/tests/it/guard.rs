@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
-use umbel::{Counting, Filter, Insert, Kind, Scalable};
+use umbel::{Counting, Kind, Scalable};
 use umbel_text::guard::{Change, Files, Guard, Lookup, NoFilter, Renewal};
 
 /// What is shared by everybody who changes it.
@@ -252,7 +252,7 @@ fn a_counting_filter_forgets_what_is_removed() {
 #[test]
 fn a_filter_that_is_brought_is_used_as_long_as_it_fits() {
     let mut filter = umbel::Bloom::<umbel::Standard>::with_capacity(100, 0.001).unwrap();
-    filter.insert_batch(&[0u64, 1, 2]).unwrap();
+    filter.insert_batch(&[0u64, 1, 2]);
     let model = model(0..3);
     let shared = model.0.clone();
     let mut guard = Guard::with_filter(model, filter, 0);

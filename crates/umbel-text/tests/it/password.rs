@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use std::collections::HashSet;
 use umbel::file::Meta;
-use umbel::{AnyFilter, Filter, Hasher, Insert, Kind, Spec, plan};
+use umbel::spec::plan;
+use umbel::{AnyFilter, Hasher, Kind, Spec};
 use umbel_text::lines::Lines;
 use umbel_text::password::{
     Digester, Error, Form, List, Lists, Prefix, Pwned, RangeList, Recipe, Slow, normalised, scan, sha1,

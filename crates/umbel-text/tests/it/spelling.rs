@@ -6,7 +6,7 @@ use proptest::test_runner::RngSeed;
 use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::ops::ControlFlow;
-use umbel::{Filter, Hasher};
+use umbel::Hasher;
 use umbel_text::spelling::{Dictionary, LANGUAGES, Language, List, each_word};
 
 fn fixed(cases: u32) -> ProptestConfig {
@@ -284,7 +284,7 @@ fn misspellings_are_missed_with_the_promised_rate() {
 #[test]
 fn a_filter_alone_knows_but_cannot_suggest() {
     let filter = {
-        use umbel::{AnyFilter, Insert, Kind, Spec};
+        use umbel::{AnyFilter, Kind, Spec};
         let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(100, 1e-6).unwrap()).unwrap();
         filter.insert("brown").unwrap();
         filter

@@ -149,7 +149,7 @@ fn reads_are_as_many_as_the_theory_says() {
     const BUILDS: u64 = 12;
     const ASKED: u64 = 20_000;
     for (tables, rate) in [(3u64, 0.01), (8, 0.05)] {
-        let plan = umbel::plan(Kind::Blocked, &Spec::new(KEYS, rate).unwrap()).unwrap();
+        let plan = umbel::spec::plan(Kind::Blocked, &Spec::new(KEYS, rate).unwrap()).unwrap();
         let p = umbel::sizing::rate::classic(plan.stored_bits, KEYS, plan.hashes).unwrap();
         let (mut absent, mut early, mut history) = (0, vec![0; tables as usize], 0);
         for build in 0..BUILDS {

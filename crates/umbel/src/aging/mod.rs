@@ -6,7 +6,8 @@
 //! ```
 //! use std::time::Duration;
 //! use umbel::aging::{Aging, Options, Timestamp, Window};
-//! use umbel::{Filter, Insert, Set, Structure, Spec, Tuning};
+//! use umbel::spec::Tuning;
+//! use umbel::Spec;
 //!
 //! // Who sent too much in the last hour? Up to a million of them.
 //! let mut tuning = Tuning::default();
@@ -16,7 +17,7 @@
 //! let start = Timestamp::from_millis(1_800_000_000_000);
 //! let later = |minutes: u64| Timestamp::from_millis(start.millis() + minutes * 60_000);
 //! banned.advance(start)?;
-//! banned.insert("192.0.2.7")?;
+//! banned.insert("192.0.2.7");
 //! banned.advance(later(50))?;
 //! assert!(banned.contains("192.0.2.7"));
 //! banned.advance(later(60))?;
@@ -34,13 +35,15 @@
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
+use crate::methods::{insert_methods, set_methods, structure_methods};
 use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::words::{Mover, Words, relocate_vec};
 use crate::{
-    Answers, AnyFilter, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
+    Answers, Batch, BloomFilter, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
     Spec, Stats, Structure,
 };
+use std::convert::Infallible;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -105,7 +108,6 @@ impl fmt::Display for Timestamp {
 }
 
 /// A filter that forgets; see the [module](self).
-#[derive(Debug)]
 pub struct Aging {
     head: Head,
     window: Window,
@@ -118,8 +120,6 @@ pub struct Aging {
     current: u64,
     /// The last time that was told.
     now: Option<Timestamp>,
-    /// Whether all of the memory can be changed.
-    owned: bool,
 }
 
 #[derive(Debug)]
@@ -195,13 +195,14 @@ impl Aging {
     /// ```
     /// use std::time::Duration;
     /// use umbel::aging::{Aging, Options, Timestamp, Window};
-    /// use umbel::{Filter, Insert, Set, Spec, Tuning};
+    /// use umbel::spec::Tuning;
+    /// use umbel::Spec;
     ///
     /// let mut tuning = Tuning::default();
     /// tuning.aging = Options { window: Some(Window::Time(Duration::from_secs(60))), ..Options::default() };
     /// let mut seen = Aging::build(&Spec::new(1000, 0.001)?.with_tuning(tuning))?;
     /// seen.advance(Timestamp::from_millis(1_800_000_000_000))?;
-    /// seen.insert("apple")?;
+    /// seen.insert("apple");
     /// assert_eq!(seen.at(Timestamp::from_millis(1_800_000_030_000)).contains_batch(&["apple"]).count(), 1);
     /// assert_eq!(seen.at(Timestamp::from_millis(1_800_000_060_000)).contains_batch(&["apple"]).count(), 0);
     /// assert!(seen.contains("apple"));
@@ -240,24 +241,24 @@ impl Aging {
 
     /// The generation that takes the next key. If it is a new one, it takes the place of the oldest, which by then is
     /// forgotten.
-    fn turn(&mut self) -> Result<&mut Link> {
+    fn turn(&mut self) -> &mut Link {
         if self.open().is_none() {
             // A ring that was never used starts where it stands.
             let step = usize::from(self.ring[self.newest].number.is_some());
             let next = (self.newest + step) % self.ring.len();
             let Generation { link, number } = &mut self.ring[next];
             if number.is_some() {
-                link.filter.clear()?;
+                link.clear();
             }
+            // A file may claim keys of a generation that was never used.
             (link.keys, *number, self.newest) = (0, Some(self.current), next);
         }
-        Ok(&mut self.ring[self.newest].link)
+        &mut self.ring[self.newest].link
     }
 
     /// Inserts digests in order. Those that the newest generation has are passed over; it is not asked whether older
     /// ones do, since those are to be refreshed.
-    fn insert_all(&mut self, digests: &[Digest]) -> Result<()> {
-        chain::check_owned(self.owned)?;
+    fn insert_all(&mut self, digests: &[Digest]) {
         let mut rest = digests;
         while !rest.is_empty() {
             if self.room() == 0 {
@@ -268,18 +269,17 @@ impl Aging {
                 self.current += u64::from(!rest.is_empty());
             } else {
                 let room = self.room();
-                let done = self.turn()?.fill(rest, room, |_| ())?;
+                let done = self.turn().fill(rest, room, |_| ());
                 rest = &rest[done..];
             }
         }
         self.head.count_inserted(digests.len());
-        Ok(())
     }
 
     fn empty(head: Head, window: Window, planned: u64, shape: Shape, generations: usize) -> Result<Aging> {
         let generation = |_| Ok(Generation { link: Link::new(shape, &head)?, number: None });
         let ring = (0..generations).map(generation).collect::<Result<_>>()?;
-        Ok(Aging { head, window, planned, ring, newest: 0, current: 0, now: None, owned: true })
+        Ok(Aging { head, window, planned, ring, newest: 0, current: 0, now: None })
     }
 
     fn shape(&self) -> Shape {
@@ -350,10 +350,14 @@ impl<'a> At<'a> {
         self.current.saturating_sub(number) < self.filter.ring.len() as u64
     }
 
-    fn filters(self) -> impl Iterator<Item = &'a AnyFilter> + Clone {
+    fn filters(self) -> impl Iterator<Item = &'a BloomFilter> + Clone {
         self.live().map(|(_, link)| &*link.filter)
     }
 }
+
+structure_methods!([] Aging);
+set_methods!([] Aging);
+insert_methods!([] Aging);
 
 impl structure::sealed::Sealed for Aging {}
 
@@ -393,12 +397,12 @@ impl Structure for Aging {
         aging::rate(self.shape(), self.planned, self.ring.len() as u32, n)
     }
 
-    fn try_clone_owned(&self) -> Result<Aging> {
+    fn try_clone(&self) -> Result<Aging> {
         let copy = |generation: &Generation| {
-            Ok(Generation { link: generation.link.try_clone_owned()?, number: generation.number })
+            Ok(Generation { link: generation.link.try_clone()?, number: generation.number })
         };
         let ring = self.ring.iter().map(copy).collect::<Result<_>>()?;
-        Ok(Aging { head: self.head.clone(), ring, owned: true, ..*self })
+        Ok(Aging { head: self.head.clone(), ring, ..*self })
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -433,7 +437,7 @@ impl Structure for Aging {
     }
 
     fn sections(&self) -> Vec<(u32, &Words)> {
-        let words = self.ring.iter().flat_map(|generation| generation.link.filter.sections());
+        let words = self.ring.iter().map(|generation| generation.link.filter.words());
         words.map(|words| (BITS, words)).collect()
     }
 
@@ -472,7 +476,6 @@ impl Structure for Aging {
         let (Some(newest), true) = (newest, expected == current) else {
             return Err(invalid(format!("generation {current} at its time, or its place, cannot be")));
         };
-        let owned = parts.sections.as_slice().iter().all(|(_, words)| words.is_owned());
         let mut ring = Vec::new();
         for &[number, keys] in generations {
             let link = Link::restore(&mut parts, [kind, a, b], keys)?;
@@ -483,7 +486,7 @@ impl Structure for Aging {
         if !around.clone().is_sorted_by(|a, b| a < b) || newer(around.max()) {
             return Err(invalid("its generations are not in order".into()));
         }
-        let filter = Aging { head: parts.finish()?, window, planned, ring, newest, current, now, owned };
+        let filter = Aging { head: parts.finish()?, window, planned, ring, newest, current, now };
         // A generation of keys is never fuller than it may be; what is left of it is computed from that.
         match (window, filter.open()) {
             (Window::Keys(keys), Some(open)) if open.keys > keys.div_ceil(claimed as u64) => {
@@ -514,15 +517,13 @@ impl Set for Aging {
     }
 
     /// Forgets all keys, but not the time.
-    fn clear(&mut self) -> Result<()> {
-        chain::check_owned(self.owned)?;
+    fn clear(&mut self) {
         for generation in &mut self.ring {
-            generation.link.filter.clear()?;
-            (generation.link.keys, generation.number) = (0, None);
+            generation.link.clear();
+            generation.number = None;
         }
         self.newest = 0;
         self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_empty(&self) -> Result<Aging> {
@@ -560,19 +561,25 @@ impl Filter for Aging {
 }
 
 impl Insert for Aging {
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+    type Error = Infallible;
+
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Infallible> {
         let new = !self.contains_digest(digest);
-        self.insert_all(&[digest])?;
+        self.insert_all(&[digest]);
         Ok(new)
     }
 
-    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        self.insert_all(tile)
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<(), Infallible> {
+        self.insert_all(tile);
+        Ok(())
     }
 
-    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<(), Infallible> {
         let head = self.head.clone();
-        Group::each(&head, keys, |group| self.insert_all(group.missing()))
+        Group::each(&head, keys, |group| {
+            self.insert_all(group.missing());
+            Ok(())
+        })
     }
 }
 

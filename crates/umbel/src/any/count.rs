@@ -13,13 +13,13 @@ family! { $
     /// A multiset of any kind.
     ///
     /// ```
-    /// use umbel::{AnyCount, Count, Kind, Spec};
+    /// use umbel::{AnyCount, Kind, Spec};
     /// let mut counts = AnyCount::build(Kind::MultiResolution, &Spec::new(1000, 0.005)?)?;
-    /// counts.record_batch(&["apple", "pear", "apple"])?;
+    /// counts.insert_batch(&["apple", "pear", "apple"]);
     /// assert_eq!(format!("{:.0}", counts.count("apple")), "2");
     /// # Ok::<(), umbel::Error>(())
     /// ```
-    AnyCount, Stored::Count,
+    AnyCount, Stored::Count, "a multiset",
     changing {
         /// One level.
         SpaceCode(SpaceCode),
@@ -63,7 +63,7 @@ impl AnyCount {
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) -> Result<()> {
+    pub fn clear(&mut self) {
         each!(self, counts => counts.clear())
     }
 
@@ -101,12 +101,12 @@ impl Count for AnyCount {
         each!(self, counts => counts.count_tile(tile, counted))
     }
 
-    fn record_digest(&mut self, digest: Digest) -> Result<()> {
-        each!(self, counts => counts.record_digest(digest))
+    fn insert_digest(&mut self, digest: Digest) {
+        each!(self, counts => counts.insert_digest(digest))
     }
 
-    fn record_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        each!(self, counts => counts.record_tile(tile))
+    fn insert_tile(&mut self, tile: &[Digest]) {
+        each!(self, counts => counts.insert_tile(tile))
     }
 
     fn stats(&self) -> Stats {
@@ -117,3 +117,5 @@ impl Count for AnyCount {
         each!(self, counts => counts.count_batch(keys))
     }
 }
+
+crate::methods::count_methods!([] AnyCount);

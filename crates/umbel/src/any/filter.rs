@@ -3,28 +3,29 @@
 use super::{Stored, no_set};
 use crate::aging::{Timestamp, Window};
 use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::floom::Floom;
+use crate::methods::{filter_methods, try_insert_methods};
 use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
     Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Construction, Counting, Cuckoo, Deletable, Design,
-    Digest, Error, Filter, Floom, Fuse, Hashed, Hasher, Insert, Kind, Level, Mismatch, Partitioned, Plan,
-    Quotient, Remove, Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement,
-    plan,
+    Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan,
+    Quotient, Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
 };
 
 family! { $
     /// A set of digests of any kind.
     ///
     /// ```
-    /// use umbel::{AnyFilter, Filter, Insert, Kind, Spec};
+    /// use umbel::{AnyFilter, Kind, Spec};
     /// let mut filter = AnyFilter::build(Kind::Blocked, &Spec::new(1_000_000, 0.01)?)?;
     /// filter.insert("apple")?;
     /// assert!(filter.contains("apple"));
     /// assert_eq!(filter.kind(), Kind::Blocked);
     /// # Ok::<(), umbel::Error>(())
     /// ```
-    AnyFilter, Stored::Set,
+    AnyFilter, Stored::Set, "a set of digests",
     changing {
         /// Standard.
         Standard(Bloom<Standard>),
@@ -65,7 +66,8 @@ impl AnyFilter {
     /// [fixed](Can::fixed) it is the only way; the others are made for the capacity of the specification.
     ///
     /// ```
-    /// use umbel::{AnyFilter, Construction, Filter, Kind, Spec};
+    /// use umbel::spec::Construction;
+    /// use umbel::{AnyFilter, Kind, Spec};
     /// let spec = Spec::new(2, 0.01)?;
     /// let digests = spec.hasher().digest_batch(&["apple", "pear"]);
     /// let filter = AnyFilter::from_digests(Kind::Fuse, &spec, digests, &Construction::default())?;
@@ -103,11 +105,10 @@ impl AnyFilter {
 
     /// Forgets everything.
     pub fn clear(&mut self) -> Result<()> {
-        changing!(self, filter => filter.clear())
-    }
-
-    pub(crate) fn set_level(&mut self, level: Level) {
-        each!(self, filter => filter.set_level(level));
+        changing!(self, filter => {
+            filter.clear();
+            Ok(())
+        })
     }
 
     /// Tells the time to a filter that forgets by it, see [`Aging::advance`]; to others it makes no difference.
@@ -162,45 +163,96 @@ impl Filter for AnyFilter {
 }
 
 impl Insert for AnyFilter {
+    type Error = Error;
+
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        changing!(self, filter => filter.insert_digest(digest))
+        changing!(self, filter => Ok(Insert::insert_digest(filter, digest)?))
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        changing!(self, filter => filter.insert_tile(tile))
+        changing!(self, filter => Ok(Insert::insert_tile(filter, tile)?))
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        changing!(self, filter => filter.insert_tile_new(tile))
+        changing!(self, filter => Ok(Insert::insert_tile_new(filter, tile)?))
     }
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
-        changing!(self, filter => filter.insert_batch(keys))
+        changing!(self, filter => Ok(Insert::insert_batch(filter, keys)?))
     }
 }
 
-impl Remove for AnyFilter {
-    /// Refused by the kinds that cannot; see [`Kind::can`].
-    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
-        changing!(self, filter => filter.remover()?.remove_digest(digest))
-    }
-}
+filter_methods!([] AnyFilter);
+try_insert_methods!([] AnyFilter);
 
-impl Algebra for AnyFilter {
-    fn mismatch(&self, other: &AnyFilter) -> Option<Mismatch> {
-        both!(self, other, a, b => a.mismatch(b), else Some(self.kinds_differ(other)))
-    }
-
-    fn union(&mut self, other: &AnyFilter) -> Result<()> {
-        both!(&mut *self, other, a, b => a.union(b), else Err(self.cannot_combine(other)))
+impl AnyFilter {
+    /// Removes `key`, once if it was inserted more often. Unless the answer is [`Removed::Removed`], nothing has changed.
+    ///
+    /// # Errors
+    ///
+    /// If the kind cannot remove keys; see [`Kind::can`].
+    pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<Removed> {
+        self.remove_digest(key.digest(self.hasher()))
     }
 
-    fn intersect(&mut self, other: &AnyFilter) -> Result<()> {
-        both!(&mut *self, other, a, b => a.intersect(b), else Err(self.cannot_combine(other)))
+    /// Removes the key with this digest; see [`AnyFilter::remove`].
+    ///
+    /// # Errors
+    ///
+    /// As [`AnyFilter::remove`].
+    pub fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+        changing!(self, filter => filter.remove_if_able(digest))
     }
 
-    fn overlap(&self, other: &AnyFilter) -> Result<Option<Overlap>> {
-        both!(self, other, a, b => a.overlap(b), else Err(self.cannot_combine(other)))
+    /// Removes `key` if it was certainly inserted: asks the filter first, and `was_inserted`, which knows exactly, only if
+    /// the filter says "probably yes".
+    ///
+    /// # Errors
+    ///
+    /// As [`AnyFilter::remove`].
+    pub fn remove_checked<K: Key + ?Sized>(
+        &mut self,
+        key: &K,
+        was_inserted: impl FnOnce(&K) -> bool,
+    ) -> Result<Removed> {
+        let digest = key.digest(self.hasher());
+        if self.contains_digest(digest) && was_inserted(key) {
+            return self.remove_digest(digest);
+        }
+        Ok(Removed::NotPresent)
+    }
+
+    /// Returns the first difference that keeps the two from being combined, if there is one.
+    pub fn mismatch(&self, other: &AnyFilter) -> Option<Mismatch> {
+        both!(self, other, a, b => Algebra::mismatch(a, b), else Some(self.kinds_differ(other)))
+    }
+
+    /// Becomes the filter of both sets.
+    ///
+    /// # Errors
+    ///
+    /// If the kind cannot, if kind, shape, hash or seed differ, or if there is no room for both. Neither filter has changed
+    /// then.
+    pub fn union(&mut self, other: &AnyFilter) -> Result<()> {
+        both!(&mut *self, other, a, b => Algebra::union(a, b), else Err(self.cannot_combine(other)))
+    }
+
+    /// Becomes a filter of the keys that are in both sets; see [`BloomFilter::intersect`].
+    ///
+    /// # Errors
+    ///
+    /// As [`AnyFilter::union`].
+    pub fn intersect(&mut self, other: &AnyFilter) -> Result<()> {
+        both!(&mut *self, other, a, b => Algebra::intersect(a, b), else Err(self.cannot_combine(other)))
+    }
+
+    /// Estimates how many keys the two sets have in common, with error bounds; `None` if their union is saturated.
+    ///
+    /// # Errors
+    ///
+    /// As [`AnyFilter::union`].
+    pub fn overlap(&self, other: &AnyFilter) -> Result<Option<Overlap>> {
+        both!(self, other, a, b => Algebra::overlap(a, b), else Err(self.cannot_combine(other)))
     }
 }
 

@@ -5,15 +5,16 @@ use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
-    Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hasher, Kind, Map,
-    Mismatch, Plan, Result, Spec, Stats, Structure, TILE, Update,
+    Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hasher, Key, Kind,
+    Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
 
 family! { $
     /// A map of any kind.
     ///
     /// ```
-    /// use umbel::{AnyMap, Construction, Hasher, Kind, Map, Spec};
+    /// use umbel::spec::Construction;
+    /// use umbel::{AnyMap, Hasher, Kind, Spec};
     /// let spec = Spec::new(2, 0.01)?;
     /// let digests = spec.hasher().digest_batch(&["apple", "pear"]);
     /// let pairs = digests.into_iter().zip([3, 5]).collect();
@@ -21,7 +22,7 @@ family! { $
     /// assert_eq!(map.get("pear"), Some(5));
     /// # Ok::<(), umbel::Error>(())
     /// ```
-    AnyMap, Stored::Map,
+    AnyMap, Stored::Map, "a map",
     changing {
         /// The values can be changed.
         BloomierMutable(BloomierMutable),
@@ -85,9 +86,22 @@ impl Map for AnyMap {
     }
 }
 
-impl Update for AnyMap {
-    /// Refused by a map that never changes.
-    fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool> {
+impl AnyMap {
+    /// Gives `key` another value. Returns `false`, and changes nothing, if it is certainly not in the map.
+    ///
+    /// # Errors
+    ///
+    /// If the kind of map never changes, or the value is larger than any the map can hold.
+    pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool> {
+        self.set_digest(key.digest(self.hasher()), value)
+    }
+
+    /// Gives the key with this digest another value; see [`AnyMap::set`].
+    ///
+    /// # Errors
+    ///
+    /// As [`AnyMap::set`].
+    pub fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool> {
         match self {
             AnyMap::BloomierMutable(map) => map.set_digest(digest, value),
             AnyMap::Bloomier(_) => Err(Error::cannot(
@@ -98,3 +112,5 @@ impl Update for AnyMap {
         }
     }
 }
+
+crate::methods::map_methods!([] AnyMap);

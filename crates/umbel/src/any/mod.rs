@@ -3,18 +3,17 @@
 //! [`AnyFilter`] is every kind of set that takes digests, [`AnyMap`] every map, [`AnyCount`] every multiset. [`Stored`] is
 //! whatever a file can hold: those, and the filters of the literature, which take keys.
 
-mod shared;
+mod concurrent;
 
 /// A family of kinds that answer the same question. From each line follow the enum, its conversions, and what is done by
 /// kind. Kinds that are `fixed` are made from all their keys at once and cannot be changed.
 macro_rules! family {
     (
-        $d:tt $(#[$about:meta])* $any:ident, Stored::$stored:ident,
+        $d:tt $(#[$about:meta])* $any:ident, Stored::$stored:ident, $what:literal,
         changing { $($(#[$doc:meta])* $kind:ident($type:ty),)* }
         fixed { $($(#[$fixed_doc:meta])* $fixed:ident($fixed_type:ty),)* }
     ) => {
         $(#[$about])*
-        #[derive(Debug)]
         #[non_exhaustive]
         pub enum $any {
             $($(#[$doc])* $kind($type),)*
@@ -119,39 +118,54 @@ macro_rules! family {
                 }
             }
 
-            /// The memory, section by section.
+            /// Returns the memory, section by section.
+            #[doc(hidden)]
             pub fn sections(&self) -> Vec<&Words> {
                 each!(self, inner => inner.sections()).into_iter().map(|(_, words)| words).collect()
             }
 
             /// Lets the memory be moved.
+            #[doc(hidden)]
             pub fn relocate(&mut self, mover: &mut dyn Mover) {
                 each!(self, inner => inner.relocate(mover));
             }
 
-            /// Looks a digest up cell by cell, and tells `probe` of each before it is read; see [`Structure::trace`].
+            /// Looks a digest up cell by cell, and passes each to `probe` before it is read. An error of `probe` ends it.
             pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
                 each!(self, inner => inner.trace(digest, probe))
             }
 
-            /// A copy in memory of its own.
-            pub fn try_clone_owned(&self) -> Result<$any> {
-                Ok(map!(self, inner => inner.try_clone_owned()?))
+            /// Returns a copy that owns its memory.
+            ///
+            /// # Errors
+            ///
+            /// If there is not enough memory for it.
+            pub fn try_clone(&self) -> Result<$any> {
+                Ok(map!(self, inner => inner.try_clone()?))
             }
 
-            /// What it was planned for.
+            /// Returns the number of keys and the rate it was planned for; `None` if it was made without a plan.
             pub fn design(&self) -> Option<Design> {
                 each!(self, inner => inner.design())
             }
 
-            /// How often something was inserted; `None` after a union, when nobody knows.
+            /// Returns how many keys were inserted, less those removed; `None` after a union, which does not know.
             pub fn inserted(&self) -> Option<u64> {
                 each!(self, inner => inner.inserted())
             }
 
-            /// The rate of wrong answers that the theory predicts with `n` distinct keys.
+            /// Computes the rate of wrong answers that the theory predicts with `n` distinct keys.
+            ///
+            /// # Errors
+            ///
+            /// If `n` is more than the theory covers.
             pub fn predicted_rate(&self, n: u64) -> Result<f64> {
                 each!(self, inner => inner.predicted_rate(n))
+            }
+
+            /// What is inside, of whatever type.
+            pub(super) fn into_any(self) -> Box<dyn std::any::Any> {
+                each!(self, inner => Box::new(inner))
             }
 
             pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
@@ -162,6 +176,35 @@ macro_rules! family {
         impl Storable for $any {
             fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
                 each!(self, inner => inner.encoder(options))
+            }
+
+            fn check_kind(kind: Kind) -> Result<(), FormatError> {
+                $crate::file::expect_kind($any::can(kind).is_some(), kind, $what)
+            }
+
+            fn from_stored(stored: Stored) -> Result<$any> {
+                stored.try_into()
+            }
+        }
+
+        $crate::methods::file_methods!([] $any);
+
+        impl std::fmt::Debug for $any {
+            /// Formats a summary of what is inside.
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                each!(self, inner => inner.fmt(f))
+            }
+        }
+
+        impl TryFrom<Stored> for $any {
+            type Error = Error;
+
+            /// Succeeds if it is one of these kinds.
+            fn try_from(stored: Stored) -> Result<$any> {
+                match stored {
+                    Stored::$stored(any) => Ok(any),
+                    other => Err(FormatError::wrong_kind(other.kind(), $what).into()),
+                }
             }
         }
 
@@ -190,12 +233,24 @@ macro_rules! family {
             impl TryFrom<$any> for $type {
                 type Error = Error;
 
-                /// What is inside, if it is of this kind.
+                /// Succeeds if it is of this kind.
                 fn try_from(any: $any) -> Result<$type> {
                     match any {
                         $any::$kind(inner) => Ok(inner),
-                        other => Err(Error::Mismatch(Mismatch::kinds(Kind::$kind, other.kind()))),
+                        other => {
+                            let expected = format!("{} {} filter", Kind::$kind.article(), Kind::$kind);
+                            Err(FormatError::wrong_kind(other.kind(), expected).into())
+                        }
                     }
+                }
+            }
+
+            impl TryFrom<Stored> for $type {
+                type Error = Error;
+
+                /// Succeeds if it is of this kind.
+                fn try_from(stored: Stored) -> Result<$type> {
+                    Storable::from_stored(stored)
                 }
             }
         )*
@@ -207,10 +262,10 @@ mod filter;
 mod map;
 mod stored;
 
+pub use concurrent::AnyConcurrent;
 pub use count::AnyCount;
 pub use filter::AnyFilter;
 pub use map::AnyMap;
-pub use shared::AnyConcurrent;
 pub use stored::Stored;
 
 use crate::{Can, Error, Kind, Plan, Result, Spec};

@@ -2,14 +2,13 @@
 
 use super::{AnyCount, AnyFilter, AnyMap};
 use crate::aging::Timestamp;
-use crate::file::FormatError;
+use crate::file::{FormatError, Storable};
 use crate::literature::Literature;
 use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, check_tail};
 use crate::words::{Mover, Words};
 use crate::{
-    Algebra, Answers, Batch, Count, Design, Error, Filter, HashId, Hasher, Holds, Insert, Key, Kind, Map,
-    Mismatch, Result, Stats,
+    Answers, Batch, BloomFilter, Design, Error, HashId, Hasher, Holds, Key, Kind, Mismatch, Result, Stats,
 };
 
 /// Whatever a file can hold.
@@ -88,7 +87,7 @@ impl Stored {
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
         match self {
             Stored::Set(filter) => filter.insert(key),
-            Stored::Literature(filter) => filter.insert(key),
+            Stored::Literature(filter) => Ok(filter.insert(key)),
             Stored::Map(_) | Stored::Count(_) => Err(self.no_set()),
         }
     }
@@ -97,7 +96,10 @@ impl Stored {
     pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
         match self {
             Stored::Set(filter) => filter.insert_batch(keys),
-            Stored::Literature(filter) => filter.insert_batch(keys),
+            Stored::Literature(filter) => {
+                filter.insert_batch(keys);
+                Ok(())
+            }
             Stored::Map(_) | Stored::Count(_) => Err(self.no_set()),
         }
     }
@@ -152,6 +154,16 @@ impl Stored {
         }
     }
 
+    /// What is inside, of whatever type.
+    pub(crate) fn into_any(self) -> Box<dyn std::any::Any> {
+        match self {
+            Stored::Set(filter) => filter.into_any(),
+            Stored::Literature(filter) => Box::new(filter),
+            Stored::Map(map) => map.into_any(),
+            Stored::Count(counts) => counts.into_any(),
+        }
+    }
+
     pub(crate) fn check_contents(&self) -> Result<(), FormatError> {
         match self {
             Stored::Set(filter) => filter.check_contents(),
@@ -162,12 +174,12 @@ impl Stored {
     }
 
     /// A copy in memory of its own, which can be changed whatever this one is.
-    pub fn try_clone_owned(&self) -> Result<Stored> {
+    pub fn try_clone(&self) -> Result<Stored> {
         Ok(match self {
-            Stored::Set(filter) => Stored::Set(filter.try_clone_owned()?),
-            Stored::Literature(filter) => Stored::Literature(filter.try_clone_owned()?),
-            Stored::Map(map) => Stored::Map(map.try_clone_owned()?),
-            Stored::Count(counts) => Stored::Count(counts.try_clone_owned()?),
+            Stored::Set(filter) => Stored::Set(filter.try_clone()?),
+            Stored::Literature(filter) => Stored::Literature(filter.try_clone()?),
+            Stored::Map(map) => Stored::Map(map.try_clone()?),
+            Stored::Count(counts) => Stored::Count(counts.try_clone()?),
         })
     }
 
@@ -192,11 +204,12 @@ impl Stored {
     /// Forgets everything.
     pub fn clear(&mut self) -> Result<()> {
         match self {
-            Stored::Set(filter) => filter.clear(),
+            Stored::Set(filter) => filter.clear()?,
             Stored::Literature(filter) => filter.clear(),
-            Stored::Map(_) => Err(self.no_set()),
+            Stored::Map(_) => return Err(self.no_set()),
             Stored::Count(counts) => counts.clear(),
         }
+        Ok(())
     }
 
     /// The first thing that keeps the two from being combined, if any.
@@ -255,41 +268,35 @@ impl Stored {
     }
 }
 
-impl TryFrom<Stored> for AnyFilter {
+impl TryFrom<Stored> for Literature {
     type Error = Error;
 
-    /// The filter, if it takes digests.
-    fn try_from(filter: Stored) -> Result<AnyFilter> {
-        match filter {
-            Stored::Set(filter) => Ok(filter),
-            other => Err(Error::parameter("kind", other.kind(), "a set of digests")),
-        }
-    }
-}
-
-impl TryFrom<Stored> for AnyMap {
-    type Error = Error;
-
-    /// The map, if it is one.
-    fn try_from(stored: Stored) -> Result<AnyMap> {
+    /// Succeeds if it is a filter of the literature.
+    fn try_from(stored: Stored) -> Result<Literature> {
         match stored {
-            Stored::Map(map) => Ok(map),
-            other => Err(Error::parameter("kind", other.kind(), "a map")),
+            Stored::Literature(filter) => Ok(filter),
+            other => Err(FormatError::wrong_kind(other.kind(), "a filter of the literature").into()),
         }
     }
 }
 
-impl TryFrom<Stored> for AnyCount {
+impl TryFrom<Stored> for BloomFilter {
     type Error = Error;
 
-    /// The multiset, if it is one.
-    fn try_from(stored: Stored) -> Result<AnyCount> {
-        match stored {
-            Stored::Count(counts) => Ok(counts),
-            other => Err(Error::parameter("kind", other.kind(), "a multiset")),
-        }
+    /// Succeeds if it is an array of bits.
+    fn try_from(stored: Stored) -> Result<BloomFilter> {
+        BloomFilter::check_kind(stored.kind())?;
+        AnyFilter::try_from(stored)?.try_into()
     }
 }
+
+impl From<BloomFilter> for Stored {
+    fn from(filter: BloomFilter) -> Stored {
+        Stored::Set(filter.into())
+    }
+}
+
+crate::methods::file_methods!([] Stored);
 
 impl From<Literature> for Stored {
     fn from(filter: Literature) -> Stored {

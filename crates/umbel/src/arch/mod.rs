@@ -21,7 +21,7 @@ use std::fmt;
 /// An instruction set this processor is known to have.
 ///
 /// ```
-/// use umbel::Level;
+/// use umbel::internals::Level;
 /// assert!(Level::available().contains(&Level::PORTABLE));
 /// println!("kernels run on {}", Level::detect());
 /// ```

@@ -7,8 +7,8 @@
 
 use super::{Blocked, Bloom};
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::filter::{TILE, low_bits};
 use crate::hash::MULTIPLIER;
+use crate::tile::{TILE, low_bits};
 use crate::words::Line;
 use crate::{Digest, Level};
 

@@ -3,9 +3,9 @@
 use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
 use super::sorter::{Group, Sorter};
 use crate::arch::{Simd, prefetch};
-use crate::filter::ones;
 use crate::hash::{MULTIPLIER, POWERS, reduce};
 use crate::sizing::{self, MAX_BITS, estimate::Shape};
+use crate::tile::ones;
 use crate::words::{AtomicWords, LINE_BITS, Line};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, TILE, spec};
 use std::sync::atomic::Ordering::Relaxed;

@@ -8,7 +8,7 @@ use crate::sizing::estimate::Overlap;
 impl<L: Layout> Bloom<L> {
     fn combine(&mut self, other: &Bloom<L>, operation: impl Fn(u64, u64) -> u64) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.words.merge(&other.words, operation)?;
+        self.words.merge(&other.words, operation);
         self.head.inserted = None;
         Ok(())
     }

@@ -4,8 +4,8 @@ use super::kernels::{FillShared, FlushShared, InsertDigestShared, Pipeline, Sort
 use super::layout::Places;
 use super::sorter::Sorter;
 use super::{Bloom, Layout};
-use crate::filter::tiles;
 use crate::structure::Head;
+use crate::tile::tiles;
 use crate::words::AtomicWords;
 use crate::{Answers, Batch, Digest, Hasher, Key, Result, TILE};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -18,8 +18,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// same part of it, one of up to 256 parts and for at most about a hundred keys. The other layouts never wait.
 ///
 /// ```
-/// use umbel::{Blocked, Bloom, Concurrent, Filter, Set, Structure};
-/// let shared = Concurrent::new(Bloom::<Blocked>::with_capacity(100_000, 0.01)?)?;
+/// use umbel::{Blocked, Bloom, Concurrent};
+/// let shared = Concurrent::new(Bloom::<Blocked>::with_capacity(100_000, 0.01)?);
 /// std::thread::scope(|scope| {
 ///     for thread in 0..4u64 {
 ///         let shared = &shared;
@@ -44,10 +44,10 @@ pub struct Concurrent<L: Layout> {
 const SORT_FROM: usize = 4096;
 
 impl<L: Layout> Concurrent<L> {
-    /// Takes a filter that owns its memory; a mapped or static one is refused.
-    pub fn new(filter: Bloom<L>) -> Result<Concurrent<L>> {
+    /// Shares a filter.
+    pub fn new(filter: Bloom<L>) -> Concurrent<L> {
         let Bloom { layout, words, head } = filter;
-        Ok(Concurrent { layout, words: AtomicWords::new(words)?, head, inserted: Tally::default() })
+        Concurrent { layout, words: AtomicWords::new(words), head, inserted: Tally::default() }
     }
 
     /// The filter back, once all threads are done.
@@ -60,7 +60,7 @@ impl<L: Layout> Concurrent<L> {
     /// inserted meanwhile, some is.
     pub fn snapshot(&self) -> Result<Bloom<L>> {
         let mut copy = Bloom::with_head(self.layout, self.head_now())?;
-        for (copy, word) in copy.words.words_mut()?.iter_mut().zip(self.words.words()) {
+        for (copy, word) in copy.words.words_mut().iter_mut().zip(self.words.words()) {
             *copy = word.load(Relaxed);
         }
         Ok(copy)

@@ -7,10 +7,10 @@ use super::Bloom;
 use super::layout::{Layout, Pair, Places, Tile, Tiled};
 use super::sorter::Sorter;
 use crate::arch::{Kernel, Simd};
-use crate::filter::{TILE, low_bits, tiles};
 use crate::hash::Ends;
+use crate::tile::{TILE, low_bits, tiles};
 use crate::words::{AtomicWords, Line};
-use crate::{Answers, Batch, Digest, Hasher, Result};
+use crate::{Answers, Batch, Digest, Hasher};
 
 /// One digest.
 pub(super) struct ContainsDigest<'a, L: Layout> {
@@ -151,12 +151,12 @@ pub(super) struct InsertDigest<'a, L: Layout> {
 }
 
 impl<L: Layout> Kernel for InsertDigest<'_, L> {
-    type Output = Result<bool>;
+    type Output = bool;
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Result<bool> {
-        let new = self.filter.layout.insert(simd, self.filter.words.lines_mut()?, self.digest);
+    fn run<S: Simd>(self, simd: S) -> bool {
+        let new = self.filter.layout.insert(simd, self.filter.words.lines_mut(), self.digest);
         self.filter.head.count_inserted(1);
-        Ok(new)
+        new
     }
 }
 

@@ -1,9 +1,9 @@
 //! The filters that are an array of bits: [`Bloom`] in one of three [`Layout`]s.
 //!
 //! ```
-//! use umbel::{Bloom, Filter, Insert, Standard};
+//! use umbel::{Bloom, Standard};
 //! let mut filter = Bloom::<Standard>::with_capacity(10_000, 0.001)?;
-//! filter.insert("apple")?;
+//! filter.insert("apple");
 //! assert!(filter.contains("apple"));
 //! assert!(!filter.contains("pear"));
 //! # Ok::<(), umbel::Error>(())
@@ -13,6 +13,7 @@ mod any_of;
 mod blocked;
 mod combine;
 mod concurrent;
+mod filter;
 pub(crate) mod kernels;
 pub(crate) mod layout;
 pub(crate) mod scattered;
@@ -21,21 +22,28 @@ mod sorter;
 pub(crate) use any_of::AnyOf;
 pub use blocked::Blocked;
 pub use concurrent::Concurrent;
+pub(crate) use filter::Bits;
+pub use filter::BloomFilter;
 pub use layout::Layout;
 pub(crate) use scattered::OUT_OF_CACHE;
 pub use scattered::{Partitioned, Standard};
 
 use crate::arch::Simd;
 use crate::file::FormatError;
-use crate::filter::check_tile;
+use crate::methods::{
+    absorb_methods, insert_methods, intersect_methods, overlap_methods, set_methods, structure_methods,
+    union_methods,
+};
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, BITS, Head, Parts, Probe};
+use crate::tile::split_tile;
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
     Structure, TILE,
 };
 use kernels::{Ask, Fill, Pipeline};
+use std::convert::Infallible;
 
 /// A Bloom filter: bits, a layout that says which of them belong to a digest, and a hash.
 ///
@@ -73,6 +81,16 @@ impl<L: Layout> Bloom<L> {
         Bloom { layout, words, head }
     }
 
+    /// Returns the filter of the same keys in half the memory, without the keys; see
+    /// [`BloomFilter::fold`].
+    ///
+    /// # Errors
+    ///
+    /// If the size is odd or there is not enough memory.
+    pub fn fold(&self) -> Result<Bloom<L>> {
+        Set::fold(self)
+    }
+
     /// The layout.
     pub fn layout(&self) -> &L {
         &self.layout
@@ -85,15 +103,18 @@ impl<L: Layout> Bloom<L> {
 
     /// The words, to be changed by a kind that has this filter as a part.
     #[inline(always)]
-    pub(crate) fn words_mut(&mut self) -> Result<&mut [u64]> {
+    pub(crate) fn words_mut(&mut self) -> &mut [u64] {
         self.words.words_mut()
     }
-
-    /// A copy. Mapped and static memory is shared, owned memory is copied.
-    pub fn try_clone(&self) -> Result<Bloom<L>> {
-        Ok(Bloom { layout: self.layout, words: self.words.try_clone()?, head: self.head.clone() })
-    }
 }
+
+structure_methods!([L: Layout] Bloom<L>);
+set_methods!([L: Layout] Bloom<L>);
+insert_methods!([L: Layout] Bloom<L>);
+union_methods!([L: Layout] Bloom<L>);
+intersect_methods!([L: Layout] Bloom<L>);
+overlap_methods!([L: Layout] Bloom<L>);
+absorb_methods!([L: Layout] Bloom<L>);
 
 impl<L: Layout> structure::sealed::Sealed for Bloom<L> {}
 
@@ -111,8 +132,8 @@ impl<L: Layout> Structure for Bloom<L> {
         self.layout.predicted_rate(n)
     }
 
-    fn try_clone_owned(&self) -> Result<Bloom<L>> {
-        Ok(Bloom { layout: self.layout, words: self.words.try_clone_owned()?, head: self.head.clone() })
+    fn try_clone(&self) -> Result<Bloom<L>> {
+        Ok(Bloom { layout: self.layout, words: self.words.try_clone()?, head: self.head.clone() })
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -163,10 +184,9 @@ impl<L: Layout> Set for Bloom<L> {
         Bloom::with_head(layout, Head::planned(spec, &plan))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
+    fn clear(&mut self) {
+        self.words.words_mut().fill(0);
         self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_empty(&self) -> Result<Bloom<L>> {
@@ -176,7 +196,7 @@ impl<L: Layout> Set for Bloom<L> {
     fn fold(&self) -> Result<Bloom<L>> {
         let layout = self.layout.folded()?;
         let mut folded = Bloom::with_head(layout, self.head.clone())?;
-        L::fold(self.words.lines(), folded.words.lines_mut()?);
+        L::fold(self.words.lines(), folded.words.lines_mut());
         // The rate it was planned for is now reached with fewer keys, or never.
         folded.head.design = self.head.design.and_then(|design| {
             let keeps = |n| layout.predicted_rate(n).is_ok_and(|rate| rate <= design.rate);
@@ -234,37 +254,33 @@ impl<L: Layout> Filter for Bloom<L> {
 }
 
 impl<L: Layout> Insert for Bloom<L> {
+    type Error = Infallible;
+
     #[inline]
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        self.head.level.run(kernels::InsertDigest { filter: self, digest })
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Infallible> {
+        Ok(self.head.level.run(kernels::InsertDigest { filter: self, digest }))
     }
 
-    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        let lines = self.words.lines_mut()?;
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<(), Infallible> {
+        let lines = self.words.lines_mut();
         self.head.level.run(kernels::InsertTile { layout: &self.layout, lines, tile });
         self.head.count_inserted(tile.len());
         Ok(())
     }
 
-    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        check_tile(tile)?;
-        let lines = self.words.lines_mut()?;
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64, Infallible> {
+        let (tile, rest) = split_tile(tile);
+        let lines = self.words.lines_mut();
         let new = self.head.level.run(kernels::InsertTileNew { layout: &self.layout, lines, tile });
         self.head.count_inserted(tile.len());
+        self.insert_tile(rest);
         Ok(new)
     }
 
-    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
-        let work = Fill { lines: self.words.lines_mut()? };
+    fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<(), Infallible> {
+        let work = Fill { lines: self.words.lines_mut() };
         self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work });
         self.head.count_inserted(keys.len());
         Ok(())
-    }
-}
-
-impl<L: Layout> std::fmt::Debug for Bloom<L> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Bloom { layout, words, head } = self;
-        f.debug_struct("Bloom").field("layout", layout).field("words", words).field("head", head).finish()
     }
 }

@@ -5,10 +5,10 @@
 
 use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
-use crate::filter::TILE;
 use crate::hash::{MULTIPLIER, reduce};
 use crate::sizing::{self, MAX_BITS, MAX_HASHES, estimate::Shape};
 use crate::structure::small;
+use crate::tile::TILE;
 use crate::words::{AtomicWords, LINE_BITS, Line, as_words, as_words_mut};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;

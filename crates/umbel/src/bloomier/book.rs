@@ -38,7 +38,7 @@ impl CodeBook {
         }
         let bytes: usize = sorted.iter().map(|value| value.len()).sum();
         let mut words = Words::zeroed(lines(len, bytes as u64))?;
-        let (ends, text) = words.words_mut()?.split_at_mut(values.len());
+        let (ends, text) = words.words_mut().split_at_mut(values.len());
         let mut at = 0;
         for (end, value) in ends.iter_mut().zip(values) {
             for byte in value.as_ref() {
@@ -90,8 +90,8 @@ impl CodeBook {
         self.words.relocate(mover);
     }
 
-    pub(crate) fn try_clone_owned(&self) -> Result<CodeBook> {
-        Ok(CodeBook { words: self.words.try_clone_owned()?, len: self.len })
+    pub(crate) fn try_clone(&self) -> Result<CodeBook> {
+        Ok(CodeBook { words: self.words.try_clone()?, len: self.len })
     }
 
     /// The book of so many values in a file, unless they are none.
@@ -167,14 +167,14 @@ mod tests {
         // The first end beyond the others, below zero and far away; a letter behind the last name; and twice the same name.
         for (word, value) in [(0, u64::MAX), (1, 0), (2, 1 << 40), (7, 1)] {
             let before = book.words.words()[word];
-            book.words.words_mut().unwrap()[word] = value;
+            book.words.words_mut()[word] = value;
             assert!(book.check_contents().is_err(), "{word}");
             (0..4).for_each(|number| drop(book.get(number)));
-            book.words.words_mut().unwrap()[word] = before;
+            book.words.words_mut()[word] = before;
         }
         // Names that were different become the same.
         let mut book = CodeBook::new(&["a", "b"]).unwrap();
-        book.words.words_mut().unwrap()[2] = u64::from(u16::from_le_bytes(*b"aa"));
+        book.words.words_mut()[2] = u64::from(u16::from_le_bytes(*b"aa"));
         assert!(book.check_contents().unwrap_err().to_string().contains("twice"));
     }
 }

@@ -6,7 +6,7 @@
 //! are nowhere stored.
 //!
 //! ```
-//! use umbel::{Bloomier, Map};
+//! use umbel::Bloomier;
 //! let map = Bloomier::new(&["apple", "plum", "leek"], &[1, 1, 2], 0.001)?;
 //! assert_eq!(map.get("plum"), Some(1));
 //! assert_eq!(map.get("leek"), Some(2));
@@ -30,6 +30,7 @@ pub use mutable::BloomierMutable;
 use crate::bloom::kernels::Pipeline;
 use crate::file::FormatError;
 use crate::map::{get_by_tiles, get_each};
+use crate::methods::{map_methods, structure_methods};
 use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, Wish, build, decode_tile};
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::sizing::{self, Known};
@@ -53,7 +54,6 @@ pub struct Options {
 const PLANNED_LARGEST: u64 = 255;
 
 /// A map that never changes.
-#[derive(Debug)]
 pub struct Bloomier {
     shape: Shape,
     words: Words,
@@ -112,8 +112,8 @@ impl Values {
         Ok(Values { largest, book })
     }
 
-    fn try_clone_owned(&self) -> Result<Values> {
-        let book = self.book.as_ref().map(CodeBook::try_clone_owned).transpose()?;
+    fn try_clone(&self) -> Result<Values> {
+        let book = self.book.as_ref().map(CodeBook::try_clone).transpose()?;
         Ok(Values { largest: self.largest, book })
     }
 
@@ -262,6 +262,9 @@ impl Sink<u64> for Value {
     }
 }
 
+structure_methods!([] Bloomier);
+map_methods!([] Bloomier);
+
 impl structure::sealed::Sealed for Bloomier {}
 
 impl Structure for Bloomier {
@@ -278,8 +281,8 @@ impl Structure for Bloomier {
         Ok(rate(self.values.count(), self.shape.width(), n))
     }
 
-    fn try_clone_owned(&self) -> Result<Bloomier> {
-        let (words, values) = (self.words.try_clone_owned()?, self.values.try_clone_owned()?);
+    fn try_clone(&self) -> Result<Bloomier> {
+        let (words, values) = (self.words.try_clone()?, self.values.try_clone()?);
         Ok(Bloomier { shape: self.shape, words, values, head: self.head.clone() })
     }
 

@@ -3,20 +3,21 @@
 use super::{PLANNED_LARGEST, Values, bytes, failed, pairs, plan_map, planned_keys, rate, stats, wish};
 use crate::arch::prefetch;
 use crate::file::FormatError;
-use crate::filter::ones;
 use crate::map::get_each;
+use crate::methods::{map_methods, structure_methods};
 use crate::retrieval::{Construction, Shape, Sink, build, decode_tile};
 use crate::sizing::bloomier::value_bits;
 use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
+use crate::tile::ones;
 use crate::words::{Mover, Packed, Words};
 use crate::{
-    Batch, Can, CodeBook, Digest, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, Update,
+    Batch, Can, CodeBook, Digest, Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
 
 /// A map whose values can be changed. Its keys cannot.
 ///
 /// ```
-/// use umbel::{BloomierMutable, Map, Update};
+/// use umbel::BloomierMutable;
 /// let mut shards = BloomierMutable::new(&["alice", "bob", "carol"], &[0, 1, 2], 0.001)?;
 /// assert!(shards.set("bob", 2)?);
 /// assert_eq!(shards.get("bob"), Some(2));
@@ -26,7 +27,6 @@ use crate::{
 ///
 /// Who is not in the map is taken for someone who is at the map's rate, k / 2^q for k cells of a key; setting such a key
 /// overwrites the value of another.
-#[derive(Debug)]
 pub struct BloomierMutable {
     shape: Shape,
     /// For each key the number of its own cell among its cells.
@@ -64,7 +64,7 @@ impl BloomierMutable {
         let mut held = Words::zeroed(cells.lines())?;
         // Several shards start at whole words.
         let each = (built.shape.stride() * u64::from(width)).div_ceil(64) as usize;
-        for (part, sink) in held.words_mut()?.chunks_mut(each).zip(&built.sinks) {
+        for (part, sink) in held.words_mut().chunks_mut(each).zip(&built.sinks) {
             part[..each].copy_from_slice(&sink.held.words()[..each]);
         }
         let rate = rate(cells_of_key(spec), built.shape.width(), built.keys);
@@ -109,12 +109,13 @@ impl Place {
 
 impl Sink<u64> for Place {
     fn place(&mut self, cell: u64, which: u32, value: u64) -> u128 {
-        if let Ok(words) = self.held.words_mut() {
-            self.cells.set(words, cell, value);
-        }
+        self.cells.set(self.held.words_mut(), cell, value);
         which.into()
     }
 }
+
+structure_methods!([] BloomierMutable);
+map_methods!([] BloomierMutable);
 
 impl structure::sealed::Sealed for BloomierMutable {}
 
@@ -132,13 +133,13 @@ impl Structure for BloomierMutable {
         Ok(rate(self.shape.cells_of_key().into(), self.shape.width(), n))
     }
 
-    fn try_clone_owned(&self) -> Result<BloomierMutable> {
+    fn try_clone(&self) -> Result<BloomierMutable> {
         Ok(BloomierMutable {
             shape: self.shape,
-            places: self.places.try_clone_owned()?,
+            places: self.places.try_clone()?,
             cells: self.cells,
-            held: self.held.try_clone_owned()?,
-            values: self.values.try_clone_owned()?,
+            held: self.held.try_clone()?,
+            values: self.values.try_clone()?,
             head: self.head.clone(),
         })
     }
@@ -238,11 +239,28 @@ impl Map for BloomierMutable {
     }
 }
 
-impl Update for BloomierMutable {
-    fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool> {
+impl BloomierMutable {
+    /// Gives `key` another value. Returns `false`, and changes nothing, if it is certainly not in the map.
+    ///
+    /// A key that is not in the map is taken for one that is, at the map's rate; setting it then overwrites the value of
+    /// another key.
+    ///
+    /// # Errors
+    ///
+    /// If the value is larger than any the map was made for.
+    pub fn set<K: Key + ?Sized>(&mut self, key: &K, value: u64) -> Result<bool> {
+        self.set_digest(key.digest(&self.head.hasher), value)
+    }
+
+    /// Gives the key with this digest another value; see [`BloomierMutable::set`].
+    ///
+    /// # Errors
+    ///
+    /// As [`BloomierMutable::set`].
+    pub fn set_digest(&mut self, digest: Digest, value: u64) -> Result<bool> {
         self.values.check(value)?;
         let Some(cell) = self.cell(digest) else { return Ok(false) };
-        self.cells.set(self.held.words_mut()?, cell, value);
+        self.cells.set(self.held.words_mut(), cell, value);
         Ok(true)
     }
 }

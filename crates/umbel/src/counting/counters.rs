@@ -6,10 +6,14 @@ use crate::arch::Simd;
 use crate::bloom::kernels::{Ask, ContainsTile, Pipeline, Stage, Work};
 use crate::bloom::scattered::{self, Scatter};
 use crate::file::FormatError;
-use crate::filter::check_tile;
 use crate::hash::reduce;
+use crate::methods::{
+    absorb_methods, intersect_methods, overlap_methods, remove_methods, set_methods, structure_methods,
+    try_insert_methods, union_methods,
+};
 use crate::sizing::{Cardinality, Overlap, Shape};
 use crate::structure::{self, Head, Parts, Probe};
+use crate::tile::split_tile;
 use crate::words::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove, Removed, Result,
@@ -230,7 +234,7 @@ impl<R: Rule> Counters<R> {
         if refused((cells.max(), cells.max())) && self.values().zip(other.values()).any(refused) {
             return Err(full::<R>());
         }
-        let words = self.words.words_mut()?;
+        let words = self.words.words_mut();
         for cell in 0..cells.cells() {
             let (ours, theirs) = (cells.get(words, cell), cells.get(other.words.words(), cell));
             if let Some(value) = operation(rule, ours, theirs).filter(|value| *value != ours) {
@@ -277,6 +281,15 @@ pub(crate) fn planned<R: Rule>(spec: &Spec, rule: &R, capacity: u64, rate: f64, 
     })
 }
 
+structure_methods!([R: Rule] Counters<R>);
+set_methods!([R: Rule] Counters<R>);
+try_insert_methods!([R: Rule] Counters<R>);
+remove_methods!([R: Rule] Counters<R>);
+union_methods!([R: Rule] Counters<R>);
+intersect_methods!([R: Rule] Counters<R>);
+overlap_methods!([R: Rule] Counters<R>);
+absorb_methods!([R: Rule] Counters<R>);
+
 impl<R: Rule> structure::sealed::Sealed for Counters<R> {}
 
 impl<R: Rule> Structure for Counters<R> {
@@ -292,9 +305,9 @@ impl<R: Rule> Structure for Counters<R> {
         self.rule.predicted_rate(n)
     }
 
-    fn try_clone_owned(&self) -> Result<Counters<R>> {
+    fn try_clone(&self) -> Result<Counters<R>> {
         let (rule, head) = (self.rule.clone(), self.head.clone());
-        Ok(Counters { rule, words: self.words.try_clone_owned()?, head })
+        Ok(Counters { rule, words: self.words.try_clone()?, head })
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -346,18 +359,17 @@ impl<R: Rule> Set for Counters<R> {
         Counters::with_head(rule, Head::planned(spec, &plan))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
+    fn clear(&mut self) {
+        self.words.words_mut().fill(0);
         self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_empty(&self) -> Result<Counters<R>> {
         Counters::with_head(self.rule.clone(), self.head.emptied())
     }
 
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
+    fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
+        Ok(self.remove_digest(digest))
     }
 }
 
@@ -412,8 +424,10 @@ impl<R: Rule> Filter for Counters<R> {
 }
 
 impl<R: Rule> Insert for Counters<R> {
+    type Error = Error;
+
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        let words = self.words.words_mut()?;
+        let words = self.words.words_mut();
         let new = !scattered::contains(&self.rule, words, digest);
         if !add(&self.rule, words, probes(&self.rule, digest)) {
             return Err(full::<R>());
@@ -423,7 +437,7 @@ impl<R: Rule> Insert for Counters<R> {
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        let mut fill = Fill { words: self.words.words_mut()?, added: 0, refused: false };
+        let mut fill = Fill { words: self.words.words_mut(), added: 0, refused: false };
         for tile in tile.chunks(TILE) {
             scattered::fetch_to_insert(&self.rule, fill.words, tile);
             tile.iter().for_each(|digest| fill.add(&self.rule, *digest));
@@ -433,14 +447,18 @@ impl<R: Rule> Insert for Counters<R> {
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        check_tile(tile)?;
+        let (tile, rest) = split_tile(tile);
         scattered::fetch_to_insert(&self.rule, self.words.words(), tile);
         let mut digests = tile.iter().enumerate();
-        digests.try_fold(0, |new, (i, digest)| Ok(new | u64::from(self.insert_digest(*digest)?) << i))
+        let new = digests.try_fold(0, |new, (i, digest)| {
+            Ok::<_, Error>(new | u64::from(self.insert_digest(*digest)?) << i)
+        })?;
+        self.insert_tile(rest)?;
+        Ok(new)
     }
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
-        let work = Fill { words: self.words.words_mut()?, added: 0, refused: false };
+        let work = Fill { words: self.words.words_mut(), added: 0, refused: false };
         let pipeline = Pipeline { layout: &&self.rule, hasher: &self.head.hasher, keys, work };
         let Fill { added, refused, .. } = self.head.level.run(pipeline);
         self.filled(added, refused)
@@ -484,16 +502,16 @@ impl<'r, R: Rule> Work<&'r R> for Fill<'_> {
 
 impl<R: Rule> Remove for Counters<R> {
     /// A key all of whose cells are stuck is [`Removed::NotDeletable`].
-    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+    fn remove_digest(&mut self, digest: Digest) -> Removed {
         let (cells, words) = (self.rule.cells(), self.words.words());
         if probes(&self.rule, digest).all(|at| self.rule.is_stuck(cells.get(words, at.cell))) {
-            return Ok(Removed::NotDeletable);
+            return Removed::NotDeletable;
         }
-        if !take(&self.rule, self.words.words_mut()?, probes(&self.rule, digest)) {
-            return Ok(Removed::NotPresent);
+        if !take(&self.rule, self.words.words_mut(), probes(&self.rule, digest)) {
+            return Removed::NotPresent;
         }
         self.head.count_removed();
-        Ok(Removed::Removed)
+        Removed::Removed
     }
 }
 
@@ -532,12 +550,5 @@ impl<R: Rule> Algebra for Counters<R> {
         }
         let [ours, theirs, union] = used;
         self.shape().overlap(ours, theirs, union)
-    }
-}
-
-impl<R: Rule> Debug for Counters<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Counters { rule, words, head } = self;
-        f.debug_struct("Counters").field("rule", rule).field("words", words).field("head", head).finish()
     }
 }

@@ -2,12 +2,12 @@
 //! removed.
 //!
 //! ```
-//! use umbel::{Counting, Filter, Insert, Remove, Removed};
+//! use umbel::{Counting, Removed};
 //! let mut filter = Counting::with_capacity(10_000, 0.01)?;
 //! filter.insert("apple")?;
 //! filter.insert("pear")?;
-//! assert_eq!(filter.remove("apple")?, Removed::Removed);
-//! assert_eq!(filter.remove("apple")?, Removed::NotPresent);
+//! assert_eq!(filter.remove("apple"), Removed::Removed);
+//! assert_eq!(filter.remove("apple"), Removed::NotPresent);
 //! assert!(!filter.contains("apple") && filter.contains("pear"));
 //! # Ok::<(), umbel::Error>(())
 //! ```
@@ -32,9 +32,7 @@ use crate::file::FormatError;
 use crate::sizing::{self, Known};
 use crate::structure::{COUNTERS, small};
 use crate::words::{LINE_BITS, Packed, Words};
-use crate::{
-    Bloom, Digest, Error, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result, Spec, Standard, spec,
-};
+use crate::{Bloom, Digest, Error, Hasher, Key, Kind, Plan, Removed, Result, Spec, Standard, spec};
 use counters::{in_cells, planned, probes};
 use std::fmt;
 use std::str::FromStr;
@@ -230,7 +228,7 @@ impl Counting {
     /// One bit per counter, set when the counter is not zero: the bits of the standard filter of the same keys.
     pub fn bit_view(&self) -> Result<Words> {
         let mut bits = Words::zeroed(self.rule.cells.cells().div_ceil(LINE_BITS))?;
-        let words = bits.words_mut()?;
+        let words = bits.words_mut();
         for (cell, value) in self.values().enumerate() {
             words[cell / 64] |= u64::from(value > 0) << (cell % 64);
         }
@@ -240,10 +238,10 @@ impl Counting {
     /// The standard filter of the same keys: bit for bit the one that would have come from inserting them.
     ///
     /// ```
-    /// use umbel::{Counting, Filter, Insert, Remove};
+    /// use umbel::Counting;
     /// let mut filter = Counting::with_capacity(1000, 0.01)?;
     /// filter.insert_batch(&["apple", "pear", "plum"])?;
-    /// filter.remove("pear")?;
+    /// filter.remove("pear");
     /// let bits = filter.to_standard()?;
     /// assert!(bits.contains("apple") && !bits.contains("pear"));
     /// assert_eq!(bits.stats().bits, filter.stats().bits / 4);
@@ -267,13 +265,13 @@ impl Counting {
     }
 
     /// Removes `key`, and appends the bits of the [bit view](Counting::bit_view) that this has cleared to `flips`.
-    pub fn remove_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Result<Removed> {
+    pub fn remove_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Removed {
         let digest = key.digest(&self.head.hasher);
-        let removed = self.remove_digest(digest)?;
+        let removed = self.remove_digest(digest);
         if removed == Removed::Removed {
             flips.extend(self.empty_cells(digest).into_iter().map(|index| Flip { index, set: false }));
         }
-        Ok(removed)
+        removed
     }
 
     /// The cells of a digest that are zero, each once.

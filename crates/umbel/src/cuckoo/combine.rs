@@ -2,15 +2,15 @@
 //! the keys.
 
 use super::{Cuckoo, MAX_KICKS};
+use crate::Result;
 use crate::algebra::{Algebra, Mismatch};
-use crate::{Result, Structure};
 
 impl Cuckoo {
     /// Moves into another filter of the same shape whatever has a free slot there, and tells how many that were: for
     /// chains of filters that became too many when keys were removed.
     ///
     /// ```
-    /// use umbel::{Cuckoo, Filter, Insert, Set};
+    /// use umbel::Cuckoo;
     /// let mut first = Cuckoo::with_capacity(1000, 0.01)?;
     /// let mut second = first.try_clone_empty()?;
     /// second.insert("apple")?;
@@ -20,14 +20,12 @@ impl Cuckoo {
     /// ```
     pub fn pour(&mut self, into: &mut Cuckoo) -> Result<u64> {
         Mismatch::refuse(self.mismatch(into))?;
-        self.words.words_mut()?;
-        into.words.words_mut()?;
         let entries: Vec<(u64, u32)> = self.entries().collect();
         let mut moved = 0;
         for (bucket, fingerprint) in entries {
             let place = self.table.place_in(bucket, fingerprint);
             if into.put(place, 0).is_ok() {
-                moved += u64::from(self.take(&place)?);
+                moved += u64::from(self.take(&place));
             }
         }
         Ok(moved)
@@ -50,8 +48,7 @@ impl Algebra for Cuckoo {
     /// copies of one key.
     fn union(&mut self, other: &Cuckoo) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.words.words_mut()?;
-        let mut union = self.try_clone_owned()?;
+        let mut union = self.try_clone()?;
         for (bucket, fingerprint) in other.entries() {
             union.put(union.table.place_in(bucket, fingerprint), MAX_KICKS)?;
         }
@@ -62,12 +59,11 @@ impl Algebra for Cuckoo {
     /// Becomes the multiset of what is in both, each as often as in the one that has it less often.
     fn intersect(&mut self, other: &Cuckoo) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.words.words_mut()?;
-        let mut common = self.try_clone_owned()?;
+        let mut common = self.try_clone()?;
         for (bucket, fingerprint) in self.entries() {
             let place = self.table.place_in(bucket, fingerprint);
             if common.count_place(&place) > other.count_place(&place) {
-                common.take(&place)?;
+                common.take(&place);
             }
         }
         *self = common;

@@ -3,9 +3,9 @@
 use super::codes;
 use super::table::{Place, Table, low_bits};
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::filter::{self, TILE, tiles};
 use crate::hash::Ends;
 use crate::sizing::cuckoo::Form;
+use crate::tile::{self, TILE, tiles};
 use crate::{Answers, Batch, Digest, Hasher};
 
 /// Whether a bucket holds a fingerprint.
@@ -167,7 +167,7 @@ impl Stage {
             let found = search.finds(words, first, fingerprint) | search.finds(words, second, fingerprint);
             answers |= u64::from(found) << i;
         }
-        answers & filter::low_bits(self.len)
+        answers & tile::low_bits(self.len)
     }
 
     /// Which of the places are that of the fingerprint that has none.

@@ -4,11 +4,11 @@
 //! bucket to make room, and so on. (Fan et al. 2014)
 //!
 //! ```
-//! use umbel::{Cuckoo, Filter, Insert, Remove, Removed};
+//! use umbel::{Cuckoo, Removed};
 //! let mut filter = Cuckoo::with_capacity(10_000, 0.001)?;
 //! filter.insert("apple")?;
 //! assert!(filter.contains("apple"));
-//! assert_eq!(filter.remove("apple")?, Removed::Removed);
+//! assert_eq!(filter.remove("apple"), Removed::Removed);
 //! assert!(!filter.contains("apple") && filter.is_empty());
 //! # Ok::<(), umbel::Error>(())
 //! ```
@@ -18,16 +18,15 @@
 //! key for which no place can be found. Different keys are refused only beyond the capacity, many copies of many keys
 //! earlier, because copies crowd the same two buckets. No other key is ever lost by it.
 //!
-//! [`Options`] say how fingerprints are stored:
+//! The [builder](Cuckoo::builder) says how fingerprints are stored:
 //!
 //! ```
-//! use umbel::cuckoo::{Form, Options};
-//! use umbel::{Cuckoo, Filter, Set, Structure, Spec, Tuning};
-//! let mut tuning = Tuning::default();
-//! tuning.cuckoo = Options { form: Form::SemiSorted, ..Options::default() };
-//! let spec = Spec::new(1_000_000, 0.001)?;
-//! let (plain, sorted) = (Cuckoo::build(&spec)?, Cuckoo::build(&spec.with_tuning(tuning))?);
-//! assert_eq!(plain.stats().bits - sorted.stats().bits, plain.stats().cells, "one bit less per slot");
+//! use umbel::Cuckoo;
+//! use umbel::cuckoo::Form;
+//! let plain = Cuckoo::builder().capacity(1_000_000).rate(0.001);
+//! let sorted = plain.clone().form(Form::SemiSorted).build()?.stats();
+//! let plain = plain.build()?.stats();
+//! assert_eq!(plain.bits - sorted.bits, plain.cells, "one bit less per slot");
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
@@ -43,6 +42,9 @@ pub use table::Table;
 
 use crate::file::FormatError;
 use crate::hash::reduce;
+use crate::methods::{
+    intersect_methods, remove_methods, set_methods, structure_methods, try_insert_methods, union_methods,
+};
 use crate::sizing::cuckoo::rate_of;
 use crate::sizing::{Cardinality, CuckooParams, Estimate, Known};
 use crate::spec::check_rate;
@@ -142,7 +144,7 @@ impl Cuckoo {
         if copies >= 2 * self.table.slots() {
             return Err(self.too_many_copies());
         }
-        let (table, words) = (self.table, self.words.words_mut()?);
+        let (table, words) = (self.table, self.words.words_mut());
         if !table.settle(words, &place) {
             if self.victim.is_some() || kicks == 0 {
                 return Err(self.no_place());
@@ -154,8 +156,8 @@ impl Cuckoo {
     }
 
     /// Takes a fingerprint out; `false` when there is none like it.
-    fn take(&mut self, place: &Place) -> Result<bool> {
-        let (table, words) = (self.table, self.words.words_mut()?);
+    fn take(&mut self, place: &Place) -> bool {
+        let (table, words) = (self.table, self.words.words_mut());
         if place.buckets.into_iter().any(|bucket| table.replace(words, bucket, place.fingerprint, 0)) {
             // There is a free slot now, so whoever waits for one tries again.
             self.victim = self.victim.filter(|victim| !table.settle(words, victim));
@@ -163,10 +165,10 @@ impl Cuckoo {
         } else if self.is_victim(place) {
             self.victim = None;
         } else {
-            return Ok(false);
+            return false;
         }
         self.head.count_removed();
-        Ok(true)
+        true
     }
 
     #[cold]
@@ -210,6 +212,13 @@ fn wander(table: Table, words: &mut [u64], place: Place, kicks: u32) -> Option<P
     Some(table.place_in(bucket, fingerprint))
 }
 
+structure_methods!([] Cuckoo);
+set_methods!([] Cuckoo);
+try_insert_methods!([] Cuckoo);
+remove_methods!([] Cuckoo);
+union_methods!([] Cuckoo);
+intersect_methods!([] Cuckoo);
+
 impl structure::sealed::Sealed for Cuckoo {}
 
 impl Structure for Cuckoo {
@@ -225,8 +234,8 @@ impl Structure for Cuckoo {
         rate_of(self.table.buckets(), self.table.fingerprint_bits(), n)
     }
 
-    fn try_clone_owned(&self) -> Result<Cuckoo> {
-        Ok(Cuckoo { words: self.words.try_clone_owned()?, head: self.head.clone(), ..*self })
+    fn try_clone(&self) -> Result<Cuckoo> {
+        Ok(Cuckoo { words: self.words.try_clone()?, head: self.head.clone(), ..*self })
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
@@ -329,19 +338,18 @@ impl Set for Cuckoo {
         Cuckoo::with_head(table, Head::planned(spec, &plan))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
+    fn clear(&mut self) {
+        self.words.words_mut().fill(0);
         self.victim = None;
         self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_empty(&self) -> Result<Cuckoo> {
         Cuckoo::with_head(self.table, self.head.emptied())
     }
 
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
+    fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
+        Ok(self.remove_digest(digest))
     }
 }
 
@@ -461,6 +469,8 @@ impl Cuckoo {
 }
 
 impl Insert for Cuckoo {
+    type Error = Error;
+
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
         self.put(self.table.place(digest), MAX_KICKS)
@@ -477,16 +487,8 @@ impl Insert for Cuckoo {
 }
 
 impl Remove for Cuckoo {
-    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
-        let removed = self.take(&self.table.place(digest))?;
-        Ok(if removed { Removed::Removed } else { Removed::NotPresent })
-    }
-}
-
-impl std::fmt::Debug for Cuckoo {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Cuckoo { table, words, victim, head } = self;
-        let mut debug = f.debug_struct("Cuckoo");
-        debug.field("table", table).field("words", words).field("victim", victim).field("head", head).finish()
+    fn remove_digest(&mut self, digest: Digest) -> Removed {
+        let removed = self.take(&self.table.place(digest));
+        if removed { Removed::Removed } else { Removed::NotPresent }
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::file;
 use crate::words::LINE_WORDS;
-use crate::{Algebra, AnyFilter, KeyRing, Level};
+use crate::{AnyFilter, KeyRing, Level};
 use proptest::prelude::*;
 
 /// Digests in order, by a bijection that the table has nothing to do with.
@@ -120,7 +120,7 @@ proptest! {
     ) {
         let (bits, slots, form) = shape;
         let mut filter = empty(2 * buckets, bits, slots, form);
-        for (i, word) in (0..).zip(filter.words.words_mut().unwrap()) {
+        for (i, word) in (0..).zip(filter.words.words_mut()) {
             *word = digest(seed.wrapping_add(i)).get();
         }
         prop_assert!(filter.check_contents().is_err());
@@ -131,7 +131,7 @@ proptest! {
         }
         filter.contains_batch(&(0..200u64).collect::<Vec<_>>()[..]);
         filter.stats();
-        let other = filter.try_clone_owned().unwrap();
+        let other = filter.try_clone().unwrap();
         let _ = (filter.union(&other), filter.intersect(&other));
     }
 }
@@ -164,18 +164,18 @@ fn the_fingerprint_without_a_place_is_found_counted_kept_and_removed_like_any_ot
         assert!(all.iter().all(|digest| back.contains_digest(*digest)));
 
         // It can be removed, unless another stands in a slot that cannot be told from it.
-        let mut without = filter.try_clone_owned().unwrap();
+        let mut without = filter.try_clone().unwrap();
         let copies = without.count_digest(digest(waiting));
         for _ in 0..copies {
-            assert_eq!(without.remove_digest(digest(waiting)).unwrap(), Removed::Removed);
+            assert_eq!(without.remove_digest(digest(waiting)), Removed::Removed);
         }
         assert_eq!(without.count_digest(digest(waiting)), 0);
-        assert_eq!(without.remove_digest(digest(waiting)).unwrap(), Removed::NotPresent);
+        assert_eq!(without.remove_digest(digest(waiting)), Removed::NotPresent);
         without.check_contents().unwrap();
 
         // It goes back into the table when others leave.
         for number in (0..number).filter(|number| *number != waiting).take(number as usize / 2) {
-            assert_eq!(filter.remove_digest(digest(number)).unwrap(), Removed::Removed);
+            assert_eq!(filter.remove_digest(digest(number)), Removed::Removed);
         }
         assert!(
             filter.victim.is_none() && filter.contains_digest(digest(waiting)),
@@ -191,9 +191,9 @@ fn the_fingerprint_without_a_place_takes_part_in_unions_and_intersections() {
         let (full, count) = brimful(buckets, 12, 4, Form::Plain);
         let mut union = full.try_clone_empty().unwrap();
         union.union(&full).unwrap();
-        let mut kept = full.try_clone_owned().unwrap();
+        let mut kept = full.try_clone().unwrap();
         kept.intersect(&full).unwrap();
-        let mut found = union.try_clone_owned().unwrap();
+        let mut found = union.try_clone().unwrap();
         found.intersect(&full).unwrap();
         for filter in [&union, &kept, &found] {
             assert_eq!(filter.len(), count);
@@ -210,7 +210,7 @@ fn a_file_that_claims_what_cannot_be_is_refused() {
     let restore = |change: &dyn Fn(&mut Vec<u64>, &mut Head)| {
         let (mut params, mut head) = (filter.params(), filter.head.clone());
         change(&mut params, &mut head);
-        let sections = vec![(FINGERPRINTS, filter.words.try_clone_owned().unwrap())].into_iter();
+        let sections = vec![(FINGERPRINTS, filter.words.try_clone().unwrap())].into_iter();
         Cuckoo::restore(Parts { head, params, sections }).and_then(|filter| Ok(filter.check_contents()?))
     };
     restore(&|_, _| ()).unwrap();
@@ -241,7 +241,7 @@ fn a_file_that_claims_what_cannot_be_is_refused() {
     let contents = |form, change: &dyn Fn(&mut [u64])| {
         let mut filter = empty(6, 8, 4, form);
         filter.insert_digest(digest(1)).unwrap();
-        change(filter.words.words_mut().unwrap());
+        change(filter.words.words_mut());
         filter.check_contents()
     };
     for form in [Form::Plain, Form::SemiSorted] {

@@ -6,17 +6,17 @@
 //! when one of its bits is cleared; a key all of whose regions have collisions stays, and [`Remove`] says so.
 //!
 //! ```
-//! use umbel::{Deletable, Filter, Insert, Remove, Removed};
+//! use umbel::{Deletable, Removed};
 //! let mut filter = Deletable::with_capacity(10_000, 0.01)?;
-//! filter.insert("apple")?;
-//! filter.insert("pear")?;
-//! assert_eq!(filter.remove("apple")?, Removed::Removed);
-//! assert_eq!(filter.remove("apple")?, Removed::NotPresent);
+//! filter.insert("apple");
+//! filter.insert("pear");
+//! assert_eq!(filter.remove("apple"), Removed::Removed);
+//! assert_eq!(filter.remove("apple"), Removed::NotPresent);
 //! assert!(!filter.contains("apple") && filter.contains("pear"));
 //!
 //! // Twice in, every bit of it has been hit twice: it stays for good.
-//! filter.insert("pear")?;
-//! assert_eq!(filter.remove("pear")?, Removed::NotDeletable);
+//! filter.insert("pear");
+//! assert_eq!(filter.remove("pear"), Removed::NotDeletable);
 //! assert!(filter.contains("pear"));
 //! # Ok::<(), umbel::Error>(())
 //! ```
@@ -38,6 +38,10 @@ mod tests;
 use crate::arch::prefetch;
 use crate::bloom::OUT_OF_CACHE;
 use crate::file::FormatError;
+use crate::methods::{
+    absorb_methods, insert_methods, intersect_methods, overlap_methods, remove_methods, set_methods,
+    structure_methods, union_methods,
+};
 use crate::sizing::deletable::{at_least_one_of, check_region_bits};
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
@@ -47,6 +51,7 @@ use crate::{
     Algebra, Answers, Batch, Bloom, Can, Digest, Filter, Hasher, Insert, Key, Kind, Layout, Mismatch, Plan,
     Remove, Removed, Result, Set, Spec, Standard, Stats, Structure, TILE,
 };
+use std::convert::Infallible;
 
 /// What a deletable filter can be told in [`Tuning`](crate::Tuning).
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +71,6 @@ impl Default for Options {
 /// their bits elsewhere.
 ///
 /// Lookups and rate are those of the standard filter with the same bits; see the [module](self) for what removal can do.
-#[derive(Debug)]
 pub struct Deletable {
     filter: Bloom<Standard>,
     regions: Regions,
@@ -95,7 +99,7 @@ impl Deletable {
 
     /// The standard filter of the same keys: this one without the regions that collided.
     pub fn to_standard(&self) -> Result<Bloom<Standard>> {
-        self.filter.try_clone_owned()
+        self.filter.try_clone()
     }
 
     /// Bits and hashes.
@@ -187,8 +191,8 @@ impl Deletable {
     }
 
     /// Bits and collision bits, to be changed.
-    fn cells(&mut self) -> Result<(&mut [u64], &mut [u64])> {
-        Ok((self.filter.words_mut()?, self.collisions.words_mut()?))
+    fn cells(&mut self) -> (&mut [u64], &mut [u64]) {
+        (self.filter.words_mut(), self.collisions.words_mut())
     }
 }
 
@@ -268,6 +272,15 @@ impl Regions {
     }
 }
 
+structure_methods!([] Deletable);
+set_methods!([] Deletable);
+insert_methods!([] Deletable);
+remove_methods!([] Deletable);
+union_methods!([] Deletable);
+intersect_methods!([] Deletable);
+overlap_methods!([] Deletable);
+absorb_methods!([] Deletable);
+
 impl sealed::Sealed for Deletable {}
 
 impl Structure for Deletable {
@@ -284,8 +297,8 @@ impl Structure for Deletable {
         self.filter.predicted_rate(n)
     }
 
-    fn try_clone_owned(&self) -> Result<Deletable> {
-        let (filter, collisions) = (self.filter.try_clone_owned()?, self.collisions.try_clone_owned()?);
+    fn try_clone(&self) -> Result<Deletable> {
+        let (filter, collisions) = (self.filter.try_clone()?, self.collisions.try_clone()?);
         Ok(Deletable { filter, regions: self.regions, collisions })
     }
 
@@ -335,17 +348,17 @@ impl Set for Deletable {
         Deletable::with_head(layout, spec.tuning().deletable.region_bits, Head::planned(spec, &plan))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.collisions.words_mut()?.fill(0);
-        self.filter.clear()
+    fn clear(&mut self) {
+        self.collisions.words_mut().fill(0);
+        self.filter.clear();
     }
 
     fn try_clone_empty(&self) -> Result<Deletable> {
         Deletable::with_head(*self.layout(), self.regions.bits, self.head().emptied())
     }
 
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
+    fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
+        Ok(self.remove_digest(digest))
     }
 }
 
@@ -389,20 +402,22 @@ impl Filter for Deletable {
 }
 
 impl Insert for Deletable {
+    type Error = Infallible;
+
     /// A key that is inserted again can no longer be removed.
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Infallible> {
         let (regions, positions) = (self.regions, self.layout().positions(digest));
-        let (words, collisions) = self.cells()?;
+        let (words, collisions) = self.cells();
         let new = regions.insert(words, collisions, positions);
         self.head_mut().count_inserted(1);
         Ok(new)
     }
 
-    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<(), Infallible> {
         for tile in tile.chunks(TILE) {
             self.prefetch(tile);
             for digest in tile {
-                self.insert_digest(*digest)?;
+                self.insert_digest(*digest);
             }
         }
         Ok(())
@@ -410,14 +425,14 @@ impl Insert for Deletable {
 }
 
 impl Remove for Deletable {
-    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+    fn remove_digest(&mut self, digest: Digest) -> Removed {
         let (regions, layout) = (self.regions, *self.layout());
-        let (words, collisions) = self.cells()?;
+        let (words, collisions) = self.cells();
         let removed = regions.remove(words, collisions, || layout.positions(digest));
         if removed == Removed::Removed {
             self.head_mut().count_removed();
         }
-        Ok(removed)
+        removed
     }
 }
 
@@ -432,13 +447,13 @@ impl Algebra for Deletable {
     fn union(&mut self, other: &Deletable) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
         let regions = self.regions;
-        let (words, collisions) = self.cells()?;
+        let (words, collisions) = self.cells();
         for (word, (ours, theirs)) in (0..).zip(words.iter().zip(other.filter.words().words())) {
             for bit in bits::ones(&[ours & theirs]) {
                 bits::set(collisions, regions.of(word * 64 + bit));
             }
         }
-        self.collisions.merge(&other.collisions, |a, b| a | b)?;
+        self.collisions.merge(&other.collisions, |a, b| a | b);
         self.filter.union(&other.filter)
     }
 
@@ -446,7 +461,7 @@ impl Algebra for Deletable {
     /// each of the two, so that a region needs a collision only if both have one.
     fn intersect(&mut self, other: &Deletable) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.collisions.merge(&other.collisions, |a, b| a & b)?;
+        self.collisions.merge(&other.collisions, |a, b| a & b);
         self.filter.intersect(&other.filter)
     }
 

@@ -1,7 +1,7 @@
 //! From bytes to a filter.
 
-use super::header::{ChunkSums, Header, PREAMBLE, Section, StoredHash};
-use super::{FormatError, Meta, Options};
+use super::header::{ChunkSums, Header, PREAMBLE, Secret, Section, StoredHash};
+use super::{FormatError, Meta, Options, ReadOnly};
 use crate::literature::{Family, Literature, Scheme};
 use crate::structure::{BITS, Head, Parts, small};
 use crate::words::{LINE_BYTES, Words};
@@ -13,16 +13,16 @@ use std::path::Path;
 /// What a file held.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Loaded {
+pub struct Loaded<F = Stored> {
     /// The filter.
-    pub filter: Stored,
+    pub filter: F,
     /// The metadata.
     pub meta: Meta,
     /// Whether the secret of a `keyed` hash is in the file.
     pub embedded_key: bool,
 }
 
-impl Loaded {
+impl<F> Loaded<F> {
     /// The options with which the filter goes back into a file as it came out of one.
     pub fn options(&self) -> Options {
         Options { meta: self.meta.clone(), embed_key: self.embedded_key, create_new: false }
@@ -111,7 +111,8 @@ pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
 /// Verifies the bytes of a file that is part of the program, and uses them in place.
 ///
 /// ```
-/// use umbel::{KeyRing, file::{self, Aligned}};
+/// use umbel::hash::KeyRing;
+/// use umbel::file::{self, Aligned};
 /// # mod demo { pub const BYTES: [u8; 256] = *include_bytes!("../../tests/golden/standard.umbel"); }
 /// // static FRUIT: &Aligned<[u8]> = &Aligned(*include_bytes!("fruit.umbel"));
 /// # static FRUIT: &Aligned<[u8]> = &Aligned(demo::BYTES);
@@ -119,7 +120,7 @@ pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
 /// assert!(filter.contains("apple"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
-pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
+pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded<ReadOnly<Stored>>> {
     in_place()?;
     let header = decode_header(bytes)?;
     for index in 0..header.sums.len() {
@@ -131,7 +132,7 @@ pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded> {
         Words::from_static(bytes, offset as usize, lines as usize).ok_or_else(misaligned)
     })?;
     filter.check_contents()?;
-    Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
+    Ok(Loaded { filter: ReadOnly(filter), embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
 
 /// Files have little-endian words: elsewhere they can be read, but not used where they lie.
@@ -201,9 +202,10 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Header> {
 /// claimed it: who does not trust it should have all bytes at hand, or have bounded `len`.
 ///
 /// ```
-/// use umbel::{Blocked, Bloom, Insert, KeyRing, file};
+/// use umbel::hash::KeyRing;
+/// use umbel::{Blocked, Bloom, file};
 /// let mut filter = Bloom::<Blocked>::with_capacity(1000, 0.01)?;
-/// filter.insert("apple")?;
+/// filter.insert("apple");
 /// let bytes = file::to_bytes(&filter, &file::Options::default())?;
 /// let (first, rest) = bytes.split_at(70);
 /// let loaded = file::read(&mut std::io::Read::chain(first, rest), bytes.len() as u64, &KeyRing::new())?;
@@ -224,17 +226,19 @@ pub fn read(from: &mut impl Read, len: u64, ring: &KeyRing) -> Result<Loaded> {
         // The header's claims have been held against the file's length, so this memory is not more than that.
         let mut words = Words::zeroed(lines(section)?)?;
         // In pieces, so that what is hashed was just read.
-        for piece in words.as_bytes_mut()?.chunks_mut(1 << 16) {
+        for piece in words.as_bytes_mut().chunks_mut(1 << 16) {
             from.read_exact(piece).map_err(read_failed)?;
             sums.add(piece);
             check(sums.complete())?;
         }
-        words.convert_from_le()?;
+        words.convert_from_le();
         sections.push(words);
     }
     check(&sums.finish())?;
     let mut sections = sections.into_iter();
-    let filter = assemble(&header, ring, |_, _| sections.next().ok_or(Error::ReadOnly))?;
+    let filter = assemble(&header, ring, |_, _| {
+        sections.next().ok_or_else(|| FormatError::invalid("a section is missing").into())
+    })?;
     filter.check_contents()?;
     Ok(Loaded { filter, embedded_key: header.embedded_key.is_some(), meta: header.meta })
 }
@@ -297,9 +301,19 @@ fn invalid(error: Error) -> Error {
 /// The hash with its secret, from the file itself or from the ring.
 fn find_hasher(header: &Header, id: HashId, ring: &KeyRing) -> Result<Hasher> {
     let Some(key) = header.embedded_key else { return ring.find(id) };
-    let hasher = Hasher::keyed(key.0);
+    let hasher = keyed(key)?;
     if hasher.id() != id {
         return Err(FormatError::invalid("the embedded secret is not the one that its tag names").into());
     }
     Ok(hasher)
+}
+
+#[cfg(feature = "secrets")]
+fn keyed(secret: Secret) -> Result<Hasher> {
+    Ok(Hasher::keyed(secret.0))
+}
+
+#[cfg(not(feature = "secrets"))]
+fn keyed(_: Secret) -> Result<Hasher> {
+    Err(Error::parameter("hash", Strength::Keyed, "the Cargo feature `secrets` of crate `umbel`"))
 }

@@ -1,19 +1,22 @@
 //! From a filter to bytes, and to a file that is wholly there or not at all.
 
 use super::header::{ChunkSums, Header, Secret, StoredHash};
-use super::part::Part;
-use super::{Options, Placing};
+use super::{FormatError, Options};
+#[cfg(feature = "files")]
+use super::{Placing, part::Part};
+#[cfg(feature = "secrets")]
 use crate::hash::Function;
 use crate::literature::Literature;
 use crate::structure::BITS;
 use crate::words::Words;
 use crate::{Error, Hasher, Kind, Result, Stored, Structure};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::io::{self, Write};
+#[cfg(feature = "files")]
+use std::{fs::File, io::BufWriter, path::Path};
 
 /// Writes the filter to `path`, replacing what is there only once everything is safely on the disk. A symbolic link
 /// stays, and what it points to is replaced; anything but a regular file is refused.
+#[cfg(feature = "files")]
 pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -> Result<()> {
     let path = path.as_ref();
     let encoder = Encoder::of(filter, options)?;
@@ -39,6 +42,7 @@ pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -
 /// assert_eq!(std::fs::read(&path)?, b"first");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg(feature = "files")]
 pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Result<File> {
     let path = path.as_ref();
     save_with(path, placing, |file| {
@@ -61,6 +65,7 @@ pub fn save_bytes(path: impl AsRef<Path>, bytes: &[u8], placing: Placing) -> Res
 /// assert!(failed.is_err() && !path.exists());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg(feature = "files")]
 pub fn save_with<E: From<Error>>(
     path: impl AsRef<Path>,
     placing: Placing,
@@ -111,6 +116,23 @@ pub fn size(filter: &impl Storable, options: &Options) -> Result<u64> {
 pub trait Storable {
     #[doc(hidden)]
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>>;
+
+    /// Refuses a file that holds another kind.
+    #[doc(hidden)]
+    fn check_kind(kind: Kind) -> Result<(), FormatError>
+    where
+        Self: Sized;
+
+    /// Returns what a file holds, if it is of this kind.
+    #[doc(hidden)]
+    fn from_stored(stored: Stored) -> Result<Self>
+    where
+        Self: Sized;
+}
+
+/// Nothing, or the error that names both kinds.
+pub(crate) fn expect_kind(is: bool, found: Kind, expected: impl Into<String>) -> Result<(), FormatError> {
+    if is { Ok(()) } else { Err(FormatError::wrong_kind(found, expected)) }
 }
 
 impl<S: Structure> Storable for S {
@@ -122,6 +144,19 @@ impl<S: Structure> Storable for S {
             encoder.header.embedded_key = Some(embeddable(&self.head().hasher)?);
         }
         Ok(encoder)
+    }
+
+    fn check_kind(kind: Kind) -> Result<(), FormatError> {
+        expect_kind(kind == S::KIND, kind, format!("{} {} filter", S::KIND.article(), S::KIND))
+    }
+
+    fn from_stored(stored: Stored) -> Result<S> {
+        let kind = stored.kind();
+        S::check_kind(kind)?;
+        let found = stored.into_any().downcast();
+        found
+            .map(|structure| *structure)
+            .map_err(|_| FormatError::wrong_kind(kind, S::KIND.to_string()).into())
     }
 }
 
@@ -137,6 +172,14 @@ impl Storable for Literature {
         (encoder.header.design, encoder.header.inserted) = (self.design, self.inserted);
         Ok(encoder)
     }
+
+    fn check_kind(kind: Kind) -> Result<(), FormatError> {
+        expect_kind(kind == Kind::Literature, kind, "a filter of the literature")
+    }
+
+    fn from_stored(stored: Stored) -> Result<Literature> {
+        stored.try_into()
+    }
 }
 
 impl Storable for Stored {
@@ -147,6 +190,14 @@ impl Storable for Stored {
             Stored::Map(map) => map.encoder(options),
             Stored::Count(counts) => counts.encoder(options),
         }
+    }
+
+    fn check_kind(_: Kind) -> Result<(), FormatError> {
+        Ok(())
+    }
+
+    fn from_stored(stored: Stored) -> Result<Stored> {
+        Ok(stored)
     }
 }
 
@@ -207,6 +258,7 @@ impl<'a> Encoder<'a> {
 /// The secret that may be written into a file.
 fn embeddable(hasher: &Hasher) -> Result<Secret> {
     match hasher.0 {
+        #[cfg(feature = "secrets")]
         Function::Keyed { key, .. } => Ok(Secret(key)),
         _ => Err(Error::parameter(
             "embed_key",

@@ -1,5 +1,6 @@
 //! What can be wrong with a file's contents.
 
+use crate::Kind;
 use std::fmt;
 
 /// What is wrong with the contents of a filter file.
@@ -30,6 +31,13 @@ pub enum FormatError {
         /// Where.
         part: String,
     },
+    /// It is intact, but holds another kind than the one it was loaded as.
+    WrongKind {
+        /// The kind it holds.
+        found: Kind,
+        /// The kinds it was expected to hold.
+        expected: String,
+    },
     /// The checksums match, but what is written there makes no sense.
     Invalid {
         /// What.
@@ -38,6 +46,10 @@ pub enum FormatError {
 }
 
 impl FormatError {
+    pub(crate) fn wrong_kind(found: Kind, expected: impl Into<String>) -> FormatError {
+        FormatError::WrongKind { found, expected: expected.into() }
+    }
+
     pub(crate) fn invalid(what: impl Into<String>) -> FormatError {
         FormatError::Invalid { what: what.into() }
     }
@@ -68,6 +80,13 @@ impl fmt::Display for FormatError {
                 write!(
                     f,
                     "the file is damaged: the checksum of {part} does not match; copy or build it again"
+                )
+            }
+            FormatError::WrongKind { found, expected } => {
+                write!(
+                    f,
+                    "the file holds {} {found} filter, not {expected}: load it as what it is, or as `Stored`",
+                    found.article()
                 )
             }
             FormatError::Invalid { what } => write!(f, "the file is not valid: {what}"),

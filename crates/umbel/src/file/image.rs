@@ -8,9 +8,9 @@ use std::cell::OnceCell;
 /// The bytes of the file that [`save`](super::save) would write, read from where one likes.
 ///
 /// ```
-/// use umbel::{Blocked, Bloom, Insert, file};
+/// use umbel::{Blocked, Bloom, file};
 /// let mut filter = Bloom::<Blocked>::with_capacity(1000, 0.01)?;
-/// filter.insert("apple")?;
+/// filter.insert("apple");
 /// let image = file::Image::of(&filter, &file::Options::default())?;
 /// let mut bytes = vec![0; image.len() as usize];
 /// for (i, piece) in bytes.chunks_mut(100).enumerate() {

@@ -2,11 +2,12 @@
 
 use super::decode::{assemble, decode_header, in_place, open, part};
 use super::header::Header;
-use super::part::Part;
-use super::{Info, Loaded, Meta, Placing};
+use super::{FormatError, Info, Loaded, Meta, ReadOnly, Storable};
+#[cfg(feature = "files")]
+use super::{Placing, part::Part};
 use crate::aging::Timestamp;
-use crate::filter::HashedTiles;
 use crate::map::push_values;
+use crate::tile::HashedTiles;
 use crate::words::{Words, map_file};
 use crate::{
     Answers, AnyCount, AnyFilter, AnyMap, Batch, CodeBook, Count, Digest, Error, Filter, Hasher, Key,
@@ -14,7 +15,9 @@ use crate::{
 };
 use memmap2::Mmap;
 use std::fs::File;
+#[cfg(feature = "files")]
 use std::io::Write;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -34,7 +37,7 @@ pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
 fn map_whole(path: &Path) -> Result<(Arc<Mmap>, File)> {
     let (file, len) = open(path)?;
     if len == 0 {
-        return Err(Error::from(super::FormatError::NotAFilter).at(path));
+        return Err(Error::from(FormatError::NotAFilter).at(path));
     }
     let map = map_file(&file).map_err(|source| Error::io(path, "map", source))?;
     Ok((Arc::new(map), file))
@@ -47,7 +50,7 @@ pub struct Examined {
     /// What the file says about itself.
     pub info: Info,
     /// Without its secret it must not be asked, so it is not shown.
-    filter: Stored,
+    filter: ReadOnly<Stored>,
 }
 
 impl Examined {
@@ -68,7 +71,7 @@ impl Examined {
 
     /// The largest value that a map can have; `None` of anything else.
     pub fn largest_value(&self) -> Option<u64> {
-        match &self.filter {
+        match &*self.filter {
             Stored::Map(map) => Some(map.largest_value()),
             _ => None,
         }
@@ -96,6 +99,7 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
 /// assert_eq!(file::inspect(&path)?.meta["source"], "garden");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[cfg(feature = "files")]
 pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     let path = path.as_ref();
     let (map, file) = map_whole(path)?;
@@ -114,12 +118,31 @@ pub fn set_meta(path: impl AsRef<Path>, meta: Meta) -> Result<()> {
     part.persist().map(drop)
 }
 
-/// A filter in a mapped file, of which every part is verified before the first answer from it.
+/// A filter in a mapped file, for lookups only: every part is verified before the first answer from it.
 ///
-/// Answers are fallible: the part that a key needs may turn out to be damaged. Once all of it has been touched, or after
-/// [`Mapped::verify`], nothing more is checked.
+/// Answers are fallible, since the part that a key needs may turn out to be damaged. Once all of it has been touched, or
+/// after [`Mapped::verify`], nothing more is checked.
+///
+/// `F` is the kind: `BloomFilter::map(path)` returns a `Mapped<BloomFilter>`. [`map`] returns a `Mapped<Stored>`, which is
+/// whatever the file holds. There is no way to change either.
+///
+/// ```
+/// use umbel::BloomFilter;
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("fruit.umbel");
+/// BloomFilter::from_keys(["apple", "pear"], 0.001)?.save(&path)?;
+/// let fruit = BloomFilter::map(&path)?;
+/// assert!(fruit.contains("apple")?);
+/// assert!(fruit.contains_batch(&["pear", "stone"])?.iter().eq([true, false]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail
+/// # use umbel::BloomFilter;
+/// BloomFilter::map("fruit.umbel").unwrap().insert("plum");
+/// ```
 #[derive(Debug)]
-pub struct Mapped {
+pub struct Mapped<F = Stored> {
     map: Arc<Mmap>,
     /// The file itself, whatever its name stands for by now.
     file: File,
@@ -130,21 +153,160 @@ pub struct Mapped {
     intact: Box<[AtomicU64]>,
     /// How many chunks have not been checked yet.
     unchecked: AtomicUsize,
+    kind: PhantomData<fn() -> F>,
 }
 
-impl Mapped {
+impl Mapped<Stored> {
     fn new(map: Arc<Mmap>, file: File, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
         in_place()?;
         let header = decode_header(&map)?;
         let filter = assemble(&header, ring, |offset, lines| {
             // The header has vouched for the range, and a map starts at a page.
-            Words::mapped(Arc::clone(&map), offset as usize, lines as usize).ok_or(Error::ReadOnly)
+            let outside = || FormatError::invalid("a section lies outside the file").into();
+            Words::mapped(Arc::clone(&map), offset as usize, lines as usize).ok_or_else(outside)
         })?;
         let intact = (0..header.sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let unchecked = AtomicUsize::new(header.sums.len());
-        Ok(Mapped { map, file, header, filter, path, intact, unchecked })
+        Ok(Mapped { map, file, header, filter, path, intact, unchecked, kind: PhantomData })
     }
 
+    /// Returns the same as a map of this kind.
+    ///
+    /// # Errors
+    ///
+    /// If the file holds another kind.
+    pub fn into_kind<F: Storable>(self) -> Result<Mapped<F>> {
+        F::check_kind(self.kind()).map_err(|error| Error::from(error).at(&self.path))?;
+        let Mapped { map, file, header, filter, path, intact, unchecked, .. } = self;
+        Ok(Mapped { map, file, header, filter, path, intact, unchecked, kind: PhantomData })
+    }
+
+    /// Returns whether `key` may be a member of the set.
+    ///
+    /// # Errors
+    ///
+    /// If the part of the file that the key needs is damaged, or the file does not hold a set.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
+        self.member(key)
+    }
+
+    /// Looks many keys of a set up; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As [`contains`](Mapped::contains).
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
+        self.members(keys)
+    }
+
+    /// Looks up to 64 digests up at once: bit `i` of the answer tells whether the key of `tile[i]` may be a member.
+    ///
+    /// # Errors
+    ///
+    /// As [`contains`](Mapped::contains); and a filter of the literature has no digests.
+    pub fn contains_tile(&self, tile: &[Digest]) -> Result<u64> {
+        self.members_of_tile(tile)
+    }
+
+    /// Returns the value of `key` in the map; `None` if it is certainly not in it.
+    ///
+    /// # Errors
+    ///
+    /// If the part of the file that the key needs is damaged, or the file does not hold a map.
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Option<u64>> {
+        self.value(key)
+    }
+
+    /// Returns the values of many keys; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Mapped::get).
+    pub fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Option<u64>>> {
+        self.values(keys)
+    }
+
+    /// Estimates how often `key` was recorded in the multiset. That depends on all of the bits, so the first call checks
+    /// the whole file.
+    ///
+    /// # Errors
+    ///
+    /// If the file is damaged or does not hold a multiset.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<Multiplicity> {
+        Ok(self.counts()?.count(key))
+    }
+
+    /// Estimates how often each of many keys was recorded; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As [`count`](Mapped::count).
+    pub fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Multiplicity>> {
+        Ok(self.counts()?.count_batch(keys))
+    }
+}
+
+impl<F: Filter> Mapped<F> {
+    /// Returns whether `key` may be a member.
+    ///
+    /// # Errors
+    ///
+    /// If the part of the file that the key needs is damaged.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
+        self.member(key)
+    }
+
+    /// Looks many keys up; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As `contains`.
+    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
+        self.members(keys)
+    }
+}
+
+impl<F: Map> Mapped<F> {
+    /// Returns the value of `key`; `None` if it is certainly not in the map.
+    ///
+    /// # Errors
+    ///
+    /// If the part of the file that the key needs is damaged.
+    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Option<u64>> {
+        self.value(key)
+    }
+
+    /// Returns the values of many keys; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As `get`.
+    pub fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Option<u64>>> {
+        self.values(keys)
+    }
+}
+
+impl<F: Count> Mapped<F> {
+    /// Estimates how often `key` was recorded. That depends on all of the bits, so the first call checks the whole file.
+    ///
+    /// # Errors
+    ///
+    /// If the file is damaged.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<Multiplicity> {
+        Ok(self.counts()?.count(key))
+    }
+
+    /// Estimates how often each of many keys was recorded; the fast way.
+    ///
+    /// # Errors
+    ///
+    /// As `count`.
+    pub fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Multiplicity>> {
+        Ok(self.counts()?.count_batch(keys))
+    }
+}
+
+impl<F> Mapped<F> {
     /// What kind of filter this is.
     pub fn kind(&self) -> Kind {
         self.filter.kind()
@@ -176,16 +338,22 @@ impl Mapped {
         self.filter.advance(now)
     }
 
-    /// Checks what has not been checked yet, and gives the filter, which reads the file where it lies.
-    pub fn verify(self) -> Result<Loaded> {
+    /// Checks what has not been checked yet, and returns the filter, which reads the file where it lies.
+    ///
+    /// # Errors
+    ///
+    /// If any part of the file is damaged.
+    pub fn verify(self) -> Result<Loaded<ReadOnly<F>>>
+    where
+        F: Storable,
+    {
         (0..self.header.sums.len()).try_for_each(|index| self.check(index))?;
         self.filter.check_contents().map_err(|error| Error::from(error).at(&self.path))?;
         let embedded_key = self.header.embedded_key.is_some();
-        Ok(Loaded { filter: self.filter, meta: self.header.meta, embedded_key })
+        Ok(Loaded { filter: ReadOnly(F::from_stored(self.filter)?), meta: self.header.meta, embedded_key })
     }
 
-    /// Whether `key` may be a member of the set.
-    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
+    fn member<K: Key + ?Sized>(&self, key: &K) -> Result<bool> {
         match &self.filter {
             Stored::Literature(filter) => key.with_bytes(|bytes| {
                 // One pass, and no further than the first bit that is zero.
@@ -199,7 +367,7 @@ impl Mapped {
                 Ok(true)
             }),
             _ => {
-                let filter = self.set()?;
+                let filter = self.as_set()?;
                 let digest = key.digest(filter.hasher());
                 self.check_digest(digest)?;
                 Ok(filter.contains_digest(digest))
@@ -207,15 +375,14 @@ impl Mapped {
         }
     }
 
-    /// Asks for many keys of a set; the fast way.
-    pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
+    fn members<B: Batch + ?Sized>(&self, keys: &B) -> Result<Answers> {
         if let Stored::Literature(filter) = &self.filter {
             if self.unchecked.load(Relaxed) == 0 {
                 return Ok(filter.contains_batch(keys));
             }
-            return (0..keys.len()).map(|i| keys.with_bytes(i, |bytes| self.contains(bytes))).collect();
+            return (0..keys.len()).map(|i| keys.with_bytes(i, |bytes| self.member(bytes))).collect();
         }
-        let filter = self.set()?;
+        let filter = self.as_set()?;
         if self.unchecked.load(Relaxed) == 0 {
             return Ok(filter.contains_batch(keys));
         }
@@ -226,25 +393,21 @@ impl Mapped {
         Ok(answers)
     }
 
-    /// Bit `i` of the answer tells whether the key of `tile[i]` may be a member; only the first 64 are looked at. What is
-    /// no set, and a filter of the literature, which has no digests, refuse.
-    pub fn contains_tile(&self, tile: &[Digest]) -> Result<u64> {
-        let filter = self.set()?;
+    fn members_of_tile(&self, tile: &[Digest]) -> Result<u64> {
+        let filter = self.as_set()?;
         tile.iter().take(TILE).try_for_each(|digest| self.check_digest(*digest))?;
         Ok(filter.contains_tile(tile))
     }
 
-    /// The value of `key` in the map; `None` when it is certainly not in it.
-    pub fn get<K: Key + ?Sized>(&self, key: &K) -> Result<Option<u64>> {
-        let map = self.map()?;
+    fn value<K: Key + ?Sized>(&self, key: &K) -> Result<Option<u64>> {
+        let map = self.as_map()?;
         let digest = key.digest(map.hasher());
         self.check_digest(digest)?;
         Ok(map.get_digest(digest))
     }
 
-    /// Asks for many keys of a map; the fast way.
-    pub fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Option<u64>>> {
-        let map = self.map()?;
+    fn values<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Option<u64>>> {
+        let map = self.as_map()?;
         if self.unchecked.load(Relaxed) == 0 {
             return Ok(map.get_batch(keys));
         }
@@ -256,20 +419,9 @@ impl Mapped {
         Ok(answers)
     }
 
-    /// How often `key` was recorded in the multiset. What that means depends on all of the bits, so that the first call
-    /// checks the whole file.
-    pub fn count<K: Key + ?Sized>(&self, key: &K) -> Result<Multiplicity> {
-        Ok(self.counts()?.count(key))
-    }
-
-    /// Asks for many keys of a multiset; the fast way. See [`Mapped::count`].
-    pub fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Result<Vec<Multiplicity>> {
-        Ok(self.counts()?.count_batch(keys))
-    }
-
     /// The names of the map's values, if they have any; they are checked as a whole.
     pub fn book(&self) -> Result<Option<&CodeBook>> {
-        let map = self.map()?;
+        let map = self.as_map()?;
         let Some(book) = map.book() else { return Ok(None) };
         // It is the last section.
         let bits = size_of_val(book.words().words()) as u64 * 8;
@@ -278,14 +430,14 @@ impl Mapped {
         Ok(Some(book))
     }
 
-    fn set(&self) -> Result<&AnyFilter> {
+    fn as_set(&self) -> Result<&AnyFilter> {
         match &self.filter {
             Stored::Set(filter) => Ok(filter),
             other => Err(Error::parameter("kind", other.kind(), "a set of digests")),
         }
     }
 
-    fn map(&self) -> Result<&AnyMap> {
+    fn as_map(&self) -> Result<&AnyMap> {
         match &self.filter {
             Stored::Map(map) => Ok(map),
             other => Err(Error::parameter("kind", other.kind(), "a map")),

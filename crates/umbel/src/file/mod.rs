@@ -8,11 +8,12 @@
 //! renamed. `docs/format.md` in the repository describes the bytes.
 //!
 //! ```
-//! use umbel::{Blocked, Bloom, Insert, KeyRing, file};
+//! use umbel::hash::KeyRing;
+//! use umbel::{Blocked, Bloom, file};
 //! let directory = tempfile::tempdir()?;
 //! let path = directory.path().join("fruit.umbel");
 //! let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
-//! filter.insert("apple")?;
+//! filter.insert("apple");
 //! file::save(&path, &filter, &file::Options::default())?;
 //!
 //! let filter = file::load(&path, &KeyRing::new())?.filter;
@@ -29,16 +30,25 @@ mod error;
 pub mod fields;
 mod header;
 mod image;
+#[cfg(feature = "mmap")]
 mod mapped;
+#[cfg(feature = "files")]
 mod part;
+mod read_only;
 
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, inspect_start, load, read};
-pub(crate) use encode::Encoder;
-pub use encode::{Storable, save, save_bytes, save_with, size, to_bytes, write};
+pub(crate) use encode::{Encoder, expect_kind};
+pub use encode::{Storable, size, to_bytes, write};
+#[cfg(feature = "files")]
+pub use encode::{save, save_bytes, save_with};
 pub use error::FormatError;
 pub use header::MAGIC;
 pub use image::Image;
-pub use mapped::{Examined, Mapped, examine, map, set_meta};
+#[cfg(all(feature = "files", feature = "mmap"))]
+pub use mapped::set_meta;
+#[cfg(feature = "mmap")]
+pub use mapped::{Examined, Mapped, examine, map};
+pub use read_only::ReadOnly;
 
 use std::collections::BTreeMap;
 
@@ -58,6 +68,7 @@ pub struct Options {
 }
 
 /// How a file takes its place.
+#[cfg(feature = "files")]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Placing {
     /// Whether it refuses to replace a file that is there already.

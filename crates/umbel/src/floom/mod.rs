@@ -18,14 +18,15 @@
 //! 26 332 can occur with k = 7. The option [`ranked`](Options::ranked) leaves the others out, and it loses still.
 //!
 //! ```
-//! use umbel::{Filter, Floom, Insert, sizing::rate};
+//! use umbel::floom::Floom;
+//! use umbel::sizing::rate;
 //! let mut filter = Floom::with_capacity(100_000, 0.01)?;
-//! filter.insert("apple")?;
+//! filter.insert("apple");
 //! assert!(filter.contains("apple") && !filter.contains("pear"));
 //!
 //! // The same memory as a standard filter.
 //! let bits = filter.stats().bits;
-//! assert!(rate::classic(bits, 100_000, 7)? < umbel::Structure::predicted_rate(&filter, 100_000)?);
+//! assert!(rate::classic(bits, 100_000, 7)? < umbel::internals::Structure::predicted_rate(&filter, 100_000)?);
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
@@ -34,16 +35,21 @@ mod patterns;
 mod tests;
 
 use crate::file::FormatError;
-use crate::filter::check_tile;
+use crate::methods::{
+    absorb_methods, insert_methods, intersect_methods, overlap_methods, set_methods, structure_methods,
+    union_methods,
+};
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
 use crate::structure::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
+use crate::tile::split_tile;
 use crate::words::{LINE_BYTES, Mover, Words, bits};
 use crate::{
     Algebra, Bloom, Can, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan, Result, Set,
     Spec, Standard, Stats, Structure,
 };
 use patterns::Patterns;
+use std::convert::Infallible;
 
 /// What a Floom filter can be told in [`Tuning`](crate::Tuning).
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,7 +68,6 @@ pub struct Options {
 /// A standard Bloom filter with a table of the patterns of regions that its keys have hit.
 ///
 /// A filter of this kind is no better than a standard one of the same memory; see the [module](self).
-#[derive(Debug)]
 pub struct Floom {
     filter: Bloom<Standard>,
     patterns: Patterns,
@@ -87,7 +92,7 @@ impl Floom {
 
     /// The standard filter of the same keys: this one without its table.
     pub fn to_standard(&self) -> Result<Bloom<Standard>> {
-        self.filter.try_clone_owned()
+        self.filter.try_clone()
     }
 
     /// Bits and hashes.
@@ -183,6 +188,14 @@ fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
     }
 }
 
+structure_methods!([] Floom);
+set_methods!([] Floom);
+insert_methods!([] Floom);
+union_methods!([] Floom);
+intersect_methods!([] Floom);
+overlap_methods!([] Floom);
+absorb_methods!([] Floom);
+
 impl sealed::Sealed for Floom {}
 
 impl Structure for Floom {
@@ -200,8 +213,8 @@ impl Structure for Floom {
         sizing::floom::rate(layout.bits(), n, layout.hashes(), self.regions())
     }
 
-    fn try_clone_owned(&self) -> Result<Floom> {
-        let (filter, seen) = (self.filter.try_clone_owned()?, self.seen.try_clone_owned()?);
+    fn try_clone(&self) -> Result<Floom> {
+        let (filter, seen) = (self.filter.try_clone()?, self.seen.try_clone()?);
         Ok(Floom { filter, patterns: self.patterns, seen })
     }
 
@@ -257,9 +270,9 @@ impl Set for Floom {
         Floom::with_patterns(patterns, Head::planned(spec, &plan))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.seen.words_mut()?.fill(0);
-        self.filter.clear()
+    fn clear(&mut self) {
+        self.seen.words_mut().fill(0);
+        self.filter.clear();
     }
 
     fn try_clone_empty(&self) -> Result<Floom> {
@@ -305,28 +318,31 @@ impl Filter for Floom {
 }
 
 impl Insert for Floom {
-    fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        let seen = self.seen.words_mut()?;
-        let new = self.filter.insert_digest(digest)?;
+    type Error = Infallible;
+
+    fn insert_digest(&mut self, digest: Digest) -> Result<bool, Infallible> {
+        let seen = self.seen.words_mut();
+        let new = self.filter.insert_digest(digest);
         Ok(!bits::set(seen, self.patterns.of_digest(digest)) | new)
     }
 
-    fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        let seen = self.seen.words_mut()?;
-        self.filter.insert_tile(tile)?;
+    fn insert_tile(&mut self, tile: &[Digest]) -> Result<(), Infallible> {
+        let seen = self.seen.words_mut();
+        self.filter.insert_tile(tile);
         for digest in tile {
             bits::set(seen, self.patterns.of_digest(*digest));
         }
         Ok(())
     }
 
-    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        check_tile(tile)?;
-        let seen = self.seen.words_mut()?;
-        let mut new = self.filter.insert_tile_new(tile)?;
+    fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64, Infallible> {
+        let (tile, rest) = split_tile(tile);
+        let seen = self.seen.words_mut();
+        let mut new = self.filter.insert_tile_new(tile);
         for (i, digest) in tile.iter().enumerate() {
             new |= u64::from(!bits::set(seen, self.patterns.of_digest(*digest))) << i;
         }
+        self.insert_tile(rest);
         Ok(new)
     }
 }
@@ -342,14 +358,14 @@ impl Algebra for Floom {
 
     fn union(&mut self, other: &Floom) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.seen.merge(&other.seen, |a, b| a | b)?;
+        self.seen.merge(&other.seen, |a, b| a | b);
         self.filter.union(&other.filter)
     }
 
     /// The pattern of a key of both has been seen in both.
     fn intersect(&mut self, other: &Floom) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.seen.merge(&other.seen, |a, b| a & b)?;
+        self.seen.merge(&other.seen, |a, b| a & b);
         self.filter.intersect(&other.filter)
     }
 

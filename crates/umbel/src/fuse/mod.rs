@@ -9,7 +9,7 @@
 //! million, a tenth of a hundred million for each thread.
 //!
 //! ```
-//! use umbel::{Filter, Fuse};
+//! use umbel::Fuse;
 //! let keys: Vec<u64> = (0..100_000).collect();
 //! let filter = Fuse::new(&keys, 0.01)?;
 //! assert_eq!(filter.contains_batch(&keys).count(), 100_000);
@@ -23,6 +23,7 @@
 
 use crate::bloom::kernels::{Ask, ContainsTile, Pipeline};
 use crate::file::FormatError;
+use crate::methods::{filter_methods, structure_methods};
 use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
 use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
 use crate::sizing::{self, Known};
@@ -45,7 +46,6 @@ pub struct Options {
 }
 
 /// A static set.
-#[derive(Debug)]
 pub struct Fuse {
     shape: Shape,
     words: Words,
@@ -126,6 +126,9 @@ fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
     Ok((shape, plan))
 }
 
+structure_methods!([] Fuse);
+filter_methods!([] Fuse);
+
 impl structure::sealed::Sealed for Fuse {}
 
 impl Structure for Fuse {
@@ -160,8 +163,8 @@ impl Structure for Fuse {
         Ok(sizing::fuse::rate(self.shape.width()))
     }
 
-    fn try_clone_owned(&self) -> Result<Fuse> {
-        Ok(Fuse { shape: self.shape, words: self.words.try_clone_owned()?, head: self.head.clone() })
+    fn try_clone(&self) -> Result<Fuse> {
+        Ok(Fuse { shape: self.shape, words: self.words.try_clone()?, head: self.head.clone() })
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {

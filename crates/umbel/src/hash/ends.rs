@@ -5,7 +5,8 @@
 //! both are computed for all strings of a tile in one loop, with multiplications that SIMD has, and one is taken.
 
 use super::Digest;
-use crate::{Offset, TILE};
+use crate::TILE;
+use crate::key::Offset;
 use std::hint::{black_box, select_unpredictable};
 
 /// The first seven words of the default secret.

@@ -19,6 +19,7 @@ pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
 }
 
 /// SipHash-1-3 of the eight little-endian bytes of `value`.
+#[cfg(feature = "secrets")]
 #[inline(always)]
 pub(crate) const fn sip13_u64(value: u64, k0: u64, k1: u64) -> u64 {
     let mut v = [

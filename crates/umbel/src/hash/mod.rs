@@ -23,13 +23,16 @@ mod ring;
 mod stream;
 
 pub(crate) use ends::Ends;
-pub(crate) use integers::{sip13_u64, xxh3_u64};
+#[cfg(feature = "secrets")]
+pub(crate) use integers::sip13_u64;
+pub(crate) use integers::xxh3_u64;
 pub use ring::KeyRing;
 pub use stream::{MULTIPLIER, Stream, reduce};
 pub(crate) use stream::{POWERS, reduce_narrow};
 
 use crate::key::DigestAll;
 use crate::{Batch, Error, Level, Result};
+#[cfg(feature = "secrets")]
 use siphasher::sip::SipHasher13;
 use std::fmt;
 use std::str::FromStr;
@@ -125,7 +128,8 @@ impl fmt::Display for HashId {
 /// A hash function with its seed or secret.
 ///
 /// ```
-/// use umbel::{Hasher, Strength};
+/// use umbel::hash::Strength;
+/// use umbel::Hasher;
 /// assert_eq!(Hasher::default().id(), Hasher::fast(0).id());
 /// assert_eq!(Hasher::keyed([7; 16]).id().strength, Strength::Keyed);
 /// // Debug output never shows a secret.
@@ -136,9 +140,19 @@ pub struct Hasher(pub(crate) Function);
 
 #[derive(Clone)]
 pub(crate) enum Function {
-    Fast { seed: u64 },
-    Keyed { key: [u8; 16], tag: u64 },
-    Sealed { key: Box<[u8; 32]>, tag: u64 },
+    Fast {
+        seed: u64,
+    },
+    #[cfg(feature = "secrets")]
+    Keyed {
+        key: [u8; 16],
+        tag: u64,
+    },
+    #[cfg(feature = "secrets")]
+    Sealed {
+        key: Box<[u8; 32]>,
+        tag: u64,
+    },
 }
 
 impl Hasher {
@@ -148,11 +162,13 @@ impl Hasher {
     }
 
     /// SipHash-1-3 with a secret.
+    #[cfg(feature = "secrets")]
     pub fn keyed(key: [u8; 16]) -> Hasher {
         Hasher(Function::Keyed { key, tag: tag(Strength::Keyed, &key) })
     }
 
     /// Keyed BLAKE3 with a secret.
+    #[cfg(feature = "secrets")]
     pub fn sealed(key: [u8; 32]) -> Hasher {
         Hasher(Function::Sealed { key: Box::new(key), tag: tag(Strength::Sealed, &key) })
     }
@@ -161,7 +177,9 @@ impl Hasher {
     pub fn id(&self) -> HashId {
         match self.0 {
             Function::Fast { seed } => HashId { strength: Strength::Fast, value: seed },
+            #[cfg(feature = "secrets")]
             Function::Keyed { tag, .. } => HashId { strength: Strength::Keyed, value: tag },
+            #[cfg(feature = "secrets")]
             Function::Sealed { tag, .. } => HashId { strength: Strength::Sealed, value: tag },
         }
     }
@@ -171,7 +189,9 @@ impl Hasher {
     pub fn digest_bytes(&self, bytes: &[u8]) -> Digest {
         Digest(match &self.0 {
             Function::Fast { seed } => xxh3_64_with_seed(bytes, *seed),
+            #[cfg(feature = "secrets")]
             Function::Keyed { key, .. } => sip13(key, bytes),
+            #[cfg(feature = "secrets")]
             Function::Sealed { key, .. } => blake3_64(key, bytes),
         })
     }
@@ -206,11 +226,13 @@ impl fmt::Debug for Hasher {
 
 // The two strong functions stay out of line: they are long, and kernels inline `digest_bytes`.
 
+#[cfg(feature = "secrets")]
 #[inline(never)]
 fn sip13(key: &[u8; 16], bytes: &[u8]) -> u64 {
     SipHasher13::new_with_key(key).hash(bytes)
 }
 
+#[cfg(feature = "secrets")]
 #[inline(never)]
 fn blake3_64(key: &[u8; 32], bytes: &[u8]) -> u64 {
     let hash = blake3::keyed_hash(key, bytes);
@@ -218,6 +240,7 @@ fn blake3_64(key: &[u8; 32], bytes: &[u8]) -> u64 {
 }
 
 /// Eight bytes that name a secret without giving it away: derived by BLAKE3 in a context of its own.
+#[cfg(feature = "secrets")]
 fn tag(strength: Strength, key: &[u8]) -> u64 {
     let mut deriver = blake3::Hasher::new_derive_key("umbel 2026 tag of a secret key");
     deriver.update(strength.to_string().as_bytes()).update(key);

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// A set of secrets, found by the tag that a file carries.
 ///
 /// ```
-/// use umbel::{Hasher, KeyRing};
+/// use umbel::hash::KeyRing;
+/// use umbel::Hasher;
 /// let secret = Hasher::keyed([7; 16]);
 /// let ring = KeyRing::from_iter([secret.clone()]);
 /// assert_eq!(ring.find(secret.id()).unwrap(), secret);

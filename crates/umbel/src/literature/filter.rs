@@ -15,7 +15,7 @@ use crate::{Answers, Batch, Design, Key, Kind, Result, Stats, TILE};
 /// ```
 /// use umbel::literature::{Family, Literature};
 /// let mut filter = Literature::with_capacity(Family::Murmur3, 1000, 0.01)?;
-/// filter.insert("bloom")?;
+/// filter.insert("bloom");
 /// assert!(filter.contains("bloom"));
 /// # Ok::<(), umbel::Error>(())
 /// ```
@@ -77,9 +77,9 @@ impl Literature {
     }
 
     /// A copy in memory of its own, which can be changed whatever this one is.
-    pub fn try_clone_owned(&self) -> Result<Literature> {
+    pub fn try_clone(&self) -> Result<Literature> {
         let Literature { scheme, ref words, design, inserted } = *self;
-        Ok(Literature { scheme, words: words.try_clone_owned()?, design, inserted })
+        Ok(Literature { scheme, words: words.try_clone()?, design, inserted })
     }
 
     /// An empty filter of the same scheme and design.
@@ -89,8 +89,8 @@ impl Literature {
     }
 
     /// Inserts `key`; `true` when it was certainly not there before.
-    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Result<bool> {
-        let words = self.words.words_mut()?;
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        let words = self.words.words_mut();
         let mut present = 1;
         key.with_bytes(|bytes| {
             for position in self.scheme.positions(bytes) {
@@ -100,7 +100,7 @@ impl Literature {
             }
         });
         self.inserted = self.inserted.map(|before| before.saturating_add(1));
-        Ok(present & 1 == 0)
+        present & 1 == 0
     }
 
     /// Whether `key` may be a member. Stops at the first zero bit.
@@ -116,14 +116,16 @@ impl Literature {
     }
 
     /// Inserts many keys.
-    pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
-        (0..keys.len()).try_for_each(|i| keys.with_bytes(i, |bytes| self.insert(bytes)).map(drop))
+    pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) {
+        for i in 0..keys.len() {
+            keys.with_bytes(i, |bytes| self.insert(bytes));
+        }
     }
 
     /// Asks for many keys.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
         let mut answers = Answers::with_capacity(keys.len());
-        for range in crate::filter::tiles(keys.len()) {
+        for range in crate::tile::tiles(keys.len()) {
             debug_assert!(range.len() <= TILE);
             let bit = |i| u64::from(keys.with_bytes(i, |bytes| self.contains_bytes(bytes)));
             let answer = range.clone().fold(0, |answer, i| answer | bit(i) << (i - range.start));
@@ -171,7 +173,7 @@ impl Literature {
     /// Becomes the filter of both sets.
     pub fn union(&mut self, other: &Literature) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.words.merge(&other.words, |a, b| a | b)?;
+        self.words.merge(&other.words, |a, b| a | b);
         self.inserted = None;
         Ok(())
     }
@@ -179,7 +181,7 @@ impl Literature {
     /// Becomes a filter of the keys in both sets, with bits that both set for different keys.
     pub fn intersect(&mut self, other: &Literature) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.words.merge(&other.words, |a, b| a & b)?;
+        self.words.merge(&other.words, |a, b| a & b);
         self.inserted = None;
         Ok(())
     }
@@ -192,10 +194,9 @@ impl Literature {
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
+    pub fn clear(&mut self) {
+        self.words.words_mut().fill(0);
         self.inserted = Some(0);
-        Ok(())
     }
 }
 
@@ -211,7 +212,7 @@ mod tests {
             let scheme = Scheme::new(family, family.max_hashes().min(5), 80_000).unwrap();
             let mut filter = Literature::new(scheme).unwrap();
             let keys: Vec<u64> = (0..10_000).collect();
-            filter.insert_batch(&keys[..]).unwrap();
+            filter.insert_batch(&keys[..]);
             assert_eq!(filter.contains_batch(&keys[..]).count(), 10_000, "{family}");
             let absent: Vec<u64> = (1 << 40..(1 << 40) + 200_000).collect();
             let measured = filter.contains_batch(&absent[..]).count() as f64 / 200_000.0;
@@ -236,7 +237,7 @@ mod tests {
             assert!(matches!(ours.union(&other), Err(Error::Mismatch(_))));
         }
         let mut other = filter(Family::Murmur3, 3, 100);
-        other.insert("a").unwrap();
+        other.insert("a");
         ours.union(&other).unwrap();
         assert!(ours.contains("a"));
     }

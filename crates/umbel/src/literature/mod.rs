@@ -209,6 +209,11 @@ impl Family {
     /// assert_eq!(error.to_string(), "k = 5 cannot be used: it needs 1 to 4 hash functions with md5-slices");
     /// ```
     pub fn validate(self, k: u32, m: u64) -> Result<()> {
+        let compiled_in = cfg!(feature = "literature")
+            || !matches!(self, Family::Md5Indexed | Family::Md5Slices | Family::Sha1Slices);
+        if !compiled_in {
+            return Err(Error::parameter("family", self, "the Cargo feature `literature` of crate `umbel`"));
+        }
         let (most_k, most_m) = (self.max_hashes(), self.max_cells());
         if !(1..=most_k).contains(&k) {
             return Err(Error::parameter("k", k, format!("1 to {most_k} hash functions with {self}")));

@@ -2,9 +2,10 @@
 
 use std::iter::FusedIterator;
 
-use md5::Md5;
+#[cfg(feature = "literature")]
+use md5::{Digest, Md5};
+#[cfg(feature = "literature")]
 use sha1::Sha1;
-use sha1::digest::Digest;
 
 use super::Family;
 use super::murmur::{murmur2, murmur3_x64_128, murmur3_x86_32};
@@ -71,9 +72,16 @@ impl Scheme {
                 let (a, b) = murmur3_x64_128(key, 0);
                 Source::Enhanced { next: a, stride: b }
             }
+            #[cfg(feature = "literature")]
             Family::Md5Indexed => Source::Indexed(Md5::new_with_prefix(key)),
+            #[cfg(feature = "literature")]
             Family::Md5Slices => Source::Slices(words(&Md5::digest(key))),
+            #[cfg(feature = "literature")]
             Family::Sha1Slices => Source::Slices(words(&Sha1::digest(key))),
+            #[cfg(not(feature = "literature"))]
+            Family::Md5Indexed | Family::Md5Slices | Family::Sha1Slices => {
+                unreachable!("`Family::validate` refuses a family that is not compiled in")
+            }
         };
         Positions { source, i: 0, k: self.k, m: self.m }
     }
@@ -98,8 +106,10 @@ enum Source<'key> {
     /// a + i b + (i³ - i)/6 by repeated addition, the stride growing by 1, 2, 3, ...
     Enhanced { next: u64, stride: u64 },
     /// MD5 that has read the key and awaits the index: a long key is read once.
+    #[cfg(feature = "literature")]
     Indexed(Md5),
     /// The words of a digest; MD5 leaves the last of the five unused.
+    #[cfg(feature = "literature")]
     Slices([u32; 5]),
 }
 
@@ -120,16 +130,19 @@ impl Source<'_> {
                 *stride = stride.wrapping_add(u64::from(i) + 1);
                 sum
             }
+            #[cfg(feature = "literature")]
             Source::Indexed(md5) => {
                 let digest: [u8; 16] = md5.clone().chain_update(i.to_le_bytes()).finalize().into();
                 u128::from_le_bytes(digest) as u64
             }
+            #[cfg(feature = "literature")]
             Source::Slices(words) => u64::from(words[i as usize]),
         }
     }
 }
 
 /// The 32-bit words of a digest, each read big-endian.
+#[cfg(feature = "literature")]
 fn words(digest: &[u8]) -> [u32; 5] {
     let mut words = [0; 5];
     for (word, &bytes) in words.iter_mut().zip(digest.as_chunks().0) {

@@ -2,15 +2,14 @@
 
 use super::Quotient;
 use super::sorted::Aligned;
+use crate::Result;
 use crate::algebra::{Algebra, Mismatch};
 use crate::sizing::estimate::Overlap;
-use crate::{Filter, Result};
 
 impl Quotient {
     /// Replaces the contents by each fingerprint of the two as often as `operation` of its two counts says.
     fn combine(&mut self, other: &Quotient, operation: impl Fn([u64; 2]) -> u64) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        self.words.words_mut()?;
         let copies = || {
             let aligned = Aligned::new(self.fingerprints(), other.fingerprints());
             aligned.map(|(fingerprint, counts)| (fingerprint, operation(counts)))

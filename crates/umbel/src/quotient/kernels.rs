@@ -4,9 +4,9 @@
 
 use super::slots::{OCCUPIED, Slots};
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::filter::{TILE, low_bits, tiles};
 use crate::hash::Ends;
 use crate::sizing::quotient::BLOCK;
+use crate::tile::{TILE, low_bits, tiles};
 use crate::{Answers, Batch, Digest, Hasher};
 
 /// The fingerprints of a tile; those beyond its length are 0.

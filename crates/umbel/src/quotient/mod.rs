@@ -7,14 +7,14 @@
 //! often a key was inserted. A key that is inserted twice takes two slots.
 //!
 //! ```
-//! use umbel::{Algebra, Filter, Insert, Quotient, Remove};
+//! use umbel::Quotient;
 //! let mut filter = Quotient::with_capacity(10_000, 0.001)?;
 //! filter.insert("apple")?;
 //! filter.insert("apple")?;
 //! assert_eq!((filter.count("apple"), filter.len()), (2, 2));
-//! filter.remove("apple")?;
+//! filter.remove("apple");
 //! assert!(filter.contains("apple"));
-//! filter.remove("apple")?;
+//! filter.remove("apple");
 //! assert!(!filter.contains("apple") && filter.is_empty());
 //!
 //! // Twice the slots for the same fingerprints; the two can still be united.
@@ -37,11 +37,15 @@ pub use crate::sizing::quotient::Options;
 pub use sorted::Fingerprints;
 
 use crate::file::FormatError;
-use crate::filter::check_tile;
+use crate::methods::{
+    absorb_methods, intersect_methods, overlap_methods, remove_methods, set_methods, structure_methods,
+    try_insert_methods, union_methods,
+};
 use crate::sizing::estimate::{Cardinality, Shape};
 use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
 use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
+use crate::tile::split_tile;
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
@@ -99,7 +103,7 @@ impl Quotient {
     }
 
     /// The share of slots that are full.
-    pub fn load(&self) -> f64 {
+    pub fn load_factor(&self) -> f64 {
         self.len as f64 / self.slots() as f64
     }
 
@@ -178,7 +182,7 @@ impl Quotient {
         if len > filter.max_len() {
             return Err(filter.full(len));
         }
-        let mut builder = Builder::new(slots, filter.words.words_mut()?);
+        let mut builder = Builder::new(slots, filter.words.words_mut());
         let mut pushed = 0;
         for fingerprint in fingerprints {
             if builder.push(fingerprint).is_none() {
@@ -206,7 +210,7 @@ impl Quotient {
     #[inline(always)]
     fn insert_some(&mut self, digests: &[Digest]) -> Result<u64> {
         let room = self.max_len().saturating_sub(self.len);
-        let words = self.words.words_mut()?;
+        let words = self.words.words_mut();
         let Inserted { count, new } =
             self.head.level.run(InsertTile { slots: &self.slots, words, digests, room });
         self.len += count as u64;
@@ -252,6 +256,15 @@ impl Quotient {
     }
 }
 
+structure_methods!([] Quotient);
+set_methods!([] Quotient);
+try_insert_methods!([] Quotient);
+remove_methods!([] Quotient);
+union_methods!([] Quotient);
+intersect_methods!([] Quotient);
+overlap_methods!([] Quotient);
+absorb_methods!([] Quotient);
+
 impl structure::sealed::Sealed for Quotient {}
 
 impl Structure for Quotient {
@@ -268,8 +281,8 @@ impl Structure for Quotient {
         sizing::quotient::rate(n, self.slots(), self.remainder_bits())
     }
 
-    fn try_clone_owned(&self) -> Result<Quotient> {
-        Ok(Quotient { words: self.words.try_clone_owned()?, head: self.head.clone(), ..*self })
+    fn try_clone(&self) -> Result<Quotient> {
+        Ok(Quotient { words: self.words.try_clone()?, head: self.head.clone(), ..*self })
     }
 
     /// Names whole blocks: that of the key's slot, those back to where its cluster starts, and those to its end.
@@ -337,19 +350,18 @@ impl Set for Quotient {
         Quotient::with_head(slots, Head::planned(spec, &plan))
     }
 
-    fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
+    fn clear(&mut self) {
+        self.words.words_mut().fill(0);
         self.len = 0;
         self.head = self.head.emptied();
-        Ok(())
     }
 
     fn try_clone_empty(&self) -> Result<Quotient> {
         Quotient::with_head(self.slots, self.head.emptied())
     }
 
-    fn remover(&mut self) -> Result<&mut dyn Remove> {
-        Ok(self)
+    fn remove_if_able(&mut self, digest: Digest) -> Result<Removed> {
+        Ok(self.remove_digest(digest))
     }
 }
 
@@ -383,7 +395,7 @@ impl Filter for Quotient {
             bytes: self.slots.lines() * LINE_BYTES as u64,
             estimate: self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated),
             rate_now: distinct as f64 / self.slots.range() as f64,
-            details: vec![("distinct fingerprints", distinct as f64), ("load", self.load())],
+            details: vec![("distinct fingerprints", distinct as f64), ("load", self.load_factor())],
             ..Stats::of(self)
         }
     }
@@ -400,6 +412,8 @@ impl Filter for Quotient {
 }
 
 impl Insert for Quotient {
+    type Error = Error;
+
     /// Refused above 95 % of the slots.
     #[inline]
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
@@ -411,21 +425,23 @@ impl Insert for Quotient {
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        check_tile(tile)?;
-        self.insert_some(tile)
+        let (tile, rest) = split_tile(tile);
+        let new = self.insert_some(tile)?;
+        self.insert_tile(rest)?;
+        Ok(new)
     }
 }
 
 impl Remove for Quotient {
-    fn remove_digest(&mut self, digest: Digest) -> Result<Removed> {
+    fn remove_digest(&mut self, digest: Digest) -> Removed {
         let fingerprint = self.fingerprint(digest);
-        let (slots, words) = (&self.slots, self.words.words_mut()?);
+        let (slots, words) = (&self.slots, self.words.words_mut());
         if !self.head.level.run(RemoveOne { slots, words, fingerprint }) {
-            return Ok(Removed::NotPresent);
+            return Removed::NotPresent;
         }
         self.len = self.len.saturating_sub(1);
         self.head.count_removed();
-        Ok(Removed::Removed)
+        Removed::Removed
     }
 }
 
@@ -441,13 +457,5 @@ impl Quotient {
     /// a filter can have, those that coincide are too few to matter.
     fn shape(&self) -> Shape {
         Shape::Standard { bits: self.slots.range().min(MAX_BITS), hashes: 1 }
-    }
-}
-
-impl std::fmt::Debug for Quotient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Quotient { slots, words, len, head } = self;
-        let mut debug = f.debug_struct("Quotient");
-        debug.field("slots", slots).field("words", words).field("len", len).field("head", head).finish()
     }
 }

@@ -1,7 +1,7 @@
 //! What cannot be seen from outside: the layout bit by bit, and memory that no insertion leaves.
 
 use super::*;
-use crate::{Algebra, Level};
+use crate::Level;
 use proptest::prelude::*;
 
 fn with(slots: u64, bits: u32, fingerprints: &[u64]) -> Quotient {
@@ -52,8 +52,8 @@ fn contents_that_no_insertion_leaves_are_found() {
     assert!(good.check_contents().is_ok());
     // Each bit of the used part, turned over.
     for bit in 0..good.slots.bits() {
-        let mut bad = good.try_clone_owned().unwrap();
-        bad.words.words_mut().unwrap()[bit as usize / 64] ^= 1 << (bit % 64);
+        let mut bad = good.try_clone().unwrap();
+        bad.words.words_mut()[bit as usize / 64] ^= 1 << (bit % 64);
         let Err(problem) = bad.check_contents() else {
             // A remainder that stays in order is as good as any.
             let row = bit / 64 % good.slots.block_words();
@@ -63,7 +63,7 @@ fn contents_that_no_insertion_leaves_are_found() {
         };
         assert!(problem.to_string().contains("slot"), "{problem}");
     }
-    let mut counted = good.try_clone_owned().unwrap();
+    let mut counted = good.try_clone().unwrap();
     counted.len = 8;
     assert!(counted.check_contents().is_err());
     // A run in order, but of a slot in which no key can be at home.
@@ -71,12 +71,12 @@ fn contents_that_no_insertion_leaves_are_found() {
     homeless.len = 1;
     let (row, slots) = (homeless.slots.row(1, OCCUPIED), homeless.slots);
     assert_eq!((slots.homes(), slots.all()), (64, 128));
-    homeless.words.words_mut().unwrap()[row] = 1;
+    homeless.words.words_mut()[row] = 1;
     assert!(homeless.check_contents().is_err());
     let mut tail = with(64, 2, &[]);
     let bits = tail.slots.bits() as usize;
     assert!(bits < tail.words.words().len() * 64);
-    tail.words.words_mut().unwrap()[bits / 64] = 1;
+    tail.words.words_mut()[bits / 64] = 1;
     assert!(tail.check_contents().is_err());
 }
 
@@ -95,7 +95,7 @@ proptest! {
         let bits = bits.min(57 - blocks.ilog2() - u32::from(!blocks.is_power_of_two()));
         let mut filter = Quotient::with_slots(blocks * 64, bits, Hasher::default()).unwrap();
         let stride = filter.slots.block_words() as usize;
-        for (i, word) in filter.words.words_mut().unwrap().iter_mut().enumerate() {
+        for (i, word) in filter.words.words_mut().iter_mut().enumerate() {
             let row = rows[(i / stride * 3 + i % stride) % rows.len()];
             *word = if i % stride < 3 { row ^ (noise.rotate_left(i as u32) & noise) } else { noise.wrapping_mul(i as u64) };
         }
@@ -111,7 +111,7 @@ proptest! {
             }
         }
         let _ = (filter.stats(), filter.check_contents(), filter.resized(blocks * 128), filter.fingerprints().count());
-        let mut other = filter.try_clone_owned().unwrap();
+        let mut other = filter.try_clone().unwrap();
         let _ = (other.union(&filter), other.intersect(&filter), other.overlap(&filter));
         for digest in &digests {
             let _ = (filter.insert_digest(*digest), filter.remove_digest(*digest));
@@ -123,7 +123,7 @@ proptest! {
 fn a_file_that_makes_no_sense_is_refused_before_a_look_at_its_words() {
     let filter = with(128, 3, &[8]);
     let restore = |params: [u64; 3]| {
-        let words = filter.words.try_clone_owned().unwrap();
+        let words = filter.words.try_clone().unwrap();
         let sections = vec![(SLOTS, words)].into_iter();
         Quotient::restore(Parts { head: filter.head.clone(), params: params.to_vec(), sections })
     };
@@ -152,8 +152,8 @@ fn a_trace_names_all_that_the_answer_depends_on() {
         });
         several += usize::from(blocks.len() > 1);
         // With nonsense in all other blocks it is the same.
-        let mut other = filter.try_clone_owned().unwrap();
-        for (i, word) in other.words.words_mut().unwrap().iter_mut().enumerate() {
+        let mut other = filter.try_clone().unwrap();
+        for (i, word) in other.words.words_mut().iter_mut().enumerate() {
             *word ^= if blocks.contains(&(i / stride)) { 0 } else { hash(i as u64).get() };
         }
         assert_eq!(other.contains_digest(hash(number)), answer.unwrap(), "{number} {blocks:?}");

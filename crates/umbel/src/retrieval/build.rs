@@ -124,7 +124,7 @@ pub(crate) fn build<P: Payload, S: Sink<P>>(
         let shape = Shape { seed: seed(attempt), ..grown };
         let mut words = Words::zeroed(shape.lines())?;
         let mut sinks = sinks(&shape)?;
-        if solve(&shape, wish, items, words.words_mut()?, &mut sinks)? {
+        if solve(&shape, wish, items, words.words_mut(), &mut sinks)? {
             return Ok(Built { shape, words, sinks, keys: items.len() as u64 });
         }
         attempt += 1;

@@ -3,7 +3,8 @@
 /// How something static is built.
 ///
 /// ```
-/// use umbel::{Construction, Fuse, Hasher, Spec};
+/// use umbel::spec::Construction;
+/// use umbel::{Fuse, Hasher, Spec};
 /// let progress = |done| println!("{done} keys are in place");
 /// let construction = Construction { threads: 2, progress: &progress };
 /// let digests = Hasher::default().digest_batch(&["apple", "pear"]);

@@ -4,7 +4,7 @@ use super::{MAX_CELLS_OF_KEY, NEAR, Place, Reduce, Shape, Vector, placed, z};
 use crate::arch::{Kernel, Simd, prefetch_byte};
 use crate::bloom::kernels::{Stage, Work};
 use crate::bloom::layout::{Pair, Places, Tile, Tiled};
-use crate::filter::TILE;
+use crate::tile::TILE;
 use crate::words::{Line, as_words, read_bits, read_bytes};
 use crate::{Digest, Level};
 

@@ -122,8 +122,8 @@ impl<P: Payload> Scratch<P> {
             reduce(digest.wrapping_mul(shape.shards), groups as u64) as usize
         });
         let mut queue = Queue {
-            counts: &mut self.counts.as_bytes_mut()?[..self.cells],
-            digests: &mut self.digests.words_mut()?[..self.cells],
+            counts: &mut self.counts.as_bytes_mut()[..self.cells],
+            digests: &mut self.digests.words_mut()[..self.cells],
             payloads: &mut self.payloads,
             order: &mut self.order,
             tail: 0,
@@ -183,7 +183,7 @@ impl<P: Payload> Scratch<P> {
         cells: impl Fn(u64) -> [u32; K],
         sink: &mut impl Sink<P>,
     ) -> Result<()> {
-        let digests = &mut self.digests.words_mut()?[..self.cells];
+        let digests = &mut self.digests.words_mut()[..self.cells];
         for (i, own) in self.order[..keys].iter().enumerate().rev() {
             prefetch(digests, self.order[i.saturating_sub(AHEAD)] as usize);
             let (digest, payload) = (digests[*own as usize], self.payloads[*own as usize]);

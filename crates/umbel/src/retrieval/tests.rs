@@ -258,7 +258,7 @@ fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
     let solved = (0..trials)
         .filter(|trial| {
             let mut items = digests(n, trial * 0x1234_5678_9abc + n as u64);
-            let words = words.words_mut().unwrap();
+            let words = words.words_mut();
             words.fill(0);
             placed!(arrangement, place => scratch.solve(&shape, place, &mut items, words, &mut Zero)).unwrap()
         })

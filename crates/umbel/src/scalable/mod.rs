@@ -2,7 +2,7 @@
 //! the one asked for. (Almeida et al. 2007) Only a union of filters that have grown promises less.
 //!
 //! ```
-//! use umbel::{Filter, Insert, Scalable};
+//! use umbel::Scalable;
 //! // Room for 1000 keys to begin with; there will be fifty times as many.
 //! let mut filter = Scalable::with_capacity(1000, 0.01)?;
 //! let keys: Vec<u64> = (0..50_000).collect();
@@ -23,14 +23,17 @@
 
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
-use crate::filter::check_tile;
+use crate::methods::{
+    intersect_methods, overlap_methods, set_methods, structure_methods, try_insert_methods, union_methods,
+};
 use crate::sizing::Shape;
 use crate::sizing::scalable::{Schedule, automatic, compact, compound, partitioned, shape_rate};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
+use crate::tile::split_tile;
 use crate::words::{Mover, Words, relocate_vec};
 use crate::{
-    Answers, AnyFilter, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result,
-    Set, Spec, Stats, Structure,
+    Answers, Batch, BloomFilter, Can, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan,
+    Result, Set, Spec, Stats, Structure,
 };
 
 /// How a scalable filter grows.
@@ -95,7 +98,6 @@ pub struct StageInfo {
 }
 
 /// A filter that grows; see the [module](self).
-#[derive(Debug)]
 pub struct Scalable {
     head: Head,
     schedule: Schedule,
@@ -104,8 +106,6 @@ pub struct Scalable {
     older: Vec<Part>,
     /// The one that takes keys: none is of a higher stage.
     newest: Part,
-    /// Whether all of the memory can be changed.
-    owned: bool,
 }
 
 /// A filter of the chain, and which stage of the schedule it is. After a union there may be several of a stage.
@@ -116,8 +116,8 @@ struct Part {
 }
 
 impl Part {
-    fn try_clone_owned(&self) -> Result<Part> {
-        Ok(Part { link: self.link.try_clone_owned()?, stage: self.stage })
+    fn try_clone(&self) -> Result<Part> {
+        Ok(Part { link: self.link.try_clone()?, stage: self.stage })
     }
 }
 
@@ -146,7 +146,7 @@ impl Scalable {
     }
 
     /// The filter that all of its keys are in, as long as it has not grown.
-    pub fn single(&self) -> Option<&AnyFilter> {
+    pub fn single(&self) -> Option<&BloomFilter> {
         (self.older.is_empty() && self.newest.stage == 0).then_some(&self.newest.link.filter)
     }
 
@@ -161,7 +161,7 @@ impl Scalable {
     }
 
     /// The filters of all stages in the order in which they are asked.
-    fn filters(&self) -> impl Iterator<Item = &AnyFilter> + Clone {
+    fn filters(&self) -> impl Iterator<Item = &BloomFilter> + Clone {
         self.links().rev().map(|link| &*link.filter)
     }
 
@@ -175,7 +175,16 @@ impl Scalable {
         let design = Scalable::stage_design(&schedule, 0);
         let newest = Link::new(stage.shape(design.capacity, design.rate)?, &head)?;
         let newest = Part { link: newest, stage: 0 };
-        Ok(Scalable { head, schedule, stage, older: Vec::new(), newest, owned: true })
+        Ok(Scalable { head, schedule, stage, older: Vec::new(), newest })
+    }
+
+    /// The head of a filter without keys. What stages of others added to the rate is gone with them.
+    fn emptied(&self) -> Head {
+        let mut head = self.head.emptied();
+        if let Some(design) = &mut head.design {
+            design.rate = self.schedule.rate();
+        }
+        head
     }
 
     /// How many keys the newest stage still takes; the next one opens another.
@@ -205,13 +214,12 @@ impl Scalable {
 
     /// Inserts a group of digests in order; `new` learns which of them were new.
     fn insert_group(&mut self, group: &mut Group, mut new: impl FnMut(&Group, usize)) -> Result<()> {
-        chain::check_owned(self.owned)?;
         group.ask(self.older.iter().rev().map(|part| &*part.link.filter));
         group.drop_found();
         loop {
             let room = self.room();
             let digests = group.missing();
-            let done = self.newest.link.fill(digests, room, |i| new(group, i))?;
+            let done = self.newest.link.fill(digests, room, |i| new(group, i));
             if done == digests.len() {
                 break;
             }
@@ -231,6 +239,13 @@ impl Scalable {
         Ok(())
     }
 }
+
+structure_methods!([] Scalable);
+set_methods!([] Scalable);
+try_insert_methods!([] Scalable);
+union_methods!([] Scalable);
+intersect_methods!([] Scalable);
+overlap_methods!([] Scalable);
 
 impl structure::sealed::Sealed for Scalable {}
 
@@ -293,12 +308,11 @@ impl Structure for Scalable {
         Ok(compound(rates))
     }
 
-    fn try_clone_owned(&self) -> Result<Scalable> {
+    fn try_clone(&self) -> Result<Scalable> {
         Ok(Scalable {
             head: self.head.clone(),
-            older: self.older.iter().map(Part::try_clone_owned).collect::<Result<_>>()?,
-            newest: self.newest.try_clone_owned()?,
-            owned: true,
+            older: self.older.iter().map(Part::try_clone).collect::<Result<_>>()?,
+            newest: self.newest.try_clone()?,
             ..*self
         })
     }
@@ -333,7 +347,7 @@ impl Structure for Scalable {
     }
 
     fn sections(&self) -> Vec<(u32, &Words)> {
-        let words = self.links().flat_map(|link| link.filter.sections());
+        let words = self.links().map(|link| link.filter.words());
         words.map(|words| (BITS, words)).collect()
     }
 
@@ -369,7 +383,6 @@ impl Structure for Scalable {
             2 => Stage::Compact,
             other => return Err(FormatError::Unknown { what: format!("stages of type {other}") }.into()),
         };
-        let owned = parts.sections.as_slice().iter().all(|(_, words)| words.is_owned());
         let mut older: Vec<Part> = Vec::new();
         for (i, numbers) in stages.iter().enumerate() {
             let &&[kind, a, b, keys, ref place @ ..] = numbers else { continue };
@@ -384,7 +397,7 @@ impl Structure for Scalable {
         let Some(newest) = older.pop() else {
             return Err(FormatError::invalid("it has no stages").into());
         };
-        Ok(Scalable { head: parts.finish()?, schedule, stage, older, newest, owned })
+        Ok(Scalable { head: parts.finish()?, schedule, stage, older, newest })
     }
 
     fn check_contents(&self) -> Result<(), FormatError> {
@@ -406,19 +419,18 @@ impl Set for Scalable {
         Scalable::first(Head::planned(spec, &plan), schedule, stage)
     }
 
-    fn clear(&mut self) -> Result<()> {
-        chain::check_owned(self.owned)?;
-        *self = self.try_clone_empty()?;
-        Ok(())
+    /// Keeps the smallest stage, and its memory.
+    fn clear(&mut self) {
+        let rest = self.older.drain(..).next();
+        if let Some(first) = rest {
+            self.newest = first;
+        }
+        self.newest.link.clear();
+        self.head = self.emptied();
     }
 
     fn try_clone_empty(&self) -> Result<Scalable> {
-        let mut head = self.head.emptied();
-        // What stages of others added to it is gone with them.
-        if let Some(design) = &mut head.design {
-            design.rate = self.schedule.rate();
-        }
-        Scalable::first(head, self.schedule, self.stage)
+        Scalable::first(self.emptied(), self.schedule, self.stage)
     }
 }
 
@@ -458,8 +470,9 @@ impl Filter for Scalable {
 }
 
 impl Insert for Scalable {
+    type Error = Error;
+
     fn insert_digest(&mut self, digest: Digest) -> Result<bool> {
-        chain::check_owned(self.owned)?;
         let full = self.room() == 0;
         // One that takes keys knows itself whether it has had this one.
         let others = self.filters().skip(usize::from(!full));
@@ -469,7 +482,7 @@ impl Insert for Scalable {
             if full {
                 self.open()?;
             }
-            new = self.newest.link.filter.insert_digest(digest)?;
+            new = self.newest.link.filter.insert_digest(digest);
             self.newest.link.keys += u64::from(new);
         }
         self.head.count_inserted(1);
@@ -481,9 +494,10 @@ impl Insert for Scalable {
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
-        check_tile(tile)?;
+        let (tile, rest) = split_tile(tile);
         let mut new = 0;
         self.insert_group(&mut Group::of(self.head.level, tile), |group, i| new |= 1 << group.place(i))?;
+        self.insert_tile(rest)?;
         Ok(new)
     }
 

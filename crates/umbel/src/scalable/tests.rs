@@ -1,5 +1,4 @@
 use super::*;
-use crate::Algebra;
 
 fn grown() -> Scalable {
     let mut filter = Scalable::with_capacity(100, 0.01).unwrap();
@@ -119,7 +118,7 @@ fn places_in_a_file_that_make_no_sense_are_refused() {
 #[test]
 fn one_that_claims_the_last_stage_opens_no_further() {
     let mut spec = Spec::new(1, 0.01).unwrap();
-    let mut tuning = crate::Tuning::default();
+    let mut tuning = crate::spec::Tuning::default();
     (tuning.scalable.growth, tuning.scalable.tightening) = (1, 0.99);
     spec = spec.with_tuning(tuning);
     let empty = Scalable::build(&spec).unwrap();

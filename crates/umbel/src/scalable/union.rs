@@ -2,9 +2,8 @@
 
 use super::{Kind, Part, Scalable, Schedule};
 use crate::algebra::{Algebra, Mismatch};
-use crate::chain;
 use crate::sizing::Overlap;
-use crate::{AnyFilter, Error, Filter, Result};
+use crate::{BloomFilter, Error, Result};
 use std::cmp::Reverse;
 
 impl Algebra for Scalable {
@@ -28,7 +27,7 @@ impl Algebra for Scalable {
     /// asked: the rate that is promised rises by that of the stage.
     ///
     /// ```
-    /// use umbel::{Algebra, Filter, Insert, Scalable, Structure};
+    /// use umbel::Scalable;
     ///
     /// let mut filter = Scalable::with_capacity(1000, 0.01)?;
     /// let mut other = Scalable::with_capacity(1000, 0.01)?;
@@ -41,7 +40,6 @@ impl Algebra for Scalable {
     /// ```
     fn union(&mut self, other: &Scalable) -> Result<()> {
         Mismatch::refuse(self.mismatch(other))?;
-        chain::check_owned(self.owned)?;
         // All that can fail comes first.
         let (mut joined, mut added) = (Vec::new(), Vec::new());
         let mut free = vec![true; self.older.len() + 1];
@@ -53,7 +51,7 @@ impl Algebra for Scalable {
                 }
                 // One without keys adds nothing.
                 None if theirs.link.filter.stats().used_cells == 0 => {}
-                None => added.push(theirs.try_clone_owned()?),
+                None => added.push(theirs.try_clone()?),
             }
         }
         let promised = self.promised(added.iter().map(|part| part.stage));
@@ -78,7 +76,6 @@ impl Algebra for Scalable {
     /// Of filters that have not grown, see [`Scalable::overlap`].
     fn intersect(&mut self, other: &Scalable) -> Result<()> {
         self.singles(other, "be intersected")?;
-        chain::check_owned(self.owned)?;
         let (ours, theirs) = (&mut self.newest.link, &other.newest.link);
         ours.filter.intersect(&theirs.filter)?;
         ours.keys = ours.keys.min(theirs.keys);
@@ -99,7 +96,7 @@ const MOST_COMPARED: usize = 4;
 
 impl Scalable {
     /// The filters of both, if they have not grown.
-    fn singles<'a>(&'a self, other: &'a Scalable, what: &'static str) -> Result<[&'a AnyFilter; 2]> {
+    fn singles<'a>(&'a self, other: &'a Scalable, what: &'static str) -> Result<[&'a BloomFilter; 2]> {
         Mismatch::refuse(self.mismatch(other))?;
         let why = "they have grown, and a key may be in another stage of each; build them for as many keys as they have";
         let both = self.single().zip(other.single());

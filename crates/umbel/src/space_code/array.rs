@@ -30,9 +30,9 @@ impl Array {
         Array { layout, words, salts, ones: OnceLock::new() }
     }
 
-    pub fn try_clone_owned(&self) -> Result<Array> {
+    pub fn try_clone(&self) -> Result<Array> {
         let (salts, ones) = (self.salts.clone(), self.ones.clone());
-        Ok(Array { layout: self.layout, words: self.words.try_clone_owned()?, salts, ones })
+        Ok(Array { layout: self.layout, words: self.words.try_clone()?, salts, ones })
     }
 
     pub fn relocate(&mut self, mover: &mut dyn Mover) {
@@ -76,14 +76,13 @@ impl Array {
 
     /// Sets the bits of a group.
     #[inline(always)]
-    pub fn set(&mut self, group: Digest) -> Result<()> {
-        let words = self.words.words_mut()?;
+    pub fn set(&mut self, group: Digest) {
+        let words = self.words.words_mut();
         let before = |position| u64::from(!bits::set(words, position));
         let new: u64 = self.layout.positions(group).map(before).sum();
         if let Some(ones) = self.ones.get_mut() {
             *ones += new;
         }
-        Ok(())
     }
 
     /// Whether the bits are taken to be outside the caches.
@@ -96,16 +95,14 @@ impl Array {
         scattered::fetch_to_insert(self.layout, self.words.words(), groups);
     }
 
-    pub fn clear(&mut self) -> Result<()> {
-        self.words.words_mut()?.fill(0);
+    pub fn clear(&mut self) {
+        self.words.words_mut().fill(0);
         self.ones = OnceLock::from(0);
-        Ok(())
     }
 
-    pub fn unite(&mut self, other: &Array) -> Result<()> {
-        self.words.merge(&other.words, |a, b| a | b)?;
+    pub fn unite(&mut self, other: &Array) {
+        self.words.merge(&other.words, |a, b| a | b);
         self.ones = OnceLock::new();
-        Ok(())
     }
 
     /// How many of a key's groups are found.
@@ -214,6 +211,6 @@ impl Hits {
     /// Level and group.
     #[inline(always)]
     pub fn iter(&self) -> impl Iterator<Item = (usize, usize)> {
-        crate::filter::ones(self.levels.into()).map(|level| (level, self.groups[level].into()))
+        crate::tile::ones(self.levels.into()).map(|level| (level, self.groups[level].into()))
     }
 }

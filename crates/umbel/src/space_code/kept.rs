@@ -31,8 +31,8 @@ impl<R: Resolution> Structure for SpaceCodeFilter<R> {
         predicted(&layouts, &self.options, n)
     }
 
-    fn try_clone_owned(&self) -> Result<Self> {
-        let levels = self.levels.iter().map(Array::try_clone_owned).collect::<Result<_>>()?;
+    fn try_clone(&self) -> Result<Self> {
+        let levels = self.levels.iter().map(Array::try_clone).collect::<Result<_>>()?;
         Ok(Self::with_levels(self.head.clone(), self.options, levels))
     }
 

@@ -2,12 +2,12 @@
 //! multi-resolution ones for what is recorded a million times. (Kumar et al. 2004)
 //!
 //! ```
-//! use umbel::{Count, MultiResolution};
+//! use umbel::MultiResolution;
 //! // A million packets in an epoch; a noise of half a per cent.
 //! let mut flows = MultiResolution::with_capacity(1_000_000, 0.005)?;
-//! flows.record("10.0.0.7 -> 10.0.0.1")?;
+//! flows.insert("10.0.0.7 -> 10.0.0.1");
 //! for _ in 0..20_000 {
-//!     flows.record("10.0.0.9 -> 10.0.0.1")?;
+//!     flows.insert("10.0.0.9 -> 10.0.0.1");
 //! }
 //! let small = flows.count("10.0.0.7 -> 10.0.0.1");
 //! assert!((0.9..=1.0).contains(&small.value));
@@ -26,7 +26,7 @@
 //! # Random numbers
 //!
 //! The i-th recording draws its numbers from seed, epoch and i, so that the same input gives the same file, and a filter
-//! that was saved and loaded goes on with fresh ones. [`record_with`](SpaceCodeFilter::record_with) takes them from
+//! that was saved and loaded goes on with fresh ones. [`insert_with`](SpaceCodeFilter::insert_with) takes them from
 //! elsewhere: from the system, say, where somebody who knows the seed might choose the moment at which a key is recorded,
 //! and so keep it to a few groups.
 //!
@@ -40,13 +40,16 @@ mod kept;
 use crate::algebra::Mismatch;
 use crate::bloom::Layout;
 use crate::bloom::kernels::ContainsTile;
+use crate::builder::Builder;
 use crate::chain::keys_and_rate;
-use crate::filter::low_bits;
+pub use crate::count::Multiplicity;
+use crate::methods::{count_methods, structure_methods};
 use crate::sizing::space_code::{self as formulas, LevelParams, Rule, sampling};
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, Head};
+use crate::tile::low_bits;
 use crate::words::LINE_BYTES;
-use crate::{Count, Digest, Error, Hasher, Kind, Multiplicity, Plan, Result, Spec, Standard, Stats, TILE};
+use crate::{Count, Digest, Error, Hasher, Kind, Plan, Result, Spec, Standard, Stats, TILE};
 use array::{Array, Hits};
 use std::marker::PhantomData;
 use std::sync::OnceLock;
@@ -128,7 +131,6 @@ pub type SpaceCode = SpaceCodeFilter<Single>;
 pub type MultiResolution = SpaceCodeFilter<Multi>;
 
 /// A multiset of one level or several; see the [module](self).
-#[derive(Debug)]
 pub struct SpaceCodeFilter<R: Resolution> {
     head: Head,
     /// As built; the epoch goes on.
@@ -165,7 +167,15 @@ pub struct LevelInfo {
     pub noise: f64,
 }
 
+structure_methods!([R: Resolution] SpaceCodeFilter<R>);
+count_methods!([R: Resolution] SpaceCodeFilter<R>);
+
 impl<R: Resolution> SpaceCodeFilter<R> {
+    /// Returns a builder: an empty filter from any sufficient settings.
+    pub fn builder() -> Builder<Self> {
+        Builder::new()
+    }
+
     /// An empty filter for so many recordings, after which a group that was not hit is found with a probability of at
     /// most `noise`; 0.005 is a good one.
     pub fn with_capacity(recordings: u64, noise: f64) -> Result<Self> {
@@ -261,11 +271,11 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     /// then [united](Self::union) with this one.
     ///
     /// ```
-    /// use umbel::{Count, SpaceCode};
+    /// use umbel::SpaceCode;
     /// let mut whole = SpaceCode::with_capacity(10_000, 0.005)?;
     /// let mut part = whole.part(1)?;
-    /// (0..5).try_for_each(|_| whole.record("apple"))?;
-    /// (0..5).try_for_each(|_| part.record("apple"))?;
+    /// (0..5).for_each(|_| whole.insert("apple"));
+    /// (0..5).for_each(|_| part.insert("apple"));
     /// whole.union(&part)?;
     /// assert!((7.0..13.0).contains(&whole.count("apple").value));
     /// # Ok::<(), umbel::Error>(())
@@ -284,11 +294,10 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     }
 
     /// Forgets everything; the epoch stays.
-    pub fn clear(&mut self) -> Result<()> {
-        self.levels.iter_mut().try_for_each(Array::clear)?;
+    pub fn clear(&mut self) {
+        self.levels.iter_mut().for_each(Array::clear);
         self.intervals = OnceLock::new();
         self.head = self.head.emptied();
-        Ok(())
     }
 
     /// The first thing that keeps the two from being united, if any; equal seeds apart.
@@ -317,7 +326,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
                          same groups and be counted once";
             return Err(Error::parameter("seed", self.options.seed, needs));
         }
-        self.levels.iter_mut().zip(&other.levels).try_for_each(|(ours, theirs)| ours.unite(theirs))?;
+        self.levels.iter_mut().zip(&other.levels).for_each(|(ours, theirs)| ours.unite(theirs));
         self.intervals = OnceLock::new();
         let inserted = self.head.inserted.zip(other.head.inserted);
         self.head.inserted =
@@ -329,18 +338,18 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     /// drawn, seldom more.
     ///
     /// ```
-    /// use umbel::{Count, Digest, SpaceCode};
+    /// use umbel::{Digest, SpaceCode};
     /// let mut filter = SpaceCode::with_capacity(100, 0.005)?;
     /// let digest = Digest::from_hash(0x0123_4567_89ab_cdef);
     /// // Always the first group: recorded twice, but one group tells of one.
-    /// filter.record_with(digest, &mut || 0)?;
-    /// filter.record_with(digest, &mut || 0)?;
+    /// filter.insert_with(digest, &mut || 0);
+    /// filter.insert_with(digest, &mut || 0);
     /// assert_eq!(filter.groups_found(digest), 1);
     /// # Ok::<(), umbel::Error>(())
     /// ```
-    pub fn record_with(&mut self, digest: Digest, random: &mut impl FnMut() -> u64) -> Result<()> {
+    pub fn insert_with(&mut self, digest: Digest, random: &mut impl FnMut() -> u64) {
         let hits = Hits::draw(self.levels.len(), self.options.groups, random);
-        self.hit(digest, &hits)
+        self.hit(digest, &hits);
     }
 
     /// What the recording that comes `ahead` after the next one hits.
@@ -357,16 +366,15 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     }
 
     #[inline]
-    fn hit(&mut self, digest: Digest, hits: &Hits) -> Result<()> {
+    fn hit(&mut self, digest: Digest, hits: &Hits) {
         for (level, group) in hits.iter() {
             let array = &mut self.levels[level];
-            array.set(array.group(digest, group))?;
+            array.set(array.group(digest, group));
         }
         self.head.count_inserted(1);
         if self.intervals.get().is_some_and(|intervals| self.levels[0].ones() > intervals.until) {
             self.intervals = OnceLock::new();
         }
-        Ok(())
     }
 
     /// How many groups of a digest each level finds.
@@ -524,14 +532,14 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
         }
     }
 
-    fn record_digest(&mut self, digest: Digest) -> Result<()> {
+    fn insert_digest(&mut self, digest: Digest) {
         let hits = self.draw(0);
-        self.hit(digest, &hits)
+        self.hit(digest, &hits);
     }
 
-    fn record_tile(&mut self, tile: &[Digest]) -> Result<()> {
+    fn insert_tile(&mut self, tile: &[Digest]) {
         if !self.levels[0].is_far() {
-            return tile.iter().try_for_each(|digest| self.record_digest(*digest));
+            return tile.iter().for_each(|digest| self.insert_digest(*digest));
         }
         // All draws first: what they hit on the first level is then fetched at once.
         for tile in tile.chunks(TILE) {
@@ -541,9 +549,8 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
                 first[i] = self.levels[0].group(*digest, hits[i].first());
             }
             self.levels[0].fetch(&first[..tile.len()]);
-            tile.iter().zip(&hits).try_for_each(|(digest, hits)| self.hit(*digest, hits))?;
+            tile.iter().zip(&hits).for_each(|(digest, hits)| self.hit(*digest, hits));
         }
-        Ok(())
     }
 
     /// `estimate` is the number of different pairs of a key and a group on the first level, which is at least that of

@@ -9,7 +9,7 @@ fn digest(key: u64) -> Digest {
 }
 
 fn tuned(n: u64, p: f64, options: Options) -> Spec {
-    let tuning = crate::Tuning { space_code: options, ..Default::default() };
+    let tuning = crate::spec::Tuning { space_code: options, ..Default::default() };
     Spec::new(n, p).unwrap().with_tuning(tuning)
 }
 
@@ -70,9 +70,9 @@ fn one_by_one_in_tiles_and_in_batches_are_the_same_on_every_level() {
     for (groups, levels) in [(1u32, 1), (5, 1), (8, 4), (21, 4), (32, 4), (33, 4), (64, 4)] {
         let spec = tuned(3000, 0.02, Options { groups, levels, ..Options::default() });
         let mut one = MultiResolution::build(&spec).unwrap();
-        keys.iter().for_each(|key| one.record(key).unwrap());
+        keys.iter().for_each(|key| one.insert(key));
         let mut batch = MultiResolution::build(&spec).unwrap();
-        batch.record_batch(&keys).unwrap();
+        batch.insert_batch(&keys);
         assert_eq!(words(&one), words(&batch));
         let asked: Vec<u64> = (0..1500).collect();
         let counts: Vec<Multiplicity> = asked.iter().map(|key| one.count(key)).collect();
@@ -97,9 +97,9 @@ fn tiles_of_a_filter_outside_the_caches_are_recorded_as_one_by_one() {
     assert!(one.levels[0].is_far());
     let mut tiles = one.try_clone_empty().unwrap();
     let digests: Vec<Digest> = (0..1000).map(|i| digest(i % 300)).collect();
-    digests.iter().for_each(|digest| one.record_digest(*digest).unwrap());
+    digests.iter().for_each(|digest| one.insert_digest(*digest));
     // Longer than a tile, and with a rest.
-    digests.chunks(150).for_each(|tile| tiles.record_tile(tile).unwrap());
+    digests.chunks(150).for_each(|tile| tiles.insert_tile(tile));
     assert!(words(&one) == words(&tiles) && one.inserted() == tiles.inserted());
 }
 
@@ -110,9 +110,9 @@ fn the_same_bits_give_the_same_answers_whatever_happened_before() {
     let mut quiet = asked.try_clone_empty().unwrap();
     for i in 0..2000u64 {
         let key = i % 40 * (i % 7);
-        asked.record(&key).unwrap();
+        asked.insert(&key);
         asked.count(&key);
-        quiet.record(&key).unwrap();
+        quiet.insert(&key);
         if i % 100 == 0 {
             let fresh = SpaceCode::restore(parts(&asked)).unwrap();
             for key in 0..280u64 {
@@ -129,11 +129,11 @@ fn the_same_bits_give_the_same_answers_whatever_happened_before() {
 fn random_numbers_go_on_where_they_were() {
     let spec = tuned(1000, 0.005, Options { seed: 7, epoch: 3, ..Options::default() });
     let mut whole = MultiResolution::build(&spec).unwrap();
-    (0..600u64).for_each(|i| whole.record(&(i % 9)).unwrap());
+    (0..600u64).for_each(|i| whole.insert(&(i % 9)));
     let mut halves = MultiResolution::build(&spec).unwrap();
-    (0..300u64).for_each(|i| halves.record(&(i % 9)).unwrap());
+    (0..300u64).for_each(|i| halves.insert(&(i % 9)));
     let mut halves = MultiResolution::restore(parts(&halves)).unwrap();
-    (300..600u64).for_each(|i| halves.record(&(i % 9)).unwrap());
+    (300..600u64).for_each(|i| halves.insert(&(i % 9)));
     assert_eq!(words(&whole), words(&halves));
     assert_eq!((halves.seed(), halves.epoch(), halves.inserted()), (7, 3, Some(600)));
     // Another seed and another epoch draw other numbers; another epoch also has other groups.
@@ -180,8 +180,8 @@ fn any_bits_whatsoever_are_answered_for() {
     for (fill, saturated) in [(0u64, false), (!0, true), (0x5555_5555_5555_5555, false)] {
         let mut filter = MultiResolution::with_capacity(1000, 0.005).unwrap();
         for array in &mut filter.levels {
-            let mut words = array.words().try_clone_owned().unwrap();
-            words.words_mut().unwrap().fill(fill);
+            let mut words = array.words().try_clone().unwrap();
+            words.words_mut().fill(fill);
             *array = Array::from_words(array.layout(), array.salts().to_vec(), words);
         }
         // Whole lines are filled, and so are bits beyond the last.
@@ -190,7 +190,7 @@ fn any_bits_whatsoever_are_answered_for() {
             let count = filter.count(&key);
             assert!(count.value.is_finite() && count.low <= count.high && !count.low.is_nan());
             assert_eq!(count.saturated, saturated);
-            filter.record(&key).unwrap();
+            filter.insert(&key);
             filter.estimate(digest(key), Estimator::Mle, Rule::Unguarded);
         }
         filter.stats();

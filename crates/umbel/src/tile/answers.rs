@@ -23,9 +23,9 @@ pub(crate) fn ones(mut bits: u64) -> impl Iterator<Item = usize> {
 /// The answers to a batch: one bit per key, in the order of the keys.
 ///
 /// ```
-/// use umbel::{Blocked, Bloom, Filter, Insert};
+/// use umbel::{Blocked, Bloom};
 /// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
-/// filter.insert_batch(&[1u64, 2, 3])?;
+/// filter.insert_batch(&[1u64, 2, 3]);
 /// let answers = filter.contains_batch(&[3u64, 4, 1]);
 /// assert_eq!(answers.get(0), Some(true));
 /// assert!(answers.iter().eq([true, false, true]));

@@ -7,16 +7,13 @@ pub use answers::Answers;
 pub(crate) use answers::{low_bits, ones};
 pub(crate) use hashed::{HashedTiles, tiles};
 
-use crate::{Digest, Error, Result};
+use crate::Digest;
 
 /// The number of digests in a full tile.
 pub const TILE: usize = 64;
 
-/// Refuses more digests than have an answer.
-pub(crate) fn check_tile(tile: &[Digest]) -> Result<()> {
-    if tile.len() > TILE {
-        let needs = "at most 64 digests, whose answers fit into a word";
-        return Err(Error::parameter("tile", tile.len(), needs));
-    }
-    Ok(())
+/// Splits digests into a tile, whose answers fit into a word, and the rest.
+#[inline(always)]
+pub(crate) fn split_tile(digests: &[Digest]) -> (&[Digest], &[Digest]) {
+    digests.split_at(digests.len().min(TILE))
 }

@@ -2,11 +2,11 @@
 //! cells, so that a cell can exclude a key though others have added to it.
 //!
 //! ```
-//! use umbel::{Counting, Filter, Insert, Remove, VariableIncrement};
+//! use umbel::{Counting, VariableIncrement};
 //! let mut filter = VariableIncrement::with_capacity(10_000, 0.001)?;
 //! filter.insert("apple")?;
 //! filter.insert("pear")?;
-//! filter.remove("apple")?;
+//! filter.remove("apple");
 //! assert!(!filter.contains("apple") && filter.contains("pear"));
 //!
 //! // A cell is wider than a plain counter, but at the same rate so few are needed that a quarter of the memory is saved.

@@ -1,6 +1,6 @@
 //! Single bits of words. The words are those of an array that is known to hold the bit.
 
-use crate::filter;
+use crate::tile;
 
 #[inline(always)]
 const fn split(bit: u64) -> (usize, u64) {
@@ -38,7 +38,7 @@ pub(crate) fn clear(words: &mut [u64], bit: u64) {
 
 /// The positions of the bits that are set, in order.
 pub(crate) fn ones(words: &[u64]) -> impl Iterator<Item = u64> {
-    (0..).zip(words).flat_map(|(word, bits)| filter::ones(*bits).map(move |bit| word * 64 + bit as u64))
+    (0..).zip(words).flat_map(|(word, bits)| tile::ones(*bits).map(move |bit| word * 64 + bit as u64))
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@
 
 pub(crate) mod bits;
 mod common;
+#[cfg(all(unix, feature = "mmap"))]
 mod fault;
 mod line;
 mod packed;
@@ -15,7 +16,7 @@ mod relocation;
 mod shared;
 
 pub use common::count_common;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "mmap"))]
 pub use fault::release_bus_signal;
 pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
 pub use packed::Packed;
@@ -25,17 +26,22 @@ pub use relocation::{Mover, relocate_box, relocate_vec};
 pub use shared::AtomicWords;
 
 use crate::{Error, Result};
+#[cfg(feature = "mmap")]
 use memmap2::{Mmap, MmapMut};
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::borrow::Cow;
+#[cfg(feature = "mmap")]
 use std::fs::File;
+#[cfg(feature = "mmap")]
 use std::io;
 use std::ptr::NonNull;
+#[cfg(feature = "mmap")]
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// From this size on, owned memory is mapped in whole huge pages where the system has them: a filter is read at
 /// random, and with 4 KiB pages every read from memory would miss the address translation cache as well.
+#[cfg(feature = "mmap")]
 const HUGE_PAGE: usize = 2 << 20;
 
 /// Whether all owned memory comes from the allocator.
@@ -55,7 +61,7 @@ pub fn take_from_allocator() {
 
 /// 64-byte-aligned lines of bits: owned, mapped or static.
 ///
-/// Reading costs the same in all three. Only owned words can be changed; [`Words::try_clone_owned`] makes them so.
+/// Reading costs the same in all three. Only owned words can be changed; [`Words::try_clone`] returns an owned copy.
 pub struct Words {
     start: NonNull<Line>,
     lines: usize,
@@ -66,8 +72,12 @@ pub struct Words {
 enum Keep {
     Heap(Layout),
     /// Dropped for its effect: it unmaps the pages.
+    #[cfg(feature = "mmap")]
     #[expect(dead_code)]
     Pages(MmapMut),
+    /// Dropped for its effect: the last one unmaps the file.
+    #[cfg(feature = "mmap")]
+    #[expect(dead_code)]
     Mapped(Arc<Mmap>),
     Static,
 }
@@ -87,6 +97,7 @@ impl Words {
         if count == 0 {
             return Err(Error::parameter("lines", 0, "at least one line of 64 bytes"));
         }
+        #[cfg(feature = "mmap")]
         if layout.size() >= HUGE_PAGE && !FROM_ALLOCATOR.load(Ordering::Relaxed) {
             return Words::pages(count, layout.size()).ok_or_else(too_large);
         }
@@ -96,6 +107,7 @@ impl Words {
     }
 
     /// Fresh anonymous pages, starting at a huge-page boundary; the part before it is never touched.
+    #[cfg(feature = "mmap")]
     fn pages(lines: usize, bytes: usize) -> Option<Words> {
         let mut map = MmapMut::map_anon(bytes.checked_add(HUGE_PAGE)?).ok()?;
         #[cfg(target_os = "linux")]
@@ -109,6 +121,7 @@ impl Words {
     }
 
     /// A slice of a mapped file, used in place. `None` when the range is not inside it or not aligned.
+    #[cfg(feature = "mmap")]
     pub(crate) fn mapped(map: Arc<Mmap>, offset: usize, lines: usize) -> Option<Words> {
         let start = Words::aligned_range(&map, offset, lines)?;
         Some(Words { start, lines, keep: Keep::Mapped(map) })
@@ -142,43 +155,45 @@ impl Words {
         as_words(self.lines())
     }
 
-    /// The lines, to be changed; refused for mapped and static memory.
+    /// The lines, for writing.
+    ///
+    /// # Panics
+    ///
+    /// If the memory is mapped or static. Nobody outside the library gets there: structures over such memory are only
+    /// handed out behind a shared reference, by [`Mapped`](crate::file::Mapped) and [`ReadOnly`](crate::file::ReadOnly).
     #[inline(always)]
-    pub fn lines_mut(&mut self) -> Result<&mut [Line]> {
-        if !self.is_owned() {
-            return Err(Error::ReadOnly);
-        }
+    pub fn lines_mut(&mut self) -> &mut [Line] {
+        assert!(self.is_owned(), "mapped and static memory is read-only");
         // SAFETY: as in `lines`; the memory is owned and borrowed exclusively.
-        Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines) })
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines) }
     }
 
-    /// The words, to be changed; refused for mapped and static memory.
+    /// The words, for writing.
+    ///
+    /// # Panics
+    ///
+    /// As [`Words::lines_mut`] does.
     #[inline(always)]
-    pub fn words_mut(&mut self) -> Result<&mut [u64]> {
-        Ok(as_words_mut(self.lines_mut()?))
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        as_words_mut(self.lines_mut())
     }
 
     /// Whether the memory belongs to this value alone, so that it can be changed.
     #[inline(always)]
     pub fn is_owned(&self) -> bool {
-        matches!(self.keep, Keep::Heap(_) | Keep::Pages(_))
+        match self.keep {
+            Keep::Heap(_) => true,
+            #[cfg(feature = "mmap")]
+            Keep::Pages(_) => true,
+            _ => false,
+        }
     }
 
     /// An owned copy, whatever this one is.
-    pub fn try_clone_owned(&self) -> Result<Words> {
-        let mut copy = Words::zeroed(self.lines as u64)?;
-        copy.lines_mut()?.copy_from_slice(self.lines());
-        Ok(copy)
-    }
-
-    /// A copy: mapped and static memory is shared, owned memory is copied.
     pub fn try_clone(&self) -> Result<Words> {
-        let keep = match &self.keep {
-            Keep::Heap(_) | Keep::Pages(_) => return self.try_clone_owned(),
-            Keep::Mapped(map) => Keep::Mapped(Arc::clone(map)),
-            Keep::Static => Keep::Static,
-        };
-        Ok(Words { start: self.start, lines: self.lines, keep })
+        let mut copy = Words::zeroed(self.lines as u64)?;
+        copy.lines_mut().copy_from_slice(self.lines());
+        Ok(copy)
     }
 
     /// The lines as bytes, in the order of this machine.
@@ -188,10 +203,10 @@ impl Words {
     }
 
     /// The lines as bytes, to be changed.
-    pub(crate) fn as_bytes_mut(&mut self) -> Result<&mut [u8]> {
-        let words = self.words_mut()?;
+    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        let words = self.words_mut();
         // SAFETY: as above, and any bytes make valid words.
-        Ok(unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) })
+        unsafe { std::slice::from_raw_parts_mut(words.as_mut_ptr().cast(), size_of_val(words)) }
     }
 
     /// The bytes as files have them, with little-endian words.
@@ -203,19 +218,17 @@ impl Words {
     }
 
     /// Turns the words of a file into those of this machine.
-    pub(crate) fn convert_from_le(&mut self) -> Result<()> {
+    pub(crate) fn convert_from_le(&mut self) {
         if cfg!(target_endian = "big") {
-            self.words_mut()?.iter_mut().for_each(|word| *word = u64::from_le(*word));
+            self.words_mut().iter_mut().for_each(|word| *word = u64::from_le(*word));
         }
-        Ok(())
     }
 
     /// Replaces every word by `operation` of it and the word of `other` at the same place.
-    pub(crate) fn merge(&mut self, other: &Words, operation: impl Fn(u64, u64) -> u64) -> Result<()> {
-        for (ours, theirs) in self.words_mut()?.iter_mut().zip(other.words()) {
+    pub(crate) fn merge(&mut self, other: &Words, operation: impl Fn(u64, u64) -> u64) {
+        for (ours, theirs) in self.words_mut().iter_mut().zip(other.words()) {
             *ours = operation(*ours, *theirs);
         }
-        Ok(())
     }
 
     /// How many bits are set in this or in `other`.
@@ -240,16 +253,13 @@ impl Drop for Words {
 
 impl std::fmt::Debug for Words {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let storage = match self.keep {
-            Keep::Heap(_) | Keep::Pages(_) => "owned",
-            Keep::Mapped(_) => "mapped",
-            Keep::Static => "static",
-        };
+        let storage = if self.is_owned() { "owned" } else { "read-only" };
         write!(f, "Words({} lines, {storage})", self.lines)
     }
 }
 
 /// Maps a whole file for reading.
+#[cfg(feature = "mmap")]
 pub(crate) fn map_file(file: &File) -> io::Result<Mmap> {
     // SAFETY: that nobody changes or shortens the file meanwhile cannot be guaranteed by any program. Every byte is
     // verified before it is believed, any bytes make a valid filter, and this library replaces files, never edits them;
@@ -314,8 +324,8 @@ mod tests {
             assert_eq!(words.lines().as_ptr() as usize % 64, 0);
             assert_eq!(words.count_ones(), 0);
             let last = words.words().len() - 1;
-            words.words_mut().unwrap()[last] = 1 << 63;
-            words.words_mut().unwrap()[0] = 1;
+            words.words_mut()[last] = 1 << 63;
+            words.words_mut()[0] = 1;
             assert_eq!(words.try_clone().unwrap().count_ones(), 2);
         }
     }
@@ -355,9 +365,10 @@ mod tests {
         let bytes = unsafe { std::slice::from_raw_parts(BYTES.as_ptr().cast::<u8>(), 192) };
         let mut words = Words::from_static(bytes, 64, 2).unwrap();
         assert_eq!(words.words()[0], 2);
-        assert!(matches!(words.lines_mut(), Err(Error::ReadOnly)));
-        let mut copy = words.try_clone_owned().unwrap();
-        copy.words_mut().unwrap()[0] = 7;
+        let change = std::panic::AssertUnwindSafe(|| words.lines_mut().len());
+        assert!(std::panic::catch_unwind(change).is_err(), "static memory can be changed");
+        let mut copy = words.try_clone().unwrap();
+        copy.words_mut()[0] = 7;
         assert_eq!((words.words()[0], copy.words()[0]), (2, 7));
         assert!(Words::from_static(bytes, 32, 1).is_none(), "misaligned");
         assert!(Words::from_static(bytes, 64, 3).is_none(), "too long");

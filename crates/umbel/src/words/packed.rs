@@ -12,7 +12,7 @@ use std::ops::Range;
 /// use umbel::words::{Packed, Words};
 /// let cells = Packed::new(1000, 5)?;
 /// let mut words = Words::zeroed(cells.lines())?;
-/// cells.set(words.words_mut()?, 12, 21);
+/// cells.set(words.words_mut(), 12, 21);
 /// assert_eq!(cells.get(words.words(), 12), 21);
 /// assert_eq!(cells.get(words.words(), 13), 0);
 /// # Ok::<(), umbel::Error>(())

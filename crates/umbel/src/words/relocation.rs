@@ -14,7 +14,7 @@ use std::ptr::{self, NonNull};
 /// use std::alloc::{Layout, alloc, dealloc};
 /// use std::ptr::NonNull;
 /// use umbel::words::Mover;
-/// use umbel::{AnyFilter, Filter, Insert, Kind, Spec};
+/// use umbel::{AnyFilter, Kind, Spec};
 ///
 /// /// Moves everything.
 /// struct All(usize);

@@ -1,7 +1,6 @@
 //! Words that several threads change at once.
 
 use super::{LINE_WORDS, Line, Words};
-use crate::{Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Owned words seen as atomics.
@@ -27,18 +26,20 @@ impl AtomicWords {
     /// meet.
     pub(crate) const MOST_REGIONS: usize = 256;
 
-    /// Takes owned words; mapped and static memory is refused.
-    pub(crate) fn new(words: Words) -> Result<AtomicWords> {
-        if !words.is_owned() {
-            return Err(Error::ReadOnly);
-        }
+    /// Takes owned words.
+    ///
+    /// # Panics
+    ///
+    /// As [`Words::lines_mut`] does.
+    pub(crate) fn new(words: Words) -> AtomicWords {
+        assert!(words.is_owned(), "mapped and static memory is read-only");
         let mut region_shift = 0;
         while words.lines.saturating_sub(1) >> region_shift >= Self::MOST_REGIONS {
             region_shift += 1;
         }
         let regions = (words.lines.saturating_sub(1) >> region_shift) + 1;
         let held = (0..regions).map(|_| Flag::default()).collect();
-        Ok(AtomicWords { words, held, region_shift })
+        AtomicWords { words, held, region_shift }
     }
 
     /// The words back, once all threads are done.

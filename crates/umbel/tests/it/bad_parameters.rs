@@ -2,14 +2,14 @@
 //! allocated.
 
 use std::fmt::Debug;
+use umbel::internals::Layout;
 use umbel::literature::{Family, Scheme};
 use umbel::sizing::{
     BlockedParams, KPolicy, Known, Params, PartitionedParams, Shape, blocked, partitioned, rate,
 };
+use umbel::spec::plan;
 use umbel::words::Words;
-use umbel::{
-    Arena, Blocked, Bloom, Error, Hasher, Kind, Layout, Partitioned, Result, Set, Spec, Standard, plan,
-};
+use umbel::{Arena, Blocked, Bloom, Error, Hasher, Kind, Partitioned, Result, Spec, Standard};
 
 /// The result is a parameter error whose sentence starts with the parameter and the value given.
 #[track_caller]
@@ -240,7 +240,7 @@ fn knowledge_that_contradicts_itself_is_refused() {
 fn a_literature_filter_has_no_plan() {
     let spec = Spec::new(1000, 0.01).expect("valid");
     assert_names("kind", plan(Kind::Literature, &spec));
-    assert!("blom".parse::<Kind>().is_err() && "sloppy".parse::<umbel::Strength>().is_err());
+    assert!("blom".parse::<Kind>().is_err() && "sloppy".parse::<umbel::hash::Strength>().is_err());
 }
 
 #[test]

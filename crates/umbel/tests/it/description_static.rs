@@ -5,7 +5,9 @@
 use crate::second_reader::{
     C, File, bit, bits, empty, packed, parse, position, positions, read, set, stream,
 };
-use umbel::{AnyMap, Construction, Kind, Spec, Stored, Tuning, file};
+use umbel::any::Stored;
+use umbel::spec::{Construction, Tuning};
+use umbel::{AnyMap, Kind, Spec, file};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// The table of a file of the kinds 13 to 15.

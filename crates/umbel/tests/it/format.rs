@@ -7,10 +7,15 @@ use std::time::Duration;
 use umbel::file::{self, Options};
 use umbel::literature::{Family, Literature, Scheme};
 
+use umbel::any::Stored;
+use umbel::bloomier::CodeBook;
+use umbel::hash::KeyRing;
+use umbel::internals::Layout;
+use umbel::kind::Holds;
+use umbel::spec::{Construction, Tuning};
 use umbel::{
-    Algebra, AnyCount, AnyFilter, AnyMap, Blocked, Bloom, CodeBook, Construction, Count, Digest, Hasher,
-    Holds, Insert, Key, KeyRing, Kind, Layout, Partitioned, Scalable, Set, Spec, Standard, Stored, Tuning,
-    aging, bloomier, counting, cuckoo, floom, scalable, space_code, variable_increment,
+    AnyCount, AnyFilter, AnyMap, Blocked, Bloom, Digest, Hasher, Key, Kind, Partitioned, Scalable, Spec,
+    Standard, aging, bloomier, counting, cuckoo, floom, scalable, space_code, variable_increment,
 };
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -25,15 +30,15 @@ where
     Stored: From<Bloom<L>>,
 {
     let mut filter = Bloom::with_layout(layout, hasher).unwrap();
-    filter.insert_batch(&FRUIT[..]).unwrap();
-    filter.insert(&-7i32).unwrap();
+    filter.insert_batch(&FRUIT[..]);
+    filter.insert(&-7i32);
     filter.into()
 }
 
 fn literature(family: Family) -> Stored {
     let mut filter = Literature::new(Scheme::new(family, 4, 509).unwrap()).unwrap();
-    filter.insert_batch(&FRUIT[..]).unwrap();
-    filter.insert(&-7i32).unwrap();
+    filter.insert_batch(&FRUIT[..]);
+    filter.insert(&-7i32);
     filter.into()
 }
 
@@ -48,8 +53,8 @@ fn all() -> Vec<(String, Stored, Options)> {
     let meta = meta.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
     let plain = Options::default;
     let mut planned = Bloom::<Standard>::with_capacity(40, 0.01).unwrap();
-    planned.insert_batch(&FRUIT[..]).unwrap();
-    planned.insert(&-7i32).unwrap();
+    planned.insert_batch(&FRUIT[..]);
+    planned.insert(&-7i32);
     let mut all = vec![
         ("standard".to_owned(), filled(Standard::new(500, 4).unwrap(), Hasher::default()), plain()),
         ("planned".into(), planned.into(), Options { meta, ..plain() }),
@@ -146,7 +151,7 @@ fn counted(kind: Kind, tuning: Tuning) -> Stored {
     let spec = Spec::new(60, 0.005).unwrap().with_tuning(tuning);
     let mut counts = AnyCount::build(kind, &spec).unwrap();
     for (digest, times) in digests(&spec).into_iter().zip([1, 2, 3, 5, 8, 13]) {
-        (0..times).for_each(|_| counts.record_digest(digest).unwrap());
+        (0..times).for_each(|_| counts.insert_digest(digest));
     }
     counts.into()
 }

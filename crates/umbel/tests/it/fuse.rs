@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashSet;
 use umbel::file::{self, Options};
+use umbel::internals::{Level, Structure, TILE};
 use umbel::sizing::Known;
-use umbel::{
-    Construction, Digest, Error, Filter, Fuse, Hasher, Key, Kind, Level, Spec, Structure, TILE, Tuning, plan,
-};
+use umbel::spec::{Construction, Tuning, plan};
+use umbel::{Digest, Error, Fuse, Hasher, Key, Kind, Spec};
 
 fn from(keys: &[u64], rate: f64, threads: usize) -> Fuse {
     let spec = Spec::new(keys.len().max(1) as u64, rate).unwrap();

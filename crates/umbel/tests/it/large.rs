@@ -3,7 +3,8 @@
 //! One test, so that the two filters of about 550 MB exist one after the other.
 
 use crate::common::{Keys, blocked, count_found, empty, fill, standard};
-use umbel::{Filter, Hasher, Layout};
+use umbel::Hasher;
+use umbel::internals::Layout;
 
 /// Fills a filter with `n` keys, asks it for members and for strangers, and looks at where its bits are.
 fn check<L: Layout>(layout: L, n: u64, queries: u64) {

@@ -6,11 +6,10 @@
 //! would fail one measurement in sixteen thousand at most, and a rate that is wrong by 4 % could not pass.
 
 use crate::common::{CHUNK, Keys, chunks, count_found, fill, moments};
+use umbel::internals::Layout;
 use umbel::sizing::Known;
-use umbel::{
-    Arena, Batch, Blocked, Bloom, Filter, Hasher, Insert, Kind, Layout, Partitioned, Set, Spec, Standard,
-    plan,
-};
+use umbel::spec::plan;
+use umbel::{Arena, Batch, Blocked, Bloom, Hasher, Kind, Partitioned, Spec, Standard};
 
 /// Keys in every filter.
 const N: u64 = 1_000_000;
@@ -142,9 +141,9 @@ impl AllLayouts {
     }
 
     fn insert<B: Batch + ?Sized>(&mut self, keys: &B) {
-        self.standard.insert_batch(keys).expect("the memory is owned");
-        self.partitioned.insert_batch(keys).expect("the memory is owned");
-        self.blocked.insert_batch(keys).expect("the memory is owned");
+        self.standard.insert_batch(keys);
+        self.partitioned.insert_batch(keys);
+        self.blocked.insert_batch(keys);
     }
 
     fn count<B: Batch + ?Sized>(&self, keys: &B) -> [u64; 3] {

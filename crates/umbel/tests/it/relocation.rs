@@ -6,9 +6,11 @@ use std::alloc::{Layout, alloc, dealloc};
 use std::collections::HashSet;
 use std::path::Path;
 use std::ptr::NonNull;
+use umbel::any::Stored;
 use umbel::file::{self, Options};
+use umbel::hash::KeyRing;
 use umbel::words::Mover;
-use umbel::{Hasher, KeyRing, Kind, Stored};
+use umbel::{Hasher, Kind};
 
 /// Moves everything, and spoils what was there.
 #[derive(Default)]

@@ -5,13 +5,14 @@ use crate::common::{Keys, mix, moments};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
+use umbel::any::Stored;
+use umbel::hash::KeyRing;
+use umbel::internals::Structure;
 use umbel::sizing::Known;
 use umbel::sizing::space_code::{self as formulas, Rule};
 use umbel::space_code::{Estimator, Options, Resolution, SpaceCodeFilter};
-use umbel::{
-    AnyCount, AnyFilter, Count, Error, Hasher, Key, KeyRing, Kind, MultiResolution, SpaceCode, Spec, Stored,
-    Structure, Tuning, file,
-};
+use umbel::spec::Tuning;
+use umbel::{AnyCount, AnyFilter, Error, Hasher, Key, Kind, MultiResolution, SpaceCode, Spec, file};
 
 /// Random numbers for the tests, not those of the filters.
 struct Random(u64);
@@ -156,12 +157,12 @@ fn filters_are_as_accurate_as_the_theory() {
         }
     }
     for (key, x) in &all {
-        filter.record_batch(&vec![*key; *x as usize]).unwrap();
+        filter.insert_batch(&vec![*key; *x as usize]);
     }
     let mut background = 0;
     while filter.levels().next().unwrap().noise < 0.005 {
         let strangers: Vec<u64> = (background..background + 5000).map(|i| keys.stranger(i)).collect();
-        filter.record_batch(&strangers).unwrap();
+        filter.insert_batch(&strangers);
         background += 5000;
     }
     assert_eq!(filter.inserted(), Some(packets + background));
@@ -229,7 +230,7 @@ fn the_unguarded_rule_is_wrong_by_hundreds_of_times() {
     // A filter shows the same, most where it is too full.
     let keys = Keys::of_build(2);
     let mut filter = MultiResolution::with_capacity(100_000, 0.01).unwrap();
-    filter.record_batch(&keys.members(150_000)).unwrap();
+    filter.insert_batch(&keys.members(150_000));
     let mean = |rule| {
         let of = |key: u64| filter.estimate(key.digest(filter.hasher()), Estimator::Mve, rule).value;
         keys.members(4000).into_iter().map(of).sum::<f64>() / 4000.0
@@ -258,12 +259,12 @@ fn one_level_is_as_accurate_as_the_table_says() {
         for flow in 0..2000 {
             let at = random.unit() * cumulative[58];
             let size = 1 + cumulative.iter().position(|sum| *sum >= at).unwrap();
-            filter.record_batch(&vec![keys.member(flow); size]).unwrap();
+            filter.insert_batch(&vec![keys.member(flow); size]);
             sizes.push(size);
         }
         let mut background = 0;
         while filter.stats().rate_now < 0.011 {
-            filter.record(&keys.stranger(background)).unwrap();
+            filter.insert(&keys.stranger(background));
             background += 1;
         }
         for (flow, size) in (0..).zip(sizes) {
@@ -291,7 +292,7 @@ fn skewed_traffic_is_counted_within_its_memory() {
     let size = |flow: u64| ((packets as f64 / harmonic / (flow + 1) as f64).round() as u64).max(1);
     let keys = Keys::of_build(4);
     for flow in 0..flows {
-        filter.record_batch(&vec![keys.member(flow); size(flow) as usize]).unwrap();
+        filter.insert_batch(&vec![keys.member(flow); size(flow) as usize]);
     }
     let recorded = filter.inserted().unwrap();
     assert!((packets - 2000..packets + 2000).contains(&recorded));
@@ -329,7 +330,7 @@ fn noise_at_capacity_is_what_was_asked_for() {
             for build in 0..builds {
                 let keys = Keys::of_build(build);
                 let mut filter = SpaceCode::with_capacity(n, p).unwrap();
-                filter.record_batch(&keys.members(n)).unwrap();
+                filter.insert_batch(&keys.members(n));
                 let asked = (400_000 / builds).max(100);
                 let of = |key: u64| u64::from(filter.groups_found(key.digest(filter.hasher())));
                 found += keys.strangers(asked).into_iter().map(of).sum::<u64>();
@@ -350,7 +351,7 @@ fn noise_at_capacity_is_what_was_asked_for() {
     // Every level keeps it.
     let keys = Keys::of_build(3);
     let mut filter = MultiResolution::with_capacity(100_000, 0.01).unwrap();
-    filter.record_batch(&keys.members(100_000)).unwrap();
+    filter.insert_batch(&keys.members(100_000));
     for level in filter.levels() {
         assert!(level.noise <= 0.01 * 1.02 + 0.001 && level.ones * 2 <= level.bits + 300, "{level:?}");
     }
@@ -388,23 +389,23 @@ proptest! {
                     truth.clear();
                 }
                 1 => {
-                    filter.clear().unwrap();
+                    filter.clear();
                     truth.clear();
                 }
                 2 => filter = round_trip(&filter).try_into().unwrap(),
                 3 => {
                     let mut part = filter.part(filter.seed() + 1).unwrap();
-                    part.record(&key).unwrap();
+                    part.insert(&key);
                     filter.union(&part).unwrap();
                     *truth.entry(key).or_default() += 1;
                 }
-                4 => filter = filter.try_clone_owned().unwrap(),
+                4 => filter = filter.try_clone().unwrap(),
                 5..12 => {
-                    filter.record_batch(&vec![key; usize::from(step)]).unwrap();
+                    filter.insert_batch(&vec![key; usize::from(step)]);
                     *truth.entry(key).or_default() += u64::from(step);
                 }
                 _ => {
-                    filter.record(&key).unwrap();
+                    filter.insert(&key);
                     *truth.entry(key).or_default() += 1;
                 }
             }
@@ -431,12 +432,12 @@ fn files_go_on_where_they_were() {
     let mut whole = MultiResolution::build(&spec).unwrap();
     let mut halves = AnyCount::build(Kind::MultiResolution, &spec).unwrap();
     let packets: Vec<u64> = (0..4000).map(|i| keys.member(mix(i) % 50)).collect();
-    whole.record_batch(&packets).unwrap();
-    halves.record_batch(&packets[..1999]).unwrap();
+    whole.insert_batch(&packets);
+    halves.insert_batch(&packets[..1999]);
     for packet in [&packets[1999..2000], &packets[2000..]] {
         let bytes = file::to_bytes(&halves, &Default::default()).unwrap();
         halves = AnyCount::try_from(file::from_bytes(&bytes, &KeyRing::new()).unwrap().filter).unwrap();
-        halves.record_batch(packet).unwrap();
+        halves.insert_batch(packet);
     }
     let bytes = |filter: &dyn Fn() -> Vec<u8>| filter();
     assert_eq!(
@@ -455,18 +456,14 @@ fn files_go_on_where_they_were() {
     assert_eq!(mapped.count(&packets[0]).unwrap(), whole.count(&packets[0]));
     assert_eq!(mapped.count_batch(&packets).unwrap(), whole.count_batch(&packets));
     assert!(mapped.get(&packets[0]).is_err() && mapped.contains_batch(&packets).is_err());
-    let Stored::Count(AnyCount::MultiResolution(mut mapped)) = mapped.verify().unwrap().filter else {
-        panic!()
-    };
-    assert!(matches!(mapped.record(&1u64), Err(Error::ReadOnly)));
-    assert!(matches!(mapped.record_batch(&packets), Err(Error::ReadOnly)));
-    assert!(matches!(mapped.clear(), Err(Error::ReadOnly)));
+    let mapped = mapped.verify().unwrap().filter.into_kind::<MultiResolution>().unwrap();
     assert_eq!(mapped.inserted(), Some(4000));
     assert_eq!(mapped.count_batch(&packets), whole.count_batch(&packets));
-    // The finished epoch stays mapped, the next one can be filled.
-    let ended = mapped.turn().unwrap();
-    mapped.record(&1u64).unwrap();
-    assert!(ended.contains(&packets[0]) && mapped.epoch() == 9 && mapped.inserted() == Some(1));
+    // A copy can be filled.
+    let mut next = mapped.try_clone().unwrap();
+    let ended = next.turn().unwrap();
+    next.insert(&1u64);
+    assert!(ended.contains(&packets[0]) && next.epoch() == 9 && next.inserted() == Some(1));
 
     // A damaged file is not believed about any key: its bits say how much noise there is.
     let mut damaged = std::fs::read(&path).unwrap();
@@ -491,7 +488,7 @@ fn unions_add_up() {
     // The same key at the same place of every part.
     for flow in 0..400 {
         for part in &mut parts {
-            part.record_batch(&vec![keys.member(flow); 10]).unwrap();
+            part.insert_batch(&vec![keys.member(flow); 10]);
         }
     }
     let [mut union, second, third] = parts;
@@ -537,7 +534,7 @@ fn epochs_do_not_repeat_their_mistakes() {
     let mut mistaken = Vec::new();
     for epoch in 0..2 {
         assert_eq!(filter.epoch(), epoch);
-        filter.record_batch(&keys.members(300)).unwrap();
+        filter.insert_batch(&keys.members(300));
         let found = |number: &u64| filter.groups_found(keys.stranger(*number).digest(filter.hasher())) > 13;
         mistaken.push((0..5000).filter(found).collect::<Vec<_>>());
         let ended = filter.turn().unwrap();
@@ -590,7 +587,7 @@ trait RecordMany {
 impl<R: Resolution> RecordMany for SpaceCodeFilter<R> {
     fn record_many(&mut self, key: &str, times: usize) {
         let digest = key.digest(self.hasher());
-        (0..times).for_each(|_| self.record_digest(digest).unwrap());
+        (0..times).for_each(|_| self.insert_digest(digest));
     }
 }
 
@@ -600,14 +597,14 @@ fn random_numbers_can_come_from_elsewhere() {
     let mut filter = SpaceCode::with_capacity(100, 0.001).unwrap();
     // One group after the other, in order.
     for group in 0..32u64 {
-        filter.record_with(digest, &mut || group << 59).unwrap();
+        filter.insert_with(digest, &mut || group << 59);
         assert!(filter.groups_found(digest) > group as u32);
     }
     assert!(filter.count_digest(digest).saturated);
     // All bits zero: every level takes it in. All bits one: only the first.
     for (number, levels) in [(0, 9), (!0, 1)] {
         let mut filter = MultiResolution::with_capacity(100, 0.001).unwrap();
-        filter.record_with(digest, &mut || number).unwrap();
+        filter.insert_with(digest, &mut || number);
         assert_eq!(filter.levels().filter(|level| level.ones > 0).count(), levels);
         assert_eq!(filter.inserted(), Some(1));
     }
@@ -624,7 +621,7 @@ fn plans_are_what_is_built() {
             Known { n, p, m, ..Known::default() },
         ] {
             let spec = Spec::from_known(known).unwrap();
-            let plan = umbel::plan(kind, &spec).unwrap();
+            let plan = umbel::spec::plan(kind, &spec).unwrap();
             let stats = AnyCount::build(kind, &spec).unwrap().stats();
             assert_eq!((plan.kind, plan.stored_bits, plan.bytes), (kind, stats.bits, stats.bytes));
             assert_eq!((Some(plan.capacity), Some(plan.rate_asked)), (stats.capacity, stats.rate_target));
@@ -639,7 +636,8 @@ fn plans_are_what_is_built() {
             assert_eq!(counts.predicted_rate(plan.capacity).unwrap(), plan.rate);
         }
     }
-    let bits = |kind| umbel::plan(kind, &Spec::new(1_000_000, 0.005).unwrap()).unwrap().bits as f64 / 1e6;
+    let bits =
+        |kind| umbel::spec::plan(kind, &Spec::new(1_000_000, 0.005).unwrap()).unwrap().bits as f64 / 1e6;
     assert!((11.0..11.1).contains(&bits(Kind::SpaceCode)));
     assert!((14.7..14.9).contains(&bits(Kind::MultiResolution)));
 }
@@ -650,7 +648,7 @@ fn only_what_was_certainly_never_recorded_is_counted_as_zero_at_most() {
     for (groups, noise) in [(32, 0.2), (64, 0.05), (32, 0.005)] {
         let spec = tuned(1000, noise, Options { groups, ..Options::default() });
         let mut filter = MultiResolution::build(&spec).unwrap();
-        filter.record_batch(&(0..3000u64).collect::<Vec<_>>()).unwrap();
+        filter.insert_batch(&(0..3000u64).collect::<Vec<_>>());
         for key in 0..6000u64 {
             let count = filter.count(&key);
             assert_eq!(count.high > 0.0, filter.contains(&key), "{key}: {count:?}");
@@ -662,7 +660,7 @@ fn only_what_was_certainly_never_recorded_is_counted_as_zero_at_most() {
 #[test]
 fn a_full_multiset_promises_nothing() {
     let mut filter = SpaceCode::with_capacity(500, 0.005).unwrap();
-    filter.record_batch(&(0..300_000u64).collect::<Vec<_>>()).unwrap();
+    filter.insert_batch(&(0..300_000u64).collect::<Vec<_>>());
     let stranger = filter.count(&u64::MAX);
     assert!(stranger.saturated && stranger.high.is_infinite(), "{stranger:?}");
     assert_eq!((stranger.value, stranger.low), (0.0, 0.0), "noise explains it");
@@ -671,9 +669,9 @@ fn a_full_multiset_promises_nothing() {
 #[test]
 fn digests_are_keys_that_were_hashed_already() {
     let mut filter = MultiResolution::with_capacity(1000, 0.005).unwrap();
-    filter.record_batch(&(0..100u64).collect::<Vec<_>>()).unwrap();
+    filter.insert_batch(&(0..100u64).collect::<Vec<_>>());
     let digests = filter.hasher().digest_batch(&(0..200u64).collect::<Vec<_>>()[..]);
-    let found = umbel::Stored::from(filter).contains_batch(&umbel::Hashed(&digests));
+    let found = umbel::any::Stored::from(filter).contains_batch(&umbel::key::Hashed(&digests));
     assert!((0..100).all(|i| found.get(i) == Some(true)) && found.count() < 150);
 }
 
@@ -686,12 +684,12 @@ fn a_number_of_recordings_that_cannot_be_counted_on_is_still_known() {
     let header = u32::from_le_bytes(bytes[20..24].try_into().unwrap()) as usize;
     let sum = xxhash_rust::xxh3::xxh3_64_with_seed(&bytes[..header - 8], 0x006c_6562_6d75);
     bytes[header - 8..header].copy_from_slice(&sum.to_le_bytes());
-    let loaded = umbel::file::from_bytes(&bytes, &umbel::KeyRing::new()).unwrap().filter;
-    let umbel::Stored::Count(mut counts) = loaded else { panic!("a multiset") };
-    counts.record("apple").unwrap();
+    let loaded = umbel::file::from_bytes(&bytes, &umbel::hash::KeyRing::new()).unwrap().filter;
+    let umbel::any::Stored::Count(mut counts) = loaded else { panic!("a multiset") };
+    counts.insert("apple");
     assert_eq!(counts.inserted(), Some(u64::MAX - 1));
     let again = umbel::file::to_bytes(&counts, &Default::default()).unwrap();
-    assert!(umbel::file::from_bytes(&again, &umbel::KeyRing::new()).is_ok());
+    assert!(umbel::file::from_bytes(&again, &umbel::hash::KeyRing::new()).is_ok());
 }
 
 #[test]
@@ -733,6 +731,6 @@ fn what_makes_no_sense_is_refused() {
     );
     // The smallest there is.
     let mut tiny = MultiResolution::with_capacity(1, 0.5).unwrap();
-    tiny.record("apple").unwrap();
+    tiny.insert("apple");
     assert!(tiny.contains("apple"));
 }

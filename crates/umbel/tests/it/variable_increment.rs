@@ -4,12 +4,11 @@ use crate::common::multiset::{answers_agree, fixed, history, run};
 use crate::common::{Keys, moments};
 use proptest::prelude::*;
 use umbel::counting::Rule;
+use umbel::internals::Set;
 use umbel::sizing::Known;
+use umbel::spec::plan;
 use umbel::variable_increment::{Increments, Scheme};
-use umbel::{
-    Algebra, AnyFilter, Counting, Error, Filter, Hasher, Insert, Kind, Remove, Removed, Set, Spec, Structure,
-    VariableIncrement, plan,
-};
+use umbel::{AnyFilter, Counting, Error, Hasher, Kind, Removed, Spec, VariableIncrement};
 
 fn filter(cells: u64, hashes: u32, scheme: &Scheme) -> VariableIncrement {
     VariableIncrement::new(cells, hashes, scheme.clone(), Hasher::fast(3)).unwrap()
@@ -65,12 +64,12 @@ fn every_key_leaves_nothing_behind() {
             for key in Keys::of_build(cells).members(500) {
                 assert!(filter.insert(&key).unwrap());
                 if filter.stuck_cells() > 0 {
-                    filter.clear().unwrap();
+                    filter.clear();
                     continue;
                 }
-                assert_eq!(filter.remove(&key).unwrap(), Removed::Removed);
+                assert_eq!(filter.remove(&key), Removed::Removed);
                 assert!(is_empty(&filter), "{scheme:?}, {cells} cells, key {key}");
-                assert_eq!(filter.remove(&key).unwrap(), Removed::NotPresent);
+                assert_eq!(filter.remove(&key), Removed::NotPresent);
             }
         }
     }
@@ -210,7 +209,7 @@ fn sets_are_compared_by_their_cells() {
         a.intersect(&b).unwrap();
         for (i, key) in keys[5000..8000].iter().enumerate() {
             assert!(keys[5000 + i..8000].iter().step_by(97).all(|key| a.contains(key)), "{scheme:?}");
-            assert_eq!(a.remove(key).unwrap(), Removed::Removed);
+            assert_eq!(a.remove(key), Removed::Removed);
         }
     }
 }
@@ -281,7 +280,7 @@ fn it_is_a_kind_among_kinds() {
 #[test]
 fn what_is_wrong_is_said_in_the_terms_of_who_asked() {
     let error = |known, scheme| {
-        let mut tuning = umbel::Tuning::default();
+        let mut tuning = umbel::spec::Tuning::default();
         tuning.variable_increment.scheme = scheme;
         let spec = Spec::from_known(known).unwrap().with_tuning(tuning);
         plan(Kind::VariableIncrement, &spec).unwrap_err().to_string()
@@ -295,7 +294,7 @@ fn what_is_wrong_is_said_in_the_terms_of_who_asked() {
     let said = error(known, Scheme::set(&[1, 4096]));
     assert!(said.contains("bits per cell = 17") && said.contains("4095 is the largest"), "{said}");
     let spec = |largest| {
-        let mut tuning = umbel::Tuning::default();
+        let mut tuning = umbel::spec::Tuning::default();
         tuning.variable_increment.scheme = Scheme::set(&[4, largest]);
         Spec::from_known(known).unwrap().with_tuning(tuning)
     };

@@ -19,7 +19,7 @@ impl Bits {
     }
 
     fn set(&mut self, positions: [usize; 3]) {
-        let words = self.words.words_mut().expect("the memory is owned");
+        let words = self.words.words_mut();
         for position in positions {
             words[position / 64] |= 1 << (position % 64);
         }
@@ -27,7 +27,7 @@ impl Bits {
 
     /// What a Bloom filter has no operation for, for the reason shown below.
     fn clear(&mut self, positions: [usize; 3]) {
-        let words = self.words.words_mut().expect("the memory is owned");
+        let words = self.words.words_mut();
         for position in positions {
             words[position / 64] &= !(1 << (position % 64));
         }

@@ -8,7 +8,9 @@ use crate::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyCount, Holds, Stored, file};
+use umbel::any::Stored;
+use umbel::kind::Holds;
+use umbel::{AnyCount, file};
 
 /// Go on counting: record more lines in a multiset.
 ///

@@ -11,7 +11,10 @@ use crate::tuning::MultisetArgs;
 use crate::{names, number};
 use anyhow::Result;
 use std::process::ExitCode;
-use umbel::{AnyCount, Count, Hashed, Hasher, Kind, Spec, Strength, Tuning};
+use umbel::hash::Strength;
+use umbel::key::Hashed;
+use umbel::spec::Tuning;
+use umbel::{AnyCount, Hasher, Kind, Spec};
 
 /// Count repeated lines into a multiset.
 ///
@@ -90,7 +93,7 @@ impl Args {
         let keys = digests::capacity(digests.count(), &distinct);
         let mut counts = self.empty(digests.count().max(1), Some(keys), hasher)?;
         for piece in digests.into_pieces()? {
-            counts.record_batch(&Hashed(&piece?))?;
+            counts.insert_batch(&Hashed(&piece?));
         }
         Ok(counts)
     }

@@ -8,7 +8,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file::Mapped;
-use umbel::{Holds, Multiplicity};
+use umbel::kind::Holds;
+use umbel::space_code::Multiplicity;
 
 /// Print after each line how often its key was recorded: the estimate, and the limits of a 95 % interval.
 ///

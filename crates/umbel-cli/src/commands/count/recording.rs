@@ -6,9 +6,10 @@ use crate::input::InputArgs;
 use crate::output::warn;
 use anyhow::Result;
 use std::ops::ControlFlow;
+use umbel::AnyCount;
+use umbel::key::Hashed;
 use umbel::sizing::Cardinality;
 use umbel::sizing::space_code::pairs;
-use umbel::{AnyCount, Count, Hashed};
 
 /// Records all lines, in their order: which groups a line hits depends on how many came before it. Threads only hash.
 pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
@@ -18,7 +19,7 @@ pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
         input.threads(),
         |_, lot| Ok(hasher.digest_batch(&lot.keys()?)),
         |digests, _| {
-            counts.record_batch(&Hashed(&digests))?;
+            counts.insert_batch(&Hashed(&digests));
             Ok(ControlFlow::Continue(()))
         },
     )?;

@@ -11,7 +11,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{Hasher, Holds, Stored, file};
+use umbel::any::Stored;
+use umbel::kind::Holds;
+use umbel::{Hasher, file};
 
 /// Measure the false-positive rate of a filter on keys that are not in it.
 ///

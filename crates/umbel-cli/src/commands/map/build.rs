@@ -13,7 +13,11 @@ use crate::{names, number};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyMap, CodeBook, Construction, Hasher, Kind, Spec, Stored, Strength, Tuning, plan};
+use umbel::any::Stored;
+use umbel::bloomier::CodeBook;
+use umbel::hash::Strength;
+use umbel::spec::{Construction, Tuning, plan};
+use umbel::{AnyMap, Hasher, Kind, Spec};
 
 /// Build a map from lines of a key, a tab and a value.
 ///

@@ -7,8 +7,9 @@ use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use umbel::bloomier::CodeBook;
 use umbel::file::Mapped;
-use umbel::{CodeBook, Holds};
+use umbel::kind::Holds;
 
 /// Print the value of each key that has one, after its line and a tab.
 ///

@@ -10,7 +10,8 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::{AnyMap, Holds, Kind, Map, Update, file};
+use umbel::kind::Holds;
+use umbel::{AnyMap, Kind, file};
 
 /// Change the values of keys in a map that was built with --mutable.
 ///

@@ -9,8 +9,9 @@ use bstr::ByteSlice;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use umbel::Digest;
+use umbel::bloomier::CodeBook;
 use umbel::sizing::bloomier::value_bits;
-use umbel::{CodeBook, Digest};
 
 /// Integers that are so much longer than the numbers of a code book waste memory.
 const WASTE: u32 = 8;

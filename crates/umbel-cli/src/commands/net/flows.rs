@@ -14,7 +14,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::sizing::Known;
-use umbel::{Count, Hasher, Key, Spec, Tuning};
+use umbel::spec::Tuning;
+use umbel::{Hasher, Key, Spec};
 use umbel_net::capture::{Counts, Reader};
 use umbel_net::flows::{By, Comparison, Errors, Measured, Meter};
 

@@ -10,7 +10,11 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use umbel::{AnyFilter, Filter, Hashed, Holds, Insert, Stored, Strength, file};
+use umbel::any::Stored;
+use umbel::hash::Strength;
+use umbel::key::Hashed;
+use umbel::kind::Holds;
+use umbel::{AnyFilter, file};
 use umbel_text::password::{Digester, List, Lists, Recipe};
 
 /// Add words to a filter of passwords, such as those that were used before.

@@ -14,7 +14,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use umbel::{AnyFilter, Digest, Hashed, Hasher, Insert, Kind, Spec, Strength};
+use umbel::hash::Strength;
+use umbel::key::Hashed;
+use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 use umbel_text::password::{Digester, Form, List, Lists, Recipe, Slow};
 
 /// Build a filter of weak passwords from lists.

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::Holds;
+use umbel::kind::Holds;
 use umbel_text::lines::Lines;
 use umbel_text::password::{Digester, Error, Prefix, RangeList, Recipe, normalised, sha1};
 

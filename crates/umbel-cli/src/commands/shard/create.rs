@@ -8,7 +8,8 @@ use anyhow::Result;
 use bstr::ByteSlice;
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use umbel::{Kind, Spec, plan};
+use umbel::spec::plan;
+use umbel::{Kind, Spec};
 
 /// Make an empty filter in shards, for so many lines at a rate.
 ///

@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use umbel::Stored;
+use umbel::any::Stored;
 use umbel::file::{self, Meta, Options};
 use umbel_text::address::{Address, Exact, Full, Screen, sha256};
 use umbel_text::lines::Lines;

@@ -12,7 +12,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use umbel::{AnyFilter, Holds};
+use umbel::AnyFilter;
+use umbel::kind::Holds;
 use umbel_text::address::{Address, Exact, Screen, Tally, Verdict};
 use umbel_text::lines::Lines;
 
@@ -75,7 +76,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "{file} is a file: send its lines with `umbel url check {filter} < {file}`, or write http://{file} if that is the address"
         );
     }
-    let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
+    let loaded = args.secrets.load(&args.filter, Holds::Set)?;
     let screen = Screen::of_filter(AnyFilter::try_from(loaded.filter)?, &loaded.meta);
     let mut screen = screen.with_context(|| {
         format!("{} is not a filter of addresses: `umbel url build` makes one", args.filter.display())

@@ -14,8 +14,9 @@ use std::os::unix::{ffi::OsStrExt, fs::PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+use umbel::any::Stored;
 use umbel::file::{self, Loaded};
-use umbel::{KeyRing, Stored};
+use umbel::hash::KeyRing;
 
 /// The program.
 pub const UMBEL: &str = env!("CARGO_BIN_EXE_umbel");

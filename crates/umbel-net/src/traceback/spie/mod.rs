@@ -35,7 +35,8 @@ use crate::topology::Graph;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use transforms::Transforms;
-use umbel::{Bloom, Digest, Error, Filter, Insert, Result, Set, Standard, Structure};
+
+use umbel::{Bloom, Digest, Error, Result, Standard};
 
 /// How long a router remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ impl Agent {
     fn open(&mut self, now: u64) -> Result<()> {
         let oldest = |pages: &mut VecDeque<Page>| pages.pop_front().map(|page| page.filter);
         let Some(mut filter) = self.blank.pop().or_else(|| oldest(&mut self.pages)) else { return Ok(()) };
-        filter.clear()?;
+        filter.clear();
         let salt = self.seed.salted(self.opened).get();
         self.opened += 1;
         self.pages.push_back(Page { filter, salt, from: now, to: now });
@@ -122,7 +123,7 @@ impl Agent {
         let first = page.filter.inserted() == Some(0);
         page.from = if first { now } else { page.from.min(now) };
         page.to = if first { now } else { page.to.max(now) };
-        page.filter.insert_digest(packet.salted(page.salt))?;
+        page.filter.insert_digest(packet.salted(page.salt));
         Ok(())
     }
 

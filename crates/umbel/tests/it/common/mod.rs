@@ -4,7 +4,8 @@
 pub mod multiset;
 pub mod sets;
 
-use umbel::{Blocked, Bloom, Digest, Filter, Hasher, Insert, Key, Layout, Partitioned, Standard, TILE};
+use umbel::internals::{Layout, TILE};
+use umbel::{Blocked, Bloom, Digest, Hasher, Key, Partitioned, Standard};
 
 /// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser). It has nothing in
 /// common with the hashes of the library: a filter must not be tested with keys that its own hash has made
@@ -60,7 +61,7 @@ pub fn fill<L: Layout>(filter: &mut Bloom<L>, count: u64, key: impl Fn(u64) -> u
     for range in chunks(count) {
         keys.clear();
         keys.extend(range.map(&key));
-        filter.insert_batch(&keys[..]).expect("the memory is owned");
+        filter.insert_batch(&keys[..]);
     }
 }
 
@@ -84,7 +85,7 @@ pub fn empty<L: Layout>(layout: L, hasher: Hasher) -> Bloom<L> {
 /// A filter of these keys.
 pub fn filter_of<L: Layout>(layout: L, hasher: Hasher, keys: &[u64]) -> Bloom<L> {
     let mut filter = empty(layout, hasher);
-    filter.insert_batch(keys).expect("the memory is owned");
+    filter.insert_batch(keys);
     filter
 }
 

@@ -1,12 +1,13 @@
 //! A filter of any kind between threads.
 
 use super::AnyFilter;
-use crate::{Batch, Blocked, Concurrent, Error, Filter, Hasher, Partitioned, Result, Standard};
+use crate::{Batch, Blocked, Concurrent, Error, Hasher, Partitioned, Result, Standard};
 
 /// A [`Concurrent`] filter of any kind that can be one.
 ///
 /// ```
-/// use umbel::{AnyConcurrent, AnyFilter, Filter, Kind, Spec};
+/// use umbel::any::AnyConcurrent;
+/// use umbel::{AnyFilter, Kind, Spec};
 /// let filter = AnyFilter::build(Kind::Standard, &Spec::new(10_000, 0.01)?)?;
 /// let shared = AnyConcurrent::new(filter)?;
 /// std::thread::scope(|scope| {
@@ -43,9 +44,9 @@ impl AnyConcurrent {
     /// Takes a filter that owns its memory; a mapped or static one is refused, and so is a kind that cannot be shared.
     pub fn new(filter: AnyFilter) -> Result<AnyConcurrent> {
         Ok(match filter {
-            AnyFilter::Standard(filter) => AnyConcurrent::Standard(Concurrent::new(filter)?),
-            AnyFilter::Partitioned(filter) => AnyConcurrent::Partitioned(Concurrent::new(filter)?),
-            AnyFilter::Blocked(filter) => AnyConcurrent::Blocked(Concurrent::new(filter)?),
+            AnyFilter::Standard(filter) => AnyConcurrent::Standard(Concurrent::new(filter)),
+            AnyFilter::Partitioned(filter) => AnyConcurrent::Partitioned(Concurrent::new(filter)),
+            AnyFilter::Blocked(filter) => AnyConcurrent::Blocked(Concurrent::new(filter)),
             other => {
                 let why = "a key changes several of its cells, and others must not see some of them";
                 return Err(Error::cannot(other.kind(), "be filled by several threads at once", why));
