@@ -1,7 +1,29 @@
 //! The layouts whose bits lie scattered over the whole array: standard and partitioned.
 //!
-//! They differ only in where probe `i` may land, so their loops are written once, over [`Scatter`]. Filters whose
-//! scattered cells are counters use the same loop to ask, with another test of a cell.
+//! ```text
+//! standard:      ..1.......1..............1.....1........    k bits anywhere
+//! partitioned:   ..1.......|......1...|.1........|.......1    one bit in each of k slices
+//! ```
+//!
+//! Take the standard layout when space matters most or the filter is small: 9.6 bits per key at 1
+//! %, but a cache miss per probe. A lookup of a member takes k probes; a lookup of a non-member
+//! ends at the first zero bit, after two probes on average when half of the bits are set. The
+//! partitioned layout takes as long. It has log2(1 / rate) slices, rounded up, so that it often
+//! takes more bits and errs less than asked for: at 1 %, seven slices, 10.1 bits per key and a rate
+//! of 0.78 %.
+//!
+//! The two differ only in where probe `i` may land, so their loops are written once, over
+//! [`Scatter`]. Filters with scattered counters use the same lookup loop with another test of a
+//! cell.
+//!
+//! # References
+//!
+//! * B. H. Bloom. *Space/time trade-offs in hash coding with allowable errors.* Communications of
+//!   the ACM 13(7), 1970. `Bloom70`
+//! * J. K. Mullin. *A second look at Bloom filters.* Communications of the ACM 26(8), 1983.
+//!   `Mullin83`
+//! * P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison. *Scalable Bloom filters.* Information
+//!   Processing Letters 101(6), 2007. `ABPH07`
 
 use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
