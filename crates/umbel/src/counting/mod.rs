@@ -1,5 +1,8 @@
-//! The counting filter of Fan, Cao, Almeida and Broder: a standard filter with counters for bits, so that keys can be
+//! Counting Bloom filters: a standard filter with counters in place of bits, so that keys can be
 //! removed.
+//!
+//! A key adds one to each of its k counters, and a removal subtracts it again. The counters that
+//! are not zero are the bits of the standard filter of the same keys.
 //!
 //! ```
 //! use umbel::{Counting, Removed};
@@ -12,13 +15,34 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! A key adds one to each of its k counters; where two of its probes meet, it adds two, and takes two when it is
-//! removed. A removal is refused when a counter is too small. That is no licence to remove what was never inserted: one
-//! non-member in a hundred, say, passes that check, and its removal makes the filter forget others.
-//! [`Remove::remove_checked`] asks somebody who knows.
+//! # When to take it
 //!
-//! Four bits are enough for distinct keys, see [`sizing::counting`]. They are not for sixteen
-//! copies of one key, whatever the size of the filter: [`Overflow`] says what happens then.
+//! Take it when keys come and go *and* other processes follow the bits: every insertion and removal
+//! can report the bits that flipped, so a copy of the bits is kept up to date with a few numbers
+//! per change. Where only removal matters, a [cuckoo](crate::cuckoo) or [quotient](crate::quotient)
+//! filter needs about a third of the memory.
+//!
+//! It costs 38.3 bits per key at 1 %, four times a standard filter with the same rate, and its
+//! lookups touch as many cache lines: up to k, and two on average for a non-member.
+//!
+//! # Removal
+//!
+//! Remove only keys that were inserted. A removal is refused when one of the key's counters is too
+//! small, but this check is not proof: it passes for as many non-members as the false-positive rate
+//! says, and removing one of those makes the filter forget other keys. `remove_checked` asks an
+//! exact source first. Where two probes of a key meet in one counter, the key adds two there, and
+//! its removal subtracts two.
+//!
+//! Four-bit counters suffice for distinct keys; [`sizing::counting`] has the probabilities. They
+//! overflow with sixteen copies of one key, however large the filter is; [`Overflow`] is what
+//! happens then.
+//!
+//! # References
+//!
+//! * L. Fan, P. Cao, J. Almeida and A. Broder. *Summary cache: a scalable wide-area web cache
+//!   sharing protocol.* IEEE/ACM Transactions on Networking 8(3), 2000. `FCAB00`
+//! * B. H. Bloom. *Space/time trade-offs in hash coding with allowable errors.* Communications of
+//!   the ACM 13(7), 1970. `Bloom70`
 
 pub(crate) mod counters;
 #[cfg(test)]
