@@ -1,5 +1,5 @@
-//! The variable-increment counting filter of Rottenstreich, Kanizo and Keslassy: probes add different amounts to their
-//! cells, so that a cell can exclude a key though others have added to it.
+//! Variable-increment counting Bloom filters: each probe adds its own amount to its cell, so that a
+//! cell can rule out a key even though other keys have added to it.
 //!
 //! ```
 //! use umbel::{Counting, VariableIncrement};
@@ -15,14 +15,29 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! A probe has a cell and an increment v from a small set D. A key with increment v may be in a cell of value c if
-//! c - v is a sum of increments. With D = {8, 12, 14, 15}, a cell of value 20 holds 8 and 12: a key that would have added
-//! 14 is not there, since 6 is no such sum. In general the sum does not tell what is in it, as 12 + 12 = 8 + 8 + 8; but
-//! what is no sum at all excludes.
+//! # When to take it
 //!
-//! Cells that overflow stick: they exclude nothing, and are never decremented. A removal is refused when it would leave
-//! a cell with less than nothing, or with what is no sum of increments; that catches more mistakes than in a counting
-//! filter, but not all.
+//! Take it to remove keys when a counting filter is too large: at the same rate it needs a quarter
+//! less memory, 28.8 bits per key at 1 %. It has no bit view, so nothing can follow its changes. A
+//! lookup touches up to two cache lines per probe, since a cell may lie across two. A
+//! [cuckoo](crate::cuckoo) filter is smaller still.
+//!
+//! # How it works
+//!
+//! A probe has a cell and an increment v from a small set D. A key with increment v may be in a
+//! cell with value c only if c - v is a sum of increments. With D = {8, 12, 14, 15}, a cell with
+//! value 20 holds 8 and 12. A key that would have added 14 is not there, since the remaining 6 is
+//! not such a sum. The value of a cell does not always determine what was added, as 12 + 12 = 8 + 8
+//! + 8; only values that are not sums at all exclude a key.
+//!
+//! A cell that overflows sticks: from then on it excludes nothing and is never decremented. A
+//! removal is refused when it would leave a cell below zero or with a value that is not a sum of
+//! increments. This catches more mistakes than in a counting filter, but not all of them.
+//!
+//! # References
+//!
+//! * O. Rottenstreich, Y. Kanizo and I. Keslassy. *The variable-increment counting Bloom filter.*
+//!   IEEE/ACM Transactions on Networking 22(4), 2014. `RKK14`
 
 mod scheme;
 #[cfg(test)]
