@@ -1,9 +1,18 @@
-//! The deletable Bloom filter of Rothenberg et al. 2010: a standard filter from which most keys can be removed, for a
-//! quarter more memory instead of the fourfold of counters.
+//! Deletable Bloom filters: a standard filter from which most keys can be removed, for a quarter
+//! more memory instead of the fourfold memory of counters.
 //!
-//! Its bits lie in regions, and each region has a *collision bit*, which is set as soon as a cell of the region is hit a
-//! second time. A bit in a region without a collision belongs to one key alone and can be cleared with it. A key is out
-//! when one of its bits is cleared; a key all of whose regions have collisions stays, and [`Remove`] says so.
+//! The bits lie in regions, and each region has a *collision bit*. It is set as soon as any bit of
+//! the region is set a second time. In a region without collisions every set bit belongs to one
+//! key, so it can be cleared together with that key:
+//!
+//! ```text
+//! bits         0 1 0 0 | 1 0 1 0 | 0 0 0 1 | 0 0 0 0
+//! collision       0    |    1    |    0    |    0
+//!                           ^ a bit here was set twice: no bit of this region is ever cleared
+//! ```
+//!
+//! A key is removed when at least one of its bits can be cleared. A key whose regions all have
+//! collisions cannot be removed, and its removal reports that.
 //!
 //! ```
 //! use umbel::{Deletable, Removed};
@@ -21,16 +30,26 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! # What to know before choosing it
+//! # When to take it
 //!
-//! * With [four bits to a region](sizing::deletable::REGION_BITS), about 90 % of the keys of a filter filled to its
-//!   capacity at 1 % can be removed, and more before it is full: 99.8 % at half its capacity. Who must remove every key takes a counting filter.
-//! * A collision bit is never cleared. Every key that comes and goes leaves its collisions behind, and its bits where
-//!   they are; after enough rounds nothing can be removed any more, and [`Deletable::deletability`] tells how far it is.
-//!   [`Set::clear`] and a fresh start are the remedy.
-//! * Only keys that were inserted may be removed. The removal of a false positive clears bits of others.
-//! * What is removed is out at once, but some of its bits may stay; they count as keys in the estimate of
-//!   [`Stats`], and raise the rate a little.
+//! Take it when memory is short and it is enough that *most* keys can be removed. It costs 12.0
+//! bits per key at 1 %, and lookups take as long as in a standard filter.
+//!
+//! * With [four bits per region](sizing::deletable::REGION_BITS), about 90 % of the keys can be
+//!   removed from a filter that is full at 1 %, and 99.8 % from one at half its capacity. If every
+//!   key must be removable, take a [cuckoo](crate::cuckoo), [quotient](crate::quotient) or
+//!   [counting](crate::counting) filter.
+//! * Collision bits are never cleared. Keys that come and go leave their collisions behind, and
+//!   after enough rounds nothing can be removed any more. `deletability` reports the share of keys
+//!   that can still be removed; clearing the filter is the remedy.
+//! * Remove only keys that were inserted. Removing a false positive clears bits of other keys.
+//! * A removed key is gone at once, but some of its bits may stay. They raise the rate a little and
+//!   count as keys in the estimated number of keys.
+//!
+//! # References
+//!
+//! * C. E. Rothenberg, C. A. B. Macapuna, F. L. Verdi and M. F. Magalhães. *The deletable Bloom
+//!   filter: a new member of the Bloom family.* IEEE Communications Letters 14(6), 2010. `RMVM10`
 
 #[cfg(test)]
 mod tests;
