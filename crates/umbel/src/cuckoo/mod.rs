@@ -1,7 +1,8 @@
-//! [`Cuckoo`]: a filter of fingerprints from which keys can be removed.
+//! Cuckoo filters: [`Cuckoo`], a table of fingerprints from which keys can be removed.
 //!
-//! A key is a fingerprint of a few bits in one of two buckets. When both are full, a fingerprint moves to its other
-//! bucket to make room, and so on. (Fan et al. 2014)
+//! A key is stored as a fingerprint of a few bits in one of two buckets, each with a few slots.
+//! When both buckets are full, one of their fingerprints moves to its own other bucket to make
+//! room, and so on.
 //!
 //! ```
 //! use umbel::{Cuckoo, Removed};
@@ -13,12 +14,32 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! It is a multiset: a key that is inserted twice is stored twice, and has to be removed twice. There is room for 2b
-//! copies of it, b being the slots of a bucket (8 copies by default); the next is refused with [`Error::Full`]. So is a
-//! key for which no place can be found. Different keys are refused only beyond the capacity, many copies of many keys
-//! earlier, because copies crowd the same two buckets. No other key is ever lost by it.
+//! # When to take it
 //!
-//! The [builder](Cuckoo::builder) says how fingerprints are stored:
+//! Take it to remove keys that are inserted once each, in about the memory of a Bloom filter: 10.6
+//! bits per key at 1 %, 13.8 at 0.1 %, and one bit per slot less when semi-sorted. Below a rate of
+//! about 0.4 % (2.5 % semi-sorted) it is smaller than a standard Bloom filter.
+//!
+//! A lookup reads two buckets, in two to four cache lines. Out of cache, a batch of lookups takes
+//! about five times as long as in a blocked Bloom filter. Insertions are slow in a table that is
+//! nearly full, where many fingerprints have to move. To store keys many times, take a
+//! [quotient](crate::quotient) filter.
+//!
+//! # Duplicates, and a full table
+//!
+//! The filter is a multiset: a key that is inserted twice is stored twice and has to be removed
+//! twice. Its two buckets have room for 2b copies, where b is the number of slots in a bucket (8
+//! copies by default); the next copy is refused with [`Error::Full`]. A key for which no place can
+//! be found is refused, too. With distinct keys this happens only beyond the capacity. Many copies
+//! of many keys fill the table earlier, because copies crowd the same buckets. A refused insertion
+//! never loses another key.
+//!
+//! Remove only keys that were inserted: a non-member with the same fingerprint and bucket as a
+//! member would remove that member.
+//!
+//! # Options
+//!
+//! The [builder](Cuckoo::builder) chooses how fingerprints are stored:
 //!
 //! ```
 //! use umbel::Cuckoo;
@@ -29,6 +50,12 @@
 //! assert_eq!(plain.bits - sorted.bits, plain.cells, "one bit less per slot");
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
+//!   than Bloom.* CoNEXT 2014. `FAKM14`
+//! * R. Pagh and F. F. Rodler. *Cuckoo hashing.* Journal of Algorithms 51(2), 2004. `PR04`
 
 mod codes;
 mod combine;
