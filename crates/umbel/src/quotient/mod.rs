@@ -1,10 +1,21 @@
-//! The quotient filter of Bender et al. 2012, the practical form of the replacement for Bloom filters by Pagh, Pagh and
-//! Rao 2005: it stores the multiset of fingerprints exactly.
+//! Quotient filters: [`Quotient`], an exact multiset of fingerprints.
 //!
-//! A fingerprint is one of S 2^r numbers. Its upper part, the quotient, says in which of S slots it is at home, and the
-//! lower r bits, the remainder, are stored there or a little to the right, with three bits that tell what belongs where.
-//! So every fingerprint can be read back, and all that follows needs no keys: removal, merging, resizing, and counting how
-//! often a key was inserted. A key that is inserted twice takes two slots.
+//! A fingerprint is a number below S 2^r. Its upper part, the *quotient*, names one of S slots, its
+//! home; the lower r bits, the *remainder*, are stored at home or a little to the right of it.
+//! Three more bits per slot record which remainder belongs to which quotient:
+//!
+//! ```text
+//! The fingerprints (1, a), (1, b) and (3, c), each a quotient and a remainder:
+//!
+//! slot            0   1   2   3   4
+//! remainder           a   b   c
+//! occupied        .   1   .   1   .     some fingerprint has this quotient
+//! continuation    .   .   1   .   .     not the first remainder of its quotient
+//! shifted         .   .   1   .   .     not at home
+//! ```
+//!
+//! So every fingerprint can be read back, and removing, merging, resizing and counting need no
+//! keys. A key that is inserted twice takes two slots.
 //!
 //! ```
 //! use umbel::Quotient;
@@ -24,6 +35,27 @@
 //! assert!(larger.contains("pear"));
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # When to take it
+//!
+//! Take it to remove keys, to count how often a key was inserted, to merge filters of different
+//! sizes, or to grow a filter whose keys are gone. It costs (r + 3) / load bits per key: 12.5 at 1
+//! %, 16.3 at 0.1 %. A lookup reads two or three neighbouring cache lines. Out of cache, a batch of
+//! lookups takes about ten times as long as in a blocked Bloom filter; insertions take longer as
+//! the table fills, since an insertion moves every slot up to the next empty one.
+//!
+//! Remove only keys that were inserted: a non-member with the fingerprint of a member would remove
+//! it.
+//!
+//! # References
+//!
+//! * M. A. Bender et al. *Don't thrash: how to cache your hash on flash.* PVLDB 5(11), 2012.
+//!   `Bender12`
+//! * A. Pagh, R. Pagh and S. S. Rao. *An optimal Bloom filter replacement.* SODA 2005. `PPR05`
+//! * J. G. Cleary. *Compact hash tables using bidirectional linear probing.* IEEE Transactions on
+//!   Computers C-33(9), 1984. `Cleary84`
+//! * P. Pandey, M. A. Bender, R. Johnson and R. Patro. *A general-purpose counting filter: making
+//!   every bit count.* SIGMOD 2017. `PBJP17`
 
 mod change;
 mod combine;
