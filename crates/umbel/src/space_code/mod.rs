@@ -1,5 +1,5 @@
-//! How often was it? Multisets that take a few bits for each recording, and do not overflow: space-code filters, and
-//! multi-resolution ones for what is recorded a million times. (Kumar et al. 2004)
+//! Space-code Bloom filters: multisets that estimate how often a key was recorded, with no counter
+//! that could overflow.
 //!
 //! ```
 //! use umbel::MultiResolution;
@@ -17,22 +17,48 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! A recording sets the bits of one of 32 groups of hash functions, drawn at random; how many of a key's groups are
-//! found tells how often it was recorded, up to about 110 times. [`MultiResolution`] keeps nine such arrays, each for a
-//! quarter of the sample of the one before, and reads a key from the one that tells most; it goes to about eight
-//! million times. Counts are estimates: half of them are within 10 % to 18 % once a key was recorded five times. The
-//! formulas are in [`sizing::space_code`](crate::sizing::space_code).
+//! # How it works
+//!
+//! A recording sets the bits of one of 32 groups of hash functions, drawn at random. The number of
+//! groups whose bits are all set estimates how often the key was recorded, up to about 110 times:
+//!
+//! ```text
+//! groups of a key   0  1  2  3  4  5  6  7  ...  31
+//! all bits set      .  x  .  .  x  .  x  .  ...  .      3 groups found: about 3 recordings
+//! ```
+//!
+//! [`MultiResolution`] has nine such arrays. Each one samples a quarter as many recordings as the
+//! one before, and a key is read from the array that tells most about it. This reaches about eight
+//! million recordings of a key.
+//!
+//! # When to take it
+//!
+//! Take [`SpaceCode`] for keys that are recorded up to about a hundred times, and
+//! [`MultiResolution`] when some are recorded far more often, as packets of flows are. The cost is
+//! counted in recordings, not keys: 11 bits for each recording in the first, 15 in the second, less
+//! when few keys come often. A lookup tests 32 groups of each array that it reads, so it is many
+//! times slower than a lookup in a set.
+//!
+//! Counts are estimates. Half of them are within 10 % to 18 % for keys that were recorded at least
+//! five times. The formulas are in [`sizing::space_code`](crate::sizing::space_code).
 //!
 //! # Random numbers
 //!
-//! The i-th recording draws its numbers from seed, epoch and i, so that the same input gives the same file, and a filter
-//! that was saved and loaded goes on with fresh ones. [`insert_with`](SpaceCodeFilter::insert_with) takes them from
-//! elsewhere: from the system, say, where somebody who knows the seed might choose the moment at which a key is recorded,
-//! and so keep it to a few groups.
+//! The i-th recording draws its random numbers from the seed, the epoch and i. So the same input
+//! gives the same file, and a filter that was saved and loaded continues with fresh numbers. An
+//! attacker who knows the seed could choose when a key is recorded, and so confine it to a few
+//! groups. Against this, [`insert_with`](SpaceCodeFilter::insert_with) takes the random numbers
+//! from the caller, for instance from the operating system.
 //!
-//! Filters that are filled apart, to be united, must have different seeds: with the same one, a key that is the i-th
-//! recording in both would hit the same group, and be counted once. [`part`](SpaceCodeFilter::part) makes such filters,
-//! and the union of two filters of one seed is refused.
+//! Filters that are filled separately and united later must have different seeds. With equal seeds,
+//! a key that is the i-th recording in both would hit the same group twice and count once.
+//! [`part`](SpaceCodeFilter::part) makes such filters, and the union of two filters with one seed
+//! is refused.
+//!
+//! # References
+//!
+//! * A. Kumar, J. Xu, J. Wang, O. Spatschek and L. Li. *Space-code Bloom filter for efficient
+//!   per-flow traffic measurement.* INFOCOM 2004. `Kumar04`
 
 mod array;
 mod kept;
