@@ -1,8 +1,16 @@
-//! Filters that are made of ordinary ones, asked one after the other: the stages of a [`Scalable`](crate::Scalable)
-//! filter, the generations of an [`Aging`](crate::Aging) one.
+//! Chains of ordinary filters that are asked one after the other: the stages of a
+//! [`Scalable`](crate::Scalable) filter and the generations of an [`Aging`](crate::Aging) one.
 //!
-//! All links of a chain take the same digest. That does not tie their errors together: links hold different keys, so
-//! whatever the digest of a stranger is, the bits that it finds set in one tell nothing about those in another.
+//! A lookup of an absent key asks every link, so a chain of t links takes up to t times as long as
+//! one filter. Its rate is at most the sum of the rates of its links.
+//!
+//! All links take the same digest. This does not tie their errors together: links hold different
+//! keys, so the bits that a non-member finds set in one link say nothing about its bits in another.
+//!
+//! # References
+//!
+//! * P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison. *Scalable Bloom filters.* Information
+//!   Processing Letters 101(6), 2007. `ABPH07`
 
 use crate::arch::{Kernel, Simd};
 use crate::bloom::{AnyOf, Bits};
