@@ -1,7 +1,8 @@
-//! A filter that forgets: a ring of generations, of which the newest takes the keys and the oldest is dropped.
+//! Aging Bloom filters: a filter that forgets. It is a ring of generations: keys go into the
+//! newest, and the oldest is dropped.
 //!
-//! Every key is found for a while after it was last inserted, and then forgotten by itself. The window is a number of
-//! keys or a time.
+//! A key is found for a while after its last insertion and is then forgotten. The window is a
+//! number of keys or a time.
 //!
 //! ```
 //! use std::time::Duration;
@@ -25,12 +26,33 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!
-//! With g generations a window of T means lifetimes above T - T/g and up to T. What is inserted again lives on. Without
-//! a clock there is the window of keys: the last W - W/g distinct ones are found, and none that was followed by W others;
-//! W is the capacity unless said otherwise.
+//! # The window
 //!
-//! Each generation has a g-th of the memory. With a window of time the rate holds if no more than a g-th of the capacity
-//! comes in a g-th of the time; [`Aging::rate_of_held`] tells what it is after a burst.
+//! ```text
+//! generation    [  g-1  ][  ...  ][   1   ][   0   ]
+//!                   ^                          ^
+//!                   dropped next               takes the keys
+//! ```
+//!
+//! With g generations and a window of T, a key lives for more than T - T/g and at most T after its
+//! last insertion; inserting it again renews it. Without a clock the window is counted in distinct
+//! keys: with a window of W, the last W - W/g keys are found, and no key is found that was followed
+//! by W others. W is the capacity unless the options name another.
+//!
+//! Each generation has a g-th of the memory. With a window of time the rate holds as long as at
+//! most a g-th of the capacity arrives in a g-th of the time. [`Aging::rate_of_held`] reports the
+//! rate after a burst.
+//!
+//! # When to take it
+//!
+//! Take it to ask whether a key came *recently*: rate limits, bans, deduplication of a stream. It
+//! costs 15.1 bits per key at 1 % with the default of eight generations. A lookup of an absent key
+//! asks every generation, a cache line each.
+//!
+//! # References
+//!
+//! * M. Yoon. *Aging Bloom filter with two active buffers for dynamic sets.* IEEE Transactions on
+//!   Knowledge and Data Engineering 22(1), 2010. `Yoon10`
 
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
