@@ -1,10 +1,19 @@
-//! The Floom filter: a standard Bloom filter with a table of the *patterns* of regions that its keys have hit.
+//! Floom filters: a standard Bloom filter with a table of the *patterns* of regions that its keys
+//! have hit. **It is here to be measured, and it loses.** Take a standard or blocked Bloom filter
+//! instead.
 //!
-//! **It exists to be measured, and to lose.** Its bits lie in b regions. The regions that the k positions of a key fall
-//! into make a pattern, and the table has a bit for each of the 2^b. A stranger must hit set bits *and* a pattern that
-//! some key had. That lowers the rate of the filter, but the memory of the table lowers it more when it is spent on
-//! bits: over all sizes, rates and numbers of regions, a standard filter of the same total size is at least as good.
-//! Use [`Standard`] or [`Blocked`](crate::Blocked).
+//! The bits lie in b regions. The regions that the k positions of a key fall into make a pattern,
+//! and the table has a bit for each of the 2^b patterns:
+//!
+//! ```text
+//! regions                     4     3     2     1     0
+//! bits of a key            ..1.. ..... .1... ..... .1...
+//! pattern                     1     0     1     0     1    = 21: sets bit 21 of 2^5 = 32
+//! ```
+//!
+//! A non-member is reported only if its bits are set *and* some key had its pattern. This lowers
+//! the rate, but the memory of the table would lower it more as ordinary bits: a standard filter of
+//! the same total size is at least as good for every size, rate and number of regions.
 //!
 //! | n, at p = 0.01 with b = 16 | standard, M bits | Floom, M + 65 536 bits | standard of as many bits |
 //! | --- | --- | --- | --- |
@@ -14,8 +23,9 @@
 //! | 100 000 | 0.01004 | 0.009643 | 0.007301 |
 //! | 300 000 | 0.01004 | 0.010026 | 0.009015 |
 //!
-//! Most of the table is waste besides: a key hits *at most* k regions, never more, so that of 65 536 patterns only
-//! 26 332 can occur with k = 7. The option [`ranked`](Options::ranked) leaves the others out, and it loses still.
+//! Most of the table is wasted, too. A key hits at most k regions, so that with k = 7 only 26 332
+//! of the 65 536 patterns can occur. The option [`ranked`](Options::ranked) leaves the others out,
+//! and the filter still loses. A lookup that passes its k probes also reads one line of the table.
 //!
 //! ```
 //! use umbel::floom::Floom;
@@ -29,6 +39,11 @@
 //! assert!(rate::classic(bits, 100_000, 7)? < umbel::internals::Structure::predicted_rate(&filter, 100_000)?);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * F. E. Schierz. *Bloomfilter: Wie zuverlässig ist Probabilismus.* UbiSys Seminar, TU
+//!   Bergakademie Freiberg, 2022. `Schierz22`
 
 mod patterns;
 #[cfg(test)]
