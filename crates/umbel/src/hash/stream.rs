@@ -1,8 +1,19 @@
-//! The probe stream: from one digest to as many positions as a filter wants.
+//! The probe stream: from one digest to as many positions as a filter needs.
 //!
-//! `x_i = d * C^i mod 2^64`, and a position in `0..range` is the high half of `x_i * range`. No modulo, no
-//! power-of-two sizes; the step multiplies instead of adding, so two keys never walk the same progression one cell
-//! apart, which is what gives double hashing its floor in small filters.
+//! The stream is `x_i = d * C^i mod 2^64`, and a position in `0..range` is the high half of `x_i *
+//! range`. This needs no division and no power-of-two sizes. Since each step multiplies instead of
+//! adding, two keys never walk the same progression one cell apart, which is what gives double
+//! hashing its floor in small filters.
+//!
+//! # References
+//!
+//! * G. L. Steele Jr. and S. Vigna. *Computationally easy, spectrally good multipliers for
+//!   congruential pseudorandom number generators.* Software: Practice and Experience 52(2), 2022.
+//!   `SV22`
+//! * D. Lemire. *Fast random integer generation in an interval.* ACM Transactions on Modeling and
+//!   Computer Simulation 29(1), 2019. `Lemire19`
+//! * A. Kirsch and M. Mitzenmacher. *Less hashing, same performance: building a better Bloom
+//!   filter.* ESA 2006. `KM06`
 
 /// The constant `C`: a multiplier with good spectral properties for multiplicative generators modulo 2^64
 /// (Steele and Vigna 2021).
