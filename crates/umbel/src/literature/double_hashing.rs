@@ -1,8 +1,15 @@
-//! When double hashing is good enough, and by how much it is not.
+//! When double hashing is good enough, and how far off it is otherwise.
 //!
-//! Kirsch and Mitzenmacher showed that positions (a + i b) mod m reach the false-positive rate of k independent
-//! functions as m grows. Small filters with many functions are another matter: there the rate has a floor that no
-//! larger k lowers.
+//! With positions (a + i b) mod m the false-positive rate approaches that of k independent
+//! functions as m grows. Small filters with many functions are different: their rate has a floor
+//! that no larger k lowers.
+//!
+//! # References
+//!
+//! * A. Kirsch and M. Mitzenmacher. *Less hashing, same performance: building a better Bloom
+//!   filter.* ESA 2006. `KM06`
+//! * P. C. Dillinger and P. Manolios. *Bloom filters in probabilistic verification.* FMCAD 2004.
+//!   `DM04`
 
 use super::MAX_HASHES;
 
