@@ -1,8 +1,9 @@
-//! Aging filters: g generations in a ring, of which keys go into the newest and the oldest is dropped.
+//! Aging filters: g generations in a ring. Keys go into the newest, and the oldest is dropped.
 //!
-//! A stranger is taken for a member if any of the generations says so, 1 - (1-q)^g; each has q = p/g, which keeps that
-//! below p. A generation is a g-th of the window, and a key is forgotten when its generation is dropped: a window of T
-//! means lifetimes above T - T/g and up to T.
+//! A non-member is reported if any generation reports it, with probability 1 - (1-q)^g. Each
+//! generation is sized for q = p/g, which keeps this below p. A generation covers a g-th of the
+//! window, and a key is forgotten when its generation is dropped: with a window of T, keys live for
+//! more than T - T/g and at most T.
 //!
 //! ```
 //! use umbel::sizing::aging;
@@ -10,6 +11,11 @@
 //! assert!(aging::rate(one, 10_000, 8, 80_000)? <= 0.01);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * M. Yoon. *Aging Bloom filter with two active buffers for dynamic sets.* IEEE Transactions on
+//!   Knowledge and Data Engineering 22(1), 2010. `Yoon10`
 
 use super::{Shape, check, scalable};
 use crate::{Error, Result};

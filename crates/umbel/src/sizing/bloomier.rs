@@ -1,9 +1,14 @@
-//! Maps: how wide a cell is for so many values and a rate of wrong answers. How many cells there are is up to
-//! [`retrieval`](super::retrieval).
+//! Maps: how wide a cell is for a number of values and a rate of wrong answers. The number of cells
+//! is the business of [`retrieval`](super::retrieval).
 //!
-//! A key that is not in the map finds a uniform number of `q` bits, and takes it for a value if it is one of the `|R|`
-//! values of the map: with the rate |R| / 2^q. A map whose values can change finds the place of its cell in this way,
-//! one of `k`, and its rate is k / 2^q.
+//! A key that is not in the map finds a uniform number of `q` bits. It is taken for a value if it
+//! is one of the `|R|` values of the map, so the rate is |R| / 2^q. A map with mutable values
+//! stores in these cells which of the `k` cells of a key is its own, so its rate is k / 2^q.
+//!
+//! # References
+//!
+//! * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal. *The Bloomier filter: an efficient data
+//!   structure for static support lookup tables.* SODA 2004. `CKRT04`
 
 use super::check;
 use crate::{Error, Result};

@@ -1,8 +1,9 @@
 //! How wide the counters of a counting filter must be.
 //!
-//! Its rate is that of a standard filter with as many bits as it has counters, so [`Params`](super::Params) sizes it.
-//! What is left is the overflow: a counter of c bits is exceeded by 2^c probes. At the best k the load of a counter is
-//! ln 2, and then, for *distinct* keys,
+//! Its rate is that of a standard filter with as many bits as it has counters, so
+//! [`Params`](super::Params) sizes it. The width decides about overflow: a counter of c bits
+//! overflows when it is hit 2^c times. At the best k a counter is hit ln 2 times on average, and
+//! then, for *distinct* keys:
 //!
 //! | bits of a counter | share of counters that overflow |
 //! | --- | --- |
@@ -10,7 +11,7 @@
 //! | 3 | 7.2e-7 |
 //! | 4 | 7.1e-17 |
 //!
-//! Sixteen copies of one key overflow its k counters of four bits, whatever the size of the filter.
+//! Sixteen copies of one key overflow its k counters of four bits, however large the filter is.
 //!
 //! ```
 //! use umbel::sizing::counting::{overflow_bound, overflow_share};
@@ -19,6 +20,11 @@
 //! assert!(overflow_share(std::f64::consts::LN_2, 4)? < 7.1e-17);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * L. Fan, P. Cao, J. Almeida and A. Broder. *Summary cache: a scalable wide-area web cache
+//!   sharing protocol.* IEEE/ACM Transactions on Networking 8(3), 2000. `FCAB00`
 
 use super::check;
 use crate::{Error, Result};

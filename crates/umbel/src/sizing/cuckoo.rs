@@ -1,11 +1,13 @@
-//! Cuckoo filters: buckets of b slots for fingerprints of f bits; a key has two buckets. (Fan et al. 2014)
+//! Cuckoo filters: buckets with b slots for fingerprints of f bits; a key has two buckets.
 //!
-//! A stranger is taken for a member when its fingerprint is among the `2 b load` that it is compared with, so the rate
-//! is a matter of whole fingerprint bits: it halves with each of them, and is usually well below what was asked for.
+//! A lookup compares a fingerprint with about `2 b load` others, so a non-member is reported with
+//! probability 1 - (1 - 1/(2^f - 1))^(2 b load). Since fingerprints have whole bits, the rate
+//! halves from one width to the next and is usually well below the one asked for.
 //!
-//! Whether that is smaller than a Bloom filter depends on the rate and on the [`Form`]: the plain one is below
-//! `1.44 log2 1/p` bits per key only under 0.41 %, the semi-sorted one, which saves a bit per slot, under 2.5 %.
-//! The "below 3 %" that is often quoted holds for the semi-sorted form only.
+//! Whether the filter is smaller than a Bloom filter depends on the rate and on the [`Form`]. The
+//! plain form takes fewer than `1.44 log2 1/p` bits per key only below 0.41 %; the semi-sorted
+//! form, which saves a bit per slot, below 2.5 %. The often quoted "below 3 %" holds for the
+//! semi-sorted form only.
 //!
 //! ```
 //! use umbel::sizing::{CuckooParams, cuckoo::{self, Form, Options}};
@@ -20,6 +22,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # References
+//!
+//! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
+//!   than Bloom.* CoNEXT 2014. `FAKM14`
 
 use super::{MAX_BITS, check, greatest};
 use crate::{Error, Result};

@@ -1,16 +1,16 @@
-//! Which share of the keys of a [deletable filter](crate::Deletable) can be removed.
+//! The share of keys that can be removed from a [deletable filter](crate::Deletable).
 //!
-//! The letters of Rothenberg et al. 2010: m' filter bits in r regions of L = m'/r bits, with one collision bit each,
-//! so that a budget of m bits is m' + r. A key can be removed when at least one of its k cells lies in a region in
-//! which no cell was hit twice.
+//! The letters follow the paper: m' filter bits in r regions of L = m'/r bits, with one collision
+//! bit each, so that a budget of m bits is m' + r. A key can be removed when at least one of its k
+//! cells lies in a region in which no cell was hit twice.
 //!
-//! Three formulas, of which only the last is right:
+//! There are three formulas, of which only the last is right:
 //!
-//! | Function | At m = 240, k = 5, n = 22, r = 24 | |
+//! | function | at m = 240, k = 5, n = 22, r = 24 | |
 //! | --- | --- | --- |
-//! | [`printed`] | 0.0675 | as printed: the probability that *no* region is free of collisions |
-//! | [`complement`] | 0.9325 | what was meant; too high, since it forgets that the key's own cells are hit |
-//! | [`deletability`] | 0.8071 | with that condition; simulated 0.786, measured by the paper "80 %" |
+//! | [`printed`] | 0.0675 | as printed in the paper: the probability that *no* region is free of collisions |
+//! | [`complement`] | 0.9325 | as intended; too high, since it ignores that the cells of the key itself are hit |
+//! | [`deletability`] | 0.8071 | with that condition; simulated 0.786, and "80 %" measured in the paper |
 //!
 //! ```
 //! use umbel::sizing::deletable::{complement, deletability, filter_bits, printed};
@@ -21,6 +21,11 @@
 //! assert!((deletability(bits, 24, 22, 5)? - 0.8071).abs() < 5e-5);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * C. E. Rothenberg, C. A. B. Macapuna, F. L. Verdi and M. F. Magalhães. *The deletable Bloom
+//!   filter: a new member of the Bloom family.* IEEE Communications Letters 14(6), 2010. `RMVM10`
 
 use super::{MAX_BITS, check};
 use crate::{Error, Result};

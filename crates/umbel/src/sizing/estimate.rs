@@ -1,20 +1,23 @@
-//! How many keys are in a filter, and how many two filters share, from counts of set bits alone.
+//! How many keys are in a filter, and how many two filters share, from their numbers of set bits
+//! alone.
 //!
-//! A filter of m cells in which every key sets k, and X are set, holds about n = -(m/k) ln(1 - X/m) keys
-//! (Swamidass and Baldi 2007). The union of two filters is the filter of the union, so |A∩B| = n(A) + n(B) -
-//! n(A|B), never the estimate of the AND, in which bits of different keys meet by chance.
+//! A filter of m cells in which every key sets k, and of which X are set, holds about n = -(m/k)
+//! ln(1 - X/m) keys. The union of two filters is the filter of the union, so
+//! |A∩B| = n(A) + n(B) - n(A|B). The AND of two filters gives no such estimate, because bits of different
+//! keys coincide in it by chance.
 //!
-//! # How far off
+//! # Standard errors
 //!
-//! Every estimate comes with its standard error, from one build to another. To first order the estimates of
-//! any two sets P and Q built into the same shape with the same hashes covary as
+//! Every estimate comes with its standard error, over independent builds. To first order, the
+//! estimates of any two sets P and Q built into the same shape with the same hashes covary as
 //!
 //! > Cov(n(P), n(Q)) = (m/k²) φ(c), c = k |P∩Q| / m, φ(c) = e^c - 1 - c
 //!
-//! since only the keys they share move both: e^c - 1 is how often cells agree to be empty beyond chance, and
-//! c what the fixed number of throws takes back. With P = Q that is the variance of one estimate; the errors
-//! of sums and quotients follow by the usual rules. In a blocked filter the loads of the lines vary as well,
-//! which adds 448 φ(c/64): the 448 cells of a line in other lanes than a given one, hit by the same keys.
+//! since only shared keys affect both: e^c - 1 is how often cells are empty in both beyond chance,
+//! and c corrects for the fixed number of throws. With P = Q this is the variance of one estimate,
+//! and the errors of sums and quotients follow by the usual rules. In a blocked filter the loads of
+//! the lines vary as well, which adds 448 φ(c/64), for the 448 cells of a line outside a given
+//! lane, which the same keys hit.
 //!
 //! ```
 //! use umbel::sizing::Shape;
@@ -31,6 +34,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # References
+//!
+//! * S. J. Swamidass and P. Baldi. *Mathematical correction for fingerprint similarity measures to
+//!   improve chemical retrieval.* Journal of Chemical Information and Modeling 47(3), 2007. `SB07`
 
 use super::{blocked, check};
 use crate::{Error, Result};

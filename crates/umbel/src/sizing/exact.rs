@@ -1,8 +1,18 @@
 //! The exact false-positive rate, for filters so small that the approximations fail.
 //!
-//! Two models: the k positions of a key drawn independently, so that they may coincide, or drawn different.
-//! Each is computed twice, by a sum of positive terms that is accurate always and slow for large filters, and
-//! by an alternating sum that is immediate at any size and loses digits as k grows. They check each other.
+//! There are two models: the k positions of a key are drawn independently and may coincide, or they
+//! are all different. Each is computed twice. A sum of positive terms is always accurate, but slow
+//! for large filters. An alternating sum is immediate at any size, but loses digits as k grows. The
+//! two check each other.
+//!
+//! # References
+//!
+//! * P. Bose et al. *On the false-positive rate of Bloom filters.* Information Processing Letters
+//!   108(4), 2008. `Bose08`
+//! * K. Christensen, A. Roginsky and M. Jimeno. *A new analysis of the false positive rate of a
+//!   Bloom filter.* Information Processing Letters 110(21), 2010. `CRJ10`
+//! * F. Grandi. *On the analysis of Bloom filters.* Information Processing Letters 129, 2018.
+//!   `Grandi18`
 
 use super::rate::check_filter;
 use crate::{Error, Result};

@@ -1,13 +1,15 @@
-//! The rate of a [Floom filter](crate::Floom), and why it does not pay.
+//! The rate of a [Floom filter](crate::Floom), and why the filter does not pay.
 //!
-//! A standard filter of M bits in b regions keeps, beside its bits, which *patterns* of regions its keys have hit. A
-//! stranger passes if its k bits are set and its pattern has been seen. The second happens with probability
+//! A standard filter of M bits in b regions also stores which *patterns* of regions its keys have
+//! hit. A non-member passes if its k bits are set and some key had its pattern. The second happens
+//! with probability
 //!
 //! > F = Σ C(b,j) π_j (1-(1-π_j)^n) over j = 1..=min(b,k), π_j = Surj(k,j) / b^k
 //!
-//! where π_j is the probability of one given pattern of j regions, and Surj counts the ways to throw k balls so that
-//! each of j boxes gets one. The rate is that of the standard filter times F, as good as independent of it. The same
-//! memory spent on a larger standard filter gives a lower rate always; see [`crate::floom`].
+//! where π_j is the probability of one given pattern of j regions, and Surj(k,j) counts the ways to
+//! throw k balls so that each of j boxes gets one. The two events are nearly independent, so the
+//! rate is that of the standard filter times F. A larger standard filter in the same memory always
+//! has a lower rate; see [`crate::floom`].
 //!
 //! ```
 //! use umbel::sizing::{floom, rate};
@@ -18,6 +20,11 @@
 //! assert!(rate::classic(95_856 + 65_536, 10_000, 11)? < 0.00044);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * F. E. Schierz. *Bloomfilter: Wie zuverlässig ist Probabilismus.* UbiSys Seminar, TU
+//!   Bergakademie Freiberg, 2022. `Schierz22`
 
 use super::{check, rate as standard};
 use crate::{Error, Result};

@@ -1,20 +1,22 @@
-//! How large, how many hash functions, how often wrong: the mathematics by which every filter is sized.
+//! The mathematics by which filters are sized: how many bits, how many hash functions, which rate.
 //!
-//! Pure functions of a few numbers. Nothing here allocates a filter, reads a file or knows a hash, so a plan
-//! that is printed and a filter that is built cannot disagree: both ask here.
+//! The functions are pure. Nothing here allocates a filter, reads a file or computes a hash. Plans
+//! and builds both use these functions, so a printed plan and the filter that is built cannot
+//! disagree.
 //!
-//! The letters are those of the literature: `m` bits, `n` keys, `k` hash functions (bits per key), `p` the
-//! false-positive rate, that is the share of keys never inserted to which a filter answers yes.
+//! The letters are those of the literature: `m` bits, `n` keys, `k` hash functions (bits per key),
+//! and `p` for the false-positive rate, the share of keys never inserted that a filter reports as
+//! present.
 //!
-//! | You have | Ask |
+//! | given | use |
 //! | --- | --- |
 //! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`CuckooParams`], [`QuotientParams`] |
 //! | a budget of bits, and keys or slices | their `for_bits` |
 //! | any other two or three of n, p, m, k | [`Known::solve`] |
 //! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`], [`quotient::rate`] |
 //! | a small filter, where the classic formula is too low | [`rate::exact`], [`rate::exact_distinct`] |
-//! | a filter from which keys are removed, or one that knows patterns | [`deletable::deletability`], [`floom::rate`] |
-//! | the count of set bits, and no count of keys | [`Shape::cardinality`] |
+//! | a filter that removes keys, or that knows patterns | [`deletable::deletability`], [`floom::rate`] |
+//! | the number of set bits, but not the number of keys | [`Shape::cardinality`] |
 //! | two filters | [`Shape::overlap`] |
 //!
 //! ```
@@ -41,10 +43,20 @@
 //! # }
 //! ```
 //!
-//! Every function checks its input and returns a typed error for what makes no sense: a rate outside (0, 1),
-//! a capacity, size or number of hash functions of zero, or one above [`MAX_KEYS`], [`MAX_BITS`],
-//! [`MAX_HASHES`]. An empty filter makes sense: where `n` is a load and not a capacity, zero is a value like
-//! any other. Within the limits all answers are immediate, the exact analysers of small filters excepted.
+//! Every function checks its input and returns a typed error for values that make no sense: a rate
+//! outside (0, 1), or a capacity, size or number of hash functions that is zero or above
+//! [`MAX_KEYS`], [`MAX_BITS`] or [`MAX_HASHES`]. Where `n` is a load and not a capacity, zero is a
+//! valid value: an empty filter. Within the limits all answers are immediate, except those of the
+//! exact analysers of small filters.
+//!
+//! The modules name the papers they follow; `docs/references.md` in the repository lists them all.
+//!
+//! # References
+//!
+//! * B. H. Bloom. *Space/time trade-offs in hash coding with allowable errors.* Communications of
+//!   the ACM 13(7), 1970. `Bloom70`
+//! * A. Broder and M. Mitzenmacher. *Network applications of Bloom filters: a survey.* Internet
+//!   Mathematics 1(4), 2004. `BM04`
 
 pub mod aging;
 pub mod blocked;

@@ -1,10 +1,10 @@
-//! Partitioned filters: k slices of s bits, one position of every key in each.
+//! Partitioned filters: k slices of s bits, and one position of every key in each.
 //!
-//! Every key sets exactly k bits, and the slices are independent, so that here the rate fill^k is exact and
-//! not an approximation. At equal memory it is a little above a standard filter's. (Almeida et al. 2007)
+//! Every key sets exactly k bits, and the slices are independent. So the rate fill^k is exact here
+//! and not an approximation. At equal memory it is a little above the rate of a standard filter.
 //!
-//! A slice holds `s ln 2` keys: then half its bits are set. The well-known `M (ln 2)^2 / |ln p|` divides by a
-//! real number of slices and promises a little more than whole slices can hold.
+//! A slice holds `s ln 2` keys: then half of its bits are set. The well-known `M (ln 2)^2 / |ln p|`
+//! divides by a real number of slices and promises a little more than whole slices can hold.
 //!
 //! ```
 //! use umbel::sizing::{PartitionedParams, partitioned};
@@ -19,6 +19,13 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # References
+//!
+//! * P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison. *Scalable Bloom filters.* Information
+//!   Processing Letters 101(6), 2007. `ABPH07`
+//! * J. K. Mullin. *A second look at Bloom filters.* Communications of the ACM 26(8), 1983.
+//!   `Mullin83`
 
 use super::{MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate as standard};
 use crate::{Error, Result};

@@ -1,4 +1,4 @@
-//! How a real number of hash functions becomes a whole one.
+//! How the best number of hash functions, which is a real number, becomes a whole one.
 
 use super::{MAX_HASHES, check, rate};
 use crate::{Error, Result};

@@ -1,13 +1,13 @@
-//! Quotient filters: S slots, each for a remainder of r bits and three bits that tell where it belongs.
+//! Quotient filters: S slots, each with a remainder of r bits and three bits of metadata.
 //!
-//! The filter stores the multiset of fingerprints exactly, one of S 2^r for each key. (Pagh, Pagh and Rao 2005;
-//! Bender et al. 2012) So there is one way to be wrong, that a stranger has the fingerprint of a member, and the rate
-//! is exact for every size:
+//! The filter stores the multiset of fingerprints exactly, one of S 2^r numbers for each key. So it
+//! errs in one case only, when a non-member has the fingerprint of a member, and the rate is exact
+//! at every size:
 //!
 //! > p = 1 - (1 - 1 / (S 2^r))^n, about n / (S 2^r) = load / 2^r
 //!
-//! at (r + 3) / load bits per key. It depends on S and r only through the product, which is why a filter that moves a
-//! bit from the remainders to the slots keeps its rate.
+//! It costs (r + 3) / load bits per key. The rate depends on S and r only through the product S
+//! 2^r, so a filter keeps its rate when a bit moves from the remainders to the quotients.
 //!
 //! ```
 //! use umbel::sizing::{QuotientParams, quotient};
@@ -19,6 +19,12 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # References
+//!
+//! * A. Pagh, R. Pagh and S. S. Rao. *An optimal Bloom filter replacement.* SODA 2005. `PPR05`
+//! * M. A. Bender et al. *Don't thrash: how to cache your hash on flash.* PVLDB 5(11), 2012.
+//!   `Bender12`
 
 use super::{MAX_BITS, MAX_KEYS, check, greatest, least};
 use crate::words::{LINE_BITS, LINE_BYTES};

@@ -1,20 +1,21 @@
 //! The false-positive rate of a standard filter, and the quantities it is made of.
 //!
-//! Three approximations, from the textbook's to the second order, and the exact values they approximate:
+//! There are three approximations, from the textbook formula to the second order, and the exact
+//! values:
 //!
-//! | Function | Formula | Cost | Where to use it |
+//! | function | formula | cost | use it for |
 //! | --- | --- | --- | --- |
 //! | [`classic`] | (1-(1-1/m)^(kn))^k | O(1) | planning; 0.07 % low at m = 9586, 12 % low at m = 128, n = 8 |
 //! | [`asymptotic`] | (1-e^(-kn/m))^k | O(1) | tables in m/n alone |
-//! | [`second_order`] | classic + variance term | O(1) | below a few thousand bits |
+//! | [`second_order`] | classic + variance term | O(1) | filters below a few thousand bits |
 //! | [`exact`] | occupancy, k independent positions | O(knm) | packet headers, per-document filters |
 //! | [`exact_recurrence`] | the same by Grandi's recurrence | O(k^2) | the same at any size, k <= 20 |
 //! | [`exact_distinct`] | occupancy, k different positions | O(knm) | families that never repeat a position |
 //! | [`exact_distinct_sum`] | the same by inclusion and exclusion | O(k^2) | the same at any size, k <= 20 |
 //!
-//! The first two replace the mean of a power by the power of a mean, and are too low (Bose et al. 2008,
-//! Christensen et al. 2010, Grandi 2018): the fill varies from build to build, and a filter that came out
-//! fuller errs more than one that came out emptier spares.
+//! The first two replace the mean of a power by the power of a mean and are too low: the fill
+//! varies from build to build, and a filter that is fuller than average errs by more than an
+//! emptier one saves.
 //!
 //! ```
 //! use umbel::sizing::rate;
@@ -27,6 +28,17 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # References
+//!
+//! * B. H. Bloom. *Space/time trade-offs in hash coding with allowable errors.* Communications of
+//!   the ACM 13(7), 1970. `Bloom70`
+//! * P. Bose et al. *On the false-positive rate of Bloom filters.* Information Processing Letters
+//!   108(4), 2008. `Bose08`
+//! * K. Christensen, A. Roginsky and M. Jimeno. *A new analysis of the false positive rate of a
+//!   Bloom filter.* Information Processing Letters 110(21), 2010. `CRJ10`
+//! * F. Grandi. *On the analysis of Bloom filters.* Information Processing Letters 129, 2018.
+//!   `Grandi18`
 
 use super::check;
 use crate::{Error, Result};

@@ -1,10 +1,10 @@
-//! How large the tables of static filters and maps are: cells per key, and how they are arranged so that peeling
-//! succeeds.
+//! The tables of static filters and maps: how many cells per key, and how they are arranged so that
+//! peeling succeeds.
 //!
-//! Peeling takes away, again and again, a key that has a cell of its own. It ends with all keys gone if there are
-//! enough cells: 1.2218 per key when each has a cell in each of three segments, 1.2949 with four (Molloy 2004), and
-//! fewer when the three lie in neighbouring segments of many ([`fuse`]), because peeling then eats its way in from both
-//! ends (Walzer 2021; Graf and Lemire 2022).
+//! Peeling repeatedly removes a key that has a cell of its own. It removes all keys if there are
+//! enough cells: 1.2218 per key when each key has a cell in each of three segments, 1.2949 with
+//! four. It needs fewer when the three cells lie in neighbouring segments of many ([`fuse`]),
+//! because peeling then works inwards from both ends.
 //!
 //! ```
 //! use umbel::sizing::retrieval;
@@ -13,8 +13,17 @@
 //! assert!(table.cells() < 1_131_000);
 //! ```
 //!
-//! A try also fails if two keys share all their cells, which more and longer segments make rare. Both are weighed in
-//! [`segment_log2`], by measurement.
+//! An attempt also fails if two keys share all their cells, which more and longer segments make
+//! rare. [`segment_log2`] weighs both, by measurement.
+//!
+//! # References
+//!
+//! * M. Molloy. *The pure literal rule threshold and cores in random hypergraphs.* SODA 2004.
+//!   `Molloy04`
+//! * S. Walzer. *Peeling close to the orientability threshold: spatial coupling in hashing-based
+//!   data structures.* SODA 2021. `Walzer21`
+//! * T. M. Graf and D. Lemire. *Binary fuse filters: fast and smaller than xor filters.* ACM
+//!   Journal of Experimental Algorithmics 27, 2022. `GL22`
 
 use crate::{Error, Result};
 use std::ops::RangeInclusive;

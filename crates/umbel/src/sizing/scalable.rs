@@ -1,12 +1,12 @@
-//! Scalable filters: a chain of stages that grows with its keys and keeps one rate. (Almeida et al. 2007)
+//! Scalable filters: a chain of stages that grows with its keys and keeps one rate.
 //!
-//! Stage i holds n_i = n_0 s^i keys at rate P_i = P_0 r^i with P_0 = P (1-r). A key that is not there is taken for a
-//! member if any of the stages says so:
+//! Stage i holds n_i = n_0 s^i keys at rate P_i = P_0 r^i with P_0 = P (1-r). A non-member is
+//! reported if any stage reports it:
 //!
 //! > compound rate = 1 - Π (1 - P_0 r^i) <= Σ P_0 r^i <= P_0 / (1-r) = P
 //!
-//! however many stages there are. Without tightening, at r = 1, the sum has no bound. Each stage costs
-//! 1.4427 log2(1/r) more bits per key than the one before.
+//! however many stages there are. Without tightening, at r = 1, the sum has no bound. Each stage
+//! costs 1.4427 log2(1/r) more bits per key than the one before.
 //!
 //! ```
 //! use umbel::sizing::{Shape, scalable::{self, Schedule}};
@@ -21,6 +21,11 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! # References
+//!
+//! * P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison. *Scalable Bloom filters.* Information
+//!   Processing Letters 101(6), 2007. `ABPH07`
 
 use super::{
     MAX_BITS, MAX_HASHES, MAX_KEYS, PartitionedParams, Shape, blocked, check, least, partitioned, rate,

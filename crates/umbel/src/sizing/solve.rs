@@ -1,4 +1,9 @@
-//! From any sufficient subset of n, p, m and k to all four.
+//! Solves for n, p, m and k when two or three of them are given.
+//!
+//! # References
+//!
+//! * B. H. Bloom. *Space/time trade-offs in hash coding with allowable errors.* Communications of
+//!   the ACM 13(7), 1970. `Bloom70`
 
 use super::{KPolicy, MAX_BITS, MAX_HASHES, MAX_KEYS, check, greatest, least, rate};
 use crate::{Error, Result};

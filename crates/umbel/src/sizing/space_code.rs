@@ -1,12 +1,14 @@
-//! How often something was recorded, from how many of its groups are found: the mathematics of space-code filters.
-//! (Kumar et al. 2004)
+//! The mathematics of space-code filters: how often a key was recorded, given how many of its
+//! groups are found.
 //!
-//! A recording hits one of `l` groups at random. Of a key, `theta` groups are found: those that were hit, and by the
-//! noise `f` of the bits, which is their share of ones to the power of k, some that were not. So the groups found are a
-//! chain that starts with what noise alone finds, Bin(l, f), and gains a group with probability (l - theta) / l at
-//! each recording; [`likelihood`] follows it step by step, without approximation.
+//! A recording hits one of `l` groups at random. Of a key, `theta` groups are found: those that
+//! were hit, and some that were not, because all their bits are set by other keys. The latter
+//! happens with probability `f`, the noise, which is the share of set bits to the power of k. So
+//! the number of groups found is a Markov chain. It starts with Bin(l, f), the groups found by
+//! noise alone, and gains a group with probability (l - theta) / l at each recording.
+//! [`likelihood`] follows the chain step by step, without approximation.
 //!
-//! | l = 32, groups found | recordings until then, [`coverage`] | [`mve`] without noise | next one tells, [`inaccuracy`] |
+//! | groups found of l = 32 | recordings until then, [`coverage`] | [`mve`] without noise | weight of one more group, [`inaccuracy`] |
 //! | --- | --- | --- | --- |
 //! | 1 | 1 | 1 | 103 % |
 //! | 8 | 9.0 | 9.1 | 14.8 % |
@@ -14,8 +16,8 @@
 //! | 31 | 97.9 | 109.2 | 33 % |
 //! | 32 | 129.9 | at least that | |
 //!
-//! Far more recordings are seen through samples: level i of a multi-resolution filter takes 4^-(i-1) of them, and
-//! [`most_relevant`] tells which level to believe.
+//! Larger counts are read from samples: level i of a multi-resolution filter takes 4^-(i-1) of the
+//! recordings, and [`most_relevant`] chooses the level to read.
 //!
 //! ```
 //! use umbel::sizing::space_code::{coverage, mle, mve};
@@ -24,6 +26,11 @@
 //! assert_eq!(mle(32, 0.01, 16)?, 21.0);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * A. Kumar, J. Xu, J. Wang, O. Spatschek and L. Li. *Space-code Bloom filter for efficient
+//!   per-flow traffic measurement.* INFOCOM 2004. `Kumar04`
 
 use super::{MAX_BITS, check, least, rate};
 use crate::{Error, Result};

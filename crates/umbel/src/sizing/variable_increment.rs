@@ -1,13 +1,13 @@
-//! The rate of filters whose probes add different amounts to their cells (Rottenstreich, Kanizo and Keslassy 2014).
+//! The rate of filters whose probes add different amounts to their cells.
 //!
-//! A cell of such a filter excludes some keys even when others have been added to it. If a cell with j keys excludes a
-//! stranger with probability e_j, and N = n k probes fall on m cells, so that a cell has j of them with probability
-//! P_j = C(N,j) (1/m)^j (1-1/m)^(N-j), the rate is
+//! A cell of such a filter excludes some keys even when other keys have added to it. Let e_j be the
+//! probability that a cell with j increments excludes a non-member. With N = n k probes on m cells,
+//! a cell has j increments with probability P_j = C(N,j) (1/m)^j (1-1/m)^(N-j), and the rate is
 //!
 //! > (1 - Σ P_j e_j)^k
 //!
-//! The e_j are all that the scheme is to the mathematics. With e = \[1\] it is the counting filter, and the classic
-//! formula of the standard one.
+//! The e_j are all that the formula needs to know of a scheme. With e = \[1\] it gives the counting
+//! filter, and the classic formula of the standard one.
 //!
 //! ```
 //! use umbel::sizing::variable_increment::{best_hashes, excluded_by_range, rate};
@@ -19,6 +19,11 @@
 //! assert!(rate(plain, 1024, 5, &[1.0])? > 0.027);
 //! # Ok::<(), umbel::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! * O. Rottenstreich, Y. Kanizo and I. Keslassy. *The variable-increment counting Bloom filter.*
+//!   IEEE/ACM Transactions on Networking 22(4), 2014. `RKK14`
 
 use super::{Known, MAX_KEYS, Params, check, greatest, least, rate};
 use crate::{Error, Result};
