@@ -1,4 +1,23 @@
-//! Insertion and removal: the slots from a place to the end of its cluster move by one, 64 at a time.
+//! Insertion and removal: the slots from a place to the end of its cluster move by one, 64 at a
+//! time.
+//!
+//! [`slots`](super::slots) explains runs and the three bits of a slot. An insertion and a removal,
+//! with a < b < c and the fingerprints written as (quotient, remainder):
+//!
+//! ```text
+//!                  (1,a) (1,c) (3,d)       insert (1,b)           remove (1,a)
+//!
+//! slot             0  1  2  3  4  5       0  1  2  3  4  5       0  1  2  3  4  5
+//! remainder        .  a  c  d  .  .       .  a  b  c  d  .       .  b  c  d  .  .
+//! occupied         .  1  .  1  .  .       .  1  .  1  .  .       .  1  .  1  .  .
+//! continuation     .  .  1  .  .  .       .  .  1  1  .  .       .  .  1  .  .  .
+//! shifted          .  .  1  .  .  .       .  .  1  1  1  .       .  .  1  .  .  .
+//! ```
+//!
+//! The insertion finds its place in the run of quotient 1, slot 2, and the next empty slot, 4. It
+//! moves slots 2 and 3 to the right by one and writes slot 2. The removal moves slots 2 to 4 to the
+//! left. `b` becomes the head of its run, and `d` is at home again, so both lose their `shifted` bit.
+//! The `occupied` bits never move: they belong to the quotient, not to the remainder in the slot.
 
 use super::slots::{CONTINUATION, OCCUPIED, SHIFTED, Slots};
 use crate::arch::Simd;
@@ -60,6 +79,9 @@ impl Slots {
     /// at home now.
     fn mark_homes(&self, words: &mut [u64], quotient: u64, from: u64, end: u64) {
         let (mut quotient, mut from) = (quotient, from);
+        // Runs lie in the order of their quotients: the next slot that is not a continuation is the
+        // head of the run of the next occupied quotient. The two are at the same slot if the run is
+        // at home.
         while let Some(head) = self.next(words, from, |[_, continuation, _]| !continuation)
             && head < end
             && let Some(next) = self.next(words, quotient + 1, |[occupied, ..]| occupied)
@@ -91,6 +113,28 @@ impl Slots {
     /// is in `from` afterwards is for the caller to write.
     fn shift_right(&self, words: &mut [u64], from: u64, to: u64) {
         let width = u64::from(self.remainder_bits());
+        // From the last block to the first, and in a block from the last word to the first, so that
+        // every word is read before it is overwritten. The slots `low..=high` of a block get new
+        // contents:
+        //
+        //                    slot 63           high          low         slot 0
+        //   row               ......|##################################|......     1 bit per slot
+        //   slots             000000 1111111111111111111111111111111111 000000
+        //
+        // A row moves by one bit. Bit `low` gets the bit of the slot before it. If that slot is in
+        // the block before, the bit is `last`.
+        //
+        // The 64 remainders of a block are one string of bits in `width` words, in which slot s has
+        // the bits s * width .. (s + 1) * width, and which moves by `width` bits. Word by word, with
+        // remainders e, f, g, h:
+        //
+        //   word i + 1                      word i
+        //   [ ............. h | g (high) ]  [ g (low) | f | e ............. ]     before
+        //   [ ......... h | g | f (high) ]  [ f (low) | e ................. ]     after
+        //
+        // So a word is shifted left by `width`, and `below`, the `width` highest bits of the word
+        // below it, comes in from the right. Below the first word of a block is `carried`, the last
+        // remainder of the block before. `bits` are the bits of a word that belong to moving slots.
         for block in (from / BLOCK..=to / BLOCK).rev() {
             let first = block == from / BLOCK;
             let low = if first { from % BLOCK } else { 0 };
@@ -119,6 +163,10 @@ impl Slots {
     /// Moves everything but the occupied bits of `at + 1..end` one to the left; the last slot becomes empty.
     fn shift_left(&self, words: &mut [u64], at: u64, end: u64) {
         let (width, last) = (u64::from(self.remainder_bits()), end - 1);
+        // The mirror image of `shift_right`: from the first block to the last, each word is shifted
+        // right by one bit or by `width` bits, and the lowest bits of the word above it come in from
+        // the left. Above the last word of a block, `next` and `carried` come from the first slot of
+        // the block behind it.
         for block in at / BLOCK..=last / BLOCK {
             let low = if block == at / BLOCK { at % BLOCK } else { 0 };
             let ends = block == last / BLOCK;
