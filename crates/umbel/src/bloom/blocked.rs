@@ -13,7 +13,7 @@
 //! Take it by default: a lookup costs one cache miss, and SIMD tests a whole line at once. The
 //! price is space, because keys do not fall evenly into lines: at 1 %, 10.1 bits per key instead of
 //! the 9.6 of a standard filter. Eight bits per key suit rates near 1 %; for much lower rates a key
-//! has two to four such lines. The formulas are in [`sizing::blocked`](crate::sizing::blocked).
+//! has two to four such lines. The formulas are in [`sizing::blocked`].
 //!
 //! # References
 //!

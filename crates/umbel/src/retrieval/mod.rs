@@ -5,7 +5,7 @@
 //!
 //! The mask `M` makes the values of non-members uniform. If the value of every key is 0, the table
 //! is a filter (xor, binary fuse); with other values it is a map (Bloomier). This module has the
-//! code that they share: [`Shape`] finds and reads the cells of a digest, [`build`] solves the
+//! code that they share: [`Shape`] finds and reads the cells of a digest, [`build()`] solves the
 //! table. Users take [`Fuse`](crate::Fuse) or [`Bloomier`](crate::Bloomier).
 //!
 //! # Cost

@@ -1,4 +1,28 @@
-//! One shard: peel the keys off the cells, then fill the cells in the opposite order.
+//! Solves one shard: peels the keys off the cells, then fills the cells in the opposite order.
+//!
+//! A cell with a single key is given to that key, and the key is removed from its other cells, which
+//! may leave one of them with a single key, and so on. Two keys with three cells each, A with the
+//! cells 0, 1, 2 and B with 1, 2, 3:
+//!
+//! ```text
+//! cell                    0      1      2      3        order
+//!
+//! entered      counts     1      2      2      1
+//!              digests    A     A^B    A^B     B
+//! 0 goes to A  counts     0      1      1      1        0
+//!              digests    A      B      B      B
+//! 3 goes to B  counts     0      0      0      0        0, 3
+//!              digests    A      0      0      B
+//! ```
+//!
+//! Keys are never looked up by cell: a cell has only the number of its keys and the xor of their
+//! digests, and when one key is left the xor *is* its digest. A cell that is given away keeps the
+//! digest of its key.
+//!
+//! Filling goes backwards through `order`. Cell 3 is set so that the cells of B give the value of B,
+//! then cell 0 so that those of A give the value of A. The second step cannot spoil the first: when a
+//! cell was given away, only its own key was left in it, so no key that comes later in `order` has
+//! that cell.
 
 use super::build::Item;
 use super::{Place, Scalar, Shape, read_cell, z};
@@ -129,6 +153,22 @@ impl<P: Payload> Scratch<P> {
             tail: 0,
             complete: 0,
         };
+        // The groups come in the order of their first cells. While a group is entered and peeled:
+        //
+        //   cells   |----------------------------|-----------------|--------------------------|
+        //           0                        complete     reach (= cleared)             self.cells
+        //             no later group has keys      keys are still     not yet cleared, and no
+        //             here: may be given away      to come            key has been entered
+        //
+        // `order` has the result and the queue one behind the other. The result cannot overtake the
+        // head of the queue, since each cell of the result was taken from the queue:
+        //
+        //   order   |--------------------|--------|--------------------|----------------------|
+        //           0                 peeled     head             queue.tail
+        //             given to keys,      used up  waiting: had one key
+        //             in order                     when they were queued
+        //
+        // A waiting cell may have lost its key by the time it is its turn (count 0).
         let (mut peeled, mut head, mut cleared, mut start) = (0, 0, 0, 0);
         for (group, end) in (1..).zip(ends) {
             // The `low` with which the next group starts, if there is one.
@@ -184,6 +224,14 @@ impl<P: Payload> Scratch<P> {
         sink: &mut impl Sink<P>,
     ) -> Result<()> {
         let digests = &mut self.digests.words_mut()[..self.cells];
+        // What an element of `digests` holds while the loop goes backwards through `order`:
+        //
+        //   given to a key earlier in `order`     the digest of that key, not read before its turn
+        //   `own`                                 the digest of its key, replaced in this step
+        //   given to a key later in `order`       its final value
+        //   given to nobody                       0, its final value
+        //
+        // A key has no cells of the first sort, so the xor over its other cells is final.
         for (i, own) in self.order[..keys].iter().enumerate().rev() {
             prefetch(digests, self.order[i.saturating_sub(AHEAD)] as usize);
             let (digest, payload) = (digests[*own as usize], self.payloads[*own as usize]);
@@ -279,6 +327,11 @@ fn which<const K: usize>(cells: [u32; K], own: u32) -> u32 {
 
 /// Writes values of `width` bits, one after the other.
 fn pack(values: &[u64], width: u32, words: &mut [u64]) {
+    // `word` is the word that is being filled, from its lowest bit up:
+    //
+    //   bit 63                               bit 0
+    //   [ value 3 (low part) | value 2 | value 1 | value 0 ]      filled = 4 * width >= 64: is written
+    //   [              ...            | value 3 (high part) ]      filled = 4 * width - 64
     let (mut word, mut filled, mut words) = (0, 0, words.iter_mut());
     for value in values {
         word |= value << filled;
