@@ -1,8 +1,32 @@
-//! XXH3-64 of a tile of short byte strings at once.
+//! XXH3-64 of a tile of byte strings of 9 to 32 bytes.
 //!
-//! Bit for bit what the general function gives for each. That one is three 128-bit products for 17 to 32 bytes and one
-//! for 9 to 16, and a branch on the length between them, which cannot be predicted when keys lie on either side. Here
-//! both are computed for all strings of a tile in one loop, with multiplications that SIMD has, and one is taken.
+//! The results equal those of the general function bit for bit. That function takes one path for 9
+//! to 16 bytes, with one 128-bit product, and another for 17 to 32 bytes, with two. The branch
+//! between them cannot be predicted when a tile has strings of both. Here both paths are computed
+//! for every string, in one loop without branches and with the 32-bit multiplications that SIMD has,
+//! and one result is selected.
+//!
+//! Both paths read only the first and the last sixteen bytes of a string, its *ends*, which are
+//! gathered first:
+//!
+//! ```text
+//! a string of 20 bytes: the ends overlap, and all four words are used
+//!
+//!   0       8       16  20
+//!   [head 0][head 1]
+//!       [tail 0][tail 1]
+//!
+//! a string of 11 bytes: the ends reach into its neighbours, and only head 0 and tail 1 are used
+//!
+//!        0       8  11
+//!        [head 0][head 1]
+//!   [tail 0][tail 1]
+//! ```
+//!
+//! # References
+//!
+//! * Y. Collet. *xxHash: extremely fast hash algorithm.* Source code and specification, repository
+//!   `Cyan4973/xxHash`. `XXH3`
 
 use super::Digest;
 use crate::TILE;
@@ -72,6 +96,17 @@ fn words(bytes: &[u8; 16]) -> [u64; 2] {
     [0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")))
 }
 
+/// XXH3-64 of one string of 9 to 32 bytes, from its ends. With S for the secret and `fold` for the xor of both
+/// halves of a 128-bit product:
+///
+/// ```text
+///  9 to 16 bytes    low  = head0 ^ ((S3 ^ S4) + seed)      len + swap_bytes(low) + high + fold(low, high)
+///                   high = tail1 ^ ((S5 ^ S6) - seed)
+/// 17 to 32 bytes    len * PRIME + fold(head0 ^ (S0 + seed), head1 ^ (S1 - seed))
+///                               + fold(tail0 ^ (S2 + seed), tail1 ^ (S3 - seed))
+/// ```
+///
+/// The last three lines of the function are the avalanche that both share.
 #[inline(always)]
 fn hash(head: [u64; 2], tail: [u64; 2], len: u64, seed: u64, thirty_two: u32) -> u64 {
     let up = |i: usize, word: u64| word ^ SECRET[i].wrapping_add(seed);
@@ -98,6 +133,17 @@ fn hash(head: [u64; 2], tail: [u64; 2], len: u64, seed: u64, thirty_two: u32) ->
 #[inline(always)]
 fn fold_product(a: u64, b: u64, thirty_two: u32) -> u64 {
     const LOW: u64 = 0xffff_ffff;
+    // The product of a = (a1, a0) and b = (b1, b0), in columns of 32 bits:
+    //
+    //   |   3   |   2   |   1   |   0   |
+    //                   |  low = a0 b0  |
+    //           | left = a1 b0  |
+    //           | right = a0 b1 |
+    //   | high = a1 b1  |
+    //
+    // `middle` is the sum in column 1, with `left` as a whole: at most 2 (2^32 - 1) + (2^32 - 1)^2 =
+    // 2^64 - 1, so it does not overflow. What is above its lower half, and the upper half of
+    // `right`, belong to the columns of `high`.
     let (low, high) = ((a & LOW) * (b & LOW), (a >> 32) * (b >> 32));
     let (left, right) = ((a >> 32) * (b & LOW), (a & LOW) * (b >> 32));
     let middle = (low >> 32) + (right & LOW) + left;

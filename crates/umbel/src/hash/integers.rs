@@ -1,7 +1,14 @@
-//! The hashes of an eight-byte key without going through memory.
+//! The hashes of an eight-byte key, computed in registers.
 //!
-//! Bit for bit what the general functions give for the eight little-endian bytes, but straight-line arithmetic on one
-//! register, which the compiler turns into SIMD when it stands in the loop of a kernel.
+//! The results equal those of the general functions for the eight little-endian bytes, bit for bit.
+//! But this is straight-line arithmetic, which the compiler turns into SIMD inside the loop of a
+//! kernel.
+//!
+//! # References
+//!
+//! * Y. Collet. *xxHash: extremely fast hash algorithm.* Source code and specification, repository
+//!   `Cyan4973/xxHash`. `XXH3`
+//! * J.-P. Aumasson and D. J. Bernstein. *SipHash: a fast short-input PRF.* INDOCRYPT 2012. `AB12`
 
 /// XXH3-64 of the eight little-endian bytes of `value`.
 #[inline(always)]
@@ -9,6 +16,11 @@ pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
     /// Bytes 8..16 of the default secret, xored with bytes 16..24.
     const FLIP: u64 = 0x1cad_21f7_2c81_017c ^ 0xdb97_9083_e96d_d4de;
     const PRIME: u64 = 0x9fb2_1c65_1e98_df25;
+    // The path of XXH3 for 4 to 8 bytes. It reads the first and the last four bytes of the input,
+    // here the low and the high half of `value`, and puts the first four on top:
+    //
+    //   value           [ high | low  ]
+    //   rotate_left(32) [ low  | high ]
     let seed = seed ^ (((seed as u32).swap_bytes() as u64) << 32);
     let mut h = value.rotate_left(32) ^ FLIP.wrapping_sub(seed);
     h ^= h.rotate_left(49) ^ h.rotate_left(24);
@@ -22,6 +34,8 @@ pub(crate) const fn xxh3_u64(value: u64, seed: u64) -> u64 {
 #[cfg(feature = "secrets")]
 #[inline(always)]
 pub(crate) const fn sip13_u64(value: u64, k0: u64, k1: u64) -> u64 {
+    // SipHash-1-3: for each block of eight bytes, xor it into v3, do one round, and xor it into v0. There
+    // are two blocks, the value and the length; three more rounds finish.
     let mut v = [
         k0 ^ 0x736f_6d65_7073_6575,
         k1 ^ 0x646f_7261_6e64_6f6d,
