@@ -1,9 +1,9 @@
-//! Whether any of several small blocked filters holds a key: for chains, where a key that is not there is asked for in
-//! all of them.
+//! Whether any of several small blocked filters contains a key: for chains, where an absent key is
+//! looked up in all of them.
 //!
-//! The filters share the bits that a digest has in a line, since those do not depend on the size. So they are computed
-//! once for each key, and one line of each filter is held against them: that saves a third of the time. Filters outside
-//! the nearer caches gain nothing, as their lines come no faster.
+//! The bits of a digest within a line do not depend on the size of the filter. So they are computed
+//! once for each key and compared with one line of each filter, which saves a third of the time.
+//! Filters beyond the nearer caches gain nothing, since their lines do not arrive any faster.
 
 use super::{Blocked, Bloom};
 use crate::arch::{Kernel, Simd, prefetch};

@@ -1,4 +1,4 @@
-//! A filter that many threads fill and ask at the same time.
+//! A filter that many threads fill and query at the same time.
 
 use super::kernels::{FillShared, FlushShared, InsertDigestShared, Pipeline, SortShared};
 use super::layout::Places;

@@ -1,4 +1,4 @@
-//! What tells one bit-array filter from another: where a digest's bits are.
+//! The trait by which bit-array filters differ: where the bits of a digest are.
 
 use super::sorter::{Group, Sorter};
 use crate::arch::Simd;

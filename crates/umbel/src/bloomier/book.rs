@@ -1,4 +1,4 @@
-//! The code book of a map whose values are not integers: the values that there are, each once, by number.
+//! The code book of a map whose values are not integers: a number for each distinct value.
 
 use crate::file::FormatError;
 use crate::structure::{BOOK, Parts, check_tail};

@@ -1,4 +1,5 @@
-//! The map whose values can be changed: a first table tells which of a key's cells is its own, a second holds the values.
+//! The map with mutable values: a first table names the cell that is a key's own, and a second
+//! table has the values at those cells.
 
 use super::{PLANNED_LARGEST, Values, bytes, failed, pairs, plan_map, planned_keys, rate, stats, wish};
 use crate::arch::prefetch;

@@ -1,5 +1,6 @@
-//! The construction as the literature writes it, in rounds, over neighbourhoods and masks given by hand: for worked
-//! examples and for teaching. The maps themselves are built in linear time by another route to the same equations.
+//! The construction as it is published: in rounds, over neighbourhoods and masks given by hand. It
+//! is for worked examples and for teaching. The maps themselves solve the same equations in linear
+//! time.
 //!
 //! ```
 //! use umbel::bloomier::textbook::{Element, lookup, match_in_rounds, fill};
@@ -12,6 +13,13 @@
 //! let table = fill(&elements, &order, 4, |element, _| element.value);
 //! assert!(elements.iter().all(|element| lookup(&table, element) == element.value));
 //! ```
+//!
+//! # References
+//!
+//! * B. Chazelle, J. Kilian, R. Rubinfeld and A. Tal. *The Bloomier filter: an efficient data
+//!   structure for static support lookup tables.* SODA 2004. `CKRT04`
+//! * J. Honoroff. *An Examination of Bloom Filters and their Applications.* Lecture slides, 2006.
+//!   `Honoroff06`
 
 /// A key, as the construction sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! What counting and variable-increment filters have in common: scattered cells that are numbers, to which a key adds
-//! and from which it can be taken again.
+//! Filters with scattered counters: the code shared by counting and variable-increment filters. A
+//! key adds to its cells, and a removal subtracts the same again.
 
 use crate::algebra::Mismatch;
 use crate::arch::Simd;

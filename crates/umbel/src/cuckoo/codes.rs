@@ -1,5 +1,13 @@
-//! Semi-sorting: the order of the slots in a bucket means nothing, so it need not be stored. Four numbers of four bits
-//! in rising order have only C(19, 4) = 3876 states, which fit into 12 bits instead of 16: one bit less per slot.
+//! Semi-sorting: stores the four slots of a bucket in sorted order to save a bit per slot.
+//!
+//! The order of the slots in a bucket has no meaning, so it need not be stored. Four numbers of
+//! four bits in rising order have only C(19, 4) = 3876 states, which fit into 12 bits instead of
+//! 16.
+//!
+//! # References
+//!
+//! * B. Fan, D. G. Andersen, M. Kaminsky and M. D. Mitzenmacher. *Cuckoo filter: practically better
+//!   than Bloom.* CoNEXT 2014. `FAKM14`
 
 /// The bits of a code.
 pub(super) const BITS: u32 = 12;

@@ -1,5 +1,5 @@
-//! Union and intersection. Fingerprints tell both buckets, so they can move between tables of the same shape without
-//! the keys.
+//! Union and intersection. A fingerprint and one of its buckets determine the other bucket, so
+//! fingerprints can move between tables of the same shape without the keys.
 
 use super::{Cuckoo, MAX_KICKS};
 use crate::Result;

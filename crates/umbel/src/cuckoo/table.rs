@@ -1,4 +1,4 @@
-//! The table: buckets of fingerprints, and where in the words they are.
+//! The table: buckets of fingerprints, and their places in memory.
 
 use super::codes;
 use crate::hash::{MULTIPLIER, reduce};

@@ -1,4 +1,4 @@
-//! Where the pattern of a key has its bit in the table.
+//! The table of patterns: finds the bit that belongs to the pattern of a key.
 
 use super::Options;
 use crate::file::FormatError;

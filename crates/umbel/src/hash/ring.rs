@@ -1,4 +1,4 @@
-//! The secrets at hand when a file is opened.
+//! Key rings: the secrets that are available when a file is opened.
 
 use super::{HashId, Hasher, Strength};
 use crate::{Error, Result};

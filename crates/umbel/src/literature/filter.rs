@@ -1,4 +1,4 @@
-//! A standard bit array whose positions come from a family of the literature.
+//! A standard bit array with the positions of a hash family of the literature.
 
 use super::{Family, Scheme};
 use crate::algebra::Mismatch;

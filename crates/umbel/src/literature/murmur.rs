@@ -1,11 +1,12 @@
-//! Austin Appleby's MurmurHash in the three shapes the literature on Bloom filters uses.
+//! Austin Appleby's MurmurHash in the three variants that the literature on Bloom filters uses.
 //!
-//! They are here to reproduce published filters bit for bit, not to be fast or safe: none resists an adversary
-//! who chooses the keys, with or without a secret seed. Words are read little-endian on every platform, so a key
-//! has the same hash everywhere. All arithmetic is modulo the word size.
+//! They are here to reproduce published filters bit for bit, not to be fast or safe: none resists
+//! an adversary who chooses the keys, with or without a secret seed. Words are read little-endian
+//! on every platform, so a key has the same hash everywhere. All arithmetic is modulo the word
+//! size.
 //!
-//! Programs confuse the versions: more than one function called "murmur2" is really MurmurHash3_x86_32. The
-//! empty key tells them apart.
+//! Programs confuse the versions: more than one function called "murmur2" is really
+//! MurmurHash3_x86_32. The hash of the empty key tells them apart.
 //!
 //! ```
 //! use umbel::literature::murmur::{murmur2, murmur3_x86_32};
@@ -13,6 +14,11 @@
 //! assert_eq!(murmur2(b"", 1), 0x5bd1_5e36);
 //! assert_eq!(murmur3_x86_32(b"", 1), 0x514e_28b7);
 //! ```
+//!
+//! # References
+//!
+//! * A. Appleby. *MurmurHash2 and MurmurHash3.* Source code, repository `aappleby/smhasher`.
+//!   `Murmur`
 
 /// MurmurHash2, 32 bits.
 ///

@@ -1,4 +1,4 @@
-//! From a family with checked parameters to the positions of a key, one at a time.
+//! The positions of a key, one at a time, for a family with checked parameters.
 
 use std::iter::FusedIterator;
 

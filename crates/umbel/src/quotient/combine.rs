@@ -1,4 +1,4 @@
-//! Multisets of fingerprints as sets: sum, minimum, comparison.
+//! Set operations on multisets of fingerprints: sum, minimum and comparison.
 
 use super::Quotient;
 use super::sorted::Aligned;

@@ -1,16 +1,23 @@
-//! Where the slots are, and how the run of a quotient is found among them.
+//! The memory of a quotient filter, and how the run of a quotient is found in it.
 //!
-//! The slots come in blocks of 64. A block is three words of metadata, one bit of each for a slot, and behind them the
-//! 64 remainders, packed into r words. So a lookup reads a few neighbouring lines, and 64 slots are counted at once.
+//! The slots come in blocks of 64. A block is three words of metadata, with one bit per slot,
+//! followed by the 64 remainders, packed into r words. So a lookup reads a few neighbouring cache
+//! lines, and 64 slots are counted at once.
 //!
-//! The remainders of a quotient form a *run*, sorted, at its own slot or to the right of it. For slot `s`:
+//! ```text
+//! block    | occupied | continuation | shifted | remainder words 0 .. r-1 |
+//!              64 b         64 b         64 b            r x 64 b
+//! ```
+//!
+//! The remainders of a quotient form a *run*, sorted, at the slot of the quotient or to the right
+//! of it. For slot `s`:
 //! - `occupied`: there is a run of quotient `s`, wherever it lies;
 //! - `continuation`: the remainder here is not the first of its run;
 //! - `shifted`: the remainder here is not at its own slot.
 //!
-//! A slot is empty when all three are 0. Runs lie in the order of their quotients, without gaps between those that had
-//! to move; so from a slot that is not shifted on, the i-th occupied bit belongs to the i-th slot that is no
-//! continuation.
+//! A slot is empty when all three are 0. Runs lie in the order of their quotients, without gaps
+//! between those that had to move. So, counted from a slot that is not shifted, the i-th occupied
+//! bit belongs to the i-th slot that is not a continuation.
 //!
 //! Nothing here trusts the words: whatever they hold, every loop ends and every index is in range.
 

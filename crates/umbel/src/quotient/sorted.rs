@@ -1,5 +1,5 @@
-//! The fingerprints in order: read from a filter, and written into an empty one. Merging and resizing are one after the
-//! other.
+//! Fingerprints in sorted order: reading them from a filter, and writing them into an empty one.
+//! Merging and resizing do the two in turn.
 
 use super::slots::{CONTINUATION, OCCUPIED, SHIFTED, Slots};
 use crate::file::FormatError;

@@ -1,5 +1,5 @@
-//! From digests to a solved table: shards side by side, other seeds where peeling gets stuck, duplicates found when they
-//! are the reason.
+//! From digests to a solved table: solves shards in parallel, tries other seeds where peeling gets
+//! stuck, and removes duplicates if they are the reason.
 
 use super::partition::partition;
 use super::peel::{Payload, Scratch, Sink};

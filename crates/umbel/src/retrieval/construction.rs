@@ -1,4 +1,4 @@
-//! How much of the machine a construction may take, and whom it tells how far it is.
+//! How many threads a construction uses, and to whom it reports progress.
 
 /// How something static is built.
 ///

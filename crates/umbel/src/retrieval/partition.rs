@@ -1,4 +1,9 @@
-//! Puts items into groups, in place.
+//! Sorts items into groups, in place.
+//!
+//! # References
+//!
+//! * P. M. McIlroy, K. Bostic and M. D. McIlroy. *Engineering radix sort.* Computing Systems 6(1),
+//!   1993. `MBM93`
 
 use super::build::Item;
 

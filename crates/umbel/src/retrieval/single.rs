@@ -1,4 +1,5 @@
-//! One digest and its cells, one by one: for traces and for maps that keep something beside a cell.
+//! The cells of a single digest, one by one: for traces, and for maps that store something beside a
+//! cell.
 
 use super::{Scalar, Shape, placed, read_cell};
 use crate::file::FormatError;

@@ -1,4 +1,4 @@
-//! Unions of filters that grow, and what those have in common that have not grown yet.
+//! Unions of filters that grow; intersections and overlaps of filters that have not grown yet.
 
 use super::{Kind, Part, Scalable, Schedule};
 use crate::algebra::{Algebra, Mismatch};

@@ -1,4 +1,4 @@
-//! The bits of one level, and which of them belong to a key's groups.
+//! The bit array of one level, and the bits that belong to the groups of a key.
 
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::bloom::scattered::{self, Scatter};

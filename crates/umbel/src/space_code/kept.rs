@@ -1,4 +1,4 @@
-//! Space-code filters as files have them, and what the faces ask of every kind.
+//! The `Structure` of space-code filters: files, plans and probes.
 
 use super::array::Array;
 use super::{Options, Resolution, SpaceCodeFilter, check, predicted, salts};

@@ -1,4 +1,4 @@
-//! The sets of increments, and what a cell tells of the increments in it.
+//! The sets of increments, and which keys the value of a cell excludes.
 
 use crate::{Error, Result};
 use std::fmt;
