@@ -13,7 +13,7 @@ pub struct Criterion {
     pub expected: String,
     /// Whether it is.
     pub holds: bool,
-    /// The error of the sources that it shows, if it does.
+    /// The slip of a source document that it shows, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub shows: Option<&'static str>,
     /// Whether a time was measured, which is another one in each run.
@@ -61,7 +61,7 @@ impl Criterion {
         Criterion { claim: claim.into(), measured, expected, holds, shows: None, timed: false, digits }
     }
 
-    /// The same criterion, which shows an error of the sources: the number of an [`Erratum`](crate::Erratum).
+    /// The same criterion, which shows a slip of a source document: the number of an [`Erratum`](crate::Erratum).
     pub fn shows(self, erratum: &'static str) -> Criterion {
         Criterion { shows: Some(erratum), ..self }
     }

@@ -1,14 +1,16 @@
-//! What the textbooks get wrong: slips of the sources, and what is right.
+//! What the textbooks get wrong: slips of the five source documents, and what is right.
+//!
+//! `docs/references.md` lists the source documents by title.
 //!
 //! A [`Criterion`](crate::Criterion) of an experiment may show one of them; the report's page `textbooks.html` puts both side by
 //! side. What no criterion shows is a matter of wording, or of a structure that there is not yet an experiment for.
 
-/// A slip in a source.
+/// A slip in a source document.
 #[derive(Clone, Copy, Debug)]
 pub struct Erratum {
     /// By which criteria refer to it.
     pub number: &'static str,
-    /// Where it stands.
+    /// The source document, by author, year and title.
     pub source: &'static str,
     /// What is said there, in other words.
     pub says: &'static str,
@@ -16,50 +18,50 @@ pub struct Erratum {
     pub truth: &'static str,
 }
 
-const FIRST: &str = "the first seminar paper";
-const SECOND: &str = "the second seminar paper";
-const THIRD: &str = "the third seminar paper";
-const SHORT: &str = "the short article";
-const SLIDES: &str = "the lecture slides";
+const JAMBURA: &str = "Jambura et al. 2026 (Bloom Filter)";
+const WERREN: &str = "Werren and Suter 2024 (Bloom Filter)";
+const SCHIERZ: &str = "Schierz 2022 (Wie zuverlässig ist Probabilismus)";
+const UNTITLED: &str = "the untitled article";
+const HONOROFF: &str = "Honoroff 2006 (An Examination of Bloom Filters)";
 
-/// All of them, in the order of the sources.
+/// All slips, by source document.
 pub const ERRATA: &[Erratum] = &[
     Erratum {
         number: "e01",
-        source: FIRST,
+        source: JAMBURA,
         says: "In the worked example, 5 is not a member because position 2 is 0.",
         truth: "Position 2 is 1, set by 2. It is position 5 that is 0. The answer, no, is right.",
     },
     Erratum {
         number: "e02",
-        source: FIRST,
+        source: JAMBURA,
         says: "The best number of hash functions is found by setting the rate to 0.",
         truth: "The rate is never 0. It has a minimum, where its derivative by k is 0: at k = (m/n) ln 2.",
     },
     Erratum {
         number: "e03",
-        source: FIRST,
+        source: JAMBURA,
         says: "Hash functions of a Bloom filter need no cryptographic properties.",
         truth: "That is so only while nobody chooses keys in order to do harm, or looks at a filter of secrets. \
                 Then a keyed hash is needed.",
     },
     Erratum {
         number: "e04",
-        source: FIRST,
+        source: JAMBURA,
         says: "The three hash functions of the worked example are independent.",
         truth: "All three depend on the last digit alone: 4 and 9 have the same three positions, and three \
                 numbers of ten are found, not 23 of a hundred.",
     },
     Erratum {
         number: "e05",
-        source: FIRST,
+        source: JAMBURA,
         says: "Of the proxies, the filters that promise a hit are consulted.",
         truth: "All filters are consulted, which costs no message; only the proxies whose filters say yes are \
                 asked.",
     },
     Erratum {
         number: "e06",
-        source: FIRST,
+        source: JAMBURA,
         says: "Squid uses the Summary Cache protocol; a well-known service for leaked passwords and a \
                well-known browser use Bloom filters.",
         truth: "Squid has cache digests, plain filters that are made anew from time to time. The service \
@@ -67,148 +69,148 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         number: "e07",
-        source: FIRST,
+        source: JAMBURA,
         says: "(1 - (1 - 1/m)^(kn))^k is the probability of a false positive.",
         truth: "It is an approximation, below the truth: the mean of a power is not the power of a mean.",
     },
     Erratum {
         number: "e08",
-        source: FIRST,
+        source: JAMBURA,
         says: "A Bloom filter always needs the same number of bits for a key.",
         truth: "It does for a given rate: 1.44 log2(1/p) bits, so 4.8 more for each further decimal place.",
     },
     Erratum {
         number: "e10",
-        source: SECOND,
+        source: WERREN,
         says: "A key that is not in the set is always recognised as such.",
         truth: "It is the other way round: a key that is in the set is always found. Of the others, some are \
                 found too, and these are the false positives.",
     },
     Erratum {
         number: "e11",
-        source: SECOND,
+        source: WERREN,
         says: "The rate rises with the number of hash functions.",
         truth: "It falls until half of the bits are set, at k = (m/n) ln 2, and rises only after that.",
     },
     Erratum {
         number: "e12",
-        source: SECOND,
+        source: WERREN,
         says: "There is no way to tell how many keys a filter holds.",
         truth: "There is: -(m/k) ln(1 - X/m), where X is the number of set bits.",
     },
     Erratum {
         number: "e13",
-        source: SECOND,
+        source: WERREN,
         says: "The program asks for a probability above 0, up to 1.",
         truth: "At 1 the filter would have no bits. It has to be below 1.",
     },
     Erratum {
         number: "e14",
-        source: SECOND,
+        source: WERREN,
         says: "The number of hash functions is rounded up.",
         truth: "Rounding to the nearest is never slower, and better at p = 0.05 (4 rather than 5) and at p = \
                 0.03 (5 rather than 6).",
     },
     Erratum {
         number: "e15",
-        source: SECOND,
+        source: WERREN,
         says: "For 1000 keys and p = 0.01 the computed rate is 0.01.",
         truth: "The formula gives 0.010037, since k is a whole number.",
     },
     Erratum {
         number: "e20",
-        source: THIRD,
+        source: SCHIERZ,
         says: "The best number of hash functions is -(m/n) ln 2.",
-        truth: "There is no minus; the program that comes with the paper has none.",
+        truth: "There is no minus; the program of the same author has none.",
     },
     Erratum {
         number: "e21",
-        source: THIRD,
+        source: SCHIERZ,
         says: "Rounding k goes down, which saves time.",
         truth: "It goes to the nearest: for p = 0.01, from 6.64 up to 7.",
     },
     Erratum {
         number: "e22",
-        source: THIRD,
+        source: SCHIERZ,
         says: "The program hashes by MurmurHash2.",
         truth: "Its function of that name is MurmurHash3, the 32-bit one.",
     },
     Erratum {
         number: "e23",
-        source: THIRD,
+        source: SCHIERZ,
         says: "(1 - a)^k is the probability that a key can be removed from a deletable filter.",
         truth: "It is the probability that it can not. Even one minus that is too high, because the key's own \
                 cells are known to be hit.",
     },
     Erratum {
         number: "e24",
-        source: THIRD,
+        source: SCHIERZ,
         says: "At worst a deletable filter has a region for each key.",
         truth: "For each bit: then it is twice as large.",
     },
     Erratum {
         number: "e25",
-        source: THIRD,
+        source: SCHIERZ,
         says: "In a scalable filter each stage is asked for a lower rate, and no bound for the whole is given.",
         truth: "The rates add up to a bound: P0 / (1 - r). Without tightening the rate grows with every stage. \
                 Each stage costs 1.44 log2(1/r) more bits for a key than the one before.",
     },
     Erratum {
         number: "e26",
-        source: THIRD,
+        source: SCHIERZ,
         says: "From the value of a cell of {8, 12, 14, 15} one can read off what was added.",
         truth: "24 is 12 + 12 and 8 + 8 + 8; 28 is 14 + 14 and 8 + 8 + 12. What cannot be a sum can be \
                 excluded; no more than that.",
     },
     Erratum {
         number: "e27",
-        source: THIRD,
+        source: SCHIERZ,
         says: "A filter with variable increments needs even more memory than a counting filter.",
         truth: "A cell is larger, but fewer are needed: at the same rate it needs a quarter to a third less \
                 memory.",
     },
     Erratum {
         number: "e28",
-        source: THIRD,
+        source: SCHIERZ,
         says: "Of the extra bits of a Floom filter only the first is wasted; at least k regions are hit.",
         truth: "At most k regions are hit. With 16 regions and k = 7, 60 % of the extra bits can never be \
                 addressed; with 20 and k = 5, 98 %.",
     },
     Erratum {
         number: "e29",
-        source: THIRD,
+        source: SCHIERZ,
         says: "A lookup takes a time linear in k, apart from peaks that are false positives.",
         truth: "For keys that are not in the set it takes (1 - f^k)/(1 - f) probes at a fill of f: two at half \
                 fill, whatever k is. Only members take k.",
     },
     Erratum {
         number: "e30",
-        source: THIRD,
+        source: SCHIERZ,
         says: "Times depend neither on n nor on m.",
         truth: "They do when the filter leaves a cache, and n matters unless the filter was made for it.",
     },
     Erratum {
         number: "e31",
-        source: THIRD,
+        source: SCHIERZ,
         says: "Cuckoo filters are smaller than Bloom filters for rates below 3 %.",
         truth: "By the formulas, with semi-sorted buckets below 2.5 % and plain below 0.41 %; and since \
                 fingerprints have whole bits, real ones only a little below that.",
     },
     Erratum {
         number: "e32",
-        source: THIRD,
+        source: SCHIERZ,
         says: "For intrusion detection, malicious strings are cut into pieces of several lengths.",
         truth: "The signatures stay whole. They are grouped by their length, and each length has its filter.",
     },
     Erratum {
         number: "e33",
-        source: THIRD,
+        source: SCHIERZ,
         says: "Documents can be searched in secret by a Bloom filter of their words.",
         truth: "Whoever has the filter can try any word, unless the hash has a key that he does not have.",
     },
     Erratum {
         number: "e34",
-        source: THIRD,
+        source: SCHIERZ,
         says: "The filter in a packet's header tells the way that it took.",
         truth: "If its sender fills it with ones, every router seems to be on the way. A generalised filter, \
                 which also resets bits, withstands that, at the price of forgetting routers: half of them, with \
@@ -216,52 +218,52 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         number: "e35",
-        source: THIRD,
+        source: SCHIERZ,
         says: "Removing from a counting filter stops when a counter is zero, so nothing wrong can be removed.",
         truth: "All counters have to be looked at before any is changed; and a false positive passes the check \
                 and takes others with it.",
     },
     Erratum {
         number: "e36",
-        source: THIRD,
+        source: SCHIERZ,
         says: "The program finds a position's region by comparing it with j m / b.",
         truth: "A position on a border is put into the region below, and j m overflows 32 bits in large \
                 filters.",
     },
     Erratum {
         number: "e40",
-        source: SHORT,
+        source: UNTITLED,
         says: "If all bits of a key are 0 it is not in the set; otherwise it may be.",
         truth: "One 0 is enough for a no. By the rule as printed, a filter of 9586 bits with 1000 keys and k = \
                 7 would find 99.4 % of all strangers instead of 1 %.",
     },
     Erratum {
         number: "e41",
-        source: SHORT,
+        source: UNTITLED,
         says: "Fewer hash functions or fewer bits than the best make it worse.",
         truth: "So do more hash functions than the best.",
     },
     Erratum {
         number: "e42",
-        source: SHORT,
+        source: UNTITLED,
         says: "The best k and m follow from p = (1 - e^(-kn/m))^k.",
         truth: "That is one equation with two unknowns. k = (m/n) ln 2 is the second.",
     },
     Erratum {
         number: "e43",
-        source: SHORT,
+        source: UNTITLED,
         says: "A counting filter solves the problem of removing.",
         truth: "Counters overflow, and removing what was never inserted still breaks other keys.",
     },
     Erratum {
         number: "e50",
-        source: SLIDES,
+        source: HONOROFF,
         says: "A Bloomier filter answers undefined with the probability |R| / 2^q.",
         truth: "That is the probability of a value for a key that has none; undefined has the rest.",
     },
     Erratum {
         number: "e51",
-        source: SLIDES,
+        source: HONOROFF,
         says: "Positions run from 1 to m, the range of a hash is 2r, a Bloomier filter is an immutable Bloom \
                filter.",
         truth: "The tables are drawn from 0; the range is 2^r; the name is Bloomier. In the second row of hash \
@@ -269,26 +271,26 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         number: "e52",
-        source: SLIDES,
+        source: HONOROFF,
         says: "When a Bloomier table is filled, a key's own cell is among those that are added up.",
         truth: "It has to be left out. The formula is right only as long as that cell is 0.",
     },
     Erratum {
         number: "e53",
-        source: SLIDES,
+        source: HONOROFF,
         says: "All l = 32 groups have been hit after about l ln l = 111 insertions.",
         truth: "After l (1 + 1/2 + ... + 1/l) = 129.9 on average; l ln l is the leading term alone.",
     },
     Erratum {
         number: "e54",
-        source: SLIDES,
+        source: HONOROFF,
         says: "16 insertions and 15 removals make a counting filter forget a key.",
         truth: "They do if a full counter is counted down again. If it stays full, as the same slides have it, \
                 nothing is forgotten. And the bound for overflows is for keys that are all different.",
     },
     Erratum {
         number: "e55",
-        source: SLIDES,
+        source: HONOROFF,
         says: "The table of attributions has the rates of the best k, and its values fall when the rate falls.",
         truth: "Its rates are those of k = 1 and 2; along the row of two blocks one value rises, since real \
                 blocks recur; and in the table beside it an entry of three blocks is probably ten times too \
@@ -296,33 +298,33 @@ pub const ERRATA: &[Erratum] = &[
     },
     Erratum {
         number: "e56",
-        source: SLIDES,
+        source: HONOROFF,
         says: "A block-based filter is better than a hierarchical one only for strings of one block.",
         truth: "For random strings and the same memory it is better at any length. What a hierarchical filter \
                 is good for is strings spliced from real blocks.",
     },
     Erratum {
         number: "e57",
-        source: SLIDES,
+        source: HONOROFF,
         says: "In the example of blocks there is a double false positive at offset 2.",
         truth: "Nothing is stored there for these two blocks.",
     },
     Erratum {
         number: "e58",
-        source: SLIDES,
+        source: HONOROFF,
         says: "Masks eliminate the false positives of a Bloomier filter.",
         truth: "They make them uniform: |R| / 2^q, whatever the table holds.",
     },
     Erratum {
         number: "e59",
-        source: SLIDES,
+        source: HONOROFF,
         says: "MD5(x + i) is a family of hash functions.",
         truth: "For whole numbers h_i(x) = h_(i+1)(x - 1): neighbours share all positions but one. MD5(x || i) \
                 is a family.",
     },
     Erratum {
         number: "e60",
-        source: SLIDES,
+        source: HONOROFF,
         says: "For five bits per key the best k is 3.46.",
         truth: "It is 3.4657, which is 3.47 when rounded.",
     },

@@ -24,7 +24,7 @@ pub struct About {
     pub id: &'static str,
     /// In a few words.
     pub title: &'static str,
-    /// Where the claim is made.
+    /// Where the claim is made, by author, year and, in parentheses, a short title; see `docs/references.md`.
     pub source: &'static str,
     /// What is claimed, in a sentence or two.
     pub claim: &'static str,

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn the_figures_of_the_second_seminar_paper_come_out() {
+    fn the_figures_of_werren_and_suter_come_out() {
         let report = words(&numbers(58_110), 0.04, 100_000, 1).unwrap();
         assert_eq!((report.n, report.m, report.k), (58_110, 389_318, 5));
         assert!((report.computed - 0.040_221_2).abs() < 5e-8);

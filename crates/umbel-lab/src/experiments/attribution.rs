@@ -40,7 +40,7 @@ impl Experiment for WrongAttributions {
         About {
             id: "E8c",
             title: "Wrong attributions by the length of the excerpt",
-            source: "Shanmugasundaram et al. 2004; the lecture slides",
+            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "A single block is attributed wrongly nearly always, and each further block makes that much rarer. Of excerpts of a \
                     mail worm, fewer and fewer pairs were named wrongly the longer the excerpts were, from 1375 for 25 328 right \
                     ones at 96 bytes to 33 at 256.",

@@ -19,7 +19,7 @@ impl Experiment for Values {
         About {
             id: "E10",
             title: "Values for keys: room, and what masks are for",
-            source: "Chazelle et al. 2004; the lecture slides",
+            source: "Chazelle et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "A table of little more than 1.22 cells for each key can be solved with three cells of a key, of 1.30 with four \
                     (thresholds of random hypergraphs; Chazelle et al. ask for more); keys that are not in the map find a value with the probability |R| / 2^q, if there are masks.",
             set_up: "The worked example by hand; sets of 20 000 keys against tables of growing size; and maps of 5000 keys with four \

@@ -32,7 +32,9 @@ impl Experiment for Caches {
         About {
             id: "E12-caches",
             title: "Web caches that share summaries instead of asking each other about everything",
-            source: "three of the sources; Fan, Cao, Almeida and Broder 2000 (Summary Cache)",
+            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
+                     Honoroff 2006 (An Examination of Bloom Filters); \
+                     Fan, Cao, Almeida and Broder 2000 (Summary Cache)",
             claim: "Sixteen caches that exchange summaries send 25 to 60 times fewer messages than caches that ask all others \
                     about every miss (ICP), and less than half of the bytes, and find almost as many documents with each other. \
                     The goals here are a tenth of the messages and one hundredth of the hits.",

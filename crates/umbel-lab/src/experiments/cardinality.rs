@@ -25,8 +25,8 @@ impl Experiment for Estimates {
         About {
             id: "E2",
             title: "The number of keys, and of shared keys, can be read from the bits",
-            source: "Swamidass and Baldi 2007; contradicted by the second seminar paper",
-            claim: "The second seminar paper says that there is no way to find out how many keys are in a filter. Swamidass \
+            source: "Swamidass and Baldi 2007; contradicted by Werren and Suter 2024 (Bloom Filter)",
+            claim: "Werren and Suter 2024 say that there is no way to find out how many keys are in a filter. Swamidass \
                     and Baldi estimate them by -(m/k) ln(1 - X/m) from the X bits that are set.",
             set_up: "Two sets of 800 and 700 keys, of which 200 are in both, in filters of 9586 bits with k = 7: estimates of \
                      their sizes, their intersection and their similarity (Jaccard), over many pairs of filters with \

@@ -29,10 +29,10 @@ impl Experiment for ChoiceOfK {
         About {
             id: "E14",
             title: "The best number of hash functions leaves half of the bits zero",
-            source: "all five sources",
-            claim: "The rate is lowest with (m/n) ln 2 hash functions, where half of the bits are set. The sources also say that \
-                    it rises with the number of hash functions, that only fewer of them make it worse, that m and k follow \
-                    from p alone, and that k comes from a rate of zero.",
+            source: "all five source documents",
+            claim: "The rate is lowest with (m/n) ln 2 hash functions, where half of the bits are set. The source documents \
+                    also say that it rises with the number of hash functions, that only fewer of them make it worse, that m \
+                    and k follow from p alone, and that k comes from a rate of zero.",
             set_up: "Filters of 8, 10 and 16 bits per key with 1 to 24 hash functions: the share of set bits and the rate, \
                      measured and by theory. Then filters of one rate and as many sizes as there are numbers of hash functions.",
             seconds: [1, 7],

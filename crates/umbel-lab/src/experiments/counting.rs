@@ -31,7 +31,8 @@ impl Experiment for Counters {
         About {
             id: "E3",
             title: "Counting filters: removal, overflow, and what they do not solve",
-            source: "Fan et al. 2000; the third seminar paper, the short article and the lecture slides",
+            source: "Fan et al. 2000; Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article; \
+                     Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "With counters for bits, keys can be removed. Four bits are enough, as a counter reaches 16 with a \
                     probability of less than 1.37e-15; and a removal is safe if it stops at a counter that is zero.",
             set_up: "Keys go in and come out again, until nothing is left. Sixteen copies of a key go in and fifteen come \

@@ -38,7 +38,8 @@ impl Experiment for Alternatives {
         About {
             id: "E11",
             title: "Cuckoo and quotient filters: smaller than a Bloom filter only below some rate",
-            source: "Fan et al. 2014; Pagh, Pagh and Rao 2005; Bender et al. 2012; the third seminar paper",
+            source: "Fan et al. 2014; Pagh, Pagh and Rao 2005; Bender et al. 2012; \
+                     Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "A cuckoo filter can be filled to 50, 84, 95 and 98 % with 1, 2, 4 and 8 slots to a bucket. It is said to be \
                     smaller than a Bloom filter below 3 %. A quotient filter stores the multiset of fingerprints exactly.",
             set_up: "Cuckoo filters that are filled until a key is refused, and asked for strangers; the formulas for bits per \

@@ -42,7 +42,7 @@ impl Experiment for Deletability {
         About {
             id: "E5",
             title: "How many keys a deletable filter can remove",
-            source: "Rothenberg et al. 2010; the third seminar paper",
+            source: "Rothenberg et al. 2010; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "Of m bits, r tell in which regions of the others keys have collided. A key can be removed with the \
                     probability (1 - a)^k, where a is the probability that a region has no collision.",
             set_up: "Many filters with different hashes are filled, and asked for each of their keys whether it can be removed; \

@@ -27,7 +27,8 @@ impl Experiment for ExactStructures {
         About {
             id: "E20",
             title: "Against exact structures: a filter rejects fast and does not hold the keys",
-            source: "Bloom 1970; the first and the third seminar paper, and the short article",
+            source: "Bloom 1970; Jambura et al. 2026 (Bloom Filter); \
+                     Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article",
             claim: "Lists, sorted lists, trees and hash tables make no errors, but they hold the keys; a Bloom filter needs the same \
                     few bits however long keys are, rejects most absent keys at once, and in front of an exact structure \
                     makes no error at all.",

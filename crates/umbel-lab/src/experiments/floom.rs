@@ -49,7 +49,7 @@ impl Experiment for Patterns {
         About {
             id: "E7",
             title: "The Floom filter lowers the rate, and the same memory spent on bits lowers it more",
-            source: "the third seminar paper",
+            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "A table of 2^b bits beside a standard filter, for the patterns of regions that keys have hit, lowers the \
                     rate; but not below that of a standard filter of the same total memory. Only the first bit of the table \
                     is said to be wasted.",

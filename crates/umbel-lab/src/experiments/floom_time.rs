@@ -22,7 +22,7 @@ impl Experiment for PatternTimes {
         About {
             id: "E7b",
             title: "The Floom filter takes longer, too",
-            source: "the third seminar paper",
+            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "Inserting into a Floom filter takes longer than into a standard one; a standard filter that has the memory of the \
                     Floom filter's table as well is as fast as one that has not.",
             set_up: "The time of n keys inserted into an empty filter one by one, of members asked for and of strangers, for a \

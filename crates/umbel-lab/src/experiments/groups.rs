@@ -55,9 +55,9 @@ impl Experiment for Groups {
         About {
             id: "E9b",
             title: "Packets counted by the groups that they hit",
-            source: "Kumar et al. 2004; the lecture slides",
+            source: "Kumar et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "Each packet of a flow sets the bits of one of 32 groups, at random. All of them have been hit after about 111 \
-                    packets, as the slides have it, and the number of groups that are found tells the number of packets.",
+                    packets, as Honoroff 2006 has it, and the number of groups that are found tells the number of packets.",
             set_up: "Keys recorded one at a time until all groups are found, in a filter with room to spare; expected packets and \
                      estimates by formula against values that were computed independently; and flows of equal size in a multi-resolution filter that is \
                      as full as it was made for.",
@@ -124,7 +124,7 @@ fn formulas(findings: &mut Findings) -> Result<()> {
         series: vec![
             Series::new("expected", Mark::Line, 0, expected),
             Series::new(
-                "l ln l, as the slides have it",
+                "l ln l, as Honoroff 2006 has it",
                 Mark::Dashes,
                 1,
                 vec![(1.0, l * l.ln()), (l, l * l.ln())],

@@ -27,7 +27,7 @@ impl Experiment for HashFamilies {
         About {
             id: "E19",
             title: "Hash families: what a key costs, and that the rate is the same",
-            source: "all five sources; Kirsch and Mitzenmacher 2006",
+            source: "all five source documents; Kirsch and Mitzenmacher 2006",
             claim: "Any family that spreads keys evenly gives the rate of the formula, strong or not, once or k times computed; they differ in \
                     the time they take.",
             set_up: "The three strengths of this library, which hash a key once and derive the positions from 64 bits, one by one and in \

@@ -32,7 +32,8 @@ impl Experiment for Hashes {
         About {
             id: "E1d",
             title: "Hash functions of the literature, and what double hashing costs",
-            source: "Kirsch and Mitzenmacher 2006, Dillinger and Manolios 2004; the third seminar paper and the lecture slides",
+            source: "Kirsch and Mitzenmacher 2006, Dillinger and Manolios 2004; \
+                     Schierz 2022 (Wie zuverlässig ist Probabilismus); Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "Two hash values a and b make k positions a + i b that are as good as k independent ones. Other families \
                     are MurmurHash with k seeds, MD5(x+i), and slices of one digest.",
             set_up: "Test vectors first. Then small filters with independent positions, double hashing as printed, without \

@@ -42,9 +42,9 @@ impl Experiment for HeaderFilter {
         About {
             id: "E12-header",
             title: "The way of a packet, from a filter in its header",
-            source: "Laufer et al. 2007; the third seminar paper",
+            source: "Laufer et al. 2007; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "If every router sets its bits in a packet's header, the victim can follow them back to the sender, from one \
-                    packet and without any memory in routers. The third seminar paper does not say that a sender who fills the header \
+                    packet and without any memory in routers. Schierz 2022 does not say that a sender who fills the header \
                     with ones makes every router a suspect.",
             set_up: "Packets between random nodes of Abilene, NSFNET and two drawn networks, with 256 bits in the header. Who is found \
                      is compared with the true path: with the plain filter and an honest sender, the same with a header full of \

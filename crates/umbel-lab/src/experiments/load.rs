@@ -28,7 +28,8 @@ impl Experiment for Load {
         About {
             id: "E18",
             title: "Filters beyond their capacity: rate and lookup time",
-            source: "the first and the third seminar paper; Almeida et al. 2007, Fan et al. 2014, Bender et al. 2012",
+            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
+                     Almeida et al. 2007, Fan et al. 2014, Bender et al. 2012",
             claim: "A Bloom filter takes any number of keys, and its rate rises with them. A scalable filter keeps its rate; \
                     cuckoo and quotient filters refuse keys when they are full. How long a lookup takes does not depend on \
                     the number of keys.",

@@ -23,7 +23,7 @@ impl Experiment for Difference {
         About {
             id: "E12-password",
             title: "The difference of two filters gives a password away, unless it is sealed",
-            source: "The lecture slides; Spafford 1992",
+            source: "Honoroff 2006 (An Examination of Bloom Filters); Spafford 1992",
             claim: "Passwords that were used before can be added to a filter of weak ones. The hash functions need no cryptographic \
                     properties, says one source; the entries leak, says another, unless the hash is a strong one with a secret.",
             set_up: "A standard filter for 20 000 words at 1 % holds 10 000. A word of a dictionary of 100 000 is added, and somebody \

@@ -90,7 +90,7 @@ impl Experiment for RandomStrings {
         About {
             id: "E8a",
             title: "Payloads by blocks: random strings",
-            source: "Shanmugasundaram et al. 2004; the lecture slides",
+            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "A hierarchical filter, which also holds pairs of blocks, pairs of pairs and so on, makes fewer wrong \
                     attributions than a block-based one of the same size, except for strings of a single block.",
             set_up: "400 payloads of 32 random blocks in 8 bits for each block, in ten filters of each kind, with the best number \
@@ -161,7 +161,7 @@ impl Experiment for RandomStrings {
     }
 }
 
-/// The example of the slides: where its string is found, and where not.
+/// The example of Honoroff 2006: where its string is found, and where not.
 fn example(findings: &mut Findings) -> Result<()> {
     let mut filter =
         PayloadFilter::new(Bloom::<Standard>::with_capacity(1000, 1e-9)?, 3, Method::BlockBased)?;
@@ -236,12 +236,12 @@ impl Experiment for SplicedStrings {
         About {
             id: "E8b",
             title: "Payloads by blocks: strings spliced from real blocks",
-            source: "Shanmugasundaram et al. 2004; the lecture slides",
+            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "Blocks of different payloads that fit together by their numbers are found by a block-based filter as if they had \
                     been one payload; a hierarchical filter excludes them wherever an aligned pair is among them.",
             set_up: "The filters of E8a, and strings of two blocks and more, each block from another payload at the place where it \
                      was there. The same with filters so large that nothing is found by chance. And all strings of two blocks \
-                     after the two packets of the slides.",
+                     after the two packets of Honoroff 2006.",
             seconds: [3, 60],
             timed: false,
             parameters: &[PAYLOADS, BLOCKS, BITS, QUERIES],
@@ -332,7 +332,7 @@ fn without_noise(lab: &Lab, length: u64) -> Result<Rate> {
     Ok(Rate::of(&[found as f64 / queries as f64], queries))
 }
 
-/// All strings of two blocks after the packets S0 S1 S2 S3 and S0 S2 S3 S1 of the slides.
+/// All strings of two blocks after the packets S0 S1 S2 S3 and S0 S2 S3 S1 of Honoroff 2006.
 fn recombined(findings: &mut Findings) -> Result<()> {
     let packets = ["0123", "0231"];
     for ((method, name), printed) in METHODS.into_iter().zip([&["13", "21", "22", "33"][..], &["13", "22"]]) {

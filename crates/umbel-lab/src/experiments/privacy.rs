@@ -18,8 +18,8 @@ impl Experiment for Privacy {
         About {
             id: "E12-privacy",
             title: "Asking for a count without saying of what",
-            source: "The lecture slides",
-            claim: "Who wants Bob's count of X can ask for an uninteresting Y instead that falls on the same cell. The slides give no \
+            source: "Honoroff 2006 (An Examination of Bloom Filters)",
+            claim: "Who wants Bob's count of X can ask for an uninteresting Y instead that falls on the same cell. Honoroff 2006 gives no \
                     protocol; this is one.",
             set_up: "Bob counts 20 000 things, whose counts fall as 1, 1/2, 1/3, ..., in one, two and three rows of 500 cells. Alice looks \
                      for a Y that shares a cell with X, asks for it, and reads the bound. Bob, who knows that she does so, lists all \

@@ -1,4 +1,4 @@
-//! E22: sentences of the sources that a small run puts right.
+//! E22: sentences of the source documents that a small run puts right.
 
 use crate::measure::Rate;
 use crate::trace::positions;
@@ -23,8 +23,9 @@ impl Experiment for QueryRules {
     fn about(&self) -> About {
         About {
             id: "E22",
-            title: "Rules of the sources that do not survive a small run",
-            source: "the three seminar papers and the short article",
+            title: "Rules of the source documents that do not survive a small run",
+            source: "Jambura et al. 2026 (Bloom Filter); Werren and Suter 2024 (Bloom Filter); \
+                     Schierz 2022 (Wie zuverlässig ist Probabilismus); the untitled article",
             claim: "A key is absent only if all of its bits are zero; what is not in the set is always recognised; hash functions \
                     need no secret; each element takes the same number of bits; rounding is downwards.",
             set_up: "Filters of 9586 bits with 7 hash functions and 1000 keys, asked by the right and by the wrong rule; the \

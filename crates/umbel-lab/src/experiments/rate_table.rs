@@ -28,7 +28,7 @@ impl Experiment for RateTable {
         About {
             id: "E1",
             title: "False-positive rates by bits per key and hash functions",
-            source: "Bloom 1970; the table of the lecture slides",
+            source: "Bloom 1970; the table of Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "A filter of m bits with k hash functions and n keys says yes to a share of (1 - e^(-kn/m))^k of all \
                     other keys; the table prints it for 2 to 8 bits per key and 1 to 5 hash functions.",
             set_up: "Ten filters for each of the 29 cells of the table, and keys that are certainly not in them. A cell holds if the mean is within 3 % of the printed rate, or 5 % \

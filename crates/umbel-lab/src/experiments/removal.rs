@@ -43,7 +43,8 @@ impl Experiment for Removal {
         About {
             id: "E17",
             title: "What it costs that keys can be removed",
-            source: "Fan et al. 2000; Rottenstreich et al. 2014; Rothenberg et al. 2010; Fan et al. 2014; Bender et al. 2012",
+            source: "Fan et al. 2000; Rottenstreich et al. 2014; Rothenberg et al. 2010; Fan et al. 2014; \
+                     Bender et al. 2012",
             claim: "Keys can be removed from counting, variable-increment, cuckoo and quotient filters, and most of them from a \
                     deletable filter; from a standard filter none.",
             set_up: "Each kind for the same number of keys at 1 % and 0.1 %, as the library plans it. All keys are inserted; half of \

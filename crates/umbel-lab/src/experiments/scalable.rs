@@ -30,7 +30,7 @@ impl Experiment for Growing {
         About {
             id: "E6",
             title: "A filter that grows keeps its rate only if its stages get stricter",
-            source: "Almeida et al. 2007; the third seminar paper, which leaves out the formula",
+            source: "Almeida et al. 2007; Schierz 2022 (Wie zuverlässig ist Probabilismus), which leaves out the formula",
             claim: "Stage i of a scalable filter holds n s^i keys at the rate P (1 - r) r^i. One yes is enough, so the rate of all \
                     is 1 - Π (1 - P_i), which never exceeds P. With the same rate P for every stage it grows without bound.",
             set_up: "A scalable filter is filled from the first key to the end of its sixth stage, and asked for strangers on \
@@ -55,7 +55,7 @@ impl Experiment for Growing {
     }
 }
 
-/// The stages of a schedule, as the paper has them: keys, slice bits, slices.
+/// The stages of a schedule, as in Almeida et al. 2007: keys, slice bits, slices.
 fn stages(schedule: &Schedule, count: usize) -> Result<Vec<(u64, u64, u32)>> {
     let stage = |i| {
         let keys = schedule.stage_capacity(i);
@@ -70,7 +70,7 @@ fn bits_per_key(stages: &[(u64, u64, u32)]) -> f64 {
     bits as f64 / stages.iter().map(|stage| stage.0).sum::<u64>() as f64
 }
 
-/// The examples of the paper: p = 0.001, 1000 keys in the first of six stages.
+/// The examples of Almeida et al. 2007: p = 0.001, 1000 keys in the first of six stages.
 fn examples(findings: &mut Findings) -> Result<()> {
     let columns = ["r", "s", "stages", "keys", "compound_bound", "bits_per_key", "over_static"];
     let mut table = Table::new("examples", &columns);

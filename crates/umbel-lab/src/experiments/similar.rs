@@ -26,7 +26,7 @@ impl Experiment for Similar {
         About {
             id: "E12-similar",
             title: "The AND of two filters tells how similar two documents are, above a floor",
-            source: "Jain et al. 2005; the third seminar paper",
+            source: "Jain et al. 2005; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "The share of the bits of A that are also set in B tells how similar two documents are, without comparing them.",
             set_up: "Two sets of 200 elements, of which none, a quarter, half, three quarters or all are in both, in filters of 2048 bits with \
                      k = 4, over many pairs of filters with different hashes: the share of A's bits that are in B, and the Jaccard similarity that \

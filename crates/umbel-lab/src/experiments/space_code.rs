@@ -20,7 +20,7 @@ impl Experiment for FlowSizes {
         About {
             id: "E9",
             title: "Sizes of flows from a few bits per packet",
-            source: "Kumar et al. 2004; the lecture slides",
+            source: "Kumar et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "A multi-resolution space-code filter tells how many packets a flow has, whether ten or a million, with a \
                     small bias and a spread of about a quarter. (Flows of fewer packets: E9b.)",
             set_up: "Flows whose sizes fall as 1, 1/2, 1/3, ..., their packets in random order, recorded and asked for once. By \

@@ -23,7 +23,7 @@ impl Experiment for Spelling {
         About {
             id: "E12-spell",
             title: "A spell checker that reads its dictionary only to suggest",
-            source: "the first and the third seminar paper",
+            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "A filter of the dictionary finds misspelt words: what it does not know is certainly not in the dictionary.",
             set_up: "A list of made-up words of two to four syllables, and misspellings of its words, one or two letters away, of which none is in the \
                      list. Filters of the list at rates from 10 % to 0.01 %, with different hashes: the share of the misspellings that \

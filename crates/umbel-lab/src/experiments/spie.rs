@@ -28,7 +28,7 @@ impl Experiment for Spie {
         About {
             id: "E12-spie",
             title: "Routers that remember: how many are asked in vain",
-            source: "Snoeren et al. 2001; the third seminar paper",
+            source: "Snoeren et al. 2001; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "If every router keeps digests in a page with the rate p of false positives and has deg further neighbours, about deg \
                     p / (1 - deg p) routers are suspected wrongly for each one on the way; from p = 1/deg on there is no end. \
                     That needs pages with hash functions of their own.",

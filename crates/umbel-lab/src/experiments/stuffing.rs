@@ -30,7 +30,7 @@ impl Experiment for Stuffing {
         About {
             id: "E8e",
             title: "Payloads stuffed with no-ops",
-            source: "Shanmugasundaram et al. 2004; the lecture slides",
+            source: "Shanmugasundaram et al. 2004; Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "Digests of blocks are more robust than digests of whole packets against a sender who stuffs a known payload with bytes \
                     that do nothing.",
             set_up: "Documents of 1000 random bytes, each sent by a pair of its own in one payload, with other payloads around them. Before each byte there \

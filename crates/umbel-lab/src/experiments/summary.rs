@@ -30,7 +30,7 @@ impl Experiment for Summary {
         About {
             id: "E21",
             title: "All kinds of set: bits per key, rate and time",
-            source: "all five sources; Bloom 1970 to Graf and Lemire 2022",
+            source: "all five source documents; Bloom 1970 to Graf and Lemire 2022",
             claim: "No set with a rate of p needs fewer than log2(1/p) bits per key; a Bloom filter needs 1.44 times as many, what is made \
                     of all its keys at once nearly as few as possible, and what can do more needs more. Filters that touch one \
                     line are the fastest.",

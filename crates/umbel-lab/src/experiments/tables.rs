@@ -24,7 +24,8 @@ impl Experiment for Tables {
         About {
             id: "E12-tables",
             title: "A filter for each table on disk, and how many tables are read",
-            source: "the first seminar paper; Chang et al. 2006 (Bigtable); Dayan, Athanassoulis and Idreos 2017 (Monkey)",
+            source: "Jambura et al. 2026 (Bloom Filter); Chang et al. 2006 (Bigtable); \
+                     Dayan, Athanassoulis and Idreos 2017 (Monkey)",
             claim: "With T tables and a rate of p, a lookup of an absent key reads T p tables instead of T: 0.03 instead of 3. A \
                     key that is in one table takes 1 + p for each newer table, and 1 + (T - 1) p if all have to be consulted. If \
                     tables have different sizes, the rates of their filters should be proportional to them.",

@@ -29,7 +29,7 @@ impl Experiment for TimeByHashes {
         About {
             id: "E15",
             title: "Time by hash functions: a stranger costs two probes, whatever k",
-            source: "the third seminar paper, figures 3 to 6",
+            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus), figures 3 to 6",
             claim: "Insertions and lookups are said to take a time linear in k, lookups of non-members too, on average: \
                     spikes among them are said to be false positives. But a lookup ends at the first zero, after \
                     (1 - rho^k)/(1 - rho) probes, where rho is the share of bits that are set: two in a half-full filter.",

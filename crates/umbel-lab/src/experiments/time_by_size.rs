@@ -31,7 +31,7 @@ impl Experiment for TimeBySize {
         About {
             id: "E16",
             title: "Time by size: the caches, not the formulas, make large filters slow",
-            source: "the third seminar paper, section on complexity",
+            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus), section on complexity",
             claim: "The time of a lookup is said not to depend on the number of bits, since all memory is equally far away, nor on the \
                     number of keys, since the share of set bits is always the same.",
             set_up: "Lookups of members with seven hash functions in filters from 16 KiB to 256 MiB (full: 1 GiB, if a quarter of the free \

@@ -84,9 +84,9 @@ impl Experiment for VariableIncrements {
         About {
             id: "E4",
             title: "Counters with variable increments need less memory, not more",
-            source: "Rottenstreich, Kanizo and Keslassy 2014; the third seminar paper",
+            source: "Rottenstreich, Kanizo and Keslassy 2014; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
             claim: "A key adds one of several increments to its cells, so that a cell excludes keys even when others have been \
-                    there. The third seminar paper says that this needs even more memory than plain counters, and that the \
+                    there. Schierz 2022 says that this needs even more memory than plain counters, and that the \
                     increments in a cell can be read off its sum.",
             set_up: "1024 keys in 20, 30, 40 and 50 bits each, with the best k: plain counters of 4 bits, the increments 4 to 7 \
                      in 7 bits, 8, 12, 14 and 15 in 8 bits, and the B_3 sequence 1, 4, 8, 13 with a count in 12 bits. Rates by \

@@ -21,7 +21,7 @@ impl Experiment for DictionaryAttack {
         About {
             id: "E12-vault",
             title: "A server that guesses words",
-            source: "The third seminar paper; Goh 2003",
+            source: "Schierz 2022 (Wie zuverlässig ist Probabilismus); Goh 2003",
             claim: "A server can search encrypted documents by a Bloom filter of the words of each, and learns nothing of them.",
             set_up: "Documents of 300 words, drawn from a dictionary of 4000. Each has a plain filter, whose hash everybody knows, and an \
                      index with secret keys (Z-IDX), filled up to as many words as there may be. The server has both, and the \

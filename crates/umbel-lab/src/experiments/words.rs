@@ -29,7 +29,7 @@ impl Experiment for WordList {
         About {
             id: "E13",
             title: "A list of words, and random words that are not in it",
-            source: "the second seminar paper",
+            source: "Werren and Suter 2024 (Bloom Filter)",
             claim: "With m and k rounded up, 58 110 words at p = 0.04 take 389 318 bits and 5 hash functions, and 4.02 % of random \
                     words are taken for words of the list; 1000 words at p = 0.01 have a computed rate of 0.01. Any p up to and \
                     including 1 is accepted.",
@@ -61,7 +61,7 @@ fn list(seed: u64, n: u64) -> Vec<String> {
     (0..n).map(|number| format!("Word {seed} {number}")).collect()
 }
 
-/// The two lists of the paper.
+/// The two lists of Werren and Suter 2024.
 fn lists(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
     let mut table = Table::new("lists", &["n", "p", "m", "k", "list", "computed", "measured"]);

@@ -1,4 +1,4 @@
-//! E1b: the worked examples of the sources, position by position.
+//! E1b: the worked examples of the source documents, position by position.
 
 use crate::trace::{Step, find};
 use crate::{About, Criterion, Experiment, Findings, Lab, Table};
@@ -6,7 +6,7 @@ use umbel::Result;
 
 pub struct WorkedExamples;
 
-/// What the sources print, or what follows from it: example, step, array or `answer`, and its value.
+/// Values that the source documents print, or that follow from them: example, step, array or `answer`, and its value.
 const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("insert", 1, "bits", "0000000000"),
     ("insert", 2, "bits", "0011000100"),
@@ -111,7 +111,8 @@ impl Experiment for WorkedExamples {
         About {
             id: "E1b",
             title: "The worked examples, bit by bit",
-            source: "the first and the third seminar paper, and the lecture slides",
+            source: "Jambura et al. 2026 (Bloom Filter); Schierz 2022 (Wie zuverlässig ist Probabilismus); \
+                     Honoroff 2006 (An Examination of Bloom Filters)",
             claim: "A few cells, a few keys: the arrays after each step, the certain noes, the false positives, the deletion \
                     that loses a key, the blocks that are found and the words of the Bloomier table are those of the \
                     sources.",
@@ -149,8 +150,8 @@ impl Experiment for WorkedExamples {
             findings.traces.push(example.run()?);
         }
         findings.tables.push(table);
-        findings.verdict = "Every array and answer was computed again. In the first example 5 is refused by position 5; the \
-                            paper names position 2, where a 1 stands. Bits are shared, so a key cannot be removed by \
+        findings.verdict = "Every array and answer was computed again. In the first example 5 is refused by position 5; Jambura \
+                            et al. 2026 name position 2, where a 1 stands. Bits are shared, so a key cannot be removed by \
                             clearing its bits; with counters it can, until one overflows. Blocks at the edges of a string, and \
                             blocks of different packets, make hits that are none."
             .into();

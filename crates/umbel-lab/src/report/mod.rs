@@ -1,4 +1,4 @@
-//! The report: a page without anything from elsewhere, another one about the slips of the sources, and beside them, for each
+//! The report: a page without anything from elsewhere, another one about the slips of the source documents, and beside them, for each
 //! experiment, its figures as CSV and JSON and its pictures as SVG.
 
 mod page;

@@ -4,24 +4,25 @@ use super::page::{page, prose};
 use crate::{Criterion, ERRATA, Erratum, Outcome};
 use std::fmt::Write as _;
 
-/// What one source says and another denies.
+/// Claims on which the source documents disagree.
 const CONTRADICTIONS: [&str; 6] = [
-    "k is rounded up in the second seminar paper and to the nearest in the third: the nearest is right (e14).",
-    "Strong hashes are needless for the first and the third seminar paper; for the slides it depends on what is in the filter, and \
-     that is so (e03).",
-    "Counting filters are the remedy for the short article; the slides show their limits (e43, e54).",
-    "One zero bit is enough for a no everywhere but in the short article, which wants all of them (e40).",
-    "The number of keys cannot be told, says the second seminar paper; the formulas for the set bits that others print tell it (e12).",
-    "There are no false negatives, says the first seminar paper; after a deletion there can be, say the slides, and both are right.",
+    "k is rounded up in Werren and Suter 2024 and to the nearest in Schierz 2022: the nearest is right (e14).",
+    "Strong hashes are not needed in Jambura et al. 2026 and Schierz 2022; in Honoroff 2006 it depends on what is in the filter, and \
+     that is right (e03).",
+    "Counting filters are the remedy in the untitled article; Honoroff 2006 shows their limits (e43, e54).",
+    "One zero bit is enough for a no everywhere but in the untitled article, which wants all of them (e40).",
+    "The number of keys cannot be found, say Werren and Suter 2024; it follows from the formulas for the set bits that others \
+     print (e12).",
+    "There are no false negatives, say Jambura et al. 2026; after a deletion there can be, says Honoroff 2006, and both are right.",
 ];
 
 /// The page.
 pub fn textbooks(outcomes: &[Outcome]) -> String {
     let mut content = String::from(
         "<p><a href=\"index.html\">umbel lab</a></p><h1>What the textbooks get wrong</h1>\
-         <p>Five introductions to Bloom filters stand behind this project: three seminar papers, a short article and a set of \
-         lecture slides. They are good introductions, and nobody writes so much without a slip. Here is each one that was \
-         found, what is right instead, and, where an experiment of this report shows it, what was measured.</p>",
+         <p>Five introductions to Bloom filters stand behind this project: three papers, an untitled article and a set of lecture \
+         slides, listed by title in docs/references.md. They are good introductions, and nobody writes so much without a slip. \
+         Here is each one that was found, what is right instead, and, where an experiment of this report shows it, what was measured.</p>",
     );
     let mut source = "";
     for erratum in ERRATA {

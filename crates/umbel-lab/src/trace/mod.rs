@@ -1,5 +1,5 @@
-//! The worked examples of the sources, step by step: arrays before and after, the zero that made a no, the keys that made
-//! a false positive.
+//! The worked examples of the source documents, step by step: arrays before and after, the zero that
+//! made a no, the keys that made a false positive. `docs/references.md` lists the documents.
 //!
 //! An [`Example`] is run, not copied: each step is what small filters with positions given by hand have done. Its
 //! [`Trace`] is drawn as text and as a picture by the same two renderers as every other.
@@ -74,7 +74,7 @@ impl Step {
         Step { says: says.into(), rows, answer: None }
     }
 
-    /// The array of this label as the sources print it.
+    /// The array of this label as the source documents print it.
     pub fn array(&self, label: &str) -> Option<String> {
         self.rows.iter().find(|row| row.label == label).map(Row::printed)
     }
@@ -180,7 +180,7 @@ impl Row {
         }
     }
 
-    /// The array as the sources print it: digits without gaps, longer values with.
+    /// The array as the source documents print it: digits without gaps, longer values with.
     pub fn printed(&self) -> String {
         let values: Vec<&str> = self.cells.iter().map(|cell| &cell.value[..]).collect();
         values.join(if values.iter().all(|value| value.len() == 1) { "" } else { " " })

@@ -104,8 +104,8 @@ impl Deletable {
 
     /// An empty filter with these bits, in regions of `region_bits`; the last region may be shorter.
     ///
-    /// In the letters of the paper, a budget of m bits with r collision bits is `Standard::new(m - r, k)` with regions
-    /// of (m - r) / r, rounded up.
+    /// In the letters of Rothenberg et al. 2010, a budget of m bits with r collision bits is
+    /// `Standard::new(m - r, k)` with regions of (m - r) / r, rounded up.
     pub fn with_layout(layout: Standard, region_bits: u64, hasher: Hasher) -> Result<Deletable> {
         Deletable::with_head(layout, region_bits, Head::new(hasher))
     }

@@ -84,7 +84,7 @@ pub enum Stage {
     /// Blocked ones, or standard ones where these would be small.
     #[default]
     Automatic = 0,
-    /// As in the paper: k = ceil(log2 1/P_i) slices of ceil(n_i / ln 2) bits.
+    /// As in Almeida et al. 2007: k = ceil(log2 1/P_i) slices of ceil(n_i / ln 2) bits.
     Partitioned = 1,
     /// Blocked ones, or standard ones where these would be below 64 KiB: a tenth less memory, and more time, while the
     /// filter is small.

@@ -52,7 +52,7 @@ fn the_range_has_its_four_cases() {
             assert_eq!(found, by_case, "L = {l}, cell {value}");
         }
     }
-    // The paper's: 9 = 4 + 5 does not hold 7, and 5 does not hold 6.
+    // From Rottenstreich et al. 2014: 9 = 4 + 5 does not hold 7, and 5 does not hold 6.
     assert_eq!(possible(&scheme, 9), [4, 5]);
     assert_eq!(possible(&scheme, 5), [5]);
 }

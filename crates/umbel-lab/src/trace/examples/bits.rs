@@ -5,7 +5,7 @@ use crate::trace::{Row, Step, and};
 use umbel::Result;
 use umbel::sizing::{KPolicy, Params, rate};
 
-/// The three hash functions of the first seminar paper; they depend on the last digit alone.
+/// The three hash functions of Jambura et al. 2026; they depend on the last digit alone.
 pub fn positions(x: u64) -> [usize; 3] {
     [x % 10, (2 * x + 3) % 10, (3 * x + 7) % 10].map(|position| position as usize)
 }
@@ -50,7 +50,8 @@ pub fn search() -> Result<Vec<Step>> {
 
 pub fn two_hashes() -> Result<Vec<Step>> {
     let mut bits = Cells::new("bits", 10);
-    let start = "Ten bits and two hash functions. The positions are ours; the text of the paper gives none.";
+    let start =
+        "Ten bits and two hash functions. The positions are ours; the text of Schierz 2022 gives none.";
     Ok(vec![
         Step::new(start, vec![bits.row()]),
         bits.insert("x", &[2, 8]),
@@ -98,7 +99,7 @@ pub fn parameters() -> Result<Vec<Step>> {
     ])
 }
 
-/// The two keys of the lecture slides.
+/// The two keys of Honoroff 2006.
 pub const X0: [usize; 3] = [1, 4, 9];
 pub const X1: [usize; 3] = [4, 5, 8];
 

@@ -7,7 +7,7 @@ use umbel::bloomier::textbook::{Element, Match, fill, lookup, match_in_rounds};
 const CELLS: usize = 10;
 const NAMES: [&str; 4] = ["A", "B", "C", "D"];
 
-/// The four keys of the slides.
+/// The four keys of Honoroff 2006.
 pub fn elements() -> Vec<Element> {
     let of = |(value, mask, neighbours): (u64, u64, [usize; 4])| Element {
         neighbours: neighbours.to_vec(),

@@ -37,7 +37,7 @@ fn the_comparison_at_equal_memory_comes_out() {
         }
         close(best(bits, 12, &b_3).0, b_3_rate, 0.05);
     }
-    // As printed in the paper, where it has them.
+    // As printed in Rottenstreich et al. 2014, where it has them.
     close(best(30, 4, &[1.0]).0, 0.02803, 0.05);
     close(best(30, 12, &b_3).0, 0.01521, 0.05);
     close(best(30, 7, &range).0, 0.00825, 0.05);
