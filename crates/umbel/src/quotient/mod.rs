@@ -39,10 +39,10 @@
 //! # When to take it
 //!
 //! Take it to remove keys, to count how often a key was inserted, to merge filters of different
-//! sizes, or to grow a filter whose keys are gone. It costs (r + 3) / load bits per key: 12.5 at 1
-//! %, 16.3 at 0.1 %. A lookup reads two or three neighbouring cache lines. Out of cache, a batch of
-//! lookups takes about ten times as long as in a blocked Bloom filter; insertions take longer as
-//! the table fills, since an insertion moves every slot up to the next empty one.
+//! sizes, or to grow a filter whose keys are gone. It costs (r + 3) / load bits per key: 12.5
+//! at 1 %, 16.3 at 0.1 %. A lookup reads two or three neighbouring cache lines. Out of cache, a
+//! batch of lookups takes about ten times as long as in a blocked Bloom filter; insertions take
+//! longer as the table fills, since an insertion moves every slot up to the next empty one.
 //!
 //! Remove only keys that were inserted: a non-member with the fingerprint of a member would remove
 //! it.

@@ -27,7 +27,7 @@
 //! ```
 //!
 //! The rates of the stages form a geometric series whose sum is the rate asked for. Only a union
-//! can exceed it: where two filters have both filled a stage, the union keeps both stages and
+//! can exceed it: where two stages hold too many keys to become one, the union keeps both and
 //! reports the higher rate.
 //!
 //! # When to take it
