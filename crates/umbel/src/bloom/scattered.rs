@@ -1,12 +1,12 @@
 //! The layouts whose bits lie scattered over the whole array: standard and partitioned.
 //!
 //! ```text
-//! standard:      ..1.......1..............1.....1........    k bits anywhere
-//! partitioned:   ..1.......|......1...|.1........|.......1    one bit in each of k slices
+//! standard:      ..1.......1..............1.....1.......    k bits anywhere
+//! partitioned:   ..1......|......1..|.1.......|.......1.    one bit in each of k slices
 //! ```
 //!
-//! Take the standard layout when space matters most or the filter is small: 9.6 bits per key at 1
-//! %, but a cache miss per probe. A lookup of a member takes k probes; a lookup of a non-member
+//! Take the standard layout when space matters most or the filter is small: 9.6 bits per key at
+//! 1 %, but a cache miss per probe. A lookup of a member takes k probes; a lookup of a non-member
 //! ends at the first zero bit, after two probes on average when half of the bits are set. The
 //! partitioned layout takes as long. It has log2(1 / rate) slices, rounded up, so that it often
 //! takes more bits and errs less than asked for: at 1 %, seven slices, 10.1 bits per key and a rate
