@@ -9,6 +9,7 @@ use crate::{
     Aging, Counting, Cuckoo, Deletable, Hasher, Insert, Key, MultiResolution, Plan, Quotient, Result,
     Scalable, Spec, VariableIncrement, aging, counting, cuckoo, floom, scalable, variable_increment,
 };
+use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
@@ -28,13 +29,25 @@ use std::time::Duration;
 ///
 /// Any sufficient subset of [`capacity`](Builder::capacity) (n), [`rate`](Builder::rate) (p), [`bits`](Builder::bits) (m)
 /// and [`hashes`](Builder::hashes) (k) will do; the rest follows by the rules of [`sizing`](crate::sizing).
-#[derive(Clone, Debug)]
 #[must_use = "a builder makes a filter only when `build` is called"]
 pub struct Builder<F> {
     known: Known,
     /// The hash, the rounding of k, and the options of the kind. What is known is kept apart until it is complete.
     spec: Spec,
     kind: PhantomData<fn() -> F>,
+}
+
+// Not derived: a builder can be copied and shown whatever `F` can.
+impl<F> Clone for Builder<F> {
+    fn clone(&self) -> Builder<F> {
+        Builder { known: self.known, spec: self.spec.clone(), kind: PhantomData }
+    }
+}
+
+impl<F> fmt::Debug for Builder<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").field("known", &self.known).field("spec", &self.spec).finish()
+    }
 }
 
 impl<F> Builder<F> {

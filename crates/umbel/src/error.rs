@@ -29,6 +29,13 @@ pub enum Error {
         /// What would have been accepted.
         needs: String,
     },
+    /// Two settings cannot hold together.
+    Contradiction {
+        /// The settings and their values, such as "m = 100".
+        settings: [String; 2],
+        /// Why, and what would hold.
+        why: String,
+    },
     /// The system did not give the memory.
     OutOfMemory {
         /// How much was asked for.
@@ -97,6 +104,11 @@ impl Error {
         Error::Parameter { name, got: got.to_string(), needs: needs.into() }
     }
 
+    /// Two settings that cannot hold together.
+    pub(crate) fn contradiction(one: String, other: String, why: String) -> Self {
+        Error::Contradiction { settings: [one, other], why }
+    }
+
     /// Something that a kind cannot do.
     pub(crate) fn cannot(kind: Kind, what: &'static str, why: &'static str) -> Self {
         Error::Cannot { kind, what, why }
@@ -135,6 +147,9 @@ impl fmt::Display for Error {
         match self {
             Error::Parameter { name, got, needs } => {
                 write!(f, "{name} = {got} cannot be used: it needs {needs}")
+            }
+            Error::Contradiction { settings: [one, other], why } => {
+                write!(f, "{one} and {other} contradict each other: {why}")
             }
             Error::OutOfMemory { bytes } => {
                 write!(

@@ -198,7 +198,12 @@ fn fixed_cases() -> proptest::prelude::ProptestConfig {
     proptest::prelude::ProptestConfig { rng_seed, failure_persistence: None, ..Default::default() }
 }
 
-/// The README's code, kept true.
+/// The code of the crate's README, kept true.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct CrateReadme;
+
+/// The code of the project's README, kept true.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

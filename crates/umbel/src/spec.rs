@@ -233,9 +233,10 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
 pub(crate) fn check_rate(asked: Option<f64>, rate: f64, n: u64, bits: u64) -> Result<()> {
     match asked {
         Some(p) if rate > p => {
-            let needs =
-                format!("a higher rate or more bits: {n} keys in {bits} bits have a rate of {rate:.3e}");
-            Err(Error::parameter("p", p, needs))
+            let why = format!(
+                "n = {n} keys in these bits have a rate of {rate:.3e}; allow more bits or a higher rate"
+            );
+            Err(Error::contradiction(format!("m = {bits} bits"), format!("p = {p}"), why))
         }
         _ => Ok(()),
     }

@@ -10,8 +10,8 @@ use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
     Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Construction, Counting, Cuckoo, Deletable, Design,
-    Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan,
-    Quotient, Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
+    Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan, Quotient,
+    Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
 };
 
 family! { $
@@ -237,7 +237,7 @@ impl AnyFilter {
         both!(&mut *self, other, a, b => Algebra::union(a, b), else Err(self.cannot_combine(other)))
     }
 
-    /// Becomes a filter of the keys that are in both sets; see [`BloomFilter::intersect`].
+    /// Becomes a filter of the keys that are in both sets; see [`BloomFilter::intersect`](crate::BloomFilter::intersect).
     ///
     /// # Errors
     ///

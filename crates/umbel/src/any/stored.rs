@@ -233,7 +233,7 @@ impl Stored {
         }
     }
 
-    /// Becomes a filter of the keys that are in both sets; see [`Algebra::intersect`].
+    /// Becomes a filter of the keys that are in both sets; see [`BloomFilter::intersect`].
     pub fn intersect(&mut self, other: &Stored) -> Result<()> {
         match (&mut *self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.intersect(b),
@@ -242,7 +242,7 @@ impl Stored {
         }
     }
 
-    /// How many keys the two sets have in common; see [`Algebra::overlap`].
+    /// How many keys the two sets have in common; see [`BloomFilter::overlap`].
     pub fn overlap(&self, other: &Stored) -> Result<Option<Overlap>> {
         match (self, other) {
             (Stored::Set(a), Stored::Set(b)) => a.overlap(b),

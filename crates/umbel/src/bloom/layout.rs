@@ -12,6 +12,7 @@ use std::fmt::Debug;
 /// [`Standard`](crate::Standard), [`Partitioned`](crate::Partitioned) and [`Blocked`](crate::Blocked) are layouts;
 /// [`Bloom`](crate::Bloom) puts memory, a hash and counts under one. The trait is sealed: its methods promise that
 /// whatever was inserted is found.
+#[doc(hidden)]
 pub trait Layout: Tiled + Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
     /// The kind of filter this layout makes.
     const KIND: Kind;

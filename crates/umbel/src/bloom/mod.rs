@@ -54,6 +54,7 @@ pub use blocked::Blocked;
 pub use concurrent::Concurrent;
 pub(crate) use filter::Bits;
 pub use filter::BloomFilter;
+#[doc(hidden)]
 pub use layout::Layout;
 pub(crate) use scattered::OUT_OF_CACHE;
 pub use scattered::{Partitioned, Standard};

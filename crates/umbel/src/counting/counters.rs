@@ -25,6 +25,7 @@ use std::fmt::Debug;
 ///
 /// [`Ones`](super::Ones) and [`Increments`](crate::variable_increment::Increments) are rules; [`Counters`] puts memory,
 /// a hash and counts under one. The trait is sealed: its methods promise that whatever was inserted is found.
+#[doc(hidden)]
 pub trait Rule: Clone + Debug + PartialEq + Send + Sync + 'static + sealed::Sealed {
     /// The kind of filter this rule makes.
     const KIND: Kind;
@@ -258,6 +259,9 @@ pub(crate) fn in_cells(error: Error, width: u64) -> Error {
         Error::Parameter { name: "m", got, needs } => {
             let needs = format!("{needs} (counted in counters of {width} bits)");
             Error::Parameter { name: "m", got, needs }
+        }
+        Error::Contradiction { settings, why } => {
+            Error::Contradiction { settings, why: format!("{why} (counted in counters of {width} bits)") }
         }
         other => other,
     }

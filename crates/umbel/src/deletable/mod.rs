@@ -72,7 +72,7 @@ use crate::{
 };
 use std::convert::Infallible;
 
-/// What a deletable filter can be told in [`Tuning`](crate::Tuning).
+/// What a deletable filter can be told in [`Tuning`](crate::spec::Tuning).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Filter bits for each collision bit: the fewer, the more keys can be removed, and the more memory it takes. See

@@ -66,7 +66,7 @@ use crate::{
 use patterns::Patterns;
 use std::convert::Infallible;
 
-/// What a Floom filter can be told in [`Tuning`](crate::Tuning).
+/// What a Floom filter can be told in [`Tuning`](crate::spec::Tuning).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// b: how many regions, 1 to 24. Unless it is given,

@@ -1,4 +1,4 @@
-//! The rate of a [Floom filter](crate::Floom), and why the filter does not pay.
+//! The rate of a [Floom filter](crate::floom::Floom), and why the filter does not pay.
 //!
 //! A standard filter of M bits in b regions also stores which *patterns* of regions its keys have
 //! hit. A non-member passes if its k bits are set and some key had its pattern. The second happens

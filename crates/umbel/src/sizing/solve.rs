@@ -167,17 +167,18 @@ impl Params {
             Some(_) if self.rate <= planned.rate => return Ok(self),
             _ => {}
         }
-        let needs = match k {
-            None => format!("at least {} bits for n = {n} at p = {p}", planned.bits),
+        let why = match k {
+            None => format!("n = {n} keys need at least {} bits, or a higher rate", planned.bits),
             Some(k) => {
                 let bits = fewest_bits(n, p, k)?;
                 format!(
-                    "at least {bits} bits for n = {n} at p = {p} with k = {k}; its rate is {:.4e}",
+                    "n = {n} keys with k = {k} hash functions need at least {bits} bits; in these they have a rate of \
+                     {:.4e}",
                     self.rate
                 )
             }
         };
-        Err(Error::parameter("m", self.bits, needs))
+        Err(Error::contradiction(format!("m = {} bits", self.bits), format!("p = {p}"), why))
     }
 }
 

@@ -114,6 +114,7 @@ pub enum Estimator {
 }
 
 /// Whether a filter has one level or several: [`Single`] or [`Multi`].
+#[doc(hidden)]
 pub trait Resolution: std::fmt::Debug + Send + Sync + 'static + structure::sealed::Sealed {
     /// The kind that it makes.
     const KIND: Kind;
