@@ -5,6 +5,9 @@
 //! so that everything the kernel does (hashing included) profits from it. The portable token needs nothing beyond
 //! the default target and gives bit-identical results; tests hold all levels against each other.
 //!
+//! On aarch64 the portable kernels run, with that architecture's prefetch instruction. Nothing has been run or measured
+//! on such hardware yet.
+//!
 //! A [`Level`] can only be obtained after its features were detected, and a token only from a level: possession is
 //! the proof that its instructions exist. That is what the `unsafe` of this room rests on.
 
@@ -148,18 +151,19 @@ impl fmt::Debug for Level {
     }
 }
 
-/// Asks the memory for the cache line that holds `slice[index]`. A hint: an index out of range costs nothing.
+/// Prefetches the cache line that holds `slice[index]`. A hint: an index out of range costs nothing.
 #[inline(always)]
 pub(crate) fn prefetch<T>(slice: &[T], index: usize) {
     prefetch_at(slice.as_ptr().wrapping_add(index));
 }
 
-/// The same for a byte of `words`.
+/// Prefetches the cache line that holds a byte of `words`.
 #[inline(always)]
 pub(crate) fn prefetch_byte(words: &[u64], byte: u64) {
     prefetch_at(words.as_ptr().cast::<u8>().wrapping_add(byte as usize));
 }
 
+/// Prefetches for reading, into the second-level cache: a tile or two of lines would push other data out of the first.
 #[inline(always)]
 fn prefetch_at<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
@@ -169,7 +173,16 @@ fn prefetch_at<T>(address: *const T) {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(address.cast());
     }
-    #[cfg(not(target_arch = "x86_64"))]
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: `prfm` is part of the baseline, cannot fault, whatever the address, and changes no register, flag or memory.
+    unsafe {
+        std::arch::asm!(
+            "prfm pldl2keep, [{address}]",
+            address = in(reg) address,
+            options(nostack, preserves_flags, readonly),
+        );
+    }
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
     let _ = address;
 }
 
