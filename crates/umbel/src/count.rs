@@ -3,8 +3,9 @@
 //! [`Count`] records keys and tells how often each was recorded. Like the sets, it speaks in digests; the methods that
 //! take keys are built on them.
 
-use crate::tile::HashedTiles;
+use crate::tile;
 use crate::{Batch, Digest, Hasher, Key, Kind, Stats, TILE};
+use std::convert::Infallible;
 use std::fmt;
 
 /// How often something was recorded, as far as a filter can tell.
@@ -91,11 +92,12 @@ pub trait Count {
         Self: Sized,
     {
         let mut answers = Vec::with_capacity(keys.len());
-        let (mut tiles, mut counts) = (HashedTiles::default(), [Multiplicity::default(); TILE]);
-        while let Some(tile) = tiles.next(keys, self.hasher()) {
+        let mut counts = [Multiplicity::default(); TILE];
+        let Ok(()) = tile::each(keys, self.hasher(), |tile| {
             self.count_tile(tile, &mut counts);
             answers.extend_from_slice(&counts[..tile.len()]);
-        }
+            Ok::<(), Infallible>(())
+        });
         answers
     }
 
@@ -112,9 +114,10 @@ pub trait Count {
     where
         Self: Sized,
     {
-        let mut tiles = HashedTiles::default();
-        while let Some(tile) = tiles.next(keys, self.hasher()) {
+        let hasher = self.hasher().clone();
+        let Ok(()) = tile::each(keys, &hasher, |tile| {
             self.insert_tile(tile);
-        }
+            Ok::<(), Infallible>(())
+        });
     }
 }

@@ -7,8 +7,9 @@
 //! up to 64 digests, whose answers are the bits of one `u64`: dispatch on kind and instruction set is paid once per
 //! tile, and the answers of several filters combine by AND and OR.
 
-use crate::tile::{HashedTiles, split_tile};
+use crate::tile::{self, split_tile};
 use crate::{Answers, Batch, Digest, Hasher, Key, Kind, Stats, TILE};
+use std::convert::Infallible;
 
 /// An approximate set that can be asked.
 ///
@@ -61,10 +62,10 @@ pub trait Filter {
         Self: Sized,
     {
         let mut answers = Answers::with_capacity(keys.len());
-        let mut tiles = HashedTiles::default();
-        while let Some(tile) = tiles.next(keys, self.hasher()) {
+        let Ok(()) = tile::each(keys, self.hasher(), |tile| {
             answers.push_tile(self.contains_tile(tile), tile.len());
-        }
+            Ok::<(), Infallible>(())
+        });
         answers
     }
 }
@@ -140,11 +141,8 @@ pub trait Insert: Filter {
     where
         Self: Sized,
     {
-        let mut tiles = HashedTiles::default();
-        while let Some(tile) = tiles.next(keys, self.hasher()) {
-            self.insert_tile(tile)?;
-        }
-        Ok(())
+        let hasher = self.hasher().clone();
+        tile::each(keys, &hasher, |tile| self.insert_tile(tile))
     }
 }
 

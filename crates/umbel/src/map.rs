@@ -3,8 +3,9 @@
 //! A key that is in the map gets exactly its value. A key that is not gets none, except at the map's rate, when it gets
 //! one of the map's values.
 
-use crate::tile::{HashedTiles, ones};
+use crate::tile::{self, ones};
 use crate::{Batch, Digest, Hasher, Key, Kind, Stats, TILE};
+use std::convert::Infallible;
 
 /// An approximate map from keys to integers that can be asked.
 ///
@@ -60,11 +61,12 @@ pub(crate) fn get_each(map: &(impl Map + ?Sized), tile: &[Digest], values: &mut 
 /// Asks for a batch, tile by tile.
 pub(crate) fn get_by_tiles<B: Batch + ?Sized>(map: &impl Map, keys: &B) -> Vec<Option<u64>> {
     let mut answers = Vec::with_capacity(keys.len());
-    let (mut tiles, mut values) = (HashedTiles::default(), [0; TILE]);
-    while let Some(tile) = tiles.next(keys, map.hasher()) {
+    let mut values = [0; TILE];
+    let Ok(()) = tile::each(keys, map.hasher(), |tile| {
         let found = map.get_tile(tile, &mut values);
         push_values(&mut answers, found, &values[..tile.len()]);
-    }
+        Ok::<(), Infallible>(())
+    });
     answers
 }
 

@@ -6,11 +6,12 @@
 //! Filters beyond the nearer caches gain nothing, since their lines do not arrive any faster.
 
 use super::{Blocked, Bloom};
-use crate::arch::{Kernel, Simd, prefetch};
+use crate::arch::{Simd, prefetch};
 use crate::hash::MULTIPLIER;
-use crate::tile::{TILE, low_bits};
+use crate::key::Hashed;
+use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
 use crate::words::Line;
-use crate::{Digest, Level};
+use crate::{Digest, Hasher, Level};
 
 /// Filters in which a key has its bits in one line, and which are small.
 pub(crate) struct AnyOf<'a> {
@@ -37,72 +38,86 @@ impl<'a> AnyOf<'a> {
     /// Sets the bits of the digests that one of them may hold.
     pub fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
         for filter in &self.far {
-            level.run(Ask::<1, true> { filters: &[filter], digests, found });
+            Filters::<1, true>(&[filter]).ask(level, digests, found);
         }
         // So many at a time that the compiler can unroll the loop over them.
         let (fours, rest) = self.near.as_chunks::<4>();
         for filters in fours {
-            level.run(Ask::<4, false> { filters, digests, found });
+            Filters::<4, false>(filters).ask(level, digests, found);
         }
         for filter in rest {
-            level.run(Ask::<1, false> { filters: &[filter], digests, found });
+            Filters::<1, false>(&[filter]).ask(level, digests, found);
         }
     }
 }
 
-struct Ask<'a, const N: usize, const FETCH: bool> {
-    filters: &'a [&'a [Line]; N],
-    digests: &'a [Digest],
-    found: &'a mut [u64],
+/// `N` filters that are asked together; with `FETCH`, ones whose lines have to be prefetched.
+struct Filters<'a, const N: usize, const FETCH: bool>(&'a [&'a [Line]; N]);
+
+/// Where the keys of a tile are: the line of each in each filter, and the bits that hold the positions in its lanes,
+/// which are the same in all of them.
+#[derive(Clone, Copy)]
+struct LinesOfAll<const N: usize> {
+    lines: [[u64; TILE]; N],
+    lanes: [u64; TILE],
 }
 
-/// Where the keys of a tile are in each of the filters.
-#[inline(always)]
-fn places<const N: usize>(filters: &[&[Line]; N], tile: &[Digest], lines: &mut [[u64; TILE]; N]) {
-    for (lines, filter) in lines.iter_mut().zip(filters) {
-        let range = filter.len() as u64;
-        // The high half of the product, from two 32-bit multiplications that SIMD has.
-        for (line, digest) in lines.iter_mut().zip(tile) {
-            let x = digest.get();
-            *line = ((x >> 32) * range + (((x & 0xffff_ffff) * range) >> 32)) >> 32;
-        }
-    }
+impl<const N: usize> Places for LinesOfAll<N> {
+    const EMPTY: LinesOfAll<N> = LinesOfAll { lines: [[0; TILE]; N], lanes: [0; TILE] };
 }
 
-impl<const N: usize, const FETCH: bool> Kernel for Ask<'_, N, FETCH> {
-    type Output = ();
+impl<const N: usize, const FETCH: bool> Tiled for Filters<'_, N, FETCH> {
+    type Places = LinesOfAll<N>;
+
     #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let Ask { filters, digests, found } = self;
-        let mut at = [[[0; TILE]; N]; 2];
-        let mut upcoming = digests.chunks(TILE);
-        if FETCH {
-            places(filters, upcoming.next().unwrap_or_default(), &mut at[0]);
+    fn places(&self, tile: &Tile, places: &mut LinesOfAll<N>) {
+        for (lines, filter) in places.lines.iter_mut().zip(self.0) {
+            let range = filter.len() as u64;
+            // The high half of the product, from two 32-bit multiplications that SIMD has.
+            for (line, digest) in lines.iter_mut().zip(tile) {
+                let x = digest.get();
+                *line = ((x >> 32) * range + (((x & 0xffff_ffff) * range) >> 32)) >> 32;
+            }
         }
-        for (turn, (tile, found)) in digests.chunks(TILE).zip(found).enumerate() {
-            let [even, odd] = &mut at;
-            let (now, next) = if !FETCH || turn % 2 == 0 { (even, odd) } else { (odd, even) };
+        for (lanes, digest) in places.lanes.iter_mut().zip(tile) {
+            *lanes = digest.get().wrapping_mul(MULTIPLIER);
+        }
+    }
+}
+
+impl<const N: usize, const FETCH: bool> Lookup for Filters<'_, N, FETCH> {
+    /// The filters themselves have the lines.
+    type Memory = ();
+
+    #[inline(always)]
+    fn prefetch(&self, (): &(), places: &LinesOfAll<N>) {
+        (0..if FETCH { TILE } else { 0 }).for_each(|key| self.prefetch_key(places, key));
+    }
+
+    #[inline(always)]
+    fn contains_tile<S: Simd>(&self, simd: S, (): &(), _: &Tile, at: Pair<'_, LinesOfAll<N>>) -> u64 {
+        let mut answers = 0;
+        for (key, lanes) in at.now.lanes.iter().enumerate().rev() {
             if FETCH {
-                places(filters, upcoming.next().unwrap_or_default(), next);
-            } else {
-                places(filters, tile, now);
+                self.prefetch_key(at.next, key);
             }
-            let mut lanes = [0; TILE];
-            lanes
-                .iter_mut()
-                .zip(tile)
-                .for_each(|(lanes, digest)| *lanes = digest.get().wrapping_mul(MULTIPLIER));
-            let mut answer = 0;
-            for (key, lanes) in lanes.iter().enumerate().rev() {
-                if FETCH {
-                    filters
-                        .iter()
-                        .zip(&*next)
-                        .for_each(|(filter, lines)| prefetch(filter, lines[key] as usize));
-                }
-                answer = answer << 1 | u64::from(simd.test_any(*lanes, filters, now, key));
-            }
-            *found |= answer & low_bits(tile.len());
+            answers = answers << 1 | u64::from(simd.test_any(*lanes, self.0, &at.now.lines, key));
         }
+        answers
+    }
+}
+
+impl<const N: usize, const FETCH: bool> Filters<'_, N, FETCH> {
+    #[inline(always)]
+    fn prefetch_key(&self, places: &LinesOfAll<N>, key: usize) {
+        for (filter, lines) in self.0.iter().zip(&places.lines) {
+            prefetch(filter, lines[key] as usize);
+        }
+    }
+
+    /// Sets the bits of the digests that one of the filters may hold.
+    fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
+        let answers = tile::contains_batch(level, self, &(), &Hasher::default(), &Hashed(digests));
+        found.iter_mut().zip(answers.as_words()).for_each(|(found, answers)| *found |= answers);
     }
 }

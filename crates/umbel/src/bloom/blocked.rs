@@ -25,14 +25,14 @@
 //!   cuckoo at high throughput.* PVLDB 12(5), 2019. `LNKB19`
 //! * J. Apple. *Split block Bloom filters.* arXiv:2101.01719, 2021. `Apple21`
 
-use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
+use super::layout::{Layout, half, sealed::Sealed};
 use super::sorter::{Group, Sorter};
 use crate::arch::{Simd, prefetch};
 use crate::hash::{MULTIPLIER, POWERS, reduce};
 use crate::sizing::{self, MAX_BITS, estimate::Shape};
-use crate::tile::ones;
+use crate::tile::{Lookup, Pair, Places, TILE, Tile, Tiled, ones};
 use crate::words::{AtomicWords, LINE_BITS, Line};
-use crate::{Digest, Error, Kind, Plan, Result, Spec, TILE, spec};
+use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// One to four 512-bit lines per key, and in each line one bit in each of its eight 64-bit lanes.
@@ -117,7 +117,8 @@ impl Places for LinePlaces {
     const EMPTY: LinePlaces = LinePlaces { line: [0; TILE], lanes: [0; TILE] };
 }
 
-/// Which keys of a tile their first lines hold; with `FETCH`, those of the next tile are asked for on the way.
+/// Tests each key of a tile against its first line and returns the answers as a bit mask; with `FETCH`, also prefetches
+/// the first lines of the next tile.
 #[inline(always)]
 fn first_lines<S: Simd, const FETCH: bool>(simd: S, lines: &[Line], at: Pair<'_, LinePlaces>) -> u64 {
     let mut answer = 0;
@@ -138,6 +139,10 @@ impl Tiled for Blocked {
     fn places(&self, tile: &Tile, places: &mut LinePlaces) {
         self.places_in(tile, 0, places);
     }
+}
+
+impl Lookup for Blocked {
+    type Memory = [Line];
 
     #[inline(always)]
     fn prefetch(&self, lines: &[Line], places: &LinePlaces) {

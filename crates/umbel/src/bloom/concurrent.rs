@@ -1,13 +1,12 @@
 //! A filter that many threads fill and query at the same time.
 
-use super::kernels::{FillShared, FlushShared, InsertDigestShared, Pipeline, SortShared};
-use super::layout::Places;
+use super::kernels::{FillShared, FlushShared, InsertDigestShared, Shared, SortShared};
 use super::sorter::Sorter;
 use super::{Bloom, Layout};
 use crate::structure::Head;
-use crate::tile::tiles;
+use crate::tile::{self, Pipeline};
 use crate::words::AtomicWords;
-use crate::{Answers, Batch, Digest, Hasher, Key, Result, TILE};
+use crate::{Answers, Batch, Digest, Hasher, Key, Result};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A [`Bloom`] filter behind `&self`, for any number of threads.
@@ -102,10 +101,10 @@ impl<L: Layout> Concurrent<L> {
         let (layout, hasher, words) = (&self.layout, self.hasher(), &self.words);
         if layout.sorts() > 0 && keys.len() >= SORT_FROM {
             let work = SortShared { words, sorter: Sorter::new(words.regions()) };
-            let work = self.head.level.run(Pipeline { layout, hasher, keys, work });
+            let Ok(work) = self.head.level.run(Pipeline { layout, hasher, keys, work });
             self.head.level.run(FlushShared { layout, work });
         } else {
-            self.head.level.run(Pipeline { layout, hasher, keys, work: FillShared { words } });
+            let Ok(_) = self.head.level.run(Pipeline { layout, hasher, keys, work: FillShared { words } });
         }
     }
 
@@ -123,21 +122,7 @@ impl<L: Layout> Concurrent<L> {
 
     /// Asks for many keys; the fast way.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let mut answers = Answers::with_capacity(keys.len());
-        let mut tile = [Digest::default(); TILE];
-        let mut places = L::Places::EMPTY;
-        for range in tiles(keys.len()) {
-            let len = range.len();
-            keys.digest_tile(range, self.hasher(), &mut tile[..len]);
-            self.layout.places(&tile, &mut places);
-            self.layout.prefetch_shared(&self.words, &places);
-            let mut answer = 0;
-            for (i, digest) in tile[..len].iter().enumerate() {
-                answer |= u64::from(self.contains_digest(*digest)) << i;
-            }
-            answers.push_tile(answer, len);
-        }
-        answers
+        tile::contains_batch(self.head.level, &Shared(&self.layout), &self.words, self.hasher(), keys)
     }
 }
 

@@ -1,16 +1,14 @@
-//! The loops around a layout, each compiled once per instruction set.
-//!
-//! A batch is worked tile by tile: hash the next tile and compute its places, then test the current one and, with each
-//! of its keys, ask the memory for a key of the next. So the memory is busy while the processor is.
+//! The loops around a layout, each compiled once per instruction set: single digests, tiles, and what a
+//! [`Pipeline`](crate::tile::Pipeline) does with each tile of a batch.
 
 use super::Bloom;
-use super::layout::{Layout, Pair, Places, Tile, Tiled};
+use super::layout::Layout;
 use super::sorter::Sorter;
+use crate::Digest;
 use crate::arch::{Kernel, Simd};
-use crate::hash::Ends;
-use crate::tile::{TILE, low_bits, tiles};
+use crate::tile::{Lookup, Pair, Stage, TILE, Tile, Tiled, Work};
 use crate::words::{AtomicWords, Line};
-use crate::{Answers, Batch, Digest, Hasher};
+use std::convert::Infallible;
 
 /// One digest.
 pub(super) struct ContainsDigest<'a, L: Layout> {
@@ -23,124 +21,6 @@ impl<L: Layout> Kernel for ContainsDigest<'_, L> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         self.filter.contains_with(simd, self.digest)
-    }
-}
-
-/// A tile with what is known of it.
-pub(crate) struct Stage<L: Tiled> {
-    tile: Tile,
-    len: usize,
-    places: L::Places,
-}
-
-impl<L: Tiled> Stage<L> {
-    #[inline(always)]
-    fn empty() -> Stage<L> {
-        Stage { tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
-    }
-
-    /// At most 64 digests.
-    #[inline(always)]
-    pub(crate) fn of(layout: &L, digests: &[Digest]) -> Stage<L> {
-        let mut stage = Stage::empty();
-        stage.tile[..digests.len()].copy_from_slice(digests);
-        stage.len = digests.len();
-        layout.places(&stage.tile, &mut stage.places);
-        stage
-    }
-
-    #[inline(always)]
-    pub(crate) fn places(&self) -> &L::Places {
-        &self.places
-    }
-
-    #[inline(always)]
-    pub(crate) fn digests(&self) -> &[Digest] {
-        &self.tile[..self.len]
-    }
-
-    #[inline(always)]
-    pub(crate) fn before<'a>(&'a self, next: &'a Stage<L>) -> Pair<'a, L::Places> {
-        Pair { now: &self.places, next: &next.places }
-    }
-}
-
-/// A batch of keys: hashed tile by tile, each tile handed to `work` together with the one after it.
-pub(crate) struct Pipeline<'a, L, B: ?Sized, W> {
-    pub layout: &'a L,
-    pub hasher: &'a Hasher,
-    pub keys: &'a B,
-    pub work: W,
-}
-
-/// What is done with each tile of a batch. (Not a closure: those cannot be marked `inline(always)`, and one that is
-/// not inlined is compiled without the instruction set.)
-pub(crate) trait Work<L: Tiled> {
-    /// Whether the places of the keys are needed.
-    const PLACES: bool = true;
-    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>);
-}
-
-impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
-    type Output = W;
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> W {
-        let Pipeline { layout, hasher, keys, mut work } = self;
-        let mut stages = [Stage::empty(), Stage::empty()];
-        let mut ranges = tiles(keys.len());
-        let mut ends = Ends::EMPTY;
-        let mut turn = 0;
-        loop {
-            let [even, odd] = &mut stages;
-            let (now, next) = if turn % 2 == 0 { (odd, even) } else { (even, odd) };
-            let upcoming = ranges.next();
-            if let Some(range) = upcoming.clone() {
-                next.len = range.len();
-                keys.digest_tile_with(simd, range, hasher, &mut next.tile[..next.len], &mut ends);
-                if W::PLACES {
-                    layout.places(&next.tile, &mut next.places);
-                }
-            }
-            if turn > 0 {
-                work.tile(simd, layout, now, if upcoming.is_some() { next } else { now });
-            }
-            if upcoming.is_none() {
-                return work;
-            }
-            turn += 1;
-        }
-    }
-}
-
-/// One tile of digests, at most 64.
-pub(crate) struct ContainsTile<'a, L> {
-    pub layout: &'a L,
-    pub lines: &'a [Line],
-    pub tile: &'a [Digest],
-}
-
-impl<L: Tiled> Kernel for ContainsTile<'_, L> {
-    type Output = u64;
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> u64 {
-        let ContainsTile { layout, lines, tile } = self;
-        let stage = Stage::of(layout, tile);
-        layout.prefetch(lines, &stage.places);
-        layout.contains_tile(simd, lines, &stage.tile, stage.before(&stage)) & low_bits(stage.len)
-    }
-}
-
-/// Asks for each key of a batch.
-pub(crate) struct Ask<'a> {
-    pub lines: &'a [Line],
-    pub answers: Answers,
-}
-
-impl<L: Tiled> Work<L> for Ask<'_> {
-    #[inline(always)]
-    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
-        let answer = layout.contains_tile(simd, self.lines, &now.tile, now.before(next));
-        self.answers.push_tile(answer & low_bits(now.len), now.len);
     }
 }
 
@@ -172,9 +52,9 @@ impl<L: Layout> Kernel for InsertTile<'_, L> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         for tile in self.tile.chunks(TILE) {
-            let stage = Stage::of(self.layout, tile);
+            let stage = Stage::new(self.layout, tile);
             if L::PLACES_TO_INSERT {
-                self.layout.prefetch(self.lines, &stage.places);
+                self.layout.prefetch(self.lines, stage.places());
             }
             self.layout.insert_tile(simd, self.lines, stage.digests(), stage.before(&stage));
         }
@@ -192,8 +72,8 @@ impl<L: Layout> Kernel for InsertTileNew<'_, L> {
     type Output = u64;
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
-        let stage = Stage::of(self.layout, self.tile);
-        self.layout.prefetch(self.lines, &stage.places);
+        let stage = Stage::new(self.layout, self.tile);
+        self.layout.prefetch(self.lines, stage.places());
         let mut new = 0;
         for (i, digest) in self.tile.iter().enumerate() {
             new |= u64::from(self.layout.insert(simd, self.lines, *digest)) << i;
@@ -208,11 +88,27 @@ pub(super) struct Fill<'a> {
 }
 
 impl<L: Layout> Work<L> for Fill<'_> {
+    type Error = Infallible;
+
     const PLACES: bool = L::PLACES_TO_INSERT;
 
     #[inline(always)]
-    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
+    fn start(&self, layout: &L, first: &Stage<L>) {
+        if L::PLACES_TO_INSERT {
+            layout.prefetch(self.lines, first.places());
+        }
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &mut self,
+        simd: S,
+        layout: &L,
+        now: &Stage<L>,
+        next: &Stage<L>,
+    ) -> Result<(), Infallible> {
         layout.insert_tile(simd, self.lines, now.digests(), now.before(next));
+        Ok(())
     }
 }
 
@@ -231,18 +127,63 @@ impl<L: Layout> Kernel for InsertDigestShared<'_, L> {
     }
 }
 
+/// A layout over memory that other threads use as well.
+pub(super) struct Shared<'a, L>(pub &'a L);
+
+impl<L: Layout> Tiled for Shared<'_, L> {
+    type Places = L::Places;
+
+    #[inline(always)]
+    fn places(&self, tile: &Tile, places: &mut L::Places) {
+        self.0.places(tile, places);
+    }
+}
+
+impl<L: Layout> Lookup for Shared<'_, L> {
+    type Memory = AtomicWords;
+
+    #[inline(always)]
+    fn prefetch(&self, words: &AtomicWords, places: &L::Places) {
+        self.0.prefetch_shared(words, places);
+    }
+
+    #[inline(always)]
+    fn contains_tile<S: Simd>(&self, _: S, words: &AtomicWords, tile: &Tile, at: Pair<'_, L::Places>) -> u64 {
+        self.0.prefetch_shared(words, at.next);
+        let mut answers = 0;
+        for (i, digest) in tile.iter().enumerate() {
+            answers |= u64::from(self.0.contains_shared(words, *digest)) << i;
+        }
+        answers
+    }
+}
+
 /// Inserts each key of a batch into memory that other threads use as well.
 pub(super) struct FillShared<'a> {
     pub words: &'a AtomicWords,
 }
 
 impl<L: Layout> Work<L> for FillShared<'_> {
+    type Error = Infallible;
+
     #[inline(always)]
-    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, next: &Stage<L>) {
-        layout.prefetch_shared(self.words, &next.places);
+    fn start(&self, layout: &L, first: &Stage<L>) {
+        layout.prefetch_shared(self.words, first.places());
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &mut self,
+        simd: S,
+        layout: &L,
+        now: &Stage<L>,
+        next: &Stage<L>,
+    ) -> Result<(), Infallible> {
+        layout.prefetch_shared(self.words, next.places());
         for digest in now.digests() {
             layout.insert_shared(simd, self.words, *digest);
         }
+        Ok(())
     }
 }
 
@@ -253,10 +194,12 @@ pub(super) struct SortShared<'a> {
 }
 
 impl<L: Layout> Work<L> for SortShared<'_> {
+    type Error = Infallible;
+
     const PLACES: bool = false;
 
     #[inline(always)]
-    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, _: &Stage<L>) {
+    fn tile<S: Simd>(&mut self, simd: S, layout: &L, now: &Stage<L>, _: &Stage<L>) -> Result<(), Infallible> {
         for j in 0..layout.sorts() {
             layout.sort_shared(self.words, now.digests(), j, &mut self.sorter);
             while let Some(region) = self.sorter.full() {
@@ -264,6 +207,7 @@ impl<L: Layout> Work<L> for SortShared<'_> {
                 layout.write_shared(simd, self.words, now, next);
             }
         }
+        Ok(())
     }
 }
 

@@ -3,8 +3,9 @@
 use super::sorter::{Group, Sorter};
 use crate::arch::Simd;
 use crate::sizing::estimate::Shape;
+use crate::tile::{Lookup, Pair};
 use crate::words::{AtomicWords, Line};
-use crate::{Digest, Error, Kind, Plan, Result, Spec, TILE};
+use crate::{Digest, Error, Kind, Plan, Result, Spec};
 use std::fmt::Debug;
 
 /// Where the bits of a digest are, and the loops that touch them.
@@ -13,7 +14,9 @@ use std::fmt::Debug;
 /// [`Bloom`](crate::Bloom) puts memory, a hash and counts under one. The trait is sealed: its methods promise that
 /// whatever was inserted is found.
 #[doc(hidden)]
-pub trait Layout: Tiled + Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed {
+pub trait Layout:
+    Lookup<Memory = [Line]> + Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed
+{
     /// The kind of filter this layout makes.
     const KIND: Kind;
 
@@ -57,7 +60,7 @@ pub trait Layout: Tiled + Copy + Eq + Debug + Send + Sync + 'static + sealed::Se
     /// Visits the bits of a digest in probe order.
     fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64));
 
-    // The loops, besides those of `Tiled`.
+    // The loops, besides those of `Lookup`.
 
     /// Whether `insert_tile` looks at the places.
     #[doc(hidden)]
@@ -85,38 +88,6 @@ pub trait Layout: Tiled + Copy + Eq + Debug + Send + Sync + 'static + sealed::Se
     fn write_shared<S: Simd>(&self, _: S, _: &AtomicWords, _now: Group<'_>, _next: &[u64]) {}
     #[doc(hidden)]
     fn contains_shared(&self, words: &AtomicWords, digest: Digest) -> bool;
-}
-
-/// What the loops over batches ask of a filter, whatever its cells are.
-///
-/// `places` is what `places()` has computed of the tile, and `next` the same of the tile after it, to be prefetched on
-/// the way: a prefetch with each key keeps the stream of requests even, where a burst of 64 would fill the processor's
-/// miss buffers and stop it.
-#[doc(hidden)]
-pub trait Tiled {
-    type Places: Places;
-    fn places(&self, tile: &Tile, places: &mut Self::Places);
-    fn prefetch(&self, lines: &[Line], places: &Self::Places);
-    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, Self::Places>)
-    -> u64;
-}
-
-/// A full tile. One with fewer keys is filled up with zero digests, whose answers are thrown away: loops of a fixed
-/// length compile to better code.
-pub type Tile = [Digest; TILE];
-
-/// Scratch memory of one tile.
-pub trait Places: Copy {
-    /// Scratch memory with nothing in it yet.
-    const EMPTY: Self;
-}
-
-/// The places of the tile at hand and of the one after it. At the end of a batch they are the same: asking for lines
-/// that are there costs nothing.
-#[derive(Clone, Copy)]
-pub struct Pair<'a, P> {
-    pub now: &'a P,
-    pub next: &'a P,
 }
 
 /// Half of an even number of cells.

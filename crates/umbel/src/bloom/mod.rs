@@ -67,13 +67,13 @@ use crate::methods::{
 };
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, BITS, Head, Parts, Probe};
-use crate::tile::split_tile;
+use crate::tile::{self, Pipeline, split_tile};
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
-    Structure, TILE,
+    Structure,
 };
-use kernels::{Ask, Fill, Pipeline};
+use kernels::Fill;
 use std::convert::Infallible;
 
 /// A Bloom filter: bits, a layout that says which of them belong to a digest, and a hash.
@@ -253,8 +253,7 @@ impl<L: Layout> Filter for Bloom<L> {
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        let (layout, lines, tile) = (&self.layout, self.words.lines(), &tile[..tile.len().min(TILE)]);
-        self.head.level.run(kernels::ContainsTile { layout, lines, tile })
+        tile::contains_tile(self.head.level, &self.layout, self.words.lines(), tile)
     }
 
     fn stats(&self) -> Stats {
@@ -279,8 +278,7 @@ impl<L: Layout> Filter for Bloom<L> {
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let work = Ask { lines: self.words.lines(), answers: Answers::with_capacity(keys.len()) };
-        self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work }).answers
+        tile::contains_batch(self.head.level, &self.layout, self.words.lines(), &self.head.hasher, keys)
     }
 }
 
@@ -310,7 +308,8 @@ impl<L: Layout> Insert for Bloom<L> {
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<(), Infallible> {
         let work = Fill { lines: self.words.lines_mut() };
-        self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work });
+        let Fill { .. } =
+            self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work })?;
         self.head.count_inserted(keys.len());
         Ok(())
     }

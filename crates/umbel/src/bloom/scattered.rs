@@ -25,12 +25,12 @@
 //! * P. S. Almeida, C. Baquero, N. Preguiça and D. Hutchison. *Scalable Bloom filters.* Information
 //!   Processing Letters 101(6), 2007. `ABPH07`
 
-use super::layout::{Layout, Pair, Places, Tile, Tiled, half, sealed::Sealed};
+use super::layout::{Layout, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::hash::{MULTIPLIER, reduce};
 use crate::sizing::{self, MAX_BITS, MAX_HASHES, estimate::Shape};
 use crate::structure::small;
-use crate::tile::TILE;
+use crate::tile::{Lookup, Pair, Places, TILE, Tile, Tiled};
 use crate::words::{AtomicWords, LINE_BITS, Line, as_words, as_words_mut};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;
@@ -183,6 +183,10 @@ impl<L: Scatter> Tiled for L {
             *position = self.position(0, digest.get());
         }
     }
+}
+
+impl<L: Scatter> Lookup for L {
+    type Memory = [Line];
 
     #[inline(always)]
     fn prefetch(&self, lines: &[Line], places: &FirstPositions) {

@@ -3,7 +3,6 @@
 
 use crate::algebra::Mismatch;
 use crate::arch::Simd;
-use crate::bloom::kernels::{Ask, ContainsTile, Pipeline, Stage, Work};
 use crate::bloom::scattered::{self, Scatter};
 use crate::file::FormatError;
 use crate::hash::reduce;
@@ -13,7 +12,7 @@ use crate::methods::{
 };
 use crate::sizing::{Cardinality, Overlap, Shape};
 use crate::structure::{self, Head, Parts, Probe};
-use crate::tile::split_tile;
+use crate::tile::{self, Pipeline, Stage, Work, split_tile};
 use crate::words::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove, Removed, Result,
@@ -393,8 +392,7 @@ impl<R: Rule> Filter for Counters<R> {
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        let (lines, tile) = (self.words.lines(), &tile[..tile.len().min(TILE)]);
-        self.head.level.run(ContainsTile { layout: &&self.rule, lines, tile })
+        tile::contains_tile(self.head.level, &&self.rule, self.words.lines(), tile)
     }
 
     fn stats(&self) -> Stats {
@@ -421,9 +419,7 @@ impl<R: Rule> Filter for Counters<R> {
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let work = Ask { lines: self.words.lines(), answers: Answers::with_capacity(keys.len()) };
-        let pipeline = Pipeline { layout: &&self.rule, hasher: &self.head.hasher, keys, work };
-        self.head.level.run(pipeline).answers
+        tile::contains_batch(self.head.level, &&self.rule, self.words.lines(), &self.head.hasher, keys)
     }
 }
 
@@ -441,13 +437,14 @@ impl<R: Rule> Insert for Counters<R> {
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        let mut fill = Fill { words: self.words.words_mut(), added: 0, refused: false };
-        for tile in tile.chunks(TILE) {
+        let mut fill = Fill { words: self.words.words_mut(), added: 0 };
+        let filled = tile.chunks(TILE).try_for_each(|tile| {
             scattered::fetch_to_insert(&self.rule, fill.words, tile);
-            tile.iter().for_each(|digest| fill.add(&self.rule, *digest));
-        }
-        let Fill { added, refused, .. } = fill;
-        self.filled(added, refused)
+            tile.iter().try_for_each(|digest| fill.add(&self.rule, *digest))
+        });
+        let added = fill.added;
+        self.head.count_inserted(added);
+        filled
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
@@ -462,17 +459,12 @@ impl<R: Rule> Insert for Counters<R> {
     }
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
-        let work = Fill { words: self.words.words_mut(), added: 0, refused: false };
-        let pipeline = Pipeline { layout: &&self.rule, hasher: &self.head.hasher, keys, work };
-        let Fill { added, refused, .. } = self.head.level.run(pipeline);
-        self.filled(added, refused)
-    }
-}
-
-impl<R: Rule> Counters<R> {
-    fn filled(&mut self, added: usize, refused: bool) -> Result<()> {
+        let mut fill = Fill { words: self.words.words_mut(), added: 0 };
+        let (layout, hasher) = (&&self.rule, &self.head.hasher);
+        let filled = self.head.level.run(Pipeline { layout, hasher, keys, work: &mut fill }).map(drop);
+        let added = fill.added;
         self.head.count_inserted(added);
-        if refused { Err(full::<R>()) } else { Ok(()) }
+        filled
     }
 }
 
@@ -480,27 +472,37 @@ impl<R: Rule> Counters<R> {
 struct Fill<'a> {
     words: &'a mut [u64],
     added: usize,
-    refused: bool,
 }
 
 impl Fill<'_> {
     #[inline(always)]
-    fn add<R: Rule>(&mut self, rule: &R, digest: Digest) {
-        self.refused |= self.refused || !add(rule, self.words, probes(rule, digest));
-        self.added += usize::from(!self.refused);
+    fn add<R: Rule>(&mut self, rule: &R, digest: Digest) -> Result<()> {
+        if !add(rule, self.words, probes(rule, digest)) {
+            return Err(full::<R>());
+        }
+        self.added += 1;
+        Ok(())
     }
 }
 
-impl<'r, R: Rule> Work<&'r R> for Fill<'_> {
+impl<'r, R: Rule> Work<&'r R> for &mut Fill<'_> {
+    type Error = Error;
+
     const PLACES: bool = false;
 
     #[inline(always)]
-    fn tile<S: Simd>(&mut self, _: S, rule: &&'r R, now: &Stage<&'r R>, next: &Stage<&'r R>) {
+    fn start(&self, rule: &&'r R, first: &Stage<&'r R>) {
+        scattered::fetch_to_insert(*rule, self.words, first.digests());
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd>(&mut self, _: S, rule: &&'r R, now: &Stage<&'r R>, next: &Stage<&'r R>) -> Result<()> {
         for (i, digest) in now.digests().iter().enumerate() {
             // With each key, the cells of one of the next tile.
             scattered::fetch_to_insert(*rule, self.words, next.digests().get(i..=i).unwrap_or_default());
-            self.add(*rule, *digest);
+            self.add(*rule, *digest)?;
         }
+        Ok(())
     }
 }
 

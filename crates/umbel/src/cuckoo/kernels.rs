@@ -1,12 +1,11 @@
-//! Lookups by the tile: both buckets of every key are fetched ahead, those of the next tile while this one is tested.
+//! Lookups in both buckets of a key: the fastest search for each form of bucket, and tiles of keys.
 
-use super::codes;
 use super::table::{Place, Table, low_bits};
-use crate::arch::{Kernel, Simd, prefetch};
-use crate::hash::Ends;
+use super::{Cuckoo, codes};
+use crate::arch::{Simd, prefetch};
 use crate::sizing::cuckoo::Form;
-use crate::tile::{self, TILE, tiles};
-use crate::{Answers, Batch, Digest, Hasher};
+use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
+use crate::{Answers, Batch, Digest};
 
 /// Whether a bucket holds a fingerprint.
 trait Search: Copy {
@@ -119,69 +118,60 @@ pub(super) fn finds(table: Table, words: &[u64], place: &Place) -> bool {
     })
 }
 
-/// The places of a tile.
-#[derive(Clone)]
-pub(super) struct Stage {
-    places: [Place; TILE],
-    len: usize,
+/// A table as lookups by the tile see it.
+struct Buckets<T> {
+    table: Table,
+    search: T,
+    /// The fingerprint that has no place in the table.
+    victim: Option<Place>,
 }
 
-impl Stage {
-    const EMPTY: Stage = Stage { places: [Place { buckets: [0; 2], fingerprint: 0 }; TILE], len: 0 };
+impl Places for [Place; TILE] {
+    const EMPTY: [Place; TILE] = [Place { buckets: [0; 2], fingerprint: 0 }; TILE];
+}
 
-    /// At most 64 digests.
-    #[inline(always)]
-    pub fn of(table: Table, digests: &[Digest]) -> Stage {
-        let mut stage = Stage::EMPTY;
-        stage.set(table, digests);
-        stage
-    }
+impl<T: Search> Tiled for Buckets<T> {
+    type Places = [Place; TILE];
 
     #[inline(always)]
-    fn set(&mut self, table: Table, digests: &[Digest]) {
-        self.len = digests.len();
-        for (place, digest) in self.places.iter_mut().zip(digests) {
-            *place = table.place(*digest);
+    fn places(&self, tile: &Tile, places: &mut [Place; TILE]) {
+        for (place, digest) in places.iter_mut().zip(tile) {
+            *place = self.table.place(*digest);
         }
     }
+}
+
+impl<T: Search> Lookup for Buckets<T> {
+    type Memory = [u64];
 
     #[inline(always)]
-    pub fn places(&self) -> &[Place] {
-        &self.places[..self.len]
+    fn prefetch(&self, words: &[u64], places: &[Place; TILE]) {
+        places.iter().for_each(|place| prefetch_buckets(self.table, words, place));
     }
 
-    /// Asks the memory for all buckets.
     #[inline(always)]
-    pub fn prefetch(&self, table: Table, words: &[u64]) {
-        self.places().iter().for_each(|place| fetch(table, words, place));
-    }
-
-    /// The answers of this tile; with each key, the memory is asked for one of the next.
-    #[inline(always)]
-    fn answers<S: Search>(&self, table: Table, search: S, words: &[u64], next: &Stage) -> u64 {
+    fn contains_tile<S: Simd>(&self, _: S, words: &[u64], _: &Tile, at: Pair<'_, [Place; TILE]>) -> u64 {
         let mut answers = 0;
-        for i in 0..TILE {
-            fetch(table, words, &next.places[i]);
-            let Place { buckets: [first, second], fingerprint } = self.places[i];
-            // Without a branch that nobody can foresee.
-            let found = search.finds(words, first, fingerprint) | search.finds(words, second, fingerprint);
+        for (i, (now, next)) in at.now.iter().zip(at.next).enumerate() {
+            prefetch_buckets(self.table, words, next);
+            let Place { buckets: [first, second], fingerprint } = *now;
+            // Both buckets, without a branch that cannot be predicted.
+            let found =
+                self.search.finds(words, first, fingerprint) | self.search.finds(words, second, fingerprint);
             answers |= u64::from(found) << i;
         }
-        answers & tile::low_bits(self.len)
-    }
-
-    /// Which of the places are that of the fingerprint that has none.
-    #[inline(always)]
-    fn matches(&self, victim: &Option<Place>) -> u64 {
-        let Some(victim) = victim else { return 0 };
-        let same = |(i, place): (usize, &Place)| u64::from(victim.is_same(place)) << i;
-        self.places().iter().enumerate().map(same).fold(0, |all, one| all | one)
+        if let Some(victim) = &self.victim {
+            for (i, place) in at.now.iter().enumerate() {
+                answers |= u64::from(victim.is_same(place)) << i;
+            }
+        }
+        answers
     }
 }
 
-/// Asks the memory for both buckets, which may each lie in two lines.
+/// Prefetches both buckets of a key. A bucket may lie across two cache lines.
 #[inline(always)]
-fn fetch(table: Table, words: &[u64], place: &Place) {
+pub(super) fn prefetch_buckets(table: Table, words: &[u64], place: &Place) {
     for bucket in place.buckets {
         let bits = table.range(bucket);
         prefetch(words, (bits.start / 64) as usize);
@@ -189,64 +179,22 @@ fn fetch(table: Table, words: &[u64], place: &Place) {
     }
 }
 
-/// One tile of digests, at most 64.
-pub(super) struct ContainsTile<'a> {
-    pub table: Table,
-    pub words: &'a [u64],
-    pub victim: Option<Place>,
-    pub tile: &'a [Digest],
-}
-
-impl Kernel for ContainsTile<'_> {
-    type Output = u64;
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> u64 {
-        let ContainsTile { table, words, victim, tile } = self;
-        let stage = Stage::of(table, tile);
-        stage.prefetch(table, words);
-        let answers = with_search!(table, search => stage.answers(table, search, words, &stage));
-        answers | stage.matches(&victim)
+impl Cuckoo {
+    /// Looks up to 64 digests up.
+    pub(super) fn find_tile(&self, tile: &[Digest]) -> u64 {
+        let Cuckoo { table, victim, .. } = *self;
+        with_search!(table, search => {
+            let buckets = Buckets { table, search, victim };
+            tile::contains_tile(self.head.level, &buckets, self.words.words(), tile)
+        })
     }
-}
 
-/// A batch of keys.
-pub(super) struct ContainsBatch<'a, B: ?Sized> {
-    pub table: Table,
-    pub words: &'a [u64],
-    pub victim: Option<Place>,
-    pub hasher: &'a Hasher,
-    pub keys: &'a B,
-}
-
-impl<B: Batch + ?Sized> Kernel for ContainsBatch<'_, B> {
-    type Output = Answers;
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Answers {
-        with_search!(self.table, search => self.answers(simd, search))
-    }
-}
-
-impl<B: Batch + ?Sized> ContainsBatch<'_, B> {
-    #[inline(always)]
-    fn answers<S: Simd, T: Search>(self, simd: S, search: T) -> Answers {
-        let ContainsBatch { table, words, victim, hasher, keys } = self;
-        let mut answers = Answers::with_capacity(keys.len());
-        let (mut tile, mut ends) = ([Digest::default(); TILE], Ends::EMPTY);
-        let (mut now, mut next) = (&mut Stage::EMPTY.clone(), &mut Stage::EMPTY.clone());
-        for range in tiles(keys.len()) {
-            let tile = &mut tile[..range.len()];
-            keys.digest_tile_with(simd, range, hasher, tile, &mut ends);
-            next.set(table, tile);
-            if now.len > 0 {
-                answers.push_tile(now.answers(table, search, words, next) | now.matches(&victim), now.len);
-            } else {
-                next.prefetch(table, words);
-            }
-            std::mem::swap(&mut now, &mut next);
-        }
-        if now.len > 0 {
-            answers.push_tile(now.answers(table, search, words, now) | now.matches(&victim), now.len);
-        }
-        answers
+    /// Looks a batch up.
+    pub(super) fn find_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
+        let Cuckoo { table, victim, .. } = *self;
+        with_search!(table, search => {
+            let buckets = Buckets { table, search, victim };
+            tile::contains_batch(self.head.level, &buckets, self.words.words(), &self.head.hasher, keys)
+        })
     }
 }

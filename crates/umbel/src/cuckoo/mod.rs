@@ -81,7 +81,6 @@ use crate::{
     Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result,
     Set, Spec, Stats, Structure, TILE,
 };
-use kernels::{ContainsBatch, ContainsTile, Stage};
 use table::Place;
 
 /// How many fingerprints move to make room for one, before it is given up.
@@ -437,14 +436,11 @@ impl Filter for Cuckoo {
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        let tile = &tile[..tile.len().min(TILE)];
-        let (table, words, victim) = (self.table, self.words.words(), self.victim);
-        self.head.level.run(ContainsTile { table, words, victim, tile })
+        self.find_tile(tile)
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let (table, words, victim) = (self.table, self.words.words(), self.victim);
-        self.head.level.run(ContainsBatch { table, words, victim, hasher: self.hasher(), keys })
+        self.find_batch(keys)
     }
 
     fn stats(&self) -> Stats {
@@ -505,9 +501,12 @@ impl Insert for Cuckoo {
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
         for tile in tile.chunks(TILE) {
-            let stage = Stage::of(self.table, tile);
-            stage.prefetch(self.table, self.words.words());
-            stage.places().iter().try_for_each(|place| self.put(*place, MAX_KICKS).map(drop))?;
+            let mut places = [Place::default(); TILE];
+            for (place, digest) in places.iter_mut().zip(tile) {
+                *place = self.table.place(*digest);
+                kernels::prefetch_buckets(self.table, self.words.words(), place);
+            }
+            places[..tile.len()].iter().try_for_each(|place| self.put(*place, MAX_KICKS).map(drop))?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::{FormatError, Info, Loaded, Meta, ReadOnly, Storable};
 use super::{Placing, part::Part};
 use crate::aging::Timestamp;
 use crate::map::push_values;
-use crate::tile::HashedTiles;
+use crate::tile;
 use crate::words::{Words, map_file};
 use crate::{
     Answers, AnyCount, AnyFilter, AnyMap, Batch, CodeBook, Count, Digest, Error, Filter, Hasher, Key,
@@ -462,12 +462,11 @@ impl<F> Mapped<F> {
         hasher: &Hasher,
         mut ask: impl FnMut(&[Digest]),
     ) -> Result<()> {
-        let mut tiles = HashedTiles::default();
-        while let Some(tile) = tiles.next(keys, hasher) {
+        tile::each(keys, hasher, |tile| {
             tile.iter().try_for_each(|digest| self.check_digest(*digest))?;
             ask(tile);
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn check_digest(&self, digest: Digest) -> Result<()> {

@@ -39,17 +39,17 @@
 //! * M. Dietzfelbinger and R. Pagh. *Succinct data structures for retrieval and approximate
 //!   membership.* ICALP 2008. `DP08`
 
-use crate::bloom::kernels::{Ask, ContainsTile, Pipeline};
 use crate::file::FormatError;
 use crate::methods::{filter_methods, structure_methods};
 use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
 use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
 use crate::sizing::{self, Known};
 use crate::structure::{self, Head, Parts, Probe, TABLE};
+use crate::tile;
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Kind, Mismatch, Plan, Result, Spec, Stats,
-    Structure, TILE,
+    Structure,
 };
 
 const NO_KEYS: &str =
@@ -239,8 +239,7 @@ impl Filter for Fuse {
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        let (layout, lines, tile) = (&self.shape, self.words.lines(), &tile[..tile.len().min(TILE)]);
-        self.head.level.run(ContainsTile { layout, lines, tile })
+        tile::contains_tile(self.head.level, &self.shape, self.words.lines(), tile)
     }
 
     fn stats(&self) -> Stats {
@@ -260,9 +259,7 @@ impl Filter for Fuse {
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let work = Ask { lines: self.words.lines(), answers: Answers::with_capacity(keys.len()) };
-        let pipeline = Pipeline { layout: &self.shape, hasher: &self.head.hasher, keys, work };
-        self.head.level.run(pipeline).answers
+        tile::contains_batch(self.head.level, &self.shape, self.words.lines(), &self.head.hasher, keys)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::algebra::Mismatch;
 use crate::sizing::estimate::{Cardinality, Overlap, Shape};
 use crate::sizing::{KPolicy, Params, rate};
 use crate::words::{LINE_BITS, LINE_BYTES, Words};
-use crate::{Answers, Batch, Design, Key, Kind, Result, Stats, TILE};
+use crate::{Answers, Batch, Design, Key, Kind, Result, Stats};
 
 /// A Bloom filter that hashes the key itself, as often as its [`Family`] asks for.
 ///
@@ -124,14 +124,7 @@ impl Literature {
 
     /// Asks for many keys.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let mut answers = Answers::with_capacity(keys.len());
-        for range in crate::tile::tiles(keys.len()) {
-            debug_assert!(range.len() <= TILE);
-            let bit = |i| u64::from(keys.with_bytes(i, |bytes| self.contains_bytes(bytes)));
-            let answer = range.clone().fold(0, |answer, i| answer | bit(i) << (i - range.start));
-            answers.push_tile(answer, range.len());
-        }
-        answers
+        (0..keys.len()).map(|i| keys.with_bytes(i, |bytes| self.contains_bytes(bytes))).collect()
     }
 
     /// How full the filter is and what that means.

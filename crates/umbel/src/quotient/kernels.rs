@@ -1,51 +1,61 @@
-//! The loops over tiles, compiled once per instruction set.
-//!
-//! A batch is worked tile by tile: the next tile is hashed and its lines are asked for while the current one is tested.
+//! The loops over single digests and over tiles, compiled once per instruction set.
 
 use super::slots::{OCCUPIED, Slots};
+use crate::Digest;
 use crate::arch::{Kernel, Simd, prefetch};
-use crate::hash::Ends;
 use crate::sizing::quotient::BLOCK;
-use crate::tile::{TILE, low_bits, tiles};
-use crate::{Answers, Batch, Digest, Hasher};
+use crate::tile::{Lookup, Pair, Places, Stage, TILE, Tile, Tiled, ones};
 
-/// The fingerprints of a tile; those beyond its length are 0.
-type Tile = [u64; TILE];
+/// The fingerprints of a tile.
+type Fingerprints = [u64; TILE];
 
-impl Slots {
+impl Places for Fingerprints {
+    const EMPTY: Fingerprints = [0; TILE];
+}
+
+impl Tiled for Slots {
+    type Places = Fingerprints;
+
     #[inline(always)]
-    fn fingerprints_of(&self, digests: &[Digest], tile: &mut Tile) {
-        *tile = [0; TILE];
-        for (fingerprint, digest) in tile.iter_mut().zip(digests) {
+    fn places(&self, tile: &Tile, fingerprints: &mut Fingerprints) {
+        for (fingerprint, digest) in fingerprints.iter_mut().zip(tile) {
             *fingerprint = self.fingerprint(*digest);
         }
     }
+}
 
-    /// Asks for all that a lookup reads, as a rule.
+impl Lookup for Slots {
+    type Memory = [u64];
+
     #[inline(always)]
-    fn prefetch(&self, words: &[u64], fingerprint: u64) {
-        let (quotient, _) = self.split(fingerprint);
-        prefetch(words, self.block_start(quotient / BLOCK));
-        self.prefetch_around(words, quotient);
+    fn prefetch(&self, words: &[u64], fingerprints: &Fingerprints) {
+        fingerprints.iter().for_each(|fingerprint| self.prefetch_run(words, *fingerprint));
     }
 
-    /// The answers of a tile, while the next one is on its way. Whether there is a run at all is asked for all keys first:
-    /// no branch depends on it, and four in ten are done.
+    /// Asks first for all keys whether there is a run at all: no branch depends on that, and it settles four in ten.
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, simd: S, words: &[u64], now: &Tile, next: &Tile) -> u64 {
+    fn contains_tile<S: Simd>(&self, simd: S, words: &[u64], _: &Tile, at: Pair<'_, Fingerprints>) -> u64 {
         let mut runs = 0;
-        for (i, (now, next)) in now.iter().zip(next).enumerate() {
-            self.prefetch(words, *next);
+        for (i, (now, next)) in at.now.iter().zip(at.next).enumerate() {
+            self.prefetch_run(words, *next);
             runs |= u64::from(self.bit(words, OCCUPIED, self.split(*now).0)) << i;
         }
         let mut answers = 0;
-        while runs != 0 {
-            let i = runs.trailing_zeros() as usize;
-            let (quotient, remainder) = self.split(now[i]);
+        for i in ones(runs) {
+            let (quotient, remainder) = self.split(at.now[i]);
             answers |= u64::from(self.run_contains(simd, words, quotient, remainder)) << i;
-            runs &= runs - 1;
         }
         answers
+    }
+}
+
+impl Slots {
+    /// Prefetches all that a lookup reads, as a rule.
+    #[inline(always)]
+    fn prefetch_run(&self, words: &[u64], fingerprint: u64) {
+        let (quotient, _) = self.split(fingerprint);
+        prefetch(words, self.block_start(quotient / BLOCK));
+        self.prefetch_around(words, quotient);
     }
 }
 
@@ -61,64 +71,6 @@ impl Kernel for ContainsDigest<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         self.slots.contains(simd, self.words, self.slots.fingerprint(self.digest))
-    }
-}
-
-/// At most 64 digests.
-pub(super) struct ContainsTile<'a> {
-    pub slots: &'a Slots,
-    pub words: &'a [u64],
-    pub digests: &'a [Digest],
-}
-
-impl Kernel for ContainsTile<'_> {
-    type Output = u64;
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> u64 {
-        let ContainsTile { slots, words, digests } = self;
-        let mut tile = [0; TILE];
-        slots.fingerprints_of(digests, &mut tile);
-        for fingerprint in &tile[..digests.len()] {
-            slots.prefetch(words, *fingerprint);
-        }
-        slots.contains_tile(simd, words, &tile, &tile) & low_bits(digests.len())
-    }
-}
-
-/// A batch of keys.
-pub(super) struct ContainsBatch<'a, B: ?Sized> {
-    pub slots: &'a Slots,
-    pub words: &'a [u64],
-    pub hasher: &'a Hasher,
-    pub keys: &'a B,
-}
-
-impl<B: Batch + ?Sized> Kernel for ContainsBatch<'_, B> {
-    type Output = Answers;
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) -> Answers {
-        let ContainsBatch { slots, words, hasher, keys } = self;
-        let mut answers = Answers::with_capacity(keys.len());
-        let mut digests = [Digest::default(); TILE];
-        let mut ends = Ends::EMPTY;
-        let (mut now, mut next) = ([0; TILE], [0; TILE]);
-        let mut len = 0;
-        for range in tiles(keys.len()) {
-            let upcoming = range.len();
-            let digests = &mut digests[..upcoming];
-            keys.digest_tile_with(simd, range, hasher, digests, &mut ends);
-            slots.fingerprints_of(digests, &mut next);
-            if len > 0 {
-                answers.push_tile(slots.contains_tile(simd, words, &now, &next) & low_bits(len), len);
-            } else {
-                next.iter().for_each(|fingerprint| slots.prefetch(words, *fingerprint));
-            }
-            (now, len) = (next, upcoming);
-        }
-        if len > 0 {
-            answers.push_tile(slots.contains_tile(simd, words, &now, &now) & low_bits(len), len);
-        }
-        answers
     }
 }
 
@@ -143,12 +95,11 @@ impl Kernel for InsertTile<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Inserted {
         let InsertTile { slots, words, digests, room } = self;
-        let mut tile = [0; TILE];
-        slots.fingerprints_of(digests, &mut tile);
-        let tile = &tile[..digests.len().min(TILE)];
-        tile.iter().for_each(|fingerprint| slots.prefetch(words, *fingerprint));
+        let stage = Stage::new(slots, digests);
+        let fingerprints = &stage.places()[..digests.len()];
+        fingerprints.iter().for_each(|fingerprint| slots.prefetch_run(words, *fingerprint));
         let mut inserted = Inserted { count: 0, new: 0 };
-        for fingerprint in tile.iter().take(usize::try_from(room).unwrap_or(usize::MAX)) {
+        for fingerprint in fingerprints.iter().take(usize::try_from(room).unwrap_or(usize::MAX)) {
             let Some(found) = slots.insert(simd, words, *fingerprint) else { break };
             inserted.new |= u64::from(!found) << inserted.count;
             inserted.count += 1;

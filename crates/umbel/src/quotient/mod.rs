@@ -77,13 +77,13 @@ use crate::sizing::estimate::{Cardinality, Shape};
 use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
 use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
-use crate::tile::split_tile;
+use crate::tile::{self, split_tile};
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
     Result, Set, Spec, Stats, Structure, TILE,
 };
-use kernels::{ContainsBatch, ContainsDigest, ContainsTile, Count, InsertTile, Inserted, RemoveOne};
+use kernels::{ContainsDigest, Count, InsertTile, Inserted, RemoveOne};
 use slots::{OCCUPIED, SHIFTED, Slots};
 use sorted::Builder;
 
@@ -413,8 +413,7 @@ impl Filter for Quotient {
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        let digests = &tile[..tile.len().min(TILE)];
-        self.head.level.run(ContainsTile { slots: &self.slots, words: self.words.words(), digests })
+        tile::contains_tile(self.head.level, &self.slots, self.words.words(), tile)
     }
 
     fn stats(&self) -> Stats {
@@ -438,8 +437,7 @@ impl Filter for Quotient {
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        let (words, hasher) = (self.words.words(), &self.head.hasher);
-        self.head.level.run(ContainsBatch { slots: &self.slots, words, hasher, keys })
+        tile::contains_batch(self.head.level, &self.slots, self.words.words(), &self.head.hasher, keys)
     }
 }
 

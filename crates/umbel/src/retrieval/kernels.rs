@@ -2,11 +2,10 @@
 
 use super::{MAX_CELLS_OF_KEY, NEAR, Place, Reduce, Shape, Vector, placed, z};
 use crate::arch::{Kernel, Simd, prefetch_byte};
-use crate::bloom::kernels::{Stage, Work};
-use crate::bloom::layout::{Pair, Places, Tile, Tiled};
-use crate::tile::TILE;
+use crate::tile::{Lookup, Pair, Places, Stage, TILE, Tile, Tiled, Work};
 use crate::words::{Line, as_words, read_bits, read_bytes};
 use crate::{Digest, Level};
+use std::convert::Infallible;
 
 /// What is known of a tile before its cells are read.
 #[derive(Clone, Copy)]
@@ -104,6 +103,10 @@ impl Tiled for Shape {
     fn places(&self, tile: &Tile, starts: &mut Starts) {
         placed!(self.arrangement, place => self.starts::<Vector, _>(place, tile, starts));
     }
+}
+
+impl Lookup for Shape {
+    type Memory = [Line];
 
     #[inline(always)]
     fn prefetch(&self, lines: &[Line], starts: &Starts) {
@@ -123,7 +126,7 @@ impl Tiled for Shape {
     }
 }
 
-/// The values of a batch of keys, for a [`Pipeline`](crate::bloom::kernels::Pipeline); cells have at most 64 bits.
+/// The values of a batch of keys, for a [`Pipeline`](crate::tile::Pipeline); cells have at most 64 bits.
 pub(crate) struct Decode<'a, F> {
     pub lines: &'a [Line],
     /// Given the values of each tile, in order.
@@ -131,10 +134,24 @@ pub(crate) struct Decode<'a, F> {
 }
 
 impl<F: FnMut(&[u64])> Work<Shape> for Decode<'_, F> {
+    type Error = Infallible;
+
     #[inline(always)]
-    fn tile<S: Simd>(&mut self, _: S, shape: &Shape, now: &Stage<Shape>, next: &Stage<Shape>) {
+    fn start(&self, shape: &Shape, first: &Stage<Shape>) {
+        shape.prefetch(self.lines, first.places());
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &mut self,
+        _: S,
+        shape: &Shape,
+        now: &Stage<Shape>,
+        next: &Stage<Shape>,
+    ) -> Result<(), Infallible> {
         let values = shape.decode_tile_at(self.lines, now.before(next));
         (self.take)(&values[..now.digests().len()]);
+        Ok(())
     }
 }
 
@@ -149,7 +166,7 @@ impl Kernel for DecodeTile<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> [u64; TILE] {
         let DecodeTile { shape, lines, tile } = self;
-        let stage = Stage::of(shape, tile);
+        let stage = Stage::new(shape, tile);
         shape.prefetch(lines, stage.places());
         shape.decode_tile_at(lines, stage.before(&stage))
     }

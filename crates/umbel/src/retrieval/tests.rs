@@ -1,9 +1,9 @@
 use super::build::Built;
 use super::*;
+use crate::Hasher;
 use crate::Level;
-use crate::bloom::kernels::{Ask, ContainsTile, Pipeline};
+use crate::tile::{self, Pipeline};
 use crate::words::Words;
-use crate::{Answers, Hasher};
 use proptest::prelude::*;
 use std::collections::HashMap;
 
@@ -108,18 +108,17 @@ proptest! {
         let singles = tile.iter().enumerate().fold(0, |all, (i, digest)| all | u64::from(shape.contains(words.words(), *digest)) << i);
         let hasher = Hasher::default();
         for level in Level::available() {
-            prop_assert_eq!(level.run(ContainsTile { layout: &shape, lines: words.lines(), tile: &tile }), singles);
+            prop_assert_eq!(tile::contains_tile(level, &shape, words.lines(), &tile), singles);
             if width <= 64 {
                 let values = decode_tile(&shape, level, words.lines(), &tile);
                 for (digest, value) in tile.iter().zip(values) {
                     prop_assert_eq!(u128::from(value), shape.decode(words.words(), *digest));
                 }
                 let keys: Vec<u64> = (0..200).collect();
-                let work = Ask { lines: words.lines(), answers: Answers::with_capacity(keys.len()) };
-                let answers = level.run(Pipeline { layout: &shape, hasher: &hasher, keys: &keys[..], work }).answers;
+                let answers = tile::contains_batch(level, &shape, words.lines(), &hasher, &keys);
                 let mut all = Vec::new();
                 let work = Decode { lines: words.lines(), take: |values: &[u64]| all.extend_from_slice(values) };
-                level.run(Pipeline { layout: &shape, hasher: &hasher, keys: &keys[..], work });
+                let Ok(_) = level.run(Pipeline { layout: &shape, hasher: &hasher, keys: &keys[..], work });
                 let decoded: Vec<u64> = keys.iter().map(|key| shape.decode_narrow(words.words(), crate::Key::digest(key, &hasher))).collect();
                 prop_assert_eq!(&all, &decoded);
                 prop_assert!(answers.iter().eq(decoded.iter().map(|value| *value == 0)));

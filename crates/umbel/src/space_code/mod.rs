@@ -65,7 +65,6 @@ mod kept;
 
 use crate::algebra::Mismatch;
 use crate::bloom::Layout;
-use crate::bloom::kernels::ContainsTile;
 use crate::builder::Builder;
 use crate::chain::keys_and_rate;
 pub use crate::count::Multiplicity;
@@ -73,7 +72,7 @@ use crate::methods::{count_methods, structure_methods};
 use crate::sizing::space_code::{self as formulas, LevelParams, Rule, sampling};
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, Head};
-use crate::tile::low_bits;
+use crate::tile::{self, low_bits};
 use crate::words::LINE_BYTES;
 use crate::{Count, Digest, Error, Hasher, Kind, Plan, Result, Spec, Standard, Stats, TILE};
 use array::{Array, Hits};
@@ -550,8 +549,7 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
         let at_once = TILE / groups;
         for (keys, counts) in tile.chunks(at_once).zip(counts.chunks_mut(at_once)) {
             let tile = array.groups_of(keys, &mut digests);
-            let (layout, lines) = (&array.layout(), array.words().lines());
-            let found = self.head.level.run(ContainsTile { layout, lines, tile });
+            let found = tile::contains_tile(self.head.level, &array.layout(), array.words().lines(), tile);
             for (i, (key, count)) in keys.iter().zip(counts).enumerate() {
                 let first = (found >> (i * groups) & low_bits(groups)).count_ones();
                 *count = self.guarded(*key, first);

@@ -1,16 +1,54 @@
-//! The tile: up to 64 keys that are hashed, fetched and tested together.
+//! The tile: up to 64 keys that are hashed, prefetched and tested together, and the one loop that walks a batch by them.
+//!
+//! A lookup in a filter larger than the caches waits for memory, about as long as it takes to hash twenty keys. So a batch
+//! is cut into tiles, and while the processor works on one tile the memory works on the next:
+//!
+//! ```text
+//!              tile 0         tile 1         tile 2         tile 3
+//!   hash     |========|     |========|     |========|     |========|         64 keys become 64 digests
+//!   place     \=|            \=|            \=|            \=|               the cells of each digest are computed
+//!   prefetch    |=|          : |===:==|     : |===:==|     : |===:==|        one cell of the next tile with each key
+//!   test             waits   |=====|        |=====|        |=====|     |=====|
+//!                            tile 0         tile 1         tile 2      tile 3
+//!
+//!   answers                  0110...1       0000...1       1110...0    00...01     one u64 for each tile
+//! ```
+//!
+//! Only the first tile of a batch is prefetched in one burst. Every other tile is prefetched while the tile before it is
+//! tested, one key with each key, because a burst of 64 requests would fill the processor's miss buffers and stop it.
+//!
+//! The parts, in the order in which a batch meets them:
+//!
+//! | part | does |
+//! | --- | --- |
+//! | [`Pipeline`] | cuts a batch into tiles, hashes the next tile and hands two consecutive ones to its work |
+//! | [`Stage`] | one tile: its digests and their places |
+//! | [`Tiled`] | a structure that computes places |
+//! | [`Lookup`] | a structure that prefetches places and tests a tile |
+//! | [`Work`] | the treatment of each tile: look up, insert, decode, sort |
+//! | [`Answers`] | one bit for each key of a batch |
+//!
+//! A kind without places to prefetch, or one whose tile operations prefetch by themselves, walks a batch with [`each`].
 
 mod answers;
-mod hashed;
+mod lookup;
+mod pipeline;
 
 pub use answers::Answers;
 pub(crate) use answers::{low_bits, ones};
-pub(crate) use hashed::{HashedTiles, tiles};
+pub use lookup::Lookup;
+pub(crate) use lookup::{contains_batch, contains_tile};
+pub use pipeline::{Pair, Places, Stage, Tiled};
+pub(crate) use pipeline::{Pipeline, Work, each};
 
 use crate::Digest;
 
 /// The number of digests in a full tile.
 pub const TILE: usize = 64;
+
+/// A full tile. A tile with fewer keys is followed by arbitrary digests whose answers are discarded: loops of a fixed length
+/// compile to better code.
+pub type Tile = [Digest; TILE];
 
 /// Splits digests into a tile, whose answers fit into a word, and the rest.
 #[inline(always)]

@@ -1,0 +1,91 @@
+//! Lookups of one tile and of a batch, for every structure that can test a tile.
+
+use super::pipeline::{Pair, Pipeline, Stage, Tiled, Work};
+use super::{Answers, TILE, Tile, low_bits};
+use crate::arch::{Kernel, Simd};
+use crate::{Batch, Digest, Hasher, Level};
+use std::convert::Infallible;
+
+/// A structure that tests a tile of keys against its memory.
+#[doc(hidden)]
+pub trait Lookup: Tiled {
+    /// The cells that lookups read.
+    type Memory: ?Sized;
+
+    /// Prefetches the cells that a lookup of each key reads first.
+    fn prefetch(&self, memory: &Self::Memory, places: &Self::Places);
+
+    /// Tests a tile: bit `i` of the answer tells whether key `i` may be a member. Prefetches the places `at.next` on the
+    /// way, one key with each key.
+    fn contains_tile<S: Simd>(
+        &self,
+        simd: S,
+        memory: &Self::Memory,
+        tile: &Tile,
+        at: Pair<'_, Self::Places>,
+    ) -> u64;
+}
+
+/// Looks up to 64 digests up; those behind them are ignored.
+pub(crate) fn contains_tile<L: Lookup>(level: Level, layout: &L, memory: &L::Memory, tile: &[Digest]) -> u64 {
+    level.run(ContainsTile { layout, memory, tile: &tile[..tile.len().min(TILE)] })
+}
+
+/// Looks a batch up.
+pub(crate) fn contains_batch<L: Lookup, B: Batch + ?Sized>(
+    level: Level,
+    layout: &L,
+    memory: &L::Memory,
+    hasher: &Hasher,
+    keys: &B,
+) -> Answers {
+    let work = ContainsBatch { memory, answers: Answers::with_capacity(keys.len()) };
+    let Ok(work) = level.run(Pipeline { layout, hasher, keys, work });
+    work.answers
+}
+
+struct ContainsTile<'a, L: Lookup> {
+    layout: &'a L,
+    memory: &'a L::Memory,
+    tile: &'a [Digest],
+}
+
+impl<L: Lookup> Kernel for ContainsTile<'_, L> {
+    type Output = u64;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> u64 {
+        let ContainsTile { layout, memory, tile } = self;
+        let stage = Stage::new(layout, tile);
+        layout.prefetch(memory, stage.places());
+        layout.contains_tile(simd, memory, stage.tile(), stage.before(&stage)) & low_bits(tile.len())
+    }
+}
+
+struct ContainsBatch<'a, M: ?Sized> {
+    memory: &'a M,
+    answers: Answers,
+}
+
+impl<L: Lookup> Work<L> for ContainsBatch<'_, L::Memory> {
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn start(&self, layout: &L, first: &Stage<L>) {
+        layout.prefetch(self.memory, first.places());
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &mut self,
+        simd: S,
+        layout: &L,
+        now: &Stage<L>,
+        next: &Stage<L>,
+    ) -> Result<(), Infallible> {
+        let answers = layout.contains_tile(simd, self.memory, now.tile(), now.before(next));
+        let len = now.digests().len();
+        self.answers.push_tile(answers & low_bits(len), len);
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! The loop over the tiles of a batch, compiled once per instruction set.
+
+use super::{TILE, Tile};
+use crate::arch::{Kernel, Simd};
+use crate::hash::Ends;
+use crate::{Batch, Digest, Hasher, Level};
+use std::ops::Range;
+
+/// A structure that knows where the cells of a digest are.
+#[doc(hidden)]
+pub trait Tiled {
+    /// The places of the keys of one tile.
+    type Places: Places;
+
+    /// Computes the places of a tile.
+    fn places(&self, tile: &Tile, places: &mut Self::Places);
+}
+
+/// Scratch memory for the places of one tile.
+pub trait Places: Copy {
+    /// Places that have not been computed yet.
+    const EMPTY: Self;
+}
+
+/// The places of the current tile and of the next one. After the last tile both are the same: prefetching lines that
+/// have arrived costs nothing.
+#[derive(Clone, Copy)]
+pub struct Pair<'a, P> {
+    pub now: &'a P,
+    pub next: &'a P,
+}
+
+/// One tile: its digests and their places.
+pub struct Stage<L: Tiled> {
+    tile: Tile,
+    len: usize,
+    places: L::Places,
+}
+
+impl<L: Tiled> Stage<L> {
+    #[inline(always)]
+    fn empty() -> Stage<L> {
+        Stage { tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
+    }
+
+    /// Places at most 64 digests.
+    #[inline(always)]
+    pub(crate) fn new(layout: &L, digests: &[Digest]) -> Stage<L> {
+        let mut stage = Stage::empty();
+        stage.tile[..digests.len()].copy_from_slice(digests);
+        stage.len = digests.len();
+        layout.places(&stage.tile, &mut stage.places);
+        stage
+    }
+
+    /// The digests of the tile and, behind them, arbitrary ones.
+    #[inline(always)]
+    pub(crate) fn tile(&self) -> &Tile {
+        &self.tile
+    }
+
+    /// The digests of the tile.
+    #[inline(always)]
+    pub(crate) fn digests(&self) -> &[Digest] {
+        &self.tile[..self.len]
+    }
+
+    #[inline(always)]
+    pub(crate) fn places(&self) -> &L::Places {
+        &self.places
+    }
+
+    #[inline(always)]
+    pub(crate) fn before<'a>(&'a self, next: &'a Stage<L>) -> Pair<'a, L::Places> {
+        Pair { now: &self.places, next: &next.places }
+    }
+}
+
+/// The treatment of each tile of a batch.
+///
+/// A trait and not a closure: a closure cannot be marked `inline(always)`, and one that is not inlined is compiled
+/// without the instruction set of its caller.
+pub(crate) trait Work<L: Tiled> {
+    /// Why a batch may end early.
+    type Error;
+
+    /// Whether the places of the keys are needed.
+    const PLACES: bool = true;
+
+    /// Prefetches the first tile of a batch, which has no tile before it to do that.
+    #[inline(always)]
+    fn start(&self, _layout: &L, _first: &Stage<L>) {}
+
+    /// Treats the tile `now`, and prefetches `next` on the way.
+    fn tile<S: Simd>(
+        &mut self,
+        simd: S,
+        layout: &L,
+        now: &Stage<L>,
+        next: &Stage<L>,
+    ) -> Result<(), Self::Error>;
+}
+
+/// A batch on its way through a structure, tile by tile. Returns the work, or its first error.
+pub(crate) struct Pipeline<'a, L, B: ?Sized, W> {
+    pub layout: &'a L,
+    pub hasher: &'a Hasher,
+    pub keys: &'a B,
+    pub work: W,
+}
+
+impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
+    type Output = Result<W, W::Error>;
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) -> Result<W, W::Error> {
+        let Pipeline { layout, hasher, keys, mut work } = self;
+        let mut stages = [Stage::empty(), Stage::empty()];
+        let [mut now, mut next] = stages.each_mut();
+        let mut ranges = tiles(keys.len());
+        let mut ends = Ends::EMPTY;
+        // One place for each step, although the first and the last turn skip some: every step is inlined, and twice the
+        // code would take twice the time to compile and twice the instruction cache.
+        loop {
+            let upcoming = ranges.next();
+            let is_last = upcoming.is_none();
+            if let Some(range) = upcoming {
+                next.len = range.len();
+                keys.digest_tile_with(simd, range, hasher, &mut next.tile[..next.len], &mut ends);
+                if W::PLACES {
+                    layout.places(&next.tile, &mut next.places);
+                }
+                if now.len == 0 {
+                    work.start(layout, next);
+                }
+            }
+            if now.len > 0 {
+                work.tile(simd, layout, now, if is_last { now } else { next })?;
+            }
+            if is_last {
+                return Ok(work);
+            }
+            std::mem::swap(&mut now, &mut next);
+        }
+    }
+}
+
+/// The ranges of consecutive tiles in `0..len`.
+#[inline(always)]
+fn tiles(len: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..len).step_by(TILE).map(move |start| start..len.min(start + TILE))
+}
+
+/// Hashes a batch and passes the digests of each tile to `work`, until one returns an error.
+#[inline]
+pub(crate) fn each<B: Batch + ?Sized, E>(
+    keys: &B,
+    hasher: &Hasher,
+    work: impl FnMut(&[Digest]) -> Result<(), E>,
+) -> Result<(), E> {
+    Level::detect().run(Pipeline { layout: &Unplaced, hasher, keys, work: Each(work) }).map(drop)
+}
+
+/// The layout of work that needs only digests.
+struct Unplaced;
+
+impl Tiled for Unplaced {
+    type Places = ();
+
+    #[inline(always)]
+    fn places(&self, _: &Tile, (): &mut ()) {}
+}
+
+impl Places for () {
+    const EMPTY: () = ();
+}
+
+struct Each<F>(F);
+
+impl<E, F: FnMut(&[Digest]) -> Result<(), E>> Work<Unplaced> for Each<F> {
+    type Error = E;
+
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &mut self,
+        _: S,
+        _: &Unplaced,
+        now: &Stage<Unplaced>,
+        _: &Stage<Unplaced>,
+    ) -> Result<(), E> {
+        (self.0)(now.digests())
+    }
+}
