@@ -1,0 +1,139 @@
+//! Many keys at once: slices, vectors and arrays of keys, and keys that were hashed before.
+
+use super::Key;
+use crate::arch::{Kernel, Simd, prefetch};
+use crate::hash::Ends;
+use crate::words::LINE_BYTES;
+use crate::{Digest, Hasher, TILE};
+use std::ops::Range;
+
+/// Many keys at once, in whatever shape the caller holds them: a slice, a vector or an array of keys, or an
+/// [`Arena`](super::Arena).
+pub trait Batch {
+    /// How many keys there are.
+    fn len(&self) -> usize;
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Hashes the keys of `range`, which lies inside `0..len()`, into the first places of `digests`.
+    fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]);
+
+    /// `digest_tile` inside a kernel, with room to gather strings in.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn digest_tile_with<S: Simd>(
+        &self,
+        _: S,
+        range: Range<usize>,
+        hasher: &Hasher,
+        digests: &mut [Digest],
+        _: &mut Ends,
+    ) {
+        self.digest_tile(range, hasher, digests);
+    }
+
+    /// Calls `f` with the bytes of key `index`, which is below `len()`.
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
+}
+
+impl<K: Key> Batch for [K] {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    #[inline(always)]
+    fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+        let keys_per_line = LINE_BYTES / size_of::<K>().clamp(1, LINE_BYTES);
+        for at in range.clone().step_by(keys_per_line) {
+            prefetch(self, at.wrapping_add(KEYS_AHEAD));
+        }
+        K::digest_tile(&self[range], hasher, digests);
+    }
+
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        self[index].with_bytes(f)
+    }
+}
+
+macro_rules! slice_batches {
+    ($([$($generics:tt)*] $keys:ty),*) => {$(
+        impl<K: Key, $($generics)*> Batch for $keys {
+            #[inline(always)]
+            fn len(&self) -> usize {
+                self[..].len()
+            }
+
+            #[inline(always)]
+            fn digest_tile(&self, range: Range<usize>, hasher: &Hasher, digests: &mut [Digest]) {
+                self[..].digest_tile(range, hasher, digests);
+            }
+
+            fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+                self[index].with_bytes(f)
+            }
+        }
+    )*};
+}
+slice_batches!([] Vec<K>, [const N: usize] [K; N]);
+
+/// How many keys ahead of the current tile a slice is prefetched. Keys are read in order, but in bursts of one tile, and
+/// the processor's own prefetching falls behind between bursts.
+const KEYS_AHEAD: usize = 4 * TILE;
+
+/// Keys that were hashed before, by the hasher of the filter they are meant for: what is left of keys that were kept as
+/// digests. Only filters that take digests understand them.
+///
+/// ```
+/// use umbel::key::Hashed;
+/// use umbel::{Bloom, Blocked, Hasher, Key};
+/// let mut filter = Bloom::<Blocked>::with_capacity(100_000, 0.01)?;
+/// let digests: Vec<_> = ["apple", "pear"].iter().map(|key| key.digest(filter.hasher())).collect();
+/// filter.insert_batch(&Hashed(&digests));
+/// assert!(filter.contains("pear"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Hashed<'a>(pub &'a [Digest]);
+
+impl Batch for Hashed<'_> {
+    #[inline(always)]
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    #[inline(always)]
+    fn digest_tile(&self, range: Range<usize>, _: &Hasher, digests: &mut [Digest]) {
+        digests.copy_from_slice(&self.0[range]);
+    }
+
+    /// The bytes of the digest: the key's own are gone.
+    fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(&self.0[index].get().to_le_bytes())
+    }
+}
+
+/// Consecutive keys of a batch, hashed: as many as there are digests.
+pub(crate) struct DigestAll<'a, B: ?Sized> {
+    pub keys: &'a B,
+    /// The first of them.
+    pub start: usize,
+    pub hasher: &'a Hasher,
+    pub digests: &'a mut [Digest],
+}
+
+impl<B: Batch + ?Sized> Kernel for DigestAll<'_, B> {
+    type Output = ();
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let DigestAll { keys, start, hasher, digests } = self;
+        let mut ends = Ends::EMPTY;
+        for (i, tile) in digests.chunks_mut(TILE).enumerate() {
+            let from = start + i * TILE;
+            keys.digest_tile_with(simd, from..from + tile.len(), hasher, tile, &mut ends);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What can be a key, and as which bytes it is hashed.
+//!
+//! The bytes are documented and the same on every platform and in every language, unlike those of `std::hash::Hash`:
+//!
+//! | key | bytes |
+//! | --- | --- |
+//! | bytes, strings | as they are; no length, no terminator |
+//! | integers up to 64 bits | widened to 64 bits with their sign, 8 bytes little-endian: `7u8`, `7i32`, `7usize` are one key |
+//! | 128-bit integers | 16 bytes little-endian |
+//!
+//! A [`Batch`] is many keys at once: a slice of keys, or an [`Arena`] of byte strings in one buffer.
+
+mod arena;
+mod batch;
+mod bytes;
+mod integers;
+mod pointers;
+#[cfg(test)]
+mod tests;
+
+pub use crate::lines::split_lines;
+pub use arena::{Arena, Offset};
+pub(crate) use batch::DigestAll;
+pub use batch::{Batch, Hashed};
+
+use crate::hash::Function;
+use crate::{Digest, Hasher};
+
+/// Something that has key bytes. A new key type has to say only which.
+///
+/// ```
+/// use umbel::{Hasher, Key};
+/// struct Point { x: u32, y: u32 }
+/// impl Key for Point {
+///     fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+///         let mut bytes = [0; 8];
+///         bytes[..4].copy_from_slice(&self.x.to_le_bytes());
+///         bytes[4..].copy_from_slice(&self.y.to_le_bytes());
+///         f(&bytes)
+///     }
+/// }
+/// let hasher = Hasher::default();
+/// assert_eq!(7i32.digest(&hasher), 7usize.digest(&hasher));
+/// assert_ne!(Point { x: 1, y: 2 }.digest(&hasher), Point { x: 2, y: 1 }.digest(&hasher));
+/// ```
+pub trait Key {
+    /// Calls `f` with the key's bytes.
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R;
+
+    /// The key, hashed.
+    #[inline(always)]
+    fn digest(&self, hasher: &Hasher) -> Digest {
+        self.with_bytes(|bytes| hasher.digest_bytes(bytes))
+    }
+
+    /// Hashes a tile: `digests[i]` becomes the digest of `keys[i]`, as far as both slices reach.
+    #[inline(always)]
+    fn digest_tile(keys: &[Self], hasher: &Hasher, digests: &mut [Digest])
+    where
+        Self: Sized,
+    {
+        hash_each(keys.iter(), hasher, digests);
+    }
+}
+
+/// Hashes keys one after the other, having looked only once at which function it is.
+#[inline(always)]
+fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &mut [Digest]) {
+    if let Function::Fast { seed } = hasher.0 {
+        let hasher = Hasher::fast(seed);
+        for (key, digest) in keys.zip(digests) {
+            *digest = key.digest(&hasher);
+        }
+    } else {
+        for (key, digest) in keys.zip(digests) {
+            *digest = key.digest(hasher);
+        }
+    }
+}
