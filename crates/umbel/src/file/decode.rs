@@ -315,5 +315,5 @@ fn keyed(secret: Secret) -> Result<Hasher> {
 
 #[cfg(not(feature = "secrets"))]
 fn keyed(_: Secret) -> Result<Hasher> {
-    Err(Error::parameter("hash", Strength::Keyed, "the Cargo feature `secrets` of crate `umbel`"))
+    Err(Error::parameter("hash", crate::Strength::Keyed, "the Cargo feature `secrets` of crate `umbel`"))
 }
