@@ -63,17 +63,21 @@ pub trait Key {
     }
 }
 
-/// Hashes keys one after the other, having looked only once at which function it is.
+/// Hashes keys one after the other, and looks only once at which function the hasher has.
 #[inline(always)]
 fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &mut [Digest]) {
-    if let Function::Fast { seed } = hasher.0 {
-        let hasher = Hasher::fast(seed);
-        for (key, digest) in keys.zip(digests) {
-            *digest = key.digest(&hasher);
+    match hasher.0 {
+        Function::Fast { seed } => {
+            let hasher = Hasher::fast(seed);
+            for (key, digest) in keys.zip(digests) {
+                *digest = key.digest(&hasher);
+            }
         }
-    } else {
-        for (key, digest) in keys.zip(digests) {
-            *digest = key.digest(hasher);
+        #[cfg(feature = "secrets")]
+        _ => {
+            for (key, digest) in keys.zip(digests) {
+                *digest = key.digest(hasher);
+            }
         }
     }
 }
