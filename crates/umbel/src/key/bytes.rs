@@ -1,7 +1,14 @@
-//! Byte strings and text as keys.
+//! Byte strings, text and, on Unix, paths as keys.
 
 use super::Key;
 use crate::{Digest, Hasher};
+#[cfg(unix)]
+use {
+    super::converted_keys,
+    std::ffi::{OsStr, OsString},
+    std::os::unix::ffi::OsStrExt,
+    std::path::{Path, PathBuf},
+};
 
 macro_rules! byte_keys {
     ($([$($generics:tt)*] $bytes:ty),*) => {$(
@@ -20,3 +27,18 @@ macro_rules! byte_keys {
     )*};
 }
 byte_keys!([] [u8], [] str, [] String, [] Vec<u8>, [const N: usize] [u8; N]);
+
+impl Key for char {
+    #[inline(always)]
+    fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+        f(self.encode_utf8(&mut [0; 4]).as_bytes())
+    }
+}
+
+#[cfg(unix)]
+converted_keys! {
+    |text: OsStr| text.as_bytes();
+    |text: OsString| text.as_bytes();
+    |path: Path| path.as_os_str().as_bytes();
+    |path: PathBuf| path.as_os_str().as_bytes();
+}

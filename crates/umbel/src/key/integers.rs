@@ -1,12 +1,14 @@
-//! Integers as keys: hashed without going through their bytes, so that a tile of them becomes SIMD.
+//! Integers as keys, and the types that are the same key as an integer. Integers are hashed as numbers,
+//! not as byte strings, so that the loop over a tile becomes SIMD.
 
-use super::Key;
+use super::{Key, converted_keys};
 #[cfg(feature = "secrets")]
 use crate::hash::sip13_u64;
 use crate::hash::{Function, xxh3_u64};
 use crate::{Digest, Hasher};
+use std::num::NonZero;
 
-/// Apart from the loops of callers, which have enough to keep in registers.
+/// Stays out of line: the loops of callers have enough to keep in registers.
 #[cfg(feature = "secrets")]
 #[inline(never)]
 fn digest_word(hasher: &Hasher, key: u64) -> Digest {
@@ -76,3 +78,14 @@ macro_rules! wide_keys {
     )*};
 }
 wide_keys!(u128, i128);
+
+macro_rules! nonzero_keys {
+    ($($int:ty),*) => {
+        converted_keys! { $(|number: NonZero<$int>| number.get();)* }
+    };
+}
+nonzero_keys!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize);
+
+converted_keys! {
+    |flag: bool| u64::from(*flag);
+}

@@ -63,6 +63,26 @@ pub trait Key {
     }
 }
 
+/// Implements `Key` for types that are the same key as a value of another type.
+macro_rules! converted_keys {
+    ($(|$key:ident: $type:ty| $same:expr;)*) => {$(
+        impl Key for $type {
+            #[inline(always)]
+            fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
+                let $key = self;
+                $same.with_bytes(f)
+            }
+
+            #[inline(always)]
+            fn digest(&self, hasher: &Hasher) -> Digest {
+                let $key = self;
+                $same.digest(hasher)
+            }
+        }
+    )*};
+}
+use converted_keys;
+
 /// Hashes keys one after the other, and looks only once at which function the hasher has.
 #[inline(always)]
 fn hash_each<K: Key>(keys: impl Iterator<Item = K>, hasher: &Hasher, digests: &mut [Digest]) {
