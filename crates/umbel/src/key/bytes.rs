@@ -1,4 +1,4 @@
-//! Byte strings, text and, on Unix, paths as keys.
+//! Byte strings, text and, on Unix, paths as keys. Arrays of bytes are in `composites.rs`.
 
 use super::Key;
 use crate::{Digest, Hasher};
@@ -11,8 +11,8 @@ use {
 };
 
 macro_rules! byte_keys {
-    ($([$($generics:tt)*] $bytes:ty),*) => {$(
-        impl<$($generics)*> Key for $bytes {
+    ($($bytes:ty),*) => {$(
+        impl Key for $bytes {
             #[inline(always)]
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 f(self.as_ref())
@@ -26,7 +26,7 @@ macro_rules! byte_keys {
         }
     )*};
 }
-byte_keys!([] [u8], [] str, [] String, [] Vec<u8>, [const N: usize] [u8; N]);
+byte_keys!([u8], str, String, Vec<u8>);
 
 impl Key for char {
     #[inline(always)]

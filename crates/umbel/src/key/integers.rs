@@ -16,8 +16,10 @@ fn digest_word(hasher: &Hasher, key: u64) -> Digest {
 }
 
 macro_rules! integer_keys {
-    ($($int:ty),*) => {$(
+    ($($int:ty $({ $($more:tt)* })?),* $(,)?) => {$(
         impl Key for $int {
+            $($($more)*)?
+
             #[inline(always)]
             fn with_bytes<R>(&self, f: impl FnOnce(&[u8]) -> R) -> R {
                 f(&(*self as u64).to_le_bytes())
@@ -60,7 +62,21 @@ macro_rules! integer_keys {
         }
     )*};
 }
-integer_keys!(u8, u16, u32, u64, usize, i8, i16, i32, i64, isize);
+integer_keys!(
+    u8 {
+        #[inline(always)]
+        fn with_array_bytes<R>(array: &[u8], f: impl FnOnce(&[u8]) -> R) -> R {
+            f(array)
+        }
+
+        // The compiler sees the length of the array here, and hashes it without a branch on the length.
+        #[inline(always)]
+        fn array_digest(array: &[u8], hasher: &Hasher) -> Digest {
+            hasher.digest_bytes(array)
+        }
+    },
+    u16, u32, u64, usize, i8, i16, i32, i64, isize,
+);
 
 macro_rules! wide_keys {
     ($($int:ty),*) => {$(

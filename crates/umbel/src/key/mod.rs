@@ -12,7 +12,9 @@
 
 mod arena;
 mod batch;
+mod buffer;
 mod bytes;
+mod composites;
 mod integers;
 mod pointers;
 #[cfg(test)]
@@ -25,6 +27,7 @@ pub use batch::{Batch, Hashed};
 
 use crate::hash::Function;
 use crate::{Digest, Hasher};
+use buffer::Buffer;
 
 /// Something that has key bytes. A new key type has to say only which.
 ///
@@ -60,6 +63,29 @@ pub trait Key {
         Self: Sized,
     {
         hash_each(keys.iter(), hasher, digests);
+    }
+
+    /// Calls `f` with the bytes of an array of such keys. Only `u8` overrides this: an array of bytes is a
+    /// byte string, and two implementations of `Key` for arrays would overlap.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn with_array_bytes<R>(array: &[Self], f: impl FnOnce(&[u8]) -> R) -> R
+    where
+        Self: Sized,
+    {
+        let mut buffer = Buffer::new();
+        array.iter().for_each(|part| buffer.push_part(part));
+        f(buffer.bytes())
+    }
+
+    /// Returns the digest of an array of such keys. Only `u8` overrides this.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn array_digest(array: &[Self], hasher: &Hasher) -> Digest
+    where
+        Self: Sized,
+    {
+        Self::with_array_bytes(array, |bytes| hasher.digest_bytes(bytes))
     }
 }
 
