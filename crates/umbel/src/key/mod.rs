@@ -10,6 +10,7 @@
 //!
 //! A [`Batch`] is many keys at once: a slice of keys, or an [`Arena`] of byte strings in one buffer.
 
+mod addresses;
 mod arena;
 mod batch;
 mod buffer;
