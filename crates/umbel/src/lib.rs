@@ -152,7 +152,7 @@ pub use error::{Error, Result};
 pub use filter::{Filter, Insert, Remove, Removed};
 pub use fuse::Fuse;
 pub use hash::{Digest, Hasher};
-pub use key::{Arena, Batch, Key};
+pub use key::{Arena, Batch, Hashable, Key};
 pub use kind::Kind;
 pub use map::Map;
 pub use quotient::Quotient;

@@ -16,6 +16,7 @@ mod batch;
 mod buffer;
 mod bytes;
 mod composites;
+mod hashable;
 mod integers;
 mod pointers;
 #[cfg(test)]
@@ -25,6 +26,7 @@ pub use crate::lines::split_lines;
 pub use arena::{Arena, Offset};
 pub(crate) use batch::DigestAll;
 pub use batch::{Batch, Hashed};
+pub use hashable::Hashable;
 
 use crate::hash::Function;
 use crate::{Digest, Hasher};
