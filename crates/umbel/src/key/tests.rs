@@ -3,7 +3,13 @@
 use super::*;
 use proptest::prelude::*;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::sync::Arc;
+
+fn bytes(key: &impl Key) -> Vec<u8> {
+    key.with_bytes(<[u8]>::to_vec)
+}
 
 fn hashers() -> [Hasher; 3] {
     [Hasher::fast(99), Hasher::keyed([3; 16]), Hasher::sealed([4; 32])]
@@ -23,8 +29,70 @@ fn integers_of_all_widths_are_one_key_and_keep_their_sign() {
     }
 }
 
+/// Byte strings that look like lengths and tags, so that an ambiguous encoding would collide.
+fn part() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(0u8..3, 0..4)
+}
+
+fn many<S: Strategy>(keys: S) -> impl Strategy<Value = Vec<S::Value>> {
+    prop::collection::vec(keys, 100)
+}
+
+fn has_one_encoding_each<K: Key + Ord>(keys: &[K]) -> bool {
+    let different: BTreeSet<&K> = keys.iter().collect();
+    let encodings: BTreeSet<Vec<u8>> = keys.iter().map(bytes).collect();
+    different.len() == encodings.len()
+}
+
+/// A part of a composite key of less than 64 KiB, as the documentation says.
+fn after_its_length(part: &[u8]) -> Vec<u8> {
+    let [low, high] = (part.len() as u16).to_le_bytes();
+    [&[low, high, 0, 0, 0, 0, 0, 0], part].concat()
+}
+
 proptest! {
     #![proptest_config(crate::fixed_cases())]
+    #[test]
+    fn different_keys_of_one_type_have_different_bytes(
+        pairs in many((part(), part())),
+        triples in many((part(), part(), part())),
+        arrays in many(prop::array::uniform3(part())),
+        options in many(prop::option::of(prop::option::of(part()))),
+        nested in many((prop::option::of((part(), part())), prop::array::uniform2(prop::option::of(part())))),
+        sockets in many((0..3u32, 0..3u16, 0..3u32, 0..3u32)),
+    ) {
+        prop_assert!(has_one_encoding_each(&pairs));
+        prop_assert!(has_one_encoding_each(&triples));
+        prop_assert!(has_one_encoding_each(&arrays));
+        prop_assert!(has_one_encoding_each(&options));
+        prop_assert!(has_one_encoding_each(&nested));
+        let sockets: Vec<SocketAddr> = sockets.into_iter().map(|(address, port, flow, scope)| match flow {
+            0 => SocketAddrV4::new(address.into(), port).into(),
+            _ => SocketAddrV6::new(u128::from(address).into(), port, flow, scope).into(),
+        }).collect();
+        prop_assert!(has_one_encoding_each(&sockets));
+    }
+
+    #[test]
+    fn characters_and_numbers_have_bytes_of_their_own(chars: Vec<char>, ints: Vec<i128>, flags: Vec<bool>) {
+        prop_assert!(has_one_encoding_each(&chars));
+        prop_assert!(has_one_encoding_each(&ints));
+        prop_assert!(has_one_encoding_each(&flags));
+    }
+
+    #[test]
+    fn parts_of_any_length_follow_their_lengths(
+        parts in prop::array::uniform4(prop::collection::vec(any::<u8>(), 0..200)),
+    ) {
+        let encoding: Vec<u8> = parts.iter().flat_map(|part| after_its_length(part)).collect();
+        let [a, b, c, d] = &parts;
+        prop_assert_eq!(bytes(&(a, b, c, d)), &encoding[..]);
+        prop_assert_eq!(bytes(&parts), &encoding[..]);
+        let nested = [after_its_length(&encoding), after_its_length(&[0])].concat();
+        prop_assert_eq!(bytes(&(&parts, None::<u64>)), nested);
+        prop_assert_eq!(bytes(&Some(&parts)), after_its_length(&encoding));
+    }
+
     #[test]
     fn a_tile_is_hashed_like_its_keys_one_by_one(ints: Vec<u64>, texts: Vec<String>) {
         let bytes: Vec<u8> = texts.iter().flat_map(|text| text.bytes()).collect();
@@ -88,4 +156,12 @@ fn an_arena_refuses_offsets_that_fall_or_leave_the_buffer() {
     assert!(Arena::separated(b"a\nb\n", &[3u64, u64::MAX, 2]).is_err());
     assert_eq!(Arena::separated(b"\nb\n", &[0u32, 1, 3]).unwrap().get(0), Some(&b""[..]));
     assert_eq!(Arena::new(b"abc", &[0u32, 0, 3]).unwrap().get(0), Some(&b""[..]));
+}
+
+#[test]
+fn tuples_have_up_to_twelve_parts() {
+    let twelve = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12);
+    let array: [u64; 12] = std::array::from_fn(|i| i as u64 + 1);
+    assert_eq!(bytes(&twelve), bytes(&array));
+    assert_eq!(bytes(&array).len(), 12 * (8 + 8));
 }
