@@ -24,10 +24,28 @@
 //!
 //! # Keys
 //!
-//! Text, bytes, integers, addresses, paths, tuples and arrays of those are keys; see the table in [`key`]. Their bytes are
-//! the same on every platform and in every language, and different types are different keys unless that table says
-//! otherwise: **the integer 42 and the text "42" are different keys**, while `42u8`, `42i32` and `42usize` are one. A filter
-//! that the command line built from lines of text holds the text "42".
+//! Text, bytes, characters, integers, Booleans, network addresses and paths are keys, and so are tuples,
+//! arrays and options of keys. The table in [`key`] lists the bytes by which each is hashed. They are the
+//! same on every platform and in every language.
+//!
+//! **The integer 42 and the text "42" are different keys**, while `42u8`, `42i32` and `42usize` are one.
+//! A filter that the command line built from lines of text holds the text "42".
+//!
+//! [`Hashable`] makes a key of any value that implements `Hash`, for use within one process.
+//!
+//! ```
+//! use std::net::Ipv4Addr;
+//! use umbel::{BloomFilter, Hashable};
+//!
+//! #[derive(Hash)]
+//! struct Point { x: i32, y: i32 }
+//!
+//! let mut seen = BloomFilter::with_capacity(1000, 0.001)?;
+//! seen.insert(&(Ipv4Addr::LOCALHOST, "GET", Some(200)));
+//! seen.insert(&Hashable(&Point { x: 1, y: 2 }));
+//! assert!(seen.contains(&Hashable(&Point { x: 1, y: 2 })));
+//! # Ok::<(), umbel::Error>(())
+//! ```
 //!
 //! # Which kind
 //!

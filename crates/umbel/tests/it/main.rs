@@ -21,6 +21,7 @@ mod double_hashing;
 mod floom;
 mod format;
 mod fuse;
+mod keys;
 mod kinds;
 mod large;
 mod levels;
