@@ -15,10 +15,9 @@
 use crate::arch::{Kernel, Simd};
 use crate::bloom::{AnyOf, Bits};
 use crate::file::FormatError;
-use crate::key::DigestAll;
 use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
 use crate::structure::{Head, Parts, Probe, small};
-use crate::tile::{low_bits, ones};
+use crate::tile::{self, CHUNK, low_bits, ones};
 use crate::words::{LINE_BYTES, Mover, relocate_box};
 use crate::{
     Answers, Batch, Blocked, Bloom, BloomFilter, Digest, Error, Hashed, Kind, Layout, Level, Partitioned,
@@ -184,11 +183,6 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
     }
 }
 
-/// How many keys are hashed and asked for at a time: enough that the first tile of each link, which nothing has
-/// fetched ahead, does not count and the caches seldom change from one link to the other; few enough that their digests
-/// stay there as well.
-const GROUP: usize = 16384;
-
 /// From this share on, keys that were found are taken out before the next link is asked: 1 in 8.
 const WORTH_MOVING: usize = 8;
 
@@ -216,9 +210,9 @@ impl Group {
         mut visit: impl FnMut(&mut Group) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut group = Group::new(head.level);
-        for start in (0..keys.len()).step_by(GROUP) {
-            group.digests.resize(GROUP.min(keys.len() - start), Digest::default());
-            head.level.run(DigestAll { keys, start, hasher: &head.hasher, digests: &mut group.digests });
+        for start in (0..keys.len()).step_by(CHUNK) {
+            group.digests.resize(CHUNK.min(keys.len() - start), Digest::default());
+            tile::hash(head.level, keys, start, &head.hasher, &mut group.digests);
             group.start();
             visit(&mut group)?;
         }
@@ -301,13 +295,16 @@ impl Group {
         for filter in filters {
             match filter {
                 BloomFilter(Bits::Blocked(filter)) if blocked.push(filter) => {}
-                filter => {
-                    let answers = filter.contains_batch(&Hashed(&self.digests));
-                    self.found.iter_mut().zip(answers.as_words()).for_each(|(found, word)| *found |= word);
-                }
+                filter => self.ask_alone(filter),
             }
         }
         blocked.ask(self.level, &self.digests, &mut self.found);
+    }
+
+    /// Asks one filter by its own loops. Not generic, so that they are compiled here and not again by every caller.
+    fn ask_alone(&mut self, filter: &BloomFilter) {
+        let answers = filter.contains_batch(&Hashed(&self.digests));
+        self.found.iter_mut().zip(answers.as_words()).for_each(|(found, word)| *found |= word);
     }
 
     /// Drops all that was found.

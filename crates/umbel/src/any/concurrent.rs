@@ -1,7 +1,9 @@
 //! A filter of any kind between threads.
 
 use super::AnyFilter;
-use crate::{Batch, Blocked, Concurrent, Error, Hasher, Partitioned, Result, Standard};
+use crate::key::Hashed;
+use crate::{Batch, Blocked, Concurrent, Digest, Error, Hasher, Partitioned, Result, Standard, tile};
+use std::convert::Infallible;
 
 /// A [`Concurrent`] filter of any kind that can be one.
 ///
@@ -66,6 +68,14 @@ impl AnyConcurrent {
 
     /// Inserts many keys; see [`Concurrent::insert_batch`].
     pub fn insert_batch<B: Batch + ?Sized>(&self, keys: &B) {
-        each!(self, filter => filter.insert_batch(keys))
+        let Ok(()) = tile::chunks(keys, self.hasher(), |digests| {
+            self.insert_hashed(digests);
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    /// Not generic: the batch loops of all kinds are compiled once, in this crate.
+    fn insert_hashed(&self, digests: &[Digest]) {
+        each!(self, filter => filter.insert_batch(&Hashed(digests)))
     }
 }

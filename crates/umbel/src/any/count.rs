@@ -5,8 +5,8 @@ use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
-    Batch, Can, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan,
-    Result, SpaceCode, Spec, Stats, Structure, TILE,
+    Can, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan, Result,
+    SpaceCode, Spec, Stats, Structure, TILE,
 };
 
 family! { $
@@ -111,10 +111,6 @@ impl Count for AnyCount {
 
     fn stats(&self) -> Stats {
         each!(self, counts => counts.stats())
-    }
-
-    fn count_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Multiplicity> {
-        each!(self, counts => counts.count_batch(keys))
     }
 }
 

@@ -11,8 +11,9 @@ use crate::words::{Mover, Words};
 use crate::{
     Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Construction, Counting, Cuckoo, Deletable, Design,
     Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan, Quotient,
-    Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
+    Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan, tile,
 };
+use std::convert::Infallible;
 
 family! { $
     /// A set of digests of any kind.
@@ -158,7 +159,12 @@ impl Filter for AnyFilter {
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        each!(self, filter => filter.contains_batch(keys))
+        let mut answers = Answers::with_capacity(keys.len());
+        let Ok(()) = tile::chunks(keys, self.hasher(), |digests| {
+            answers.append(&self.contains_hashed(digests));
+            Ok::<(), Infallible>(())
+        });
+        answers
     }
 }
 
@@ -178,7 +184,20 @@ impl Insert for AnyFilter {
     }
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
-        changing!(self, filter => Ok(Insert::insert_batch(filter, keys)?))
+        let hasher = self.hasher().clone();
+        tile::chunks(keys, &hasher, |digests| self.insert_hashed(digests))
+    }
+}
+
+impl AnyFilter {
+    // Not generic: the batch loops of all kinds are compiled once, in this crate.
+
+    fn contains_hashed(&self, digests: &[Digest]) -> Answers {
+        each!(self, filter => filter.contains_batch(&Hashed(digests)))
+    }
+
+    fn insert_hashed(&mut self, digests: &[Digest]) -> Result<()> {
+        changing!(self, filter => Ok(Insert::insert_batch(filter, &Hashed(digests))?))
     }
 }
 

@@ -5,9 +5,10 @@ use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
-    Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hasher, Key, Kind,
-    Map, Plan, Result, Spec, Stats, Structure, TILE,
+    Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hashed, Hasher,
+    Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, tile,
 };
+use std::convert::Infallible;
 
 family! { $
     /// A map of any kind.
@@ -82,7 +83,19 @@ impl Map for AnyMap {
     }
 
     fn get_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Option<u64>> {
-        each!(self, map => map.get_batch(keys))
+        let mut values = Vec::with_capacity(keys.len());
+        let Ok(()) = tile::chunks(keys, self.hasher(), |digests| {
+            values.extend(self.get_hashed(digests));
+            Ok::<(), Infallible>(())
+        });
+        values
+    }
+}
+
+impl AnyMap {
+    /// Not generic: the batch loops of all kinds are compiled once, in this crate.
+    fn get_hashed(&self, digests: &[Digest]) -> Vec<Option<u64>> {
+        each!(self, map => map.get_batch(&Hashed(digests)))
     }
 }
 

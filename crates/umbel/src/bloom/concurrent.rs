@@ -4,7 +4,7 @@ use super::kernels::{FillShared, FlushShared, InsertDigestShared, Shared, SortSh
 use super::sorter::Sorter;
 use super::{Bloom, Layout};
 use crate::structure::Head;
-use crate::tile::{self, Pipeline};
+use crate::tile;
 use crate::words::AtomicWords;
 use crate::{Answers, Batch, Digest, Hasher, Key, Result};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -101,10 +101,10 @@ impl<L: Layout> Concurrent<L> {
         let (layout, hasher, words) = (&self.layout, self.hasher(), &self.words);
         if layout.sorts() > 0 && keys.len() >= SORT_FROM {
             let work = SortShared { words, sorter: Sorter::new(words.regions()) };
-            let Ok(work) = self.head.level.run(Pipeline { layout, hasher, keys, work });
+            let Ok(work) = tile::run(self.head.level, layout, hasher, keys, work);
             self.head.level.run(FlushShared { layout, work });
         } else {
-            let Ok(_) = self.head.level.run(Pipeline { layout, hasher, keys, work: FillShared { words } });
+            let Ok(_) = tile::run(self.head.level, layout, hasher, keys, FillShared { words });
         }
     }
 

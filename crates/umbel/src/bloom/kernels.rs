@@ -1,5 +1,5 @@
-//! The loops around a layout, each compiled once per instruction set: single digests, tiles, and what a
-//! [`Pipeline`](crate::tile::Pipeline) does with each tile of a batch.
+//! The loops around a layout, each compiled once per instruction set: single digests, tiles, and the work
+//! on each tile of a batch.
 
 use super::Bloom;
 use super::layout::Layout;

@@ -67,7 +67,7 @@ use crate::methods::{
 };
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, BITS, Head, Parts, Probe};
-use crate::tile::{self, Pipeline, split_tile};
+use crate::tile::{self, split_tile};
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
@@ -308,8 +308,7 @@ impl<L: Layout> Insert for Bloom<L> {
 
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<(), Infallible> {
         let work = Fill { lines: self.words.lines_mut() };
-        let Fill { .. } =
-            self.head.level.run(Pipeline { layout: &self.layout, hasher: &self.head.hasher, keys, work })?;
+        tile::run(self.head.level, &self.layout, &self.head.hasher, keys, work)?;
         self.head.count_inserted(keys.len());
         Ok(())
     }

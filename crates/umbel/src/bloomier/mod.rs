@@ -53,7 +53,7 @@ use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, 
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::sizing::{self, Known};
 use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE};
-use crate::tile::Pipeline;
+use crate::tile;
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{Batch, Can, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE};
 
@@ -386,8 +386,7 @@ impl Map for Bloomier {
         let take =
             |values: &[u64]| answers.extend(values.iter().map(|value| (*value <= largest).then_some(*value)));
         let work = Decode { lines: self.words.lines(), take };
-        let Ok(_) =
-            self.head.level.run(Pipeline { layout: &self.shape, hasher: &self.head.hasher, keys, work });
+        let Ok(_) = tile::run(self.head.level, &self.shape, &self.head.hasher, keys, work);
         answers
     }
 }

@@ -12,7 +12,7 @@ use crate::methods::{
 };
 use crate::sizing::{Cardinality, Overlap, Shape};
 use crate::structure::{self, Head, Parts, Probe};
-use crate::tile::{self, Pipeline, Stage, Work, split_tile};
+use crate::tile::{self, Stage, Work, split_tile};
 use crate::words::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::{
     Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove, Removed, Result,
@@ -461,7 +461,7 @@ impl<R: Rule> Insert for Counters<R> {
     fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) -> Result<()> {
         let mut fill = Fill { words: self.words.words_mut(), added: 0 };
         let (layout, hasher) = (&&self.rule, &self.head.hasher);
-        let filled = self.head.level.run(Pipeline { layout, hasher, keys, work: &mut fill }).map(drop);
+        let filled = tile::run(self.head.level, layout, hasher, keys, &mut fill).map(drop);
         let added = fill.added;
         self.head.count_inserted(added);
         filled

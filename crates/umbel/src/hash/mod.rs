@@ -48,7 +48,7 @@ pub use ring::KeyRing;
 pub use stream::{MULTIPLIER, Stream, reduce};
 pub(crate) use stream::{POWERS, reduce_narrow};
 
-use crate::key::DigestAll;
+use crate::tile;
 use crate::{Batch, Error, Level, Result};
 #[cfg(feature = "secrets")]
 use siphasher::sip::SipHasher13;
@@ -217,7 +217,7 @@ impl Hasher {
     /// The digests of many keys, in their order; faster than one by one.
     pub fn digest_batch<B: Batch + ?Sized>(&self, keys: &B) -> Vec<Digest> {
         let mut digests = vec![Digest::default(); keys.len()];
-        Level::detect().run(DigestAll { keys, start: 0, hasher: self, digests: &mut digests });
+        tile::hash(Level::detect(), keys, 0, self, &mut digests);
         digests
     }
 }

@@ -1,7 +1,7 @@
 //! Many keys at once: slices, vectors and arrays of keys, and keys that were hashed before.
 
 use super::Key;
-use crate::arch::{Kernel, Simd, prefetch};
+use crate::arch::{Simd, prefetch};
 use crate::hash::Ends;
 use crate::words::LINE_BYTES;
 use crate::{Digest, Hasher, TILE};
@@ -37,6 +37,21 @@ pub trait Batch {
 
     /// Calls `f` with the bytes of key `index`, which is below `len()`.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
+
+    /// Passes the batch on as the type that loops are compiled for. Vectors and arrays are passed on as slices: the loops
+    /// are large, and would otherwise be compiled again for every length of an array.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        visitor.visit(self)
+    }
+}
+
+/// Work on a batch of any type.
+#[doc(hidden)]
+pub trait Visitor {
+    type Output;
+    fn visit<B: Batch + ?Sized>(self, keys: &B) -> Self::Output;
 }
 
 impl<K: Key> Batch for [K] {
@@ -74,6 +89,11 @@ macro_rules! slice_batches {
 
             fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
                 self[index].with_bytes(f)
+            }
+
+            #[inline(always)]
+            fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+                visitor.visit(&self[..])
             }
         }
     )*};
@@ -113,27 +133,5 @@ impl Batch for Hashed<'_> {
     /// The bytes of the digest: the key's own are gone.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R {
         f(&self.0[index].get().to_le_bytes())
-    }
-}
-
-/// Consecutive keys of a batch, hashed: as many as there are digests.
-pub(crate) struct DigestAll<'a, B: ?Sized> {
-    pub keys: &'a B,
-    /// The first of them.
-    pub start: usize,
-    pub hasher: &'a Hasher,
-    pub digests: &'a mut [Digest],
-}
-
-impl<B: Batch + ?Sized> Kernel for DigestAll<'_, B> {
-    type Output = ();
-    #[inline(always)]
-    fn run<S: Simd>(self, simd: S) {
-        let DigestAll { keys, start, hasher, digests } = self;
-        let mut ends = Ends::EMPTY;
-        for (i, tile) in digests.chunks_mut(TILE).enumerate() {
-            let from = start + i * TILE;
-            keys.digest_tile_with(simd, from..from + tile.len(), hasher, tile, &mut ends);
-        }
     }
 }

@@ -45,8 +45,7 @@ mod tests;
 
 pub use crate::lines::split_lines;
 pub use arena::{Arena, Offset};
-pub(crate) use batch::DigestAll;
-pub use batch::{Batch, Hashed};
+pub use batch::{Batch, Hashed, Visitor};
 pub use hashable::Hashable;
 
 use crate::hash::Function;

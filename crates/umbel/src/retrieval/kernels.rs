@@ -126,7 +126,7 @@ impl Lookup for Shape {
     }
 }
 
-/// The values of a batch of keys, for a [`Pipeline`](crate::tile::Pipeline); cells have at most 64 bits.
+/// The values of a batch of keys, for [`tile::run`](crate::tile::run); cells have at most 64 bits.
 pub(crate) struct Decode<'a, F> {
     pub lines: &'a [Line],
     /// Given the values of each tile, in order.

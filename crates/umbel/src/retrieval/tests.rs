@@ -2,7 +2,7 @@ use super::build::Built;
 use super::*;
 use crate::Hasher;
 use crate::Level;
-use crate::tile::{self, Pipeline};
+use crate::tile;
 use crate::words::Words;
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -118,7 +118,7 @@ proptest! {
                 let answers = tile::contains_batch(level, &shape, words.lines(), &hasher, &keys);
                 let mut all = Vec::new();
                 let work = Decode { lines: words.lines(), take: |values: &[u64]| all.extend_from_slice(values) };
-                let Ok(_) = level.run(Pipeline { layout: &shape, hasher: &hasher, keys: &keys[..], work });
+                let Ok(_) = tile::run(level, &shape, &hasher, &keys, work);
                 let decoded: Vec<u64> = keys.iter().map(|key| shape.decode_narrow(words.words(), crate::Key::digest(key, &hasher))).collect();
                 prop_assert_eq!(&all, &decoded);
                 prop_assert!(answers.iter().eq(decoded.iter().map(|value| *value == 0)));

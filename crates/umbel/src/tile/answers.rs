@@ -51,6 +51,13 @@ impl Answers {
         self.len += len;
     }
 
+    /// Appends the answers to the next keys. All batches but the last are whole tiles.
+    pub(crate) fn append(&mut self, next: &Answers) {
+        debug_assert!(self.len.is_multiple_of(TILE));
+        self.tiles.extend_from_slice(&next.tiles);
+        self.len += next.len;
+    }
+
     /// How many keys were asked for.
     pub fn len(&self) -> usize {
         self.len

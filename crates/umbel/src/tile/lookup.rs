@@ -1,6 +1,6 @@
 //! Lookups of one tile and of a batch, for every structure that can test a tile.
 
-use super::pipeline::{Pair, Pipeline, Stage, Tiled, Work};
+use super::pipeline::{Pair, Stage, Tiled, Work};
 use super::{Answers, TILE, Tile, low_bits};
 use crate::arch::{Kernel, Simd};
 use crate::{Batch, Digest, Hasher, Level};
@@ -40,7 +40,7 @@ pub(crate) fn contains_batch<L: Lookup, B: Batch + ?Sized>(
     keys: &B,
 ) -> Answers {
     let work = ContainsBatch { memory, answers: Answers::with_capacity(keys.len()) };
-    let Ok(work) = level.run(Pipeline { layout, hasher, keys, work });
+    let Ok(work) = super::run(level, layout, hasher, keys, work);
     work.answers
 }
 

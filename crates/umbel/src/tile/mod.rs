@@ -21,7 +21,7 @@
 //!
 //! | part | does |
 //! | --- | --- |
-//! | [`Pipeline`] | cuts a batch into tiles, hashes the next tile and hands two consecutive ones to its work |
+//! | [`run`] | cuts a batch into tiles, hashes the next tile and hands two consecutive ones to its work |
 //! | [`Stage`] | one tile: its digests and their places |
 //! | [`Tiled`] | a structure that computes places |
 //! | [`Lookup`] | a structure that prefetches places and tests a tile |
@@ -31,15 +31,17 @@
 //! A kind without places to prefetch, or one whose tile operations prefetch by themselves, walks a batch with [`each`].
 
 mod answers;
+mod hash;
 mod lookup;
 mod pipeline;
 
 pub use answers::Answers;
 pub(crate) use answers::{low_bits, ones};
+pub(crate) use hash::{CHUNK, chunks, each, hash};
 pub use lookup::Lookup;
 pub(crate) use lookup::{contains_batch, contains_tile};
 pub use pipeline::{Pair, Places, Stage, Tiled};
-pub(crate) use pipeline::{Pipeline, Work, each};
+pub(crate) use pipeline::{Work, run};
 
 use crate::Digest;
 

@@ -3,6 +3,7 @@
 use super::{TILE, Tile};
 use crate::arch::{Kernel, Simd};
 use crate::hash::Ends;
+use crate::key::Visitor;
 use crate::{Batch, Digest, Hasher, Level};
 use std::ops::Range;
 
@@ -101,12 +102,40 @@ pub(crate) trait Work<L: Tiled> {
     ) -> Result<(), Self::Error>;
 }
 
-/// A batch on its way through a structure, tile by tile. Returns the work, or its first error.
-pub(crate) struct Pipeline<'a, L, B: ?Sized, W> {
-    pub layout: &'a L,
-    pub hasher: &'a Hasher,
-    pub keys: &'a B,
-    pub work: W,
+/// Passes a batch through a structure, tile by tile. Returns the work, or its first error.
+pub(crate) fn run<L: Tiled, B: Batch + ?Sized, W: Work<L>>(
+    level: Level,
+    layout: &L,
+    hasher: &Hasher,
+    keys: &B,
+    work: W,
+) -> Result<W, W::Error> {
+    keys.visit(Start { level, layout, hasher, work })
+}
+
+/// A pipeline whose batch is not there yet.
+struct Start<'a, L, W> {
+    level: Level,
+    layout: &'a L,
+    hasher: &'a Hasher,
+    work: W,
+}
+
+impl<L: Tiled, W: Work<L>> Visitor for Start<'_, L, W> {
+    type Output = Result<W, W::Error>;
+
+    fn visit<B: Batch + ?Sized>(self, keys: &B) -> Result<W, W::Error> {
+        let Start { level, layout, hasher, work } = self;
+        level.run(Pipeline { layout, hasher, keys, work })
+    }
+}
+
+/// A batch on its way through a structure.
+struct Pipeline<'a, L, B: ?Sized, W> {
+    layout: &'a L,
+    hasher: &'a Hasher,
+    keys: &'a B,
+    work: W,
 }
 
 impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
@@ -149,45 +178,4 @@ impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
 #[inline(always)]
 fn tiles(len: usize) -> impl Iterator<Item = Range<usize>> {
     (0..len).step_by(TILE).map(move |start| start..len.min(start + TILE))
-}
-
-/// Hashes a batch and passes the digests of each tile to `work`, until one returns an error.
-#[inline]
-pub(crate) fn each<B: Batch + ?Sized, E>(
-    keys: &B,
-    hasher: &Hasher,
-    work: impl FnMut(&[Digest]) -> Result<(), E>,
-) -> Result<(), E> {
-    Level::detect().run(Pipeline { layout: &Unplaced, hasher, keys, work: Each(work) }).map(drop)
-}
-
-/// The layout of work that needs only digests.
-struct Unplaced;
-
-impl Tiled for Unplaced {
-    type Places = ();
-
-    #[inline(always)]
-    fn places(&self, _: &Tile, (): &mut ()) {}
-}
-
-impl Places for () {
-    const EMPTY: () = ();
-}
-
-struct Each<F>(F);
-
-impl<E, F: FnMut(&[Digest]) -> Result<(), E>> Work<Unplaced> for Each<F> {
-    type Error = E;
-
-    #[inline(always)]
-    fn tile<S: Simd>(
-        &mut self,
-        _: S,
-        _: &Unplaced,
-        now: &Stage<Unplaced>,
-        _: &Stage<Unplaced>,
-    ) -> Result<(), E> {
-        (self.0)(now.digests())
-    }
 }
