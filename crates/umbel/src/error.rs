@@ -1,22 +1,35 @@
-//! The one error type of the library.
+//! The error type of the library, and the nested types that describe a cause.
 //!
-//! Every variant carries what a person needs to act: what is wrong, where, and what would be right. Nothing in
-//! the library panics on input; whatever can go wrong with parameters, files or two filters that do not fit
-//! together arrives here.
+//! Nothing in the library panics on input. Bad parameters, damaged files and filters that do not fit together are
+//! reported as an [`Error`], whose message states the problem and then the remedy.
 
 use crate::aging::Timestamp;
 pub use crate::algebra::Mismatch;
-use crate::file::FormatError;
 use crate::{Digest, HashId, Kind};
 use std::convert::Infallible;
 use std::fmt;
 use std::io;
+use std::iter;
 use std::path::{Path, PathBuf};
 
-/// The library's result type.
+/// A `Result` with this crate's error type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Everything that can go wrong.
+/// The error type of this crate.
+///
+/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}` prints the message, and
+/// `{:#}` prints the message and its causes on one line.
+///
+/// ```
+/// use std::error::Error as _;
+/// use umbel::BloomFilter;
+///
+/// let error = BloomFilter::load("missing.umbel").unwrap_err();
+/// assert_eq!(error.to_string(), "cannot open missing.umbel");
+/// assert!(format!("{error:#}").starts_with("cannot open missing.umbel: No such file"));
+/// let cause = error.source().and_then(|cause| cause.downcast_ref::<std::io::Error>());
+/// assert_eq!(cause.map(std::io::Error::kind), Some(std::io::ErrorKind::NotFound));
+/// ```
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
@@ -24,51 +37,51 @@ pub enum Error {
     Parameter {
         /// The parameter's name as the literature and the command line spell it (`n`, `p`, `m`, `k`, ...).
         name: &'static str,
-        /// What was given.
+        /// The rejected value.
         got: String,
-        /// What would have been accepted.
+        /// The values that are accepted.
         needs: String,
     },
     /// Two settings cannot hold together.
     Contradiction {
         /// The settings and their values, such as "m = 100".
         settings: [String; 2],
-        /// Why, and what would hold.
+        /// The reason, and settings that would hold.
         why: String,
     },
-    /// The system did not give the memory.
+    /// The system did not provide the memory.
     OutOfMemory {
-        /// How much was asked for.
+        /// The number of bytes requested.
         bytes: u64,
     },
     /// The secret with which the filter was built is not in the key ring.
     MissingKey {
-        /// The file, if it came from one.
+        /// The file; empty for bytes in memory.
         path: PathBuf,
-        /// Which secret it is.
+        /// The tag of the secret.
         id: HashId,
     },
-    /// A kind of filter cannot do what was asked.
+    /// A kind of filter does not support an operation.
     Cannot {
         /// The kind.
         kind: Kind,
-        /// What: "remove keys", "be folded", ...
+        /// The operation: "remove keys", "be folded", ...
         what: &'static str,
-        /// Why, and what to do instead.
+        /// The reason, and the alternative.
         why: &'static str,
     },
-    /// There is no room for another key; the filter is as it was before.
+    /// There is no room for another key; the filter did not change.
     Full {
         /// The kind.
         kind: Kind,
-        /// What is full, and what to do.
+        /// The part that is full, and the remedy.
         why: String,
     },
-    /// A filter that follows a clock was told a time before the last one; it is as it was.
+    /// The clock of a filter with a time window was set back; the filter did not change.
     Clock {
-        /// The last time.
+        /// The latest time so far.
         last: Timestamp,
-        /// The one before it.
+        /// The earlier time that was passed.
         got: Timestamp,
     },
     /// A key of a map comes with two values.
@@ -80,36 +93,41 @@ pub enum Error {
     },
     /// Two filters cannot be combined.
     Mismatch(Mismatch),
-    /// The system refused something.
+    /// The system refused an operation on a file.
     Io {
-        /// The file in question.
+        /// The file; empty for a stream of bytes.
         path: PathBuf,
-        /// What was tried: "open", "read", "write to", ...
+        /// The operation: "open", "read", "write to", ...
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file's contents are not what they should be.
+    /// The contents of a file cannot be used.
     Format {
         /// The file; empty for bytes in memory.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem with the contents.
         problem: FormatError,
     },
 }
 
 impl Error {
-    /// A parameter that is out of range; for this library, and for what is built on it.
+    /// Returns the error for a parameter that is out of range. Crates that build on this one report theirs with it, too.
+    ///
+    /// ```
+    /// let error = umbel::Error::parameter("depth", 0, "a number from 1 to 16");
+    /// assert_eq!(error.to_string(), "depth = 0 cannot be used: it needs a number from 1 to 16");
+    /// ```
     pub fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Self {
         Error::Parameter { name, got: got.to_string(), needs: needs.into() }
     }
 
-    /// Two settings that cannot hold together.
+    /// Returns the error for two settings that cannot hold together.
     pub(crate) fn contradiction(one: String, other: String, why: String) -> Self {
         Error::Contradiction { settings: [one, other], why }
     }
 
-    /// Something that a kind cannot do.
+    /// Returns the error for an operation that a kind does not support.
     pub(crate) fn cannot(kind: Kind, what: &'static str, why: &'static str) -> Self {
         Error::Cannot { kind, what, why }
     }
@@ -118,7 +136,7 @@ impl Error {
         Error::Io { path: path.to_owned(), doing, source }
     }
 
-    /// Names the file in errors that do not know it yet.
+    /// Adds the path of the file to an error that has none yet.
     pub(crate) fn at(mut self, file: &Path) -> Error {
         if let Error::Io { path, .. } | Error::Format { path, .. } | Error::MissingKey { path, .. } =
             &mut self
@@ -144,6 +162,10 @@ impl From<FormatError> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = |path: &Path| match path.as_os_str().is_empty() {
+            true => "the filter".to_string(),
+            false => path.display().to_string(),
+        };
         match self {
             Error::Parameter { name, got, needs } => {
                 write!(f, "{name} = {got} cannot be used: it needs {needs}")
@@ -185,12 +207,124 @@ impl fmt::Display for Error {
                     "the filters cannot be combined: their {mismatch}; build both with the same options"
                 )
             }
-            Error::Io { path, doing, source } => write!(f, "cannot {doing} {}: {source}", path.display()),
-            Error::Format { path, problem } if path.as_os_str().is_empty() => problem.fmt(f),
-            Error::Format { path, problem } => write!(f, "{}: {problem}", path.display()),
+            Error::Io { path, doing, .. } => write!(f, "cannot {doing} {}", file(path)),
+            Error::Format { path, .. } => write!(f, "cannot use {}", file(path)),
+        }?;
+        write_causes(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io { source, .. } => Some(source),
+            Error::Format { problem, .. } => Some(problem),
+            _ => None,
         }
     }
 }
 
-// The sentence already holds what the system said, so there is no `source` that would print it a second time.
-impl std::error::Error for Error {}
+/// Writes the causes of an error after its message if the alternate form `{:#}` was requested.
+///
+/// Every error type of the workspace ends its `Display` with this, so that `{:#}` means the same for all of them (and for
+/// `anyhow::Error`): the message and its causes, separated by colons.
+#[doc(hidden)]
+pub fn write_causes(error: &dyn std::error::Error, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if !f.alternate() {
+        return Ok(());
+    }
+    iter::successors(error.source(), |cause| cause.source()).try_for_each(|cause| write!(f, ": {cause}"))
+}
+
+/// A problem with the contents of a filter file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FormatError {
+    /// The file does not start with the signature of a filter file.
+    NotAFilter,
+    /// The file is intact, but its format version is newer than this library.
+    Newer {
+        /// The format version of the file.
+        version: u16,
+    },
+    /// The file is intact, but uses features that this library does not know.
+    Unknown {
+        /// The unknown feature.
+        what: String,
+    },
+    /// The file is shorter or longer than its header claims.
+    Length {
+        /// The length that the header claims.
+        expected: u64,
+        /// The length of the file.
+        found: u64,
+    },
+    /// A checksum does not match.
+    Damaged {
+        /// The part of the file that the checksum covers.
+        part: String,
+    },
+    /// The file is intact, but holds another kind than the one it was loaded as.
+    WrongKind {
+        /// The kind of filter in the file.
+        found: Kind,
+        /// The kinds that were expected.
+        expected: String,
+    },
+    /// The checksums match, but the values make no sense.
+    Invalid {
+        /// The invalid value.
+        what: String,
+    },
+}
+
+impl FormatError {
+    pub(crate) fn wrong_kind(found: Kind, expected: impl Into<String>) -> FormatError {
+        FormatError::WrongKind { found, expected: expected.into() }
+    }
+
+    pub(crate) fn invalid(what: impl Into<String>) -> FormatError {
+        FormatError::Invalid { what: what.into() }
+    }
+}
+
+impl fmt::Display for FormatError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FormatError::NotAFilter => {
+                f.write_str("this is not a filter file: it does not start with the umbel signature")
+            }
+            FormatError::Newer { version } => {
+                write!(
+                    f,
+                    "the file has format version {version}, written by a newer umbel: this one reads version 1"
+                )
+            }
+            FormatError::Unknown { what } => {
+                write!(f, "the file has {what}, which this version of umbel does not know: use a newer one")
+            }
+            FormatError::Length { expected, found } if found < expected => {
+                write!(f, "the file is truncated: it has {found} of {expected} bytes; copy or build it again")
+            }
+            FormatError::Length { expected, found } => {
+                write!(f, "the file has {found} bytes instead of {expected}: something was appended to it")
+            }
+            FormatError::Damaged { part } => {
+                write!(
+                    f,
+                    "the file is damaged: the checksum of {part} does not match; copy or build it again"
+                )
+            }
+            FormatError::WrongKind { found, expected } => {
+                write!(
+                    f,
+                    "the file holds {} {found} filter, not {expected}: load it as what it is, or as `Stored`",
+                    found.article()
+                )
+            }
+            FormatError::Invalid { what } => write!(f, "the file is not valid: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for FormatError {}

@@ -204,6 +204,7 @@ pub mod internals {
     pub use crate::algebra::Algebra;
     pub use crate::arch::Level;
     pub use crate::bloom::Layout;
+    pub use crate::error::write_causes;
     pub use crate::set::Set;
     pub use crate::structure::{Probe, Structure};
     pub use crate::tile::TILE;

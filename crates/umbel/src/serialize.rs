@@ -18,8 +18,10 @@ pub(crate) fn serialize<S: Serializer>(structure: &impl Storable, serializer: S)
 
 pub(crate) fn deserialize<'de, F: Storable, D: Deserializer<'de>>(deserializer: D) -> Result<F, D::Error> {
     let Bytes(bytes) = deserializer.deserialize_byte_buf(BytesVisitor)?;
-    let loaded = file::from_bytes(&bytes, &KeyRing::new()).map_err(D::Error::custom)?;
-    F::from_stored(loaded.filter).map_err(D::Error::custom)
+    // A message is all that `serde` keeps of an error, so it has the causes in it.
+    let with_causes = |error| D::Error::custom(format_args!("{error:#}"));
+    let loaded = file::from_bytes(&bytes, &KeyRing::new()).map_err(with_causes)?;
+    F::from_stored(loaded.filter).map_err(with_causes)
 }
 
 struct Bytes(Vec<u8>);

@@ -26,7 +26,6 @@
 
 mod decode;
 mod encode;
-mod error;
 pub mod fields;
 mod header;
 mod image;
@@ -36,12 +35,12 @@ mod mapped;
 mod part;
 mod read_only;
 
+pub use crate::error::FormatError;
 pub use decode::{Aligned, Info, Loaded, from_bytes, from_static, inspect, inspect_start, load, read};
 pub(crate) use encode::{Encoder, expect_kind};
 pub use encode::{Storable, size, to_bytes, write};
 #[cfg(feature = "files")]
 pub use encode::{save, save_bytes, save_with};
-pub use error::FormatError;
 pub use header::MAGIC;
 pub use image::Image;
 #[cfg(all(feature = "files", feature = "mmap"))]

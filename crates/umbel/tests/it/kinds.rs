@@ -141,7 +141,7 @@ fn every_kind_survives_the_way_through_a_file() {
 }
 
 fn is_damage(error: &Error) -> bool {
-    error.to_string().contains("damaged")
+    format!("{error:#}").contains("damaged")
 }
 
 #[test]
@@ -438,7 +438,8 @@ fn what_was_made_at_once_says_from_how_many_keys() {
             bytes[at..at + 8].copy_from_slice(&u64::to_le_bytes(value));
             reseal(&mut bytes);
             let error = file::from_bytes(&bytes, &KeyRing::new()).unwrap_err();
-            assert!(error.to_string().contains("how many keys"), "{kind}, {value} at {at}: {error}");
+            let message = format!("{error:#}");
+            assert!(message.contains("how many keys"), "{kind}, {value} at {at}: {message}");
         }
     }
 }

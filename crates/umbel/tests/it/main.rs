@@ -18,6 +18,7 @@ mod deletable;
 mod description;
 mod description_static;
 mod double_hashing;
+mod errors;
 mod floom;
 mod format;
 mod fuse;
