@@ -189,7 +189,7 @@ impl fmt::Display for Error {
                 )
             }
             Error::Cannot { kind, what, why } => {
-                write!(f, "{} {kind} filter cannot {what}: {why}", kind.article())
+                write!(f, "{} cannot {what}: {why}", kind.described())
             }
             Error::Full { kind, why } => write!(f, "the {kind} filter takes no more: {why}"),
             Error::Clock { last, got } => {
@@ -318,8 +318,8 @@ impl fmt::Display for FormatError {
             FormatError::WrongKind { found, expected } => {
                 write!(
                     f,
-                    "the file holds {} {found} filter, not {expected}: load it as what it is, or as `Stored`",
-                    found.article()
+                    "the file holds {}, not {expected}: load it as what it is, or as `Stored`",
+                    found.described()
                 )
             }
             FormatError::Invalid { what } => write!(f, "the file is not valid: {what}"),

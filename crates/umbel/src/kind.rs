@@ -51,6 +51,14 @@ pub enum Kind {
     SpaceCode = 16,
     /// A multiset for keys that are recorded a million times: several space-code filters, each with a smaller sample.
     MultiResolution = 17,
+    /// A sketch that estimates the number of distinct keys: HyperLogLog.
+    Distinct = 18,
+    /// A sketch that estimates how often each key was counted, never too low.
+    CountMin = 19,
+    /// A sketch of the most frequent keys: HeavyKeeper.
+    TopK = 20,
+    /// A sketch of every key above a share of the total: Misra and Gries.
+    Frequent = 21,
 }
 
 /// What a structure is, and so what it can be asked for.
@@ -63,6 +71,8 @@ pub enum Holds {
     Map,
     /// How often a key was recorded, see [`Count`](crate::Count).
     Multiset,
+    /// A summary of many keys, see [`sketch`](crate::sketch).
+    Sketch,
 }
 
 impl fmt::Display for Holds {
@@ -71,6 +81,7 @@ impl fmt::Display for Holds {
             Holds::Set => "set",
             Holds::Map => "map",
             Holds::Multiset => "multiset",
+            Holds::Sketch => "sketch",
         })
     }
 }
@@ -146,6 +157,10 @@ impl Kind {
         Kind::BloomierMutable,
         Kind::SpaceCode,
         Kind::MultiResolution,
+        Kind::Distinct,
+        Kind::CountMin,
+        Kind::TopK,
+        Kind::Frequent,
     ];
 
     /// What it is, and so what it can be asked for.
@@ -153,6 +168,7 @@ impl Kind {
         match self {
             Kind::Bloomier | Kind::BloomierMutable => Holds::Map,
             Kind::SpaceCode | Kind::MultiResolution => Holds::Multiset,
+            Kind::Distinct | Kind::CountMin | Kind::TopK | Kind::Frequent => Holds::Sketch,
             _ => Holds::Set,
         }
     }
@@ -175,6 +191,12 @@ impl Kind {
         }
     }
 
+    /// The kind in a sentence, such as "a blocked filter" or "a count-min sketch".
+    pub(crate) fn described(self) -> String {
+        let noun = if self.holds() == Holds::Sketch { "sketch" } else { "filter" };
+        format!("{} {self} {noun}", self.article())
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Kind::Standard => "standard",
@@ -194,6 +216,10 @@ impl Kind {
             Kind::BloomierMutable => "bloomier-mutable",
             Kind::SpaceCode => "space-code",
             Kind::MultiResolution => "multi-resolution",
+            Kind::Distinct => "distinct",
+            Kind::CountMin => "count-min",
+            Kind::TopK => "top-k",
+            Kind::Frequent => "frequent",
         }
     }
 }

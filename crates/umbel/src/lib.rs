@@ -148,6 +148,7 @@ pub mod scalable;
 mod serialize;
 mod set;
 pub mod sizing;
+pub mod sketch;
 pub mod space_code;
 pub mod spec;
 mod stats;

@@ -2,17 +2,17 @@
 //! of each kind beyond its answers.
 //!
 //! A new kind is a type with a [`Head`] and some [`Words`], an implementation of [`Structure`] and of what it is asked
-//! for ([`Filter`](crate::Filter) and [`Set`](crate::Set), [`Map`](crate::Map) or [`Count`](crate::Count)), and a line in
-//! a list of `any/`.
+//! for ([`Filter`](crate::Filter) and [`Set`](crate::Set), [`Map`](crate::Map) or [`Count`](crate::Count); sketches have
+//! inherent methods only), and a line in a list of `any/`.
 
 use crate::file::FormatError;
 use crate::sizing::Known;
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{Can, Design, Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
 use std::fmt;
-use std::ops::Range;
+use std::ops::{Deref, Range};
 
-/// A kind of set, map or multiset.
+/// A kind of set, map, multiset or sketch.
 ///
 /// The trait is sealed: what it promises to files and to the faces is kept inside this library.
 pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
@@ -22,8 +22,11 @@ pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
     /// What it can do beside being asked.
     const CAN: Can;
 
-    /// What a specification leads to.
-    fn plan(spec: &Spec) -> Result<Plan>;
+    /// What a specification leads to. Sketches are not made from one, and refuse.
+    fn plan(spec: &Spec) -> Result<Plan> {
+        let _ = spec;
+        Err(Error::cannot(Self::KIND, "be planned", "its size does not depend on the number of keys"))
+    }
 
     /// What it was planned for.
     fn design(&self) -> Option<Design> {
@@ -35,15 +38,21 @@ pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
         self.head().inserted
     }
 
-    /// The false-positive rate the theory predicts after `n` distinct keys.
-    fn predicted_rate(&self, n: u64) -> Result<f64>;
+    /// The false-positive rate the theory predicts after `n` distinct keys. Sketches have none, and refuse.
+    fn predicted_rate(&self, n: u64) -> Result<f64> {
+        let _ = n;
+        Err(Error::cannot(Self::KIND, "predict a rate", "it does not tell members from strangers"))
+    }
 
     /// A copy in memory of its own, which can be changed whatever this one is.
     fn try_clone(&self) -> Result<Self>;
 
     /// Looks a digest up cell by cell, and tells `probe` of each before it is read. An error of `probe` ends it. The answer
-    /// is whether the key may be a member.
-    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool>;
+    /// is whether the key may be a member. Sketches have no lookups of members, and refuse.
+    fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+        let _ = (digest, probe);
+        Err(Error::cannot(Self::KIND, "trace a lookup", "it does not tell members from strangers"))
+    }
 
     /// Hash, design and counts.
     #[doc(hidden)]
@@ -59,10 +68,17 @@ pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
     #[doc(hidden)]
     fn sections(&self) -> Vec<(u32, &Words)>;
 
+    /// Everything that a file has behind its header: the sections, and those that exist only in files.
+    #[doc(hidden)]
+    fn body(&self) -> Result<Vec<(u32, Body<'_>)>> {
+        Ok(self.sections().into_iter().map(|(what, words)| (what, Body::Held(words))).collect())
+    }
+
     /// Lets its memory be moved, see [`Mover`].
     fn relocate(&mut self, mover: &mut dyn Mover);
 
-    /// What has these parts. Nothing has been verified of the words yet, so they are not looked at.
+    /// What has these parts. Nothing has been verified of the words yet, so they are not looked at; those of sketches
+    /// have been verified.
     #[doc(hidden)]
     fn restore(parts: Parts) -> Result<Self>;
 
@@ -92,6 +108,28 @@ pub(crate) const SLOTS: u32 = 7;
 pub(crate) const TABLE: u32 = 8;
 pub(crate) const VALUES: u32 = 9;
 pub(crate) const BOOK: u32 = 10;
+pub(crate) const REGISTERS: u32 = 11;
+pub(crate) const CELLS: u32 = 12;
+pub(crate) const ITEMS: u32 = 13;
+
+/// The words of a section on their way into a file.
+pub enum Body<'a> {
+    /// Memory of the structure.
+    Held(&'a Words),
+    /// Made for the file, from what the structure holds elsewhere.
+    Made(Words),
+}
+
+impl Deref for Body<'_> {
+    type Target = Words;
+
+    fn deref(&self) -> &Words {
+        match self {
+            Body::Held(words) => words,
+            Body::Made(words) => words,
+        }
+    }
+}
 
 /// Formats a summary of a structure: no cells, no secrets.
 pub(crate) fn summarize<S: Structure>(structure: &S, f: &mut fmt::Formatter<'_>) -> fmt::Result {

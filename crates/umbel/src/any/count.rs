@@ -29,6 +29,8 @@ family! { $
     fixed {}
 }
 
+planned!(AnyCount);
+
 impl AnyCount {
     /// An empty multiset of this kind.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyCount> {

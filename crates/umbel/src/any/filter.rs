@@ -57,6 +57,8 @@ family! { $
     }
 }
 
+planned!(AnyFilter);
+
 impl AnyFilter {
     /// An empty filter of this kind. A small blocked one is built as a standard filter, as [`plan`] says.
     pub fn build(kind: Kind, spec: &Spec) -> Result<AnyFilter> {

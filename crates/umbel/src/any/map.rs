@@ -34,6 +34,8 @@ family! { $
     }
 }
 
+planned!(AnyMap);
+
 impl AnyMap {
     /// The map of these digests and values; see [`Bloomier::from_pairs`].
     pub fn from_pairs(

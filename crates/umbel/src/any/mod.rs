@@ -1,7 +1,8 @@
 //! Enums over all kinds, so that every face of the product treats them the same way.
 //!
-//! [`AnyFilter`] is every kind of set that takes digests, [`AnyMap`] every map, [`AnyCount`] every multiset. [`Stored`] is
-//! whatever a file can hold: those, and the filters of the literature, which take keys.
+//! [`AnyFilter`] is every kind of set that takes digests, [`AnyMap`] every map, [`AnyCount`] every multiset and
+//! [`AnySketch`] every sketch. [`Stored`] is whatever a file can hold: those, and the filters of the literature, which take
+//! keys.
 
 mod concurrent;
 
@@ -130,11 +131,6 @@ macro_rules! family {
                 each!(self, inner => inner.relocate(mover));
             }
 
-            /// Looks a digest up cell by cell, and passes each to `probe` before it is read. An error of `probe` ends it.
-            pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
-                each!(self, inner => inner.trace(digest, probe))
-            }
-
             /// Returns a copy that owns its memory.
             ///
             /// # Errors
@@ -144,23 +140,9 @@ macro_rules! family {
                 Ok(map!(self, inner => inner.try_clone()?))
             }
 
-            /// Returns the number of keys and the rate it was planned for; `None` if it was made without a plan.
-            pub fn design(&self) -> Option<Design> {
-                each!(self, inner => inner.design())
-            }
-
             /// Returns how many keys were inserted, less those removed; `None` after a union, which does not know.
             pub fn inserted(&self) -> Option<u64> {
                 each!(self, inner => inner.inserted())
-            }
-
-            /// Computes the rate of wrong answers that the theory predicts with `n` distinct keys.
-            ///
-            /// # Errors
-            ///
-            /// If `n` is more than the theory covers.
-            pub fn predicted_rate(&self, n: u64) -> Result<f64> {
-                each!(self, inner => inner.predicted_rate(n))
             }
 
             /// What is inside, of whatever type.
@@ -238,8 +220,7 @@ macro_rules! family {
                     match any {
                         $any::$kind(inner) => Ok(inner),
                         other => {
-                            let expected = format!("{} {} filter", Kind::$kind.article(), Kind::$kind);
-                            Err(FormatError::wrong_kind(other.kind(), expected).into())
+                            Err(FormatError::wrong_kind(other.kind(), Kind::$kind.described()).into())
                         }
                     }
                 }
@@ -257,15 +238,44 @@ macro_rules! family {
     };
 }
 
+/// Methods of a family whose kinds are planned for a number of keys and looked up by digest. It comes after [`family`],
+/// which defines `each`.
+macro_rules! planned {
+    ($any:ident) => {
+        impl $any {
+            /// Looks a digest up cell by cell, and passes each to `probe` before it is read. An error of `probe` ends it.
+            pub fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
+                each!(self, inner => inner.trace(digest, probe))
+            }
+
+            /// Returns the number of keys and the rate it was planned for; `None` if it was made without a plan.
+            pub fn design(&self) -> Option<Design> {
+                each!(self, inner => inner.design())
+            }
+
+            /// Computes the rate of wrong answers that the theory predicts with `n` distinct keys.
+            ///
+            /// # Errors
+            ///
+            /// If `n` is more than the theory covers.
+            pub fn predicted_rate(&self, n: u64) -> Result<f64> {
+                each!(self, inner => inner.predicted_rate(n))
+            }
+        }
+    };
+}
+
 mod count;
 mod filter;
 mod map;
+mod sketch;
 mod stored;
 
 pub use concurrent::AnyConcurrent;
 pub use count::AnyCount;
 pub use filter::AnyFilter;
 pub use map::AnyMap;
+pub use sketch::AnySketch;
 pub use stored::Stored;
 
 use crate::{Can, Error, Kind, Plan, Result, Spec};
@@ -282,6 +292,9 @@ impl Kind {
         if let Some(can) = AnyCount::can(self) {
             return can;
         }
+        if let Some(can) = AnySketch::can(self) {
+            return can;
+        }
         Can { union: true, intersect: true, ..Can::NOTHING }
     }
 
@@ -290,6 +303,7 @@ impl Kind {
         AnyFilter::plan(self, spec)
             .or_else(|| AnyMap::plan(self, spec))
             .or_else(|| AnyCount::plan(self, spec))
+            .or_else(|| AnySketch::plan(self, spec))
             .unwrap_or_else(|| Err(no_set(self)))
     }
 }
@@ -298,7 +312,10 @@ impl Kind {
 fn no_set(kind: Kind) -> Error {
     let needs = match kind {
         Kind::Literature => "a kind that takes digests; a literature filter is made from its family",
-        _ => "a kind of set; maps are made by `AnyMap::from_pairs`, and multisets by `AnyCount::build`",
+        _ => {
+            "a kind of set; maps are made by `AnyMap::from_pairs`, multisets by `AnyCount::build`, and sketches in \
+             module `sketch`"
+        }
     };
     Error::parameter("kind", kind, needs)
 }

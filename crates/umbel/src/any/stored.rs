@@ -1,6 +1,6 @@
 //! Whatever a file can hold.
 
-use super::{AnyCount, AnyFilter, AnyMap};
+use super::{AnyCount, AnyFilter, AnyMap, AnySketch};
 use crate::aging::Timestamp;
 use crate::file::{FormatError, Storable};
 use crate::literature::Literature;
@@ -23,6 +23,8 @@ pub enum Stored {
     Map(AnyMap),
     /// A multiset.
     Count(AnyCount),
+    /// A sketch.
+    Sketch(AnySketch),
 }
 
 impl Stored {
@@ -31,6 +33,7 @@ impl Stored {
         Ok(match kind.holds() {
             Holds::Map => AnyMap::restore(kind, parts)?.into(),
             Holds::Multiset => AnyCount::restore(kind, parts)?.into(),
+            Holds::Sketch => AnySketch::restore(kind, parts)?.into(),
             Holds::Set => AnyFilter::restore(kind, parts)?.into(),
         })
     }
@@ -42,6 +45,7 @@ impl Stored {
             Stored::Literature(_) => Kind::Literature,
             Stored::Map(map) => map.kind(),
             Stored::Count(counts) => counts.kind(),
+            Stored::Sketch(sketch) => sketch.kind(),
         }
     }
 
@@ -57,16 +61,19 @@ impl Stored {
             Stored::Literature(_) => None,
             Stored::Map(map) => Some(map.hasher()),
             Stored::Count(counts) => Some(counts.hasher()),
+            Stored::Sketch(sketch) => Some(sketch.hasher()),
         }
     }
 
-    /// Whether `key` may be a member, has a value, or may have been recorded.
+    /// Whether `key` may be a member, has a value, or may have been recorded; for a sketch of the most frequent keys,
+    /// whether it is one of them.
     pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
         match self {
             Stored::Set(filter) => filter.contains(key),
             Stored::Literature(filter) => filter.contains(key),
             Stored::Map(map) => map.get(key).is_some(),
             Stored::Count(counts) => counts.contains(key),
+            Stored::Sketch(sketch) => sketch.contains(key),
         }
     }
 
@@ -80,6 +87,9 @@ impl Stored {
                 let digests = counts.hasher().digest_batch(keys);
                 digests.into_iter().map(|digest| counts.contains_digest(digest)).collect()
             }
+            Stored::Sketch(sketch) => {
+                (0..keys.len()).map(|i| keys.with_bytes(i, |key| sketch.contains(key))).collect()
+            }
         }
     }
 
@@ -88,7 +98,7 @@ impl Stored {
         match self {
             Stored::Set(filter) => filter.insert(key),
             Stored::Literature(filter) => Ok(filter.insert(key)),
-            Stored::Map(_) | Stored::Count(_) => Err(self.no_set()),
+            Stored::Map(_) | Stored::Count(_) | Stored::Sketch(_) => Err(self.no_set()),
         }
     }
 
@@ -100,7 +110,7 @@ impl Stored {
                 filter.insert_batch(keys);
                 Ok(())
             }
-            Stored::Map(_) | Stored::Count(_) => Err(self.no_set()),
+            Stored::Map(_) | Stored::Count(_) | Stored::Sketch(_) => Err(self.no_set()),
         }
     }
 
@@ -111,6 +121,7 @@ impl Stored {
             Stored::Literature(filter) => filter.stats(),
             Stored::Map(map) => map.stats(),
             Stored::Count(counts) => counts.stats(),
+            Stored::Sketch(sketch) => sketch.stats(),
         }
     }
 
@@ -121,6 +132,7 @@ impl Stored {
             Stored::Literature(filter) => vec![&filter.words],
             Stored::Map(map) => map.sections(),
             Stored::Count(counts) => counts.sections(),
+            Stored::Sketch(sketch) => sketch.sections(),
         }
     }
 
@@ -131,6 +143,7 @@ impl Stored {
             Stored::Literature(filter) => filter.words.relocate(mover),
             Stored::Map(map) => map.relocate(mover),
             Stored::Count(counts) => counts.relocate(mover),
+            Stored::Sketch(sketch) => sketch.relocate(mover),
         }
     }
 
@@ -141,6 +154,7 @@ impl Stored {
             Stored::Literature(filter) => filter.design(),
             Stored::Map(map) => map.design(),
             Stored::Count(counts) => counts.design(),
+            Stored::Sketch(_) => None,
         }
     }
 
@@ -151,6 +165,7 @@ impl Stored {
             Stored::Literature(filter) => filter.inserted(),
             Stored::Map(map) => map.inserted(),
             Stored::Count(counts) => counts.inserted(),
+            Stored::Sketch(sketch) => sketch.inserted(),
         }
     }
 
@@ -161,6 +176,7 @@ impl Stored {
             Stored::Literature(filter) => Box::new(filter),
             Stored::Map(map) => map.into_any(),
             Stored::Count(counts) => counts.into_any(),
+            Stored::Sketch(sketch) => sketch.into_any(),
         }
     }
 
@@ -170,6 +186,7 @@ impl Stored {
             Stored::Literature(filter) => check_tail(&filter.words, filter.scheme().m()),
             Stored::Map(map) => map.check_contents(),
             Stored::Count(counts) => counts.check_contents(),
+            Stored::Sketch(sketch) => sketch.check_contents(),
         }
     }
 
@@ -180,6 +197,7 @@ impl Stored {
             Stored::Literature(filter) => Stored::Literature(filter.try_clone()?),
             Stored::Map(map) => Stored::Map(map.try_clone()?),
             Stored::Count(counts) => Stored::Count(counts.try_clone()?),
+            Stored::Sketch(sketch) => Stored::Sketch(sketch.try_clone()?),
         })
     }
 
@@ -190,6 +208,7 @@ impl Stored {
             Stored::Literature(filter) => Stored::Literature(filter.try_clone_empty()?),
             Stored::Map(_) => return Err(self.no_set()),
             Stored::Count(counts) => Stored::Count(counts.try_clone_empty()?),
+            Stored::Sketch(sketch) => Stored::Sketch(sketch.try_clone_empty()?),
         })
     }
 
@@ -208,6 +227,7 @@ impl Stored {
             Stored::Literature(filter) => filter.clear(),
             Stored::Map(_) => return Err(self.no_set()),
             Stored::Count(counts) => counts.clear(),
+            Stored::Sketch(sketch) => sketch.clear(),
         }
         Ok(())
     }
@@ -218,6 +238,7 @@ impl Stored {
             (Stored::Set(a), Stored::Set(b)) => a.mismatch(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.mismatch(b),
             (Stored::Count(a), Stored::Count(b)) => a.mismatch(b),
+            (Stored::Sketch(a), Stored::Sketch(b)) => a.mismatch(b),
             // Maps cannot be combined whatever they have in common; what refuses that says why.
             _ => (self.kind() != other.kind()).then(|| Mismatch::kinds(self.kind(), other.kind())),
         }
@@ -229,6 +250,7 @@ impl Stored {
             (Stored::Set(a), Stored::Set(b)) => a.union(b),
             (Stored::Literature(a), Stored::Literature(b)) => a.union(b),
             (Stored::Count(a), Stored::Count(b)) => a.union(b),
+            (Stored::Sketch(a), Stored::Sketch(b)) => a.union(b),
             _ => Err(self.kinds_differ(other)),
         }
     }

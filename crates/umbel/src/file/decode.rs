@@ -123,9 +123,7 @@ pub fn from_bytes(mut bytes: &[u8], ring: &KeyRing) -> Result<Loaded> {
 pub fn from_static(bytes: &'static [u8], ring: &KeyRing) -> Result<Loaded<ReadOnly<Stored>>> {
     in_place()?;
     let header = decode_header(bytes)?;
-    for index in 0..header.sums.len() {
-        header.check_chunk(index, part(bytes, header.chunk(index)))?;
-    }
+    header.check_chunks(bytes)?;
     let filter = assemble(&header, ring, |offset, lines| {
         let misaligned =
             || Error::parameter("bytes", "memory", "64-byte alignment: wrap them in `file::Aligned`");

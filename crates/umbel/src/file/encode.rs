@@ -7,8 +7,7 @@ use super::{Placing, part::Part};
 #[cfg(feature = "secrets")]
 use crate::hash::Function;
 use crate::literature::Literature;
-use crate::structure::BITS;
-use crate::words::Words;
+use crate::structure::{BITS, Body};
 use crate::{Error, Hasher, Kind, Result, Stored, Structure};
 use std::io::{self, Write};
 #[cfg(feature = "files")]
@@ -138,7 +137,7 @@ pub(crate) fn expect_kind(is: bool, found: Kind, expected: impl Into<String>) ->
 impl<S: Structure> Storable for S {
     fn encoder(&self, options: &Options) -> Result<Encoder<'_>> {
         let hash = StoredHash::Digest(self.head().hasher.id());
-        let mut encoder = Encoder::new(S::KIND, hash, self.params(), self.sections(), options);
+        let mut encoder = Encoder::new(S::KIND, hash, self.params(), self.body()?, options);
         (encoder.header.design, encoder.header.inserted) = (self.design(), self.inserted());
         if options.embed_key {
             encoder.header.embedded_key = Some(embeddable(&self.head().hasher)?);
@@ -147,7 +146,7 @@ impl<S: Structure> Storable for S {
     }
 
     fn check_kind(kind: Kind) -> Result<(), FormatError> {
-        expect_kind(kind == S::KIND, kind, format!("{} {} filter", S::KIND.article(), S::KIND))
+        expect_kind(kind == S::KIND, kind, S::KIND.described())
     }
 
     fn from_stored(stored: Stored) -> Result<S> {
@@ -168,7 +167,8 @@ impl Storable for Literature {
         let scheme = self.scheme();
         let hash = StoredHash::Family(scheme.family().id().into());
         let params = vec![scheme.m(), scheme.k().into()];
-        let mut encoder = Encoder::new(self.kind(), hash, params, vec![(BITS, &self.words)], options);
+        let body = vec![(BITS, Body::Held(&self.words))];
+        let mut encoder = Encoder::new(self.kind(), hash, params, body, options);
         (encoder.header.design, encoder.header.inserted) = (self.design, self.inserted);
         Ok(encoder)
     }
@@ -189,6 +189,7 @@ impl Storable for Stored {
             Stored::Literature(filter) => filter.encoder(options),
             Stored::Map(map) => map.encoder(options),
             Stored::Count(counts) => counts.encoder(options),
+            Stored::Sketch(sketch) => sketch.encoder(options),
         }
     }
 
@@ -204,7 +205,7 @@ impl Storable for Stored {
 /// A header and the words behind it, ready to be written.
 pub struct Encoder<'a> {
     header: Header,
-    sections: Vec<&'a Words>,
+    sections: Vec<Body<'a>>,
 }
 
 impl<'a> Encoder<'a> {
@@ -220,7 +221,7 @@ impl<'a> Encoder<'a> {
         kind: Kind,
         hash: StoredHash,
         params: Vec<u64>,
-        sections: Vec<(u32, &'a Words)>,
+        sections: Vec<(u32, Body<'a>)>,
         options: &Options,
     ) -> Encoder<'a> {
         let lengths: Vec<(u32, u64)> =
@@ -245,7 +246,7 @@ impl<'a> Encoder<'a> {
     }
 
     /// What is behind the header. Sections consist of whole lines, so that there is nothing between them.
-    pub(super) fn sections(&self) -> &[&'a Words] {
+    pub(super) fn sections(&self) -> &[Body<'a>] {
         &self.sections
     }
 

@@ -1,5 +1,6 @@
 //! The header: what a file says about itself. `docs/format.md` describes it byte by byte.
 
+use super::decode::part;
 use super::{FormatError, Meta};
 use crate::{Design, Error, HashId, Kind, Result, Strength};
 use std::collections::BTreeMap;
@@ -17,8 +18,8 @@ pub(super) const PREAMBLE: usize = 32;
 /// Incompatible flag: the secret of a keyed hash is in the header.
 const EMBEDDED_KEY: u32 = 1;
 const UNKNOWN: u64 = u64::MAX;
-/// Three lines of header and one of bits: what a file has at least that is too short to say so itself.
-const SMALLEST_FILE: u64 = 192 + 64;
+/// Two lines of header and one of cells: the least length of a file, for one that is too short to state its own.
+const SMALLEST_FILE: u64 = 128 + 64;
 
 const SMALLEST_CHUNK: u32 = 16;
 const LARGEST_CHUNK: u32 = 40;
@@ -169,6 +170,11 @@ impl Header {
     /// Whether these are the bytes of chunk `index`.
     pub fn check_chunk(&self, index: usize, bytes: &[u8]) -> Result<(), FormatError> {
         self.check_sum(index, chunk_sum(index, bytes))
+    }
+
+    /// Whether all chunks of this file are intact.
+    pub fn check_chunks(&self, file: &[u8]) -> Result<(), FormatError> {
+        (0..self.sums.len()).try_for_each(|index| self.check_chunk(index, part(file, self.chunk(index))))
     }
 
     /// Whether this is the sum of chunk `index`.

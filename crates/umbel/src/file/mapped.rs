@@ -10,7 +10,7 @@ use crate::map::push_values;
 use crate::tile;
 use crate::words::{Words, map_file};
 use crate::{
-    Answers, AnyCount, AnyFilter, AnyMap, Batch, CodeBook, Count, Digest, Error, Filter, Hasher, Key,
+    Answers, AnyCount, AnyFilter, AnyMap, Batch, CodeBook, Count, Digest, Error, Filter, Hasher, Holds, Key,
     KeyRing, Kind, Map, Multiplicity, Probe, Result, Stats, Stored, TILE,
 };
 use memmap2::Mmap;
@@ -160,13 +160,19 @@ impl Mapped<Stored> {
     fn new(map: Arc<Mmap>, file: File, ring: &KeyRing, path: PathBuf) -> Result<Mapped> {
         in_place()?;
         let header = decode_header(&map)?;
+        // A sketch is decoded at once, or every answer depends on all of it.
+        let verified = header.kind.holds() == Holds::Sketch;
+        if verified {
+            header.check_chunks(&map)?;
+        }
         let filter = assemble(&header, ring, |offset, lines| {
             // The header has vouched for the range, and a map starts at a page.
             let outside = || FormatError::invalid("a section lies outside the file").into();
             Words::mapped(Arc::clone(&map), offset as usize, lines as usize).ok_or_else(outside)
         })?;
-        let intact = (0..header.sums.len().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
-        let unchecked = AtomicUsize::new(header.sums.len());
+        let (intact, unchecked) = if verified { (!0, 0) } else { (0, header.sums.len()) };
+        let intact = (0..header.sums.len().div_ceil(64)).map(|_| AtomicU64::new(intact)).collect();
+        let unchecked = AtomicUsize::new(unchecked);
         Ok(Mapped { map, file, header, filter, path, intact, unchecked, kind: PhantomData })
     }
 
@@ -478,6 +484,8 @@ impl<F> Mapped<F> {
             Stored::Set(filter) => filter.trace(digest, check).map(drop),
             Stored::Map(map) => map.trace(digest, check).map(drop),
             Stored::Count(counts) => counts.trace(digest, check).map(drop),
+            // Verified when it was opened.
+            Stored::Sketch(_) => Ok(()),
             Stored::Literature(_) => Ok(()),
         }
     }

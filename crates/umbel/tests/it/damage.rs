@@ -66,6 +66,28 @@ fn every_single_bit_flip_is_detected() {
 }
 
 #[test]
+fn every_bit_flip_in_a_sketch_is_detected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("flipped");
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for name in ["distinct", "count-min", "top-k", "top-k-crowded", "frequent", "frequent-crowded"] {
+        let bytes = std::fs::read(golden.join(name).with_extension("umbel")).unwrap();
+        assert!(load(&bytes).is_ok(), "{name}");
+        for bit in 0..8 * bytes.len() {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(load(&flipped).is_err(), "{name}, bit {bit}, loaded");
+            // One in eleven, so that every bit of a byte has its turn, in less time.
+            if bit % 11 == 0 {
+                std::fs::write(&path, &flipped).unwrap();
+                assert!(file::map(&path, &KeyRing::new()).is_err(), "{name}, bit {bit}, mapped");
+            }
+        }
+        assert!((0..bytes.len()).all(|len| load(&bytes[..len]).is_err()), "{name}, cut");
+    }
+}
+
+#[test]
 fn every_truncation_and_every_extension_is_detected() {
     let (bytes, folder) = (small(), tempfile::tempdir().unwrap());
     let path = folder.path().join("cut");

@@ -12,6 +12,7 @@ use umbel::bloomier::CodeBook;
 use umbel::hash::KeyRing;
 use umbel::internals::Layout;
 use umbel::kind::Holds;
+use umbel::sketch::{CountMin, Distinct, Frequent, TopK};
 use umbel::spec::{Construction, Tuning};
 use umbel::{
     AnyCount, AnyFilter, AnyMap, Blocked, Bloom, Digest, Hasher, Key, Kind, Partitioned, Scalable, Spec,
@@ -76,6 +77,7 @@ fn all() -> Vec<(String, Stored, Options)> {
         let stored = match kind.holds() {
             Holds::Map => map(kind, &[5, 1, 2, 0, 1, 5], Tuning::default(), None),
             Holds::Multiset => counted(kind, Tuning::default()),
+            Holds::Sketch => sketched(kind),
             _ => tuned(kind, Tuning::default()),
         };
         all.push((kind.to_string(), stored, plain()));
@@ -118,7 +120,58 @@ fn all() -> Vec<(String, Stored, Options)> {
     for kind in [Kind::SpaceCode, Kind::MultiResolution] {
         all.push((format!("{kind}-other"), counted(kind, other.clone()), plain()));
     }
+    all.push(("top-k-crowded".into(), crowded_top_k(), plain()));
+    all.push(("frequent-crowded".into(), crowded_frequent(), plain()));
     all
+}
+
+/// The keys of the sets, and how often each comes in the sketches.
+fn weighted() -> impl Iterator<Item = (Vec<u8>, u32)> {
+    let keys = FRUIT.iter().map(|key| key.as_bytes().to_vec()).chain([(-7i64).to_le_bytes().to_vec()]);
+    keys.zip([1, 2, 3, 5, 8, 13])
+}
+
+/// A sketch in which some keys come more often.
+fn sketched(kind: Kind) -> Stored {
+    let mut distinct = Distinct::with_precision(5).unwrap().with_hasher(Hasher::fast(3));
+    let mut counts = CountMin::with_dimensions(29, 3).unwrap().with_hasher(Hasher::fast(4));
+    let (mut top, mut frequent) = (TopK::builder(7).width(20).build().unwrap(), Frequent::new(4).unwrap());
+    for (key, times) in weighted() {
+        distinct.insert(&key);
+        counts.insert_times(&key, times.into());
+        top.insert_times(&key, times);
+        frequent.insert_times(&key, times.into());
+    }
+    match kind {
+        Kind::Distinct => distinct.into(),
+        Kind::CountMin => counts.into(),
+        Kind::TopK => top.into(),
+        _ => frequent.into(),
+    }
+}
+
+/// Few cells and places, for which many keys have contended.
+fn crowded_top_k() -> Stored {
+    let mut top = TopK::builder(8).width(11).depth(3).decay(0.8).build().unwrap();
+    for _ in 0..4 {
+        top.insert_batch(&(0..20u64).collect::<Vec<_>>());
+        for (key, times) in weighted() {
+            top.insert_times(&key, 10 + times);
+        }
+    }
+    top.into()
+}
+
+/// Few counters, which were lowered.
+fn crowded_frequent() -> Stored {
+    let mut frequent = Frequent::new(6).unwrap();
+    for _ in 0..4 {
+        frequent.insert_batch(&(0..20u64).collect::<Vec<_>>());
+        for (key, times) in weighted() {
+            frequent.insert_times(&key, u64::from(10 + times));
+        }
+    }
+    frequent.into()
 }
 
 /// Of two filters that have grown: two of each stage.
@@ -203,6 +256,8 @@ fn golden_files_are_written_and_read_to_the_byte() {
             let mapped = match filter.kind().holds() {
                 Holds::Map => mapped.get(key).unwrap().is_some(),
                 Holds::Multiset => mapped.count(key).unwrap().value > 0.0,
+                // A sketch gives answers once it is verified.
+                Holds::Sketch => mapped.contains(key).is_err(),
                 _ => mapped.contains(key).unwrap(),
             };
             assert!(mapped, "{name} {key}");

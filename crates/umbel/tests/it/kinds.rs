@@ -9,7 +9,9 @@ use umbel::bloomier::CodeBook;
 use umbel::file::{self, Options};
 use umbel::hash::KeyRing;
 
+use umbel::any::AnySketch;
 use umbel::kind::Holds;
+use umbel::sketch::{CountMin, Distinct, Frequent, TopK};
 use umbel::spec::{Construction, plan};
 use umbel::{AnyCount, AnyFilter, AnyMap, Error, Hasher, Key, Kind, Removed, Spec};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -391,7 +393,7 @@ fn removing_everything_leaves_what_an_empty_filter_is() {
     }
 }
 
-/// Files of small sets, maps and multisets of every kind, with things in them.
+/// Files of small sets, maps, multisets and sketches of every kind, with things in them.
 fn samples() -> Vec<Vec<u8>> {
     let keys = Keys::of_build(11).members(300);
     let sample = |kind| bytes(&filled(kind, &keys, 0.01));
@@ -410,7 +412,17 @@ fn samples() -> Vec<Vec<u8>> {
         file::to_bytes(&counts, &Options::default()).unwrap()
     };
     let counts = [Kind::SpaceCode, Kind::MultiResolution].map(count);
-    sets().map(sample).chain(maps.map(map)).chain(counts).collect()
+    let mut distinct = Distinct::with_precision(5).unwrap();
+    let mut count_min = CountMin::with_dimensions(37, 3).unwrap();
+    let mut top = TopK::builder(20).width(40).build().unwrap();
+    let mut frequent = Frequent::new(40).unwrap();
+    distinct.insert_batch(&keys);
+    count_min.insert_batch(&keys);
+    top.insert_batch(&keys);
+    frequent.insert_batch(&keys);
+    let sketches: [AnySketch; 4] = [distinct.into(), count_min.into(), top.into(), frequent.into()];
+    let sketches = sketches.map(|sketch| sketch.to_bytes().unwrap());
+    sets().map(sample).chain(maps.map(map)).chain(counts).chain(sketches).collect()
 }
 
 /// Writes sums that fit, as a hostile writer would; the body is a single chunk.
@@ -510,6 +522,19 @@ proptest! {
                     counts.count(&key);
                 }
                 let _ = counts.turn();
+            }
+            if let Stored::Sketch(sketch) = &mut loaded.filter {
+                let copy = sketch.try_clone().unwrap();
+                for key in 0..200u64 {
+                    match sketch {
+                        AnySketch::Distinct(sketch) => sketch.insert(&key),
+                        AnySketch::CountMin(sketch) => _ = sketch.insert_times(&key, key << 28),
+                        AnySketch::TopK(sketch) => _ = sketch.insert_times(&key, key as u32),
+                        AnySketch::Frequent(sketch) => sketch.insert_times(&key, key << 50),
+                        other => panic!("{other:?}"),
+                    }
+                }
+                let _ = sketch.union(&copy);
             }
             loaded.filter.contains_batch(&[1u64, 2, 3]);
             file::to_bytes(&loaded.filter, &Options::default()).unwrap();

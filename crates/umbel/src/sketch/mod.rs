@@ -1,0 +1,158 @@
+//! Sketches: summaries of a stream of keys in memory that does not depend on its length.
+//!
+//! A filter answers questions about one key. A sketch answers questions about all of them:
+//!
+//! | sketch | question | memory | error |
+//! | --- | --- | --- | --- |
+//! | [`Distinct`] | How many different keys were there? | 16 KiB at 0.8 % | standard error 1.04 / √m with m bytes |
+//! | [`CountMin`] | How often did this key come? | 53 KiB at 0.1 % of the total | never too low; too high by more than that for one key in a hundred |
+//! | [`TopK`] | Which keys came most often? | 32 KiB and the keys | probably right, without a bound |
+//! | [`Frequent`] | Which keys make up more than a share of the total? | the keys and 48 bytes for each | certain: no such key is missing |
+//!
+//! ```
+//! use umbel::sketch::{Distinct, Frequent};
+//!
+//! let visits = ["/", "/about", "/", "/login", "/", "/login"];
+//! let mut pages = Distinct::with_error(0.01)?;
+//! pages.insert_batch(&visits);
+//! assert_eq!(format!("{:.0}", pages.count()), "3 ± 0");
+//!
+//! // Every page with more than a third of the visits.
+//! let mut busy = Frequent::new(2)?;
+//! busy.insert_batch(&visits);
+//! assert_eq!(busy.items()[0].key, b"/");
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! # Keys, hashes and files
+//!
+//! Sketches take the same keys as filters and hash them with [`Hasher::default`](crate::Hasher). `with_hasher` sets another
+//! function: use [`Hasher::keyed`](crate::Hasher::keyed) where strangers choose the keys, since who knows the function can
+//! choose keys that share their cells. [`Distinct`] and [`CountMin`] hold digests only. [`TopK`] and [`Frequent`] hold the
+//! bytes of their keys, in memory and in files, whatever the hash.
+//!
+//! `save`, `load`, `to_bytes` and `from_bytes` use the container of the filters; see [`mod@crate::file`].
+//!
+//! # Unions
+//!
+//! Two sketches that were filled apart can be united, except those of [`TopK`]. The union promises the same as one sketch
+//! that was filled with everything.
+
+mod count_min;
+mod distinct;
+mod frequent;
+mod items;
+mod table;
+mod top_k;
+
+pub use count_min::{CountMin, WeightedSum};
+pub use distinct::Distinct;
+pub use frequent::Frequent;
+pub use top_k::{TopK, TopKBuilder};
+
+use crate::Result;
+use crate::file::FormatError;
+use crate::structure::{Head, Parts};
+use std::fmt;
+
+/// A key of a sketch and its count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Item<'a> {
+    /// The bytes of the key.
+    pub key: &'a [u8],
+    /// How often it was counted, as far as the sketch knows.
+    pub count: u64,
+}
+
+/// Methods of every sketch.
+macro_rules! sketch_methods {
+    ($type:ident) => {
+        impl $type {
+            /// Returns the function that turns keys into digests.
+            pub fn hasher(&self) -> &$crate::Hasher {
+                &self.head.hasher
+            }
+
+            /// Returns an empty sketch of the same shape that uses another hash function. Keys that were counted before
+            /// are forgotten, since they were hashed by the old one.
+            #[must_use]
+            pub fn with_hasher(mut self, hasher: $crate::Hasher) -> Self {
+                self.clear();
+                self.head.hasher = hasher;
+                self
+            }
+
+            /// Returns a copy that owns its memory.
+            ///
+            /// # Errors
+            ///
+            /// If there is not enough memory for it.
+            pub fn try_clone(&self) -> $crate::Result<Self> {
+                $crate::structure::Structure::try_clone(self)
+            }
+
+            /// Lets the memory be moved.
+            #[doc(hidden)]
+            pub fn relocate(&mut self, mover: &mut dyn $crate::words::Mover) {
+                $crate::structure::Structure::relocate(self, mover);
+            }
+        }
+
+        $crate::methods::file_methods!([] $type);
+
+        impl $crate::structure::sealed::Sealed for $type {}
+
+        impl<K: $crate::Key> Extend<K> for $type {
+            /// Counts keys one by one; `insert_batch` is faster where they are in memory.
+            fn extend<I: IntoIterator<Item = K>>(&mut self, keys: I) {
+                for key in keys {
+                    self.insert(&key);
+                }
+            }
+        }
+    };
+}
+
+use sketch_methods;
+
+/// Formats a summary of a sketch: its shape, but neither its cells nor its keys nor secrets.
+fn summarize(
+    f: &mut fmt::Formatter<'_>,
+    name: &str,
+    shape: &[(&str, &dyn fmt::Debug)],
+    bytes: u64,
+    head: &Head,
+) -> fmt::Result {
+    let mut summary = f.debug_struct(name);
+    for (name, value) in shape {
+        summary.field(name, value);
+    }
+    if let Some(inserted) = head.inserted {
+        summary.field("inserted", &inserted);
+    }
+    summary.field("bytes", &bytes).field("hash", &format_args!("{}", head.hasher.id())).finish()
+}
+
+/// The head of a sketch in a file, once all sections are taken. Sketches are not planned for a number of keys.
+fn finish(parts: Parts) -> Result<Head> {
+    let head = parts.finish()?;
+    match head.design {
+        Some(_) => Err(FormatError::invalid("a sketch that claims a capacity").into()),
+        None => Ok(head),
+    }
+}
+
+/// Every key that was counted, added up; `u64::MAX` if there were more. Files store it as the number of insertions, in which
+/// that value stands for an unknown number.
+fn total(head: &Head) -> u64 {
+    head.inserted.unwrap_or(u64::MAX)
+}
+
+fn set_total(head: &mut Head, total: u64) {
+    head.inserted = (total < u64::MAX).then_some(total);
+}
+
+fn add_to_total(head: &mut Head, count: u64) {
+    set_total(head, total(head).saturating_add(count));
+}

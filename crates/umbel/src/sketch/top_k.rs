@@ -1,0 +1,509 @@
+//! [`TopK`]: the keys that come most often, by HeavyKeeper.
+
+use super::table::{Entry, KeyTable, MAX_ENTRIES};
+use super::{Item, add_to_total, finish, items, sketch_methods, summarize};
+use crate::file::FormatError;
+use crate::hash::reduce;
+use crate::sizing::{Cardinality, Shape};
+use crate::structure::{Body, CELLS, Head, ITEMS, Parts, check_tail, small};
+use crate::tile;
+use crate::words::{Mover, Packed, Words};
+use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Result, Stats, Structure};
+use std::cmp::Reverse;
+use std::convert::Infallible;
+use std::fmt;
+
+/// The k keys that come most often: HeavyKeeper.
+///
+/// ```
+/// use umbel::sketch::TopK;
+/// let mut words = TopK::new(2)?;
+/// words.insert_batch(&["the", "cat", "the", "dog", "the", "cat"]);
+/// let top: Vec<_> = words.items().iter().map(|item| (item.key, item.count)).collect();
+/// assert_eq!(top, [(&b"the"[..], 3), (b"cat", 2)]);
+/// assert!(words.contains("cat") && !words.contains("dog"));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+///
+/// # How it works
+///
+/// Each of d rows has w cells, and a cell belongs to one key: it holds the fingerprint of that key and a count. A key
+/// raises its own cells. In a cell that belongs to another key it lowers the count with probability decay^count, and
+/// takes the cell when the count reaches 0. So a high count hardly ever decays, and rare keys take turns in the rest:
+///
+/// ```text
+/// the cell of a key        (fingerprint, count)
+///   free, or its own       count + 1
+///   another's, count 3     3 -> 2 with probability decay^3
+///   another's, count 200   stays: decay^200 is almost 0
+/// ```
+///
+/// The k keys with the highest counts are kept in a heap, the lightest on top, with an index by digest. A key that reaches
+/// the count of the lightest takes its place.
+///
+/// # When to take it
+///
+/// Take it for a leaderboard of fixed length. Counts are almost never too high (only if fingerprints collide) and, for the
+/// keys at the top, hardly too low. There is no guarantee: [`Frequent`](super::Frequent) has one, and can be united.
+///
+/// It costs 8 w d bytes for the cells, 48 bytes and the key's own for each of the k places, and an insertion touches d
+/// cells. By default w is 8 k, at least 1024, and d is 4; wider rows help when many keys are nearly as frequent as the
+/// k-th.
+///
+/// Chance is drawn from the number of draws before and the fingerprint, so the same stream gives the same list.
+///
+/// # References
+///
+/// * J. Gong, T. Yang, H. Zhang, H. Li, S. Uhlig, S. Chen, L. Uden and X. Li. *HeavyKeeper: an accurate algorithm for
+///   finding top-k elephant flows.* USENIX ATC 2018. `Gong18`
+pub struct TopK {
+    head: Head,
+    shape: TopKBuilder,
+    /// A fingerprint and a count in each word, the rows one after the other.
+    cells: Words,
+    /// A place for each of the k keys: a heap, in which no entry is heavier than the two below it.
+    heap: KeyTable,
+    /// How often chance was drawn.
+    draws: u64,
+}
+
+/// Collects the settings of a [`TopK`].
+///
+/// ```
+/// use umbel::sketch::TopK;
+/// let top = TopK::builder(100).width(10_000).depth(3).decay(0.9).build()?;
+/// assert_eq!((top.k(), top.width(), top.depth()), (100, 10_000, 3));
+/// # Ok::<(), umbel::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[must_use = "a builder makes a sketch only when `build` is called"]
+pub struct TopKBuilder {
+    k: u64,
+    width: u64,
+    depth: u32,
+    decay: f64,
+}
+
+const MAX_DEPTH: u32 = 32;
+
+/// The base of HeavyKeeper's experiments is 1.08, of which this is the inverse.
+const DEFAULT_DECAY: f64 = 0.925;
+
+/// A probability at which no counter is lowered any more.
+const NEVER: f64 = 1e-12;
+
+impl TopKBuilder {
+    /// Sets the cells of a row (w).
+    pub fn width(mut self, cells: u64) -> TopKBuilder {
+        self.width = cells;
+        self
+    }
+
+    /// Sets the number of rows (d), 1 to 32.
+    pub fn depth(mut self, rows: u32) -> TopKBuilder {
+        self.depth = rows;
+        self
+    }
+
+    /// Sets the base of the probability with which another key lowers a count: above 0, at most 1. The higher it is, the
+    /// sooner new keys displace old ones.
+    pub fn decay(mut self, base: f64) -> TopKBuilder {
+        self.decay = base;
+        self
+    }
+
+    /// Makes the empty sketch.
+    ///
+    /// # Errors
+    ///
+    /// If a setting is out of range or there is not enough memory.
+    pub fn build(self) -> Result<TopK> {
+        let cells = Words::zeroed(self.cells()?.lines())?;
+        let heap = KeyTable::with_free(self.k)?;
+        Ok(TopK { head: Head::new(Hasher::default()), shape: self, cells, heap, draws: 0 })
+    }
+
+    /// The cells, once all settings are checked.
+    fn cells(&self) -> Result<Packed> {
+        let TopKBuilder { k, width, depth, decay } = *self;
+        if !(1..=MAX_ENTRIES).contains(&k) {
+            return Err(Error::parameter("k", k, format!("1 to {MAX_ENTRIES} keys")));
+        }
+        if !(1..=MAX_DEPTH).contains(&depth) {
+            return Err(Error::parameter("depth", depth, format!("1 to {MAX_DEPTH} rows")));
+        }
+        if !(decay > 0.0 && decay <= 1.0) {
+            return Err(Error::parameter("decay", decay, "a number above 0 and at most 1"));
+        }
+        let cells = width.checked_mul(depth.into()).and_then(|cells| Packed::new(cells, 64).ok());
+        cells.ok_or_else(|| {
+            Error::parameter("width", width, format!("at least 1, and at most 2^42 cells in {depth} rows"))
+        })
+    }
+
+    /// The cells of a digest, one in each row.
+    #[inline]
+    fn places(self, digest: Digest) -> impl Iterator<Item = usize> {
+        (0..u64::from(self.depth))
+            .map(move |row| (row * self.width + reduce(digest.salted(row).get(), self.width)) as usize)
+    }
+}
+
+sketch_methods!(TopK);
+
+impl TopK {
+    /// Makes an empty sketch of the `k` most frequent keys.
+    ///
+    /// # Errors
+    ///
+    /// If `k` is 0 or more than 2^31, or there is not enough memory.
+    pub fn new(k: u64) -> Result<TopK> {
+        TopK::builder(k).build()
+    }
+
+    /// Returns a builder with the default settings.
+    pub fn builder(k: u64) -> TopKBuilder {
+        TopKBuilder { k, width: k.saturating_mul(8).max(1024), depth: 4, decay: DEFAULT_DECAY }
+    }
+
+    /// Makes a sketch from what another program has kept of one: the counts and keys of all places in the order of the
+    /// heap, a count of 0 for a free place, whose key is ignored.
+    #[doc(hidden)]
+    pub fn from_parts(
+        shape: TopKBuilder,
+        hasher: Hasher,
+        draws: u64,
+        cells: Words,
+        heap: impl IntoIterator<Item = (u32, Vec<u8>)>,
+    ) -> Result<TopK> {
+        let lines = shape.cells()?.lines();
+        if cells.lines().len() as u64 != lines {
+            let got = format!("{} lines", cells.lines().len());
+            return Err(Error::parameter("cells", got, format!("{lines} lines of 64 bytes")));
+        }
+        let entry = |(count, key): (u32, Vec<u8>)| match count {
+            0 => Entry::default(),
+            _ => Entry { digest: hasher.digest_bytes(&key), count: count.into(), key },
+        };
+        let heap = heap.into_iter().map(entry).collect();
+        // How much was counted is not known.
+        let head = Head { inserted: None, ..Head::new(hasher) };
+        let sketch = TopK { head, shape, cells, heap: checked_heap(heap, shape.k)?, draws };
+        sketch.check_contents()?;
+        Ok(sketch)
+    }
+
+    /// Returns the number of keys that the sketch keeps.
+    pub fn k(&self) -> u64 {
+        self.shape.k
+    }
+
+    /// Returns w: the number of cells in a row.
+    pub fn width(&self) -> u64 {
+        self.shape.width
+    }
+
+    /// Returns d: the number of rows.
+    pub fn depth(&self) -> u32 {
+        self.shape.depth
+    }
+
+    /// Returns the base of the probability with which another key lowers a count.
+    pub fn decay(&self) -> f64 {
+        self.shape.decay
+    }
+
+    /// Returns how many keys were counted, repeated ones included; `None` if that is not known.
+    pub fn inserted(&self) -> Option<u64> {
+        self.head.inserted
+    }
+
+    /// Counts `key` once. Returns the key that lost its place to it, if one did.
+    pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> Option<Vec<u8>> {
+        self.insert_times(key, 1)
+    }
+
+    /// Counts `key` so many times. Returns the key that lost its place to it, if one did.
+    pub fn insert_times<K: Key + ?Sized>(&mut self, key: &K, times: u32) -> Option<Vec<u8>> {
+        key.with_bytes(|bytes| self.insert_bytes(self.head.hasher.digest_bytes(bytes), bytes, times))
+    }
+
+    /// Counts many keys once each; the fast way.
+    pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) {
+        let hasher = self.head.hasher.clone();
+        let mut at = 0;
+        let Ok(()) = tile::each(keys, &hasher, |digests| {
+            for digest in digests {
+                keys.with_bytes(at, |key| self.insert_bytes(*digest, key, 1));
+                at += 1;
+            }
+            Ok::<(), Infallible>(())
+        });
+    }
+
+    fn insert_bytes(&mut self, digest: Digest, key: &[u8], times: u32) -> Option<Vec<u8>> {
+        if times == 0 {
+            return None;
+        }
+        let mark = mark(digest);
+        let mut count = 0;
+        for place in self.shape.places(digest) {
+            let mut cell = Cell::from_word(self.cells.words()[place]);
+            if cell.count == 0 || cell.mark == mark {
+                cell = Cell { mark, count: cell.count.saturating_add(times) };
+            } else {
+                cell = self.contend(cell, mark, times);
+            }
+            if cell.mark == mark {
+                count = count.max(cell.count);
+            }
+            self.cells.words_mut()[place] = cell.word();
+        }
+        if self.head.inserted.is_some() {
+            add_to_total(&mut self.head, times.into());
+        }
+        self.place(digest, key, count.into())
+    }
+
+    /// Lowers a count that another key wants, so many times, and gives the cell to that key if it reaches 0.
+    fn contend(&mut self, mut cell: Cell, mark: u32, times: u32) -> Cell {
+        for left in (1..=times).rev() {
+            self.draws = self.draws.wrapping_add(1);
+            let chance = Digest::from_hash(self.draws).salted(u64::from(mark)).get() as f64 / 2f64.powi(64);
+            let likely = self.shape.decay.powf(f64::from(cell.count));
+            if chance < likely {
+                cell.count -= 1;
+                if cell.count == 0 {
+                    return Cell { mark, count: left };
+                }
+            }
+            // Where a lower count is out of reach, the rest of the attempts would be too.
+            if likely < NEVER {
+                break;
+            }
+        }
+        cell
+    }
+
+    /// Gives a key its count, and a place if it has none and is not lighter than the lightest. Returns the key that had
+    /// the place.
+    fn place(&mut self, digest: Digest, key: &[u8], count: u64) -> Option<Vec<u8>> {
+        if let Some(at) = self.heap.find(digest, key) {
+            let count = count.max(self.heap.entries()[at].count);
+            self.heap.set_count(at, count);
+            self.sink(at);
+            return None;
+        }
+        // A key that lost all its cells is as light as a free place, and gets none.
+        if count == 0 || count < self.heap.entries().first()?.count {
+            return None;
+        }
+        let gone = self.heap.replace(0, Entry { digest, count, key: key.to_vec() });
+        self.sink(0);
+        (gone.count > 0).then_some(gone.key)
+    }
+
+    /// Moves an entry down to where those below it are heavier. Of equal ones the older goes up, to be the first that
+    /// loses its place.
+    fn sink(&mut self, mut at: usize) {
+        loop {
+            let heap = self.heap.entries();
+            let below = (2 * at + 1..=2 * at + 2).filter(|below| *below < heap.len());
+            let Some(lightest) = below.min_by_key(|below| (heap[*below].count, Reverse(*below))) else {
+                return;
+            };
+            if heap[lightest].count > heap[at].count {
+                return;
+            }
+            self.heap.swap(at, lightest);
+            at = lightest;
+        }
+    }
+
+    /// Returns whether `key` is among the k most frequent.
+    pub fn contains<K: Key + ?Sized>(&self, key: &K) -> bool {
+        key.with_bytes(|bytes| self.heap.find(self.head.hasher.digest_bytes(bytes), bytes).is_some())
+    }
+
+    /// Returns how often `key` was counted, or less. It need not be among the k most frequent.
+    pub fn count<K: Key + ?Sized>(&self, key: &K) -> u64 {
+        key.with_bytes(|bytes| {
+            let digest = self.head.hasher.digest_bytes(bytes);
+            if let Some(at) = self.heap.find(digest, bytes) {
+                return self.heap.entries()[at].count;
+            }
+            let cells = self.shape.places(digest).map(|place| Cell::from_word(self.cells.words()[place]));
+            let own = cells.filter(|cell| cell.mark == mark(digest)).map(|cell| cell.count);
+            own.max().unwrap_or_default().into()
+        })
+    }
+
+    /// Returns the most frequent keys, the heaviest first.
+    pub fn items(&self) -> Vec<Item<'_>> {
+        let entries = self.heap.entries().iter().filter(|entry| entry.count > 0);
+        let mut items: Vec<Item<'_>> =
+            entries.map(|entry| Item { key: &entry.key, count: entry.count }).collect();
+        items.sort_by_key(|item| Reverse(item.count));
+        items
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.cells.words_mut().fill(0);
+        self.heap.free_all();
+        self.head = self.head.emptied();
+        self.draws = 0;
+    }
+
+    /// Measures how full the sketch is. The estimate of the number of distinct keys comes from the first row.
+    pub fn stats(&self) -> Stats {
+        let TopKBuilder { k, width, depth, decay } = self.shape;
+        let words = &self.cells.words()[..(width * u64::from(depth)) as usize];
+        let used = |words: &[u64]| words.iter().filter(|word| **word != 0).count() as u64;
+        let row = Shape::Standard { bits: width, hashes: 1 };
+        Stats {
+            cells: words.len() as u64,
+            used_cells: used(words),
+            hashes: depth,
+            bits: 64 * words.len() as u64,
+            bytes: self.bytes(),
+            estimate: row.cardinality(used(&words[..width as usize])).unwrap_or(Cardinality::Saturated),
+            details: vec![
+                ("k", k as f64),
+                ("width", width as f64),
+                ("depth", depth.into()),
+                ("decay", decay),
+            ],
+            ..Stats::of(self)
+        }
+    }
+
+    /// The bytes of memory in use.
+    fn bytes(&self) -> u64 {
+        size_of_val(self.cells.lines()) as u64 + self.heap.bytes()
+    }
+
+    /// The memory of the cells.
+    #[doc(hidden)]
+    pub fn words(&self) -> &Words {
+        &self.cells
+    }
+
+    /// How often chance was drawn.
+    #[doc(hidden)]
+    pub fn draws(&self) -> u64 {
+        self.draws
+    }
+
+    /// All places in the order of the heap; a free one has a count of 0.
+    #[doc(hidden)]
+    pub fn heap(&self) -> impl Iterator<Item = Item<'_>> + Clone {
+        self.heap.entries().iter().map(|entry| Item { key: &entry.key, count: entry.count })
+    }
+}
+
+/// The fingerprint of a digest.
+#[inline]
+fn mark(digest: Digest) -> u32 {
+    (digest.salted(u64::MAX).get() >> 32) as u32
+}
+
+/// The fingerprint of a key, and its count.
+#[derive(Clone, Copy)]
+struct Cell {
+    mark: u32,
+    count: u32,
+}
+
+impl Cell {
+    #[inline]
+    fn from_word(word: u64) -> Cell {
+        Cell { mark: (word >> 32) as u32, count: word as u32 }
+    }
+
+    #[inline]
+    fn word(self) -> u64 {
+        u64::from(self.mark) << 32 | u64::from(self.count)
+    }
+}
+
+/// The heap of a sketch, if it can be one.
+fn checked_heap(entries: Vec<Entry>, k: u64) -> Result<KeyTable> {
+    let invalid = |what: &str| Err(FormatError::invalid(what).into());
+    if entries.len() as u64 != k {
+        return invalid("it has not as many items as places");
+    }
+    if entries.iter().any(|entry| entry.count > u32::MAX.into()) {
+        return invalid("the count of an item is too high");
+    }
+    if entries.iter().any(|entry| entry.count == 0 && !entry.key.is_empty()) {
+        return invalid("a free place has a key");
+    }
+    if (1..entries.len()).any(|at| entries[(at - 1) / 2].count > entries[at].count) {
+        return invalid("its items are not in the order of a heap");
+    }
+    match KeyTable::from_entries(entries)? {
+        Some(table) => Ok(table),
+        None => invalid("an item is there twice"),
+    }
+}
+
+impl fmt::Debug for TopK {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let TopKBuilder { k, width, depth, decay } = &self.shape;
+        let shape: [(&str, &dyn fmt::Debug); 4] =
+            [("k", k), ("width", width), ("depth", depth), ("decay", decay)];
+        summarize(f, "TopK", &shape, self.bytes(), &self.head)
+    }
+}
+
+impl Structure for TopK {
+    const KIND: Kind = Kind::TopK;
+
+    const CAN: Can = Can { multiset: true, ..Can::NOTHING };
+
+    fn try_clone(&self) -> Result<TopK> {
+        let (cells, heap) = (self.cells.try_clone()?, self.heap.try_clone()?);
+        Ok(TopK { head: self.head.clone(), cells, heap, ..*self })
+    }
+
+    fn head(&self) -> &Head {
+        &self.head
+    }
+
+    fn head_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
+
+    fn params(&self) -> Vec<u64> {
+        let TopKBuilder { k, width, depth, decay } = self.shape;
+        vec![k, width, depth.into(), decay.to_bits(), self.draws]
+    }
+
+    fn sections(&self) -> Vec<(u32, &Words)> {
+        vec![(CELLS, &self.cells)]
+    }
+
+    fn body(&self) -> Result<Vec<(u32, Body<'_>)>> {
+        let items = items::encode(self.heap().map(|item| (item.count, item.key)))?;
+        Ok(vec![(CELLS, Body::Held(&self.cells)), (ITEMS, Body::Made(items))])
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        self.cells.relocate(mover);
+        self.heap.relocate(mover);
+    }
+
+    fn restore(mut parts: Parts) -> Result<TopK> {
+        let [k, width, depth, decay, draws] = parts.params()?;
+        let shape = TopKBuilder { k, width, depth: small(depth), decay: f64::from_bits(decay) };
+        let cells = parts.section(CELLS, shape.cells()?.lines())?;
+        let entries = items::decode(&parts.section_of_any_size(ITEMS)?, k, &parts.head.hasher)?;
+        let heap = checked_heap(entries, k)?;
+        Ok(TopK { head: finish(parts)?, shape, cells, heap, draws })
+    }
+
+    fn check_contents(&self) -> Result<(), FormatError> {
+        check_tail(&self.cells, 64 * self.shape.width * u64::from(self.shape.depth))
+    }
+}

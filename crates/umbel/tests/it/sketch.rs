@@ -1,0 +1,507 @@
+//! Sketches keep the errors that they promise, alone and united, and come out of files as they went in.
+
+use crate::common::{mix, moments};
+use crate::description_sketch;
+use proptest::prelude::*;
+use std::collections::HashMap;
+use umbel::file::{self, Options};
+use umbel::hash::KeyRing;
+use umbel::internals::{Level, Structure};
+use umbel::sketch::{CountMin, Distinct, Frequent, TopK};
+use umbel::{Digest, Error, Hasher, Key};
+
+/// So many keys, of which the one with number i comes with a probability proportional to 1 / (i + 1)^s.
+fn zipf(seed: u64, len: usize, keys: usize, s: f64) -> Vec<u64> {
+    let mut sums = Vec::with_capacity(keys);
+    let mut sum = 0.0;
+    for i in 1..=keys {
+        sum += (i as f64).powf(-s);
+        sums.push(sum);
+    }
+    let draw = |i: u64| mix(seed << 40 | i) as f64 / 2f64.powi(64) * sum;
+    (0..len as u64).map(|i| sums.partition_point(|sum| *sum <= draw(i)) as u64).collect()
+}
+
+fn exact(stream: &[u64]) -> HashMap<u64, u64> {
+    let mut counts = HashMap::new();
+    stream.iter().for_each(|key| *counts.entry(*key).or_default() += 1);
+    counts
+}
+
+fn distinct(precision: u32, seed: u64) -> Distinct {
+    Distinct::with_precision(precision).unwrap().with_hasher(Hasher::fast(seed))
+}
+
+#[test]
+fn distinct_counts_are_within_four_of_their_standard_errors_at_every_size_and_precision() {
+    let sizes = [0, 1, 2, 3, 10, 30, 100, 1000, 10_000, 100_000, 300_000, 1 << 20, 3_000_000];
+    let mut sketches: Vec<Distinct> = (4..=24).map(|precision| distinct(precision, 0)).collect();
+    let mut inserted = 0;
+    for size in sizes {
+        let keys: Vec<u64> = (inserted..size).map(mix).collect();
+        inserted = size;
+        for sketch in &mut sketches {
+            // Once more, which makes no difference.
+            sketch.insert_batch(&keys);
+            sketch.insert_batch(&keys[keys.len() / 2..]);
+            let (count, n, p) = (sketch.count(), size as f64, sketch.precision());
+            // Half a key beside, since few keys collide in whole numbers.
+            let off = (count.value - n).abs();
+            assert!(off <= 4.0 * count.standard_error + 0.5, "precision {p}, {n} keys: {count:?}");
+            assert!(count.standard_error <= sketch.standard_error() * count.value, "precision {p}, {n} keys");
+        }
+    }
+}
+
+#[test]
+fn distinct_counts_are_unbiased_and_at_least_as_exact_as_they_say() {
+    for precision in [4, 6, 8, 10] {
+        for load in [0.3, 1.0, 3.0, 30.0] {
+            let n = (load * f64::from(1 << precision)) as u64;
+            let builds = 400;
+            let estimates: Vec<_> = (0..builds)
+                .map(|build| {
+                    let mut sketch = distinct(precision, build);
+                    sketch.insert_batch(&(0..n).map(|i| mix(build << 32 | i)).collect::<Vec<_>>());
+                    sketch.count()
+                })
+                .collect();
+            let (mean, deviation) = moments(&estimates.iter().map(|count| count.value).collect::<Vec<_>>());
+            let (said, _) = moments(&estimates.iter().map(|count| count.standard_error).collect::<Vec<_>>());
+            println!("2^{precision} registers, {n} keys: {mean:.2} ± {deviation:.2}, said {said:.2}");
+            // What is left of the bias falls with the number of registers.
+            let (bias, chance) = ((mean - n as f64).abs(), deviation / (builds as f64).sqrt());
+            assert!(bias <= load + 4.0 * chance, "precision {precision}, {n} keys: {mean}");
+            assert!(
+                (0.75..1.15).contains(&(deviation / said)),
+                "{precision}, {n} keys: {deviation}, said {said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn distinct_parts_make_the_whole_on_every_way_and_level() {
+    let keys: Vec<u64> = (0..100_000).map(mix).collect();
+    for precision in [4, 5, 12, 18] {
+        let mut whole = distinct(precision, 7);
+        keys.iter().for_each(|key| whole.insert(key));
+        let bytes = whole.to_bytes().unwrap();
+        for level in Level::available() {
+            let (mut left, mut right) = (distinct(precision, 7), distinct(precision, 7));
+            left.set_level(level);
+            right.set_level(level);
+            left.insert_batch(&keys[..30_001]);
+            let digests: Vec<Digest> = keys[30_001..].iter().map(|key| key.digest(right.hasher())).collect();
+            right.insert_tile(&digests[..50_000]);
+            digests[50_000..].iter().for_each(|digest| right.insert_digest(*digest));
+            left.union(&right).unwrap();
+            assert!(left.to_bytes().unwrap() == bytes, "precision {precision}, {level}");
+        }
+        assert_eq!(whole.inserted(), Some(100_000));
+    }
+}
+
+#[test]
+fn an_error_that_is_asked_for_is_kept() {
+    for (error, precision) in [(0.3, 4), (0.01, 14), (0.0082, 14), (0.002_1, 18), (0.000_254, 24)] {
+        let sketch = Distinct::with_error(error).unwrap();
+        assert_eq!(sketch.precision(), precision);
+        assert!(sketch.standard_error() <= error);
+    }
+    let sketch = CountMin::with_error(0.001, 0.01).unwrap();
+    assert_eq!((sketch.width(), sketch.depth()), (2719, 5));
+    assert!(sketch.error() <= 0.001 && sketch.probability() <= 0.01);
+}
+
+#[test]
+fn count_min_is_never_too_low_and_seldom_too_high() {
+    let stream = zipf(1, 300_000, 50_000, 1.1);
+    let truth = exact(&stream);
+    let strangers: Vec<u64> = (1 << 40..(1 << 40) + 20_000).collect();
+    let (mut asked, mut above) = (0u64, 0u64);
+    for seed in 0..10 {
+        let mut sketch = CountMin::with_error(0.001, 0.05).unwrap().with_hasher(Hasher::fast(seed));
+        sketch.insert_batch(&stream);
+        assert_eq!(sketch.total(), stream.len() as u64);
+        let bound = (0.001 * stream.len() as f64) as u64;
+        for (key, times) in &truth {
+            let count = sketch.count(key);
+            assert!(count >= *times, "{key} came {times} times, not {count}");
+            above += u64::from(count > times + bound);
+        }
+        above += sketch.count_batch(&strangers).iter().filter(|count| **count > bound).count() as u64;
+        asked += (truth.len() + strangers.len()) as u64;
+    }
+    let share = above as f64 / asked as f64;
+    println!("{share} of the counts are off by more than 0.1 % of the total");
+    assert!(share <= 0.05);
+}
+
+#[test]
+fn a_row_of_count_min_is_too_high_by_the_total_over_its_width() {
+    let stream: Vec<u64> = (0..200_000).map(|i| mix(i % 100_000)).collect();
+    let mut sketch = CountMin::with_dimensions(1000, 1).unwrap();
+    sketch.insert_batch(&stream);
+    let strangers: Vec<u64> = (0..20_000).map(|i| mix(1 << 50 | i)).collect();
+    let mean = sketch.count_batch(&strangers).iter().sum::<u64>() as f64 / 20_000.0;
+    assert!((mean / 200.0 - 1.0).abs() < 0.02, "{mean}");
+    // Rows are independent: that all of three are in the upper quarter is as rare as chance has it.
+    let mut three = CountMin::with_dimensions(1000, 3).unwrap();
+    three.insert_batch(&stream);
+    let mut single = sketch.count_batch(&strangers);
+    single.sort_unstable();
+    let quarter = single[15_000];
+    let share =
+        three.count_batch(&strangers).iter().filter(|count| **count > quarter).count() as f64 / 20_000.0;
+    assert!((0.008..0.024).contains(&share), "{share}, and not 1 in 64");
+}
+
+#[test]
+fn count_min_counts_the_same_on_every_way_and_level() {
+    let stream = zipf(2, 20_000, 3000, 1.0);
+    for (width, depth) in [(1, 1), (7, 2), (1000, 5), (33, 40)] {
+        let mut single = CountMin::with_dimensions(width, depth).unwrap();
+        stream.iter().for_each(|key| _ = single.insert(key));
+        let counts: Vec<u64> = (0..4000u64).map(|key| single.count(&key)).collect();
+        for level in Level::available() {
+            let (mut left, mut right) = (single.try_clone().unwrap(), single.try_clone().unwrap());
+            for part in [&mut left, &mut right] {
+                part.clear();
+                part.set_level(level);
+            }
+            left.insert_batch(&stream[..7001]);
+            right.insert_batch(&stream[7001..]);
+            left.union(&right).unwrap();
+            assert!(left.to_bytes().unwrap() == single.to_bytes().unwrap(), "{width} x {depth}, {level}");
+            assert_eq!(
+                left.count_batch(&(0..4000u64).collect::<Vec<_>>()),
+                counts,
+                "{width} x {depth}, {level}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
+    let sketch = |times: u64| {
+        let mut sketch = CountMin::with_dimensions(100, 3).unwrap();
+        sketch.insert_times("apple", times);
+        sketch.insert_times("pear", 1);
+        sketch
+    };
+    let (few, many) = (sketch(10), sketch(u64::from(u32::MAX)));
+    let sum = |terms: &[(&CountMin, i64)]| {
+        let mut sum = few.weighted_sum().unwrap();
+        terms.iter().for_each(|(term, weight)| sum.add(term, *weight).unwrap());
+        let sketch = sum.into_sketch();
+        (sketch.count("apple"), sketch.count("pear"), sketch.total())
+    };
+    assert_eq!(sum(&[]), (0, 0, 0));
+    assert_eq!(sum(&[(&few, 1), (&few, 2)]), (30, 3, 33));
+    assert_eq!(sum(&[(&few, 3), (&few, -1)]), (20, 2, 22));
+    assert_eq!(sum(&[(&few, -1)]), (0, 0, 0), "nothing is below zero");
+    assert_eq!(sum(&[(&many, 3), (&many, -2)]), (u32::MAX.into(), 1, 1 << 32), "only the sum has to fit");
+    assert_eq!(sum(&[(&many, i64::MAX), (&many, i64::MAX)]), (u32::MAX.into(), u32::MAX.into(), u64::MAX));
+    let mut full = many.try_clone().unwrap();
+    full.union(&many).unwrap();
+    assert_eq!((full.count("apple"), full.count("pear"), full.total()), (u32::MAX.into(), 2, 2 << 32));
+    assert_eq!(full.insert_times("apple", u64::MAX), u32::MAX.into());
+    assert_eq!(full.total(), u64::MAX, "as much as can be counted");
+    assert_eq!(CountMin::from_bytes(&full.to_bytes().unwrap()).unwrap().total(), u64::MAX);
+    let other = CountMin::with_dimensions(101, 3).unwrap();
+    assert!(matches!(few.weighted_sum().unwrap().add(&other, 1), Err(Error::Mismatch(_))));
+}
+
+#[test]
+fn top_k_finds_the_most_frequent_keys_of_a_zipf_stream() {
+    for (s, k, least) in [(1.0, 20, 20), (1.0, 100, 98), (1.3, 100, 98)] {
+        let stream = zipf(3, 1_000_000, 100_000, s);
+        let truth = exact(&stream);
+        let mut top = TopK::new(k).unwrap();
+        top.insert_batch(&stream);
+        let mut counts: Vec<u64> = truth.values().copied().collect();
+        counts.sort_unstable_by_key(|count| std::cmp::Reverse(*count));
+        let (threshold, items) = (counts[k as usize - 1], top.items());
+        let key = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap());
+        let found = items.iter().filter(|item| truth[&key(item.key)] >= threshold).count();
+        println!("zipf {s}: {found} of {k}");
+        assert!(found >= least, "zipf {s}: {found} of {k}");
+        assert!(items.is_sorted_by(|a, b| a.count >= b.count) && items.len() as u64 == k);
+        for item in &items {
+            let times = truth[&key(item.key)];
+            assert!(item.count <= times, "{} instead of {times}", item.count);
+            assert!(top.contains(item.key) && top.count(item.key) == item.count);
+        }
+        for item in &items[..k as usize / 2] {
+            let times = truth[&key(item.key)];
+            assert!(item.count as f64 > 0.95 * times as f64, "{} instead of {times}", item.count);
+        }
+        assert_eq!(top.inserted(), Some(1_000_000));
+    }
+}
+
+#[test]
+fn top_k_tells_who_lost_a_place() {
+    let mut top = TopK::new(2).unwrap();
+    assert_eq!(top.insert_times("apple", 5), None);
+    assert_eq!(top.insert("pear"), None);
+    assert_eq!(top.insert("pear"), None, "it has a place");
+    assert_eq!(top.insert("plum"), None, "it is lighter than both");
+    assert_eq!(top.insert("plum"), Some(b"pear".to_vec()), "as heavy as the lightest is enough");
+    assert_eq!(top.count("pear"), 2, "its cells still know it");
+    assert!(!top.contains("pear") && top.contains("plum"));
+    assert_eq!(top.insert_times("fig", 0), None);
+    assert_eq!((top.count("fig"), top.inserted()), (0, Some(9)));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 200,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(1),
+        failure_persistence: None,
+        ..Default::default()
+    })]
+
+    #[test]
+    fn the_index_of_top_k_changes_neither_order_nor_evictions(
+        k in 1..30u64,
+        width in 1..20u64,
+        depth in 1..5u32,
+        stream in prop::collection::vec((0..80u64, 1..12u32), 1..400),
+    ) {
+        let mut top = TopK::builder(k).width(width).depth(depth).decay(0.9).build().unwrap();
+        let mut naive = description_sketch::TopK::new(k, width, depth.into(), 0.9);
+        for (key, times) in stream {
+            let gone = top.insert_times(&key, times);
+            prop_assert_eq!(gone, naive.insert(&key.to_le_bytes(), times.into()));
+        }
+        let heap: Vec<(u64, Vec<u8>)> = top.heap().map(|item| (item.count, item.key.to_vec())).collect();
+        prop_assert_eq!(&heap, &naive.items);
+        let read = TopK::from_bytes(&top.to_bytes().unwrap()).unwrap();
+        prop_assert!(read.heap().eq(top.heap()));
+        prop_assert_eq!(top.words().words()[..(width * u64::from(depth)) as usize].to_vec(), naive.cells);
+        prop_assert_eq!(top.draws(), naive.draws);
+    }
+
+    #[test]
+    fn frequent_misses_no_key_above_its_share_also_after_unions(
+        k in 1..12u64,
+        parts in prop::collection::vec(prop::collection::vec((0..60u64, 1..9u64), 0..300), 1..6),
+        chained: bool,
+    ) {
+        let mut truth = HashMap::new();
+        let mut sketches: Vec<Frequent> = parts.iter().enumerate().map(|(seed, part)| {
+            // A hash of its own for each part: the keys tell what belongs together.
+            let mut sketch = Frequent::new(k).unwrap().with_hasher(Hasher::fast(seed as u64));
+            for (key, times) in part {
+                // Half of the stream is skewed.
+                let key = if times % 2 == 0 { key * key / 60 } else { *key };
+                sketch.insert_times(&key, *times);
+                *truth.entry(key).or_default() += times;
+            }
+            sketch
+        }).collect();
+        while sketches.len() > 1 {
+            let last = sketches.pop().unwrap();
+            let at = if chained { sketches.len() - 1 } else { 0 };
+            sketches[at].union(&last).unwrap();
+        }
+        let sketch = &sketches[0];
+        let total: u64 = truth.values().sum();
+        prop_assert_eq!(sketch.total(), total);
+        prop_assert!(sketch.error_bound() <= total / (k + 1));
+        prop_assert!(sketch.len() as u64 <= 2 * k);
+        for (key, times) in truth {
+            let count = sketch.count(&key);
+            prop_assert!(count <= times && times <= count + sketch.error_bound(), "{} {} {}", key, count, times);
+            prop_assert!(times <= total / (k + 1) || sketch.contains(&key));
+        }
+        let read = Frequent::from_bytes(&sketch.to_bytes().unwrap()).unwrap();
+        prop_assert_eq!(read.items(), sketch.items());
+    }
+}
+
+#[test]
+fn frequent_keys_are_found_among_ever_new_ones() {
+    let mut heavy = Frequent::new(1024).unwrap();
+    // Ten keys that have one in a thousand each, all of them at the beginning.
+    let stream: Vec<u64> = (0..400_000).map(|i| if i < 4000 { i % 10 } else { i }).collect();
+    heavy.insert_batch(&stream);
+    assert!((0..10u64).all(|key| heavy.contains(&key)));
+    assert!(heavy.error_bound() <= 400_000 / 1025 && heavy.len() <= 2048);
+    let heaviest: Vec<_> = heavy.items().iter().take(10).map(|item| item.key[0]).collect();
+    assert!(heaviest.iter().all(|key| *key < 10), "{heaviest:?}");
+}
+
+#[test]
+fn sketches_that_do_not_fit_together_name_the_difference() {
+    fn what(result: umbel::Result<()>) -> &'static str {
+        match result {
+            Err(Error::Mismatch(mismatch)) => mismatch.what,
+            other => panic!("{other:?}"),
+        }
+    }
+    let mut sketch = distinct(10, 0);
+    assert_eq!(what(sketch.union(&distinct(11, 0))), "precision");
+    assert_eq!(what(sketch.union(&distinct(10, 1))), "seed");
+    let keyed = Distinct::with_precision(10).unwrap().with_hasher(Hasher::keyed([1; 16]));
+    assert_eq!(what(sketch.union(&keyed)), "hash");
+    let count_min = |width, depth| CountMin::with_dimensions(width, depth).unwrap();
+    assert_eq!(what(count_min(10, 2).union(&count_min(11, 2))), "width");
+    assert_eq!(what(count_min(10, 2).union(&count_min(10, 3))), "depth");
+    assert_eq!(what(count_min(10, 2).union(&count_min(10, 2).with_hasher(Hasher::fast(9)))), "seed");
+    assert_eq!(what(Frequent::new(3).unwrap().union(&Frequent::new(4).unwrap())), "number of counters");
+    let mut stored = umbel::any::Stored::from(TopK::new(3).unwrap());
+    let error = stored.union(&TopK::new(3).unwrap().into()).unwrap_err();
+    assert!(error.to_string().starts_with("a top-k sketch cannot be united"), "{error}");
+    assert_eq!(what(stored.union(&sketch.into())), "kind");
+}
+
+#[test]
+fn sizes_that_make_no_sense_are_refused_by_name() {
+    fn named<T: std::fmt::Debug>(result: umbel::Result<T>, name: &str) {
+        assert!(
+            matches!(result, Err(Error::Parameter { name: found, .. }) if found == name),
+            "{name}: {result:?}"
+        );
+    }
+    for precision in [0, 3, 25, u32::MAX] {
+        named(Distinct::with_precision(precision), "precision");
+    }
+    for error in [0.0, -0.1, 0.0002, f64::NAN] {
+        named(Distinct::with_error(error), "error");
+    }
+    for share in [0.0, 1.0, -1.0, f64::NAN, f64::INFINITY] {
+        named(CountMin::with_error(share, 0.01), "error");
+        named(CountMin::with_error(0.01, share), "probability");
+    }
+    named(CountMin::with_error(0.01, 1e-300), "depth");
+    named(CountMin::with_error(1e-300, 0.5), "width");
+    for (width, depth, name) in
+        [(0, 1, "width"), (u64::MAX, 2, "width"), (1 << 60, 1, "width"), (1, 0, "depth"), (1, 257, "depth")]
+    {
+        named(CountMin::with_dimensions(width, depth), name);
+    }
+    for k in [0, (1 << 31) + 1, u64::MAX] {
+        named(TopK::new(k), "k");
+        named(Frequent::new(k), "k");
+    }
+    for decay in [0.0, -1.0, 1.01, f64::NAN] {
+        named(TopK::builder(3).decay(decay).build(), "decay");
+    }
+    named(TopK::builder(3).width(0).build(), "width");
+    named(TopK::builder(3).width(u64::MAX).build(), "width");
+    named(TopK::builder(3).depth(33).build(), "depth");
+    named(umbel::spec::plan(umbel::Kind::Literature, &umbel::Spec::new(10, 0.01).unwrap()), "kind");
+    let planned = umbel::spec::plan(umbel::Kind::Distinct, &umbel::Spec::new(10, 0.01).unwrap());
+    assert!(planned.unwrap_err().to_string().starts_with("a distinct sketch cannot be planned"));
+}
+
+/// Every sketch with a secret, some keys and a few operations behind it.
+fn keyed() -> (Hasher, Distinct, CountMin, TopK, Frequent) {
+    let hasher = Hasher::keyed([0x5a; 16]);
+    let mut distinct = Distinct::default().with_hasher(hasher.clone());
+    let mut counts = CountMin::with_error(0.01, 0.1).unwrap().with_hasher(hasher.clone());
+    let mut top = TopK::new(5).unwrap().with_hasher(hasher.clone());
+    let mut frequent = Frequent::new(5).unwrap().with_hasher(hasher.clone());
+    let keys = ["very secret key", "another", "very secret key"];
+    distinct.extend(keys);
+    counts.extend(keys);
+    top.extend(keys);
+    frequent.extend(keys);
+    (hasher, distinct, counts, top, frequent)
+}
+
+#[test]
+fn a_summary_shows_neither_secrets_nor_keys() {
+    let (_, distinct, counts, top, frequent) = keyed();
+    for shown in [format!("{distinct:?}"), format!("{counts:?}"), format!("{top:?}"), format!("{frequent:?}")]
+    {
+        assert!(!shown.contains("90, 90") && !shown.contains("5a5a") && !shown.contains("secret"), "{shown}");
+        assert!(shown.contains("inserted: 3") && shown.contains("keyed, key tag"), "{shown}");
+    }
+}
+
+#[test]
+fn a_copy_is_its_own_and_nothing_is_left_after_clearing() {
+    let (hasher, mut distinct, mut counts, mut top, mut frequent) = keyed();
+    let ring = KeyRing::from_iter([hasher]);
+    macro_rules! check {
+        ($($sketch:ident),*) => {$(
+            let bytes = $sketch.to_bytes().unwrap();
+            let loaded = file::from_bytes(&bytes, &ring).unwrap().filter;
+            assert!(file::to_bytes(&loaded, &Options::default()).unwrap() == bytes);
+            let embedded = file::to_bytes(&$sketch, &Options { embed_key: true, ..Options::default() }).unwrap();
+            let mut copy = $sketch.try_clone().unwrap();
+            copy.insert("third");
+            assert!($sketch.to_bytes().unwrap() == bytes && copy.to_bytes().unwrap() != bytes);
+            $sketch.clear();
+            copy.clear();
+            assert!($sketch.to_bytes().unwrap() == copy.to_bytes().unwrap());
+            assert!(!loaded.try_clone_empty().unwrap().contains("another") && loaded.contains("another"));
+            let loaded = file::from_bytes(&embedded, &KeyRing::new()).unwrap().filter;
+            assert!(loaded.contains("very secret key"), "the secret came with it");
+        )*};
+    }
+    check!(distinct, counts, top, frequent);
+}
+
+#[test]
+fn sketches_can_be_saved_loaded_and_read_where_they_lie() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sketch.umbel");
+    let mut sketch = distinct(12, 0);
+    sketch.insert_batch(&(0..5000u64).collect::<Vec<_>>());
+    sketch.save(&path).unwrap();
+    assert_eq!(Distinct::load(&path).unwrap().count(), sketch.count());
+    let mapped = Distinct::map(&path).unwrap().verify().unwrap().filter;
+    assert_eq!(mapped.count(), sketch.count());
+    let error = CountMin::load(&path).unwrap_err().to_string();
+    assert!(error.contains("the file holds a distinct sketch, not a count-min sketch"), "{error}");
+    let error = umbel::BloomFilter::load(&path).unwrap_err().to_string();
+    assert!(error.contains("the file holds a distinct sketch"), "{error}");
+    let examined = file::examine(&path).unwrap();
+    assert_eq!(examined.stats(), sketch.stats());
+    // A damaged one is noticed when it is opened.
+    let mut bytes = std::fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert!(Distinct::map(&path).unwrap_err().to_string().contains("damaged"));
+}
+
+/// As another program keeps them: the words, and what else there is.
+#[test]
+fn sketches_can_be_taken_apart_and_put_together() {
+    let stream = zipf(5, 20_000, 500, 1.0);
+    let (hasher, _, mut counts, _, _) = keyed();
+    counts.insert_batch(&stream);
+    let words = || counts.words().try_clone().unwrap();
+    let again = CountMin::from_parts(counts.width(), counts.depth(), hasher.clone(), counts.total(), words())
+        .unwrap();
+    assert!(again.to_bytes().unwrap() == counts.to_bytes().unwrap());
+    assert!(CountMin::from_parts(counts.width() + 16, counts.depth(), hasher.clone(), 0, words()).is_err());
+
+    let shape = TopK::builder(20).width(40).depth(3).decay(0.9);
+    let mut top = shape.build().unwrap().with_hasher(hasher.clone());
+    top.insert_batch(&stream);
+    let heap: Vec<_> = top.heap().map(|item| (item.count as u32, item.key.to_vec())).collect();
+    let words = top.words().try_clone().unwrap();
+    let mut again =
+        TopK::from_parts(shape, hasher.clone(), top.draws(), words.try_clone().unwrap(), heap.clone())
+            .unwrap();
+    for key in &stream {
+        assert_eq!(top.insert(key), again.insert(key));
+    }
+    assert!(top.heap().eq(again.heap()) && top.draws() == again.draws());
+    assert_eq!((again.inserted(), top.inserted()), (None, Some(40_000)));
+    let accepted = |change: fn(&mut Vec<(u32, Vec<u8>)>)| {
+        let mut heap = heap.clone();
+        change(&mut heap);
+        TopK::from_parts(shape, hasher.clone(), 0, words.try_clone().unwrap(), heap).is_ok()
+    };
+    assert!(accepted(|_| {}) && accepted(|heap| heap[0].0 = 0));
+    assert!(!accepted(|heap| heap.reverse()) && !accepted(|heap| drop(heap.pop())));
+    assert!(!accepted(|heap| heap[1].1 = heap[2].1.clone()));
+}
