@@ -1,4 +1,4 @@
-//! Approximate sets, maps and multisets in a few bits per key: Bloom filters and their relatives.
+//! Approximate sets, maps and multisets in a few bits per key, and sketches of streams: Bloom filters and their relatives.
 //!
 //! A Bloom filter answers "certainly not" or "probably yes". How often "yes" is wrong is chosen in advance: the *rate*.
 //!
@@ -86,6 +86,21 @@
 //! let mut visits = MultiResolution::with_capacity(10_000, 0.005)?;
 //! (0..500).for_each(|_| visits.insert("/index.html"));
 //! assert!((300.0..800.0).contains(&visits.count("/index.html").value));
+//! # Ok::<(), umbel::Error>(())
+//! ```
+//!
+//! # Sketches
+//!
+//! A sketch summarizes a whole stream of keys in memory that does not grow with it. [`sketch::Distinct`] counts distinct
+//! keys, [`sketch::CountMin`] counts each key and never too low, [`sketch::TopK`] lists the most frequent keys, and
+//! [`sketch::Frequent`] misses none above a share of the total.
+//!
+//! ```
+//! use umbel::sketch::Distinct;
+//!
+//! let mut visitors = Distinct::with_error(0.01)?;
+//! visitors.insert_batch(&["alice", "bob", "alice"]);
+//! assert_eq!(format!("{:.0}", visitors.count()), "2 ± 0");
 //! # Ok::<(), umbel::Error>(())
 //! ```
 //!

@@ -44,10 +44,11 @@ use std::fmt;
 ///
 /// # When to take it
 ///
-/// Take it when no frequent key may be missed: heavy senders, hot rows. Not every key that is listed is frequent; subtract
-/// nothing, compare `count + error_bound()` with the threshold. It costs at most 2 k counters, each 48 bytes and the key's
-/// own, and an insertion costs a lookup in a hash table. For the k most frequent keys whatever their share, see
-/// [`TopK`](super::TopK).
+/// Take it when no frequent key may be missed: heavy senders, hot rows. Not every key that is listed is frequent: a key is
+/// above a threshold if its count is, and cannot be if `count + error_bound()` is not. For the k most frequent keys,
+/// whatever their share, see [`TopK`](super::TopK).
+///
+/// It costs at most 2 k counters, each 48 bytes and the key's own, and an insertion is a lookup in a hash table.
 ///
 /// # References
 ///

@@ -35,6 +35,7 @@ mod rates;
 mod relocation;
 mod scalable;
 mod sketch;
+mod sketch_accuracy;
 mod space_code;
 mod variable_increment;
 mod worked_examples;

@@ -119,3 +119,15 @@ pub fn moments(values: &[f64]) -> (f64, f64) {
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
     (mean, variance.sqrt())
 }
+
+/// So many keys, of which the one with number i comes with a probability proportional to 1 / (i + 1)^s.
+pub fn zipf(seed: u64, len: usize, keys: usize, s: f64) -> Vec<u64> {
+    let mut sums = Vec::with_capacity(keys);
+    let mut sum = 0.0;
+    for i in 1..=keys {
+        sum += (i as f64).powf(-s);
+        sums.push(sum);
+    }
+    let draw = |i: u64| mix(seed << 40 | i) as f64 / 2f64.powi(64) * sum;
+    (0..len as u64).map(|i| sums.partition_point(|sum| *sum <= draw(i)) as u64).collect()
+}

@@ -1,17 +1,20 @@
 //! [`TopK`]: the keys that come most often, by HeavyKeeper.
 
-use super::table::{Entry, KeyTable, MAX_ENTRIES};
-use super::{Item, add_to_total, finish, items, sketch_methods, summarize};
-use crate::file::FormatError;
-use crate::hash::reduce;
+mod builder;
+mod structure;
+
+pub use builder::TopKBuilder;
+
+use super::table::{Entry, KeyTable};
+use super::{Item, add_to_total, sketch_methods};
 use crate::sizing::{Cardinality, Shape};
-use crate::structure::{Body, CELLS, Head, ITEMS, Parts, check_tail, small};
+use crate::structure::Head;
 use crate::tile;
-use crate::words::{Mover, Packed, Words};
-use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Result, Stats, Structure};
+use crate::words::Words;
+use crate::{Batch, Digest, Error, Hasher, Key, Result, Stats, Structure};
 use std::cmp::Reverse;
 use std::convert::Infallible;
-use std::fmt;
+use structure::checked_heap;
 
 /// The k keys that come most often: HeavyKeeper.
 ///
@@ -65,89 +68,15 @@ pub struct TopK {
     heap: KeyTable,
     /// How often chance was drawn.
     draws: u64,
+    /// Powers of the decay, from 0 on, as far as they matter: a multiplication for each would round differently.
+    powers: Vec<f64>,
 }
-
-/// Collects the settings of a [`TopK`].
-///
-/// ```
-/// use umbel::sketch::TopK;
-/// let top = TopK::builder(100).width(10_000).depth(3).decay(0.9).build()?;
-/// assert_eq!((top.k(), top.width(), top.depth()), (100, 10_000, 3));
-/// # Ok::<(), umbel::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[must_use = "a builder makes a sketch only when `build` is called"]
-pub struct TopKBuilder {
-    k: u64,
-    width: u64,
-    depth: u32,
-    decay: f64,
-}
-
-const MAX_DEPTH: u32 = 32;
-
-/// The base of HeavyKeeper's experiments is 1.08, of which this is the inverse.
-const DEFAULT_DECAY: f64 = 0.925;
 
 /// A probability at which no counter is lowered any more.
 const NEVER: f64 = 1e-12;
 
-impl TopKBuilder {
-    /// Sets the cells of a row (w).
-    pub fn width(mut self, cells: u64) -> TopKBuilder {
-        self.width = cells;
-        self
-    }
-
-    /// Sets the number of rows (d), 1 to 32.
-    pub fn depth(mut self, rows: u32) -> TopKBuilder {
-        self.depth = rows;
-        self
-    }
-
-    /// Sets the base of the probability with which another key lowers a count: above 0, at most 1. The higher it is, the
-    /// sooner new keys displace old ones.
-    pub fn decay(mut self, base: f64) -> TopKBuilder {
-        self.decay = base;
-        self
-    }
-
-    /// Makes the empty sketch.
-    ///
-    /// # Errors
-    ///
-    /// If a setting is out of range or there is not enough memory.
-    pub fn build(self) -> Result<TopK> {
-        let cells = Words::zeroed(self.cells()?.lines())?;
-        let heap = KeyTable::with_free(self.k)?;
-        Ok(TopK { head: Head::new(Hasher::default()), shape: self, cells, heap, draws: 0 })
-    }
-
-    /// The cells, once all settings are checked.
-    fn cells(&self) -> Result<Packed> {
-        let TopKBuilder { k, width, depth, decay } = *self;
-        if !(1..=MAX_ENTRIES).contains(&k) {
-            return Err(Error::parameter("k", k, format!("1 to {MAX_ENTRIES} keys")));
-        }
-        if !(1..=MAX_DEPTH).contains(&depth) {
-            return Err(Error::parameter("depth", depth, format!("1 to {MAX_DEPTH} rows")));
-        }
-        if !(decay > 0.0 && decay <= 1.0) {
-            return Err(Error::parameter("decay", decay, "a number above 0 and at most 1"));
-        }
-        let cells = width.checked_mul(depth.into()).and_then(|cells| Packed::new(cells, 64).ok());
-        cells.ok_or_else(|| {
-            Error::parameter("width", width, format!("at least 1, and at most 2^42 cells in {depth} rows"))
-        })
-    }
-
-    /// The cells of a digest, one in each row.
-    #[inline]
-    fn places(self, digest: Digest) -> impl Iterator<Item = usize> {
-        (0..u64::from(self.depth))
-            .map(move |row| (row * self.width + reduce(digest.salted(row).get(), self.width)) as usize)
-    }
-}
+/// The most powers of the decay that are kept, which takes 4 KiB; higher ones are seldom needed.
+const MAX_POWERS: u32 = 512;
 
 sketch_methods!(TopK);
 
@@ -163,7 +92,12 @@ impl TopK {
 
     /// Returns a builder with the default settings.
     pub fn builder(k: u64) -> TopKBuilder {
-        TopKBuilder { k, width: k.saturating_mul(8).max(1024), depth: 4, decay: DEFAULT_DECAY }
+        TopKBuilder::new(k)
+    }
+
+    fn new_with(head: Head, shape: TopKBuilder, cells: Words, heap: KeyTable, draws: u64) -> TopK {
+        let powers = (0..MAX_POWERS).map(|count| shape.decay.powf(count.into()));
+        TopK { head, shape, cells, heap, draws, powers: powers.take_while(|power| *power >= NEVER).collect() }
     }
 
     /// Makes a sketch from what another program has kept of one: the counts and keys of all places in the order of the
@@ -188,7 +122,7 @@ impl TopK {
         let heap = heap.into_iter().map(entry).collect();
         // How much was counted is not known.
         let head = Head { inserted: None, ..Head::new(hasher) };
-        let sketch = TopK { head, shape, cells, heap: checked_heap(heap, shape.k)?, draws };
+        let sketch = TopK::new_with(head, shape, cells, checked_heap(heap, shape.k)?, draws);
         sketch.check_contents()?;
         Ok(sketch)
     }
@@ -270,7 +204,7 @@ impl TopK {
         for left in (1..=times).rev() {
             self.draws = self.draws.wrapping_add(1);
             let chance = Digest::from_hash(self.draws).salted(u64::from(mark)).get() as f64 / 2f64.powi(64);
-            let likely = self.shape.decay.powf(f64::from(cell.count));
+            let likely = self.likely(cell.count, chance);
             if chance < likely {
                 cell.count -= 1;
                 if cell.count == 0 {
@@ -283,6 +217,17 @@ impl TopK {
             }
         }
         cell
+    }
+
+    /// The probability with which a count is lowered. If that is too low for this chance, it may be 0 instead.
+    #[inline]
+    fn likely(&self, count: u32, chance: f64) -> f64 {
+        match self.powers.get(count as usize) {
+            Some(power) => *power,
+            // The powers end where they fall below `NEVER`.
+            None if chance >= NEVER && self.powers.len() < MAX_POWERS as usize => 0.0,
+            None => self.shape.decay.powf(f64::from(count)),
+        }
     }
 
     /// Gives a key its count, and a place if it has none and is not lighter than the lightest. Returns the key that had
@@ -379,7 +324,8 @@ impl TopK {
     }
 
     /// The bytes of memory in use.
-    fn bytes(&self) -> u64 {
+    #[doc(hidden)]
+    pub fn bytes(&self) -> u64 {
         size_of_val(self.cells.lines()) as u64 + self.heap.bytes()
     }
 
@@ -424,86 +370,5 @@ impl Cell {
     #[inline]
     fn word(self) -> u64 {
         u64::from(self.mark) << 32 | u64::from(self.count)
-    }
-}
-
-/// The heap of a sketch, if it can be one.
-fn checked_heap(entries: Vec<Entry>, k: u64) -> Result<KeyTable> {
-    let invalid = |what: &str| Err(FormatError::invalid(what).into());
-    if entries.len() as u64 != k {
-        return invalid("it has not as many items as places");
-    }
-    if entries.iter().any(|entry| entry.count > u32::MAX.into()) {
-        return invalid("the count of an item is too high");
-    }
-    if entries.iter().any(|entry| entry.count == 0 && !entry.key.is_empty()) {
-        return invalid("a free place has a key");
-    }
-    if (1..entries.len()).any(|at| entries[(at - 1) / 2].count > entries[at].count) {
-        return invalid("its items are not in the order of a heap");
-    }
-    match KeyTable::from_entries(entries)? {
-        Some(table) => Ok(table),
-        None => invalid("an item is there twice"),
-    }
-}
-
-impl fmt::Debug for TopK {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let TopKBuilder { k, width, depth, decay } = &self.shape;
-        let shape: [(&str, &dyn fmt::Debug); 4] =
-            [("k", k), ("width", width), ("depth", depth), ("decay", decay)];
-        summarize(f, "TopK", &shape, self.bytes(), &self.head)
-    }
-}
-
-impl Structure for TopK {
-    const KIND: Kind = Kind::TopK;
-
-    const CAN: Can = Can { multiset: true, ..Can::NOTHING };
-
-    fn try_clone(&self) -> Result<TopK> {
-        let (cells, heap) = (self.cells.try_clone()?, self.heap.try_clone()?);
-        Ok(TopK { head: self.head.clone(), cells, heap, ..*self })
-    }
-
-    fn head(&self) -> &Head {
-        &self.head
-    }
-
-    fn head_mut(&mut self) -> &mut Head {
-        &mut self.head
-    }
-
-    fn params(&self) -> Vec<u64> {
-        let TopKBuilder { k, width, depth, decay } = self.shape;
-        vec![k, width, depth.into(), decay.to_bits(), self.draws]
-    }
-
-    fn sections(&self) -> Vec<(u32, &Words)> {
-        vec![(CELLS, &self.cells)]
-    }
-
-    fn body(&self) -> Result<Vec<(u32, Body<'_>)>> {
-        let items = items::encode(self.heap().map(|item| (item.count, item.key)))?;
-        Ok(vec![(CELLS, Body::Held(&self.cells)), (ITEMS, Body::Made(items))])
-    }
-
-    fn relocate(&mut self, mover: &mut dyn Mover) {
-        self.cells.relocate(mover);
-        self.heap.relocate(mover);
-    }
-
-    fn restore(mut parts: Parts) -> Result<TopK> {
-        let [k, width, depth, decay, draws] = parts.params()?;
-        let shape = TopKBuilder { k, width, depth: small(depth), decay: f64::from_bits(decay) };
-        let cells = parts.section(CELLS, shape.cells()?.lines())?;
-        let entries = items::decode(&parts.section_of_any_size(ITEMS)?, k, &parts.head.hasher)?;
-        let heap = checked_heap(entries, k)?;
-        Ok(TopK { head: finish(parts)?, shape, cells, heap, draws })
-    }
-
-    fn check_contents(&self) -> Result<(), FormatError> {
-        check_tail(&self.cells, 64 * self.shape.width * u64::from(self.shape.depth))
     }
 }

@@ -1,14 +1,18 @@
 //! [`CountMin`]: how often each key came, never too low.
 
+mod grid;
+mod sum;
+
+pub use sum::WeightedSum;
+
 use super::{add_to_total, finish, set_total, sketch_methods, summarize, total};
-use crate::arch::{Kernel, Simd, prefetch};
 use crate::file::FormatError;
-use crate::hash::reduce;
 use crate::sizing::{Cardinality, Shape};
 use crate::structure::{COUNTERS, Head, Parts, check_tail, small};
-use crate::tile::{self, TILE};
-use crate::words::{Mover, Packed, Words};
+use crate::tile;
+use crate::words::{Mover, Words};
 use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
+use grid::{AddTile, CountTile, Grid, add, get};
 use std::convert::Infallible;
 use std::fmt;
 
@@ -61,17 +65,6 @@ pub struct CountMin {
     /// Two counters in a word, the rows one after the other.
     counters: Words,
 }
-
-/// Rows and columns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Grid {
-    /// w: counters in a row.
-    width: u64,
-    /// d: rows.
-    depth: u32,
-}
-
-const MAX_DEPTH: u32 = 256;
 
 sketch_methods!(CountMin);
 
@@ -235,21 +228,6 @@ impl CountMin {
         Ok(())
     }
 
-    /// Returns an empty weighted sum of sketches of this shape and hash.
-    ///
-    /// # Errors
-    ///
-    /// If there is not enough memory for it.
-    pub fn weighted_sum(&self) -> Result<WeightedSum> {
-        let counters = (self.grid.width * u64::from(self.grid.depth)) as usize;
-        let mut cells = Vec::new();
-        let out_of_memory = |_| Error::OutOfMemory { bytes: 8 * counters as u64 };
-        cells.try_reserve_exact(counters).map_err(out_of_memory)?;
-        cells.resize(counters, 0);
-        let empty = CountMin::with_dimensions(self.grid.width, self.grid.depth)?;
-        Ok(WeightedSum { cells, total: 0, empty: empty.with_hasher(self.head.hasher.clone()) })
-    }
-
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.counters.words_mut().fill(0);
@@ -283,158 +261,6 @@ impl CountMin {
     #[doc(hidden)]
     pub fn words(&self) -> &Words {
         &self.counters
-    }
-}
-
-/// A sum of sketches in which each has a weight; see [`CountMin::weighted_sum`].
-///
-/// ```
-/// use umbel::sketch::CountMin;
-/// let mut today = CountMin::with_dimensions(1000, 5)?;
-/// today.insert_times("apple", 10);
-/// let mut yesterday = CountMin::with_dimensions(1000, 5)?;
-/// yesterday.insert_times("apple", 4);
-///
-/// let mut change = today.weighted_sum()?;
-/// change.add(&today, 1)?;
-/// change.add(&yesterday, -1)?;
-/// assert_eq!(change.into_sketch().count("apple"), 6);
-/// # Ok::<(), umbel::Error>(())
-/// ```
-#[derive(Debug)]
-pub struct WeightedSum {
-    cells: Vec<i64>,
-    total: i128,
-    /// Of the shape and hash of all terms.
-    empty: CountMin,
-}
-
-impl WeightedSum {
-    /// Adds a sketch so many times. Sums that exceed 64 bits stay at the largest or smallest value.
-    ///
-    /// # Errors
-    ///
-    /// If width, depth, hash or seed differ. The sum has not changed then.
-    pub fn add(&mut self, sketch: &CountMin, weight: i64) -> Result<()> {
-        Mismatch::refuse(self.empty.mismatch(sketch))?;
-        let words = sketch.counters.words();
-        for (place, cell) in (0..).zip(&mut self.cells) {
-            *cell = cell.saturating_add(i64::from(get(words, place)).saturating_mul(weight));
-        }
-        self.total = self.total.saturating_add(i128::from(sketch.total()) * i128::from(weight));
-        Ok(())
-    }
-
-    /// Returns the sum as a sketch. Counters below 0 become 0, and those above 2^32 - 1 become that.
-    pub fn into_sketch(self) -> CountMin {
-        let WeightedSum { cells, total, empty: mut sketch } = self;
-        let counters = sketch.counters.words_mut();
-        for (place, cell) in (0..).zip(cells) {
-            add(counters, place, u32::try_from(cell.max(0)).unwrap_or(u32::MAX));
-        }
-        set_total(&mut sketch.head, u64::try_from(total.max(0)).unwrap_or(u64::MAX));
-        sketch
-    }
-}
-
-impl Grid {
-    /// The counters as packed cells of 32 bits.
-    fn cells(self) -> Result<Packed> {
-        if !(1..=MAX_DEPTH).contains(&self.depth) {
-            return Err(Error::parameter("depth", self.depth, format!("1 to {MAX_DEPTH} rows")));
-        }
-        let cells = self.width.checked_mul(self.depth.into());
-        let packed = cells.and_then(|cells| Packed::new(cells, 32).ok());
-        packed.ok_or_else(|| {
-            let needs = format!("at least 1, and at most 2^43 counters in {} rows", self.depth);
-            Error::parameter("width", self.width, needs)
-        })
-    }
-
-    /// The counter of a digest in a row.
-    #[inline(always)]
-    fn place(self, row: u32, digest: Digest) -> u64 {
-        let row = u64::from(row);
-        row * self.width + reduce(digest.salted(row).get(), self.width)
-    }
-
-    /// The counters of a tile in a row, which are prefetched.
-    #[inline(always)]
-    fn places(self, row: u32, digests: &[Digest], counters: &[u64]) -> [u64; TILE] {
-        let mut places = [0; TILE];
-        for (place, digest) in places.iter_mut().zip(digests) {
-            *place = self.place(row, *digest);
-            prefetch(counters, (*place / 2) as usize);
-        }
-        places
-    }
-}
-
-#[inline(always)]
-fn get(counters: &[u64], place: u64) -> u32 {
-    (counters[(place / 2) as usize] >> (32 * (place % 2))) as u32
-}
-
-/// Adds to a counter, which stops at its largest value; the new value.
-#[inline(always)]
-fn add(counters: &mut [u64], place: u64, times: u32) -> u32 {
-    let (word, shift) = (&mut counters[(place / 2) as usize], 32 * (place % 2));
-    let sum = ((*word >> shift) as u32).saturating_add(times);
-    *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(sum) << shift;
-    sum
-}
-
-/// Counts each key of a tile once. While the counters of one row are raised, those of the next are on their way.
-struct AddTile<'a> {
-    grid: Grid,
-    counters: &'a mut [u64],
-    digests: &'a [Digest],
-}
-
-impl Kernel for AddTile<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) {
-        let AddTile { grid, counters, digests } = self;
-        let mut places = grid.places(0, digests, counters);
-        for row in 0..grid.depth {
-            let now = places;
-            if row + 1 < grid.depth {
-                places = grid.places(row + 1, digests, counters);
-            }
-            for place in &now[..digests.len()] {
-                add(counters, *place, 1);
-            }
-        }
-    }
-}
-
-/// Takes the lowest counter of each key of a tile, row by row as above.
-struct CountTile<'a> {
-    grid: Grid,
-    counters: &'a [u64],
-    digests: &'a [Digest],
-}
-
-impl Kernel for CountTile<'_> {
-    type Output = [u32; TILE];
-
-    #[inline(always)]
-    fn run<S: Simd>(self, _: S) -> [u32; TILE] {
-        let CountTile { grid, counters, digests } = self;
-        let mut counts = [u32::MAX; TILE];
-        let mut places = grid.places(0, digests, counters);
-        for row in 0..grid.depth {
-            let now = places;
-            if row + 1 < grid.depth {
-                places = grid.places(row + 1, digests, counters);
-            }
-            for (count, place) in counts.iter_mut().zip(&now[..digests.len()]) {
-                *count = get(counters, *place).min(*count);
-            }
-        }
-        counts
     }
 }
 
