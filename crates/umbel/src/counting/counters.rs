@@ -158,6 +158,23 @@ pub(crate) fn take<R: Rule>(rule: &R, words: &mut [u64], probes: impl Iterator<I
     true
 }
 
+/// Takes a key with these probes from its cells, unless it certainly is not there or all its cells are stuck.
+#[inline(always)]
+pub(super) fn take_key<R: Rule>(
+    rule: &R,
+    words: &mut [u64],
+    probes: impl Iterator<Item = At> + Clone,
+) -> Removed {
+    let cells = rule.cells();
+    if probes.clone().all(|at| rule.is_stuck(cells.get(words, at.cell))) {
+        Removed::NotDeletable
+    } else if take(rule, words, probes) {
+        Removed::Removed
+    } else {
+        Removed::NotPresent
+    }
+}
+
 /// Goes back over probes that were added or taken. What was possible forth is possible back, and a stuck cell has not
 /// moved.
 fn undo(
@@ -246,7 +263,7 @@ impl<R: Rule> Counters<R> {
     }
 }
 
-fn full<R: Rule>() -> Error {
+pub(super) fn full<R: Rule>() -> Error {
     let why =
         "a counter would exceed its largest value; wider counters hold more, and sticky ones never refuse";
     Error::Full { kind: R::KIND, why: why.into() }
@@ -509,15 +526,11 @@ impl<'r, R: Rule> Work<&'r R> for &mut Fill<'_> {
 impl<R: Rule> Remove for Counters<R> {
     /// A key all of whose cells are stuck is [`Removed::NotDeletable`].
     fn remove_digest(&mut self, digest: Digest) -> Removed {
-        let (cells, words) = (self.rule.cells(), self.words.words());
-        if probes(&self.rule, digest).all(|at| self.rule.is_stuck(cells.get(words, at.cell))) {
-            return Removed::NotDeletable;
+        let removed = take_key(&self.rule, self.words.words_mut(), probes(&self.rule, digest));
+        if removed == Removed::Removed {
+            self.head.count_removed();
         }
-        if !take(&self.rule, self.words.words_mut(), probes(&self.rule, digest)) {
-            return Removed::NotPresent;
-        }
-        self.head.count_removed();
-        Removed::Removed
+        removed
     }
 }
 

@@ -45,6 +45,8 @@
 //!   the ACM 13(7), 1970. `Bloom70`
 
 pub(crate) mod counters;
+#[cfg(feature = "literature")]
+mod slices;
 #[cfg(test)]
 mod tests;
 
@@ -56,8 +58,8 @@ use crate::file::FormatError;
 use crate::sizing::{self, Known};
 use crate::structure::{COUNTERS, small};
 use crate::words::{LINE_BITS, Packed, Words};
-use crate::{Bloom, Digest, Error, Hasher, Key, Kind, Plan, Removed, Result, Spec, Standard, spec};
-use counters::{in_cells, planned, probes};
+use crate::{Bloom, Error, Hasher, Key, Kind, Plan, Removed, Result, Spec, Standard, spec};
+use counters::{At, add, full, in_cells, planned, probes, take_key};
 use std::fmt;
 use std::str::FromStr;
 
@@ -281,30 +283,50 @@ impl Counting {
     ///
     /// Whoever applies the flips to a copy of the bit view, in order, has the bit view of now.
     pub fn insert_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Result<bool> {
-        let digest = key.digest(&self.head.hasher);
-        let empty = self.empty_cells(digest);
-        let new = self.insert_digest(digest)?;
-        flips.extend(empty.into_iter().map(|index| Flip { index, set: true }));
-        Ok(new)
+        let (rule, digest) = (self.rule, key.digest(&self.head.hasher));
+        self.insert_cells(probes(&rule, digest), flips)
     }
 
     /// Removes `key`, and appends the bits of the [bit view](Counting::bit_view) that this has cleared to `flips`.
     pub fn remove_flips<K: Key + ?Sized>(&mut self, key: &K, flips: &mut Vec<Flip>) -> Removed {
-        let digest = key.digest(&self.head.hasher);
-        let removed = self.remove_digest(digest);
+        let (rule, digest) = (self.rule, key.digest(&self.head.hasher));
+        self.remove_cells(probes(&rule, digest), flips)
+    }
+
+    /// Adds one to each of these cells, and appends the bits that this has set to `flips`.
+    fn insert_cells(
+        &mut self,
+        cells: impl Iterator<Item = At> + Clone,
+        flips: &mut Vec<Flip>,
+    ) -> Result<bool> {
+        let before = flips.len();
+        self.push_empty(cells.clone(), true, flips);
+        if !add(&self.rule, self.words.words_mut(), cells) {
+            flips.truncate(before);
+            return Err(full::<Ones>());
+        }
+        self.head.count_inserted(1);
+        Ok(flips.len() > before)
+    }
+
+    /// Subtracts one from each of these cells, and appends the bits that this has cleared to `flips`.
+    fn remove_cells(&mut self, cells: impl Iterator<Item = At> + Clone, flips: &mut Vec<Flip>) -> Removed {
+        let removed = take_key(&self.rule, self.words.words_mut(), cells.clone());
         if removed == Removed::Removed {
-            flips.extend(self.empty_cells(digest).into_iter().map(|index| Flip { index, set: false }));
+            self.head.count_removed();
+            self.push_empty(cells, false, flips);
         }
         removed
     }
 
-    /// The cells of a digest that are zero, each once.
-    fn empty_cells(&self, digest: Digest) -> Vec<u64> {
-        let words = self.words.words();
-        let cells = probes(&self.rule, digest).map(|at| at.cell);
-        let mut empty: Vec<u64> = cells.filter(|cell| self.rule.cells.get(words, *cell) == 0).collect();
-        empty.sort_unstable();
-        empty.dedup();
-        empty
+    /// Appends a flip to `set` for each of these cells that is zero, once if it occurs twice.
+    fn push_empty(&self, cells: impl Iterator<Item = At>, set: bool, flips: &mut Vec<Flip>) {
+        let (words, before) = (self.words.words(), flips.len());
+        for At { cell: index, .. } in cells {
+            let is_empty = self.rule.cells.get(words, index) == 0;
+            if is_empty && flips[before..].iter().all(|flip| flip.index != index) {
+                flips.push(Flip { index, set });
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::{Family, Scheme};
 use crate::algebra::Mismatch;
 use crate::sizing::estimate::{Cardinality, Overlap, Shape};
 use crate::sizing::{KPolicy, Params, rate};
-use crate::words::{LINE_BITS, LINE_BYTES, Words};
+use crate::words::{LINE_BITS, LINE_BYTES, Words, bits};
 use crate::{Answers, Batch, Design, Key, Kind, Result, Stats};
 
 /// A Bloom filter that hashes the key itself, as often as its [`Family`] asks for.
@@ -71,7 +71,7 @@ impl Literature {
         self.design
     }
 
-    /// How often something was inserted; `None` after a union, when nobody knows.
+    /// Returns the number of insertions; `None` if it is unknown, as it is after a union.
     pub fn inserted(&self) -> Option<u64> {
         self.inserted
     }
@@ -90,17 +90,16 @@ impl Literature {
 
     /// Inserts `key`; `true` when it was certainly not there before.
     pub fn insert<K: Key + ?Sized>(&mut self, key: &K) -> bool {
+        key.with_bytes(|bytes| self.insert_at(self.scheme.positions(bytes)))
+    }
+
+    /// Sets the bits at these positions of a key; `true` when one of them was not set before.
+    #[inline(always)]
+    pub(super) fn insert_at(&mut self, positions: impl Iterator<Item = u64>) -> bool {
         let words = self.words.words_mut();
-        let mut present = 1;
-        key.with_bytes(|bytes| {
-            for position in self.scheme.positions(bytes) {
-                let word = &mut words[(position / 64) as usize];
-                present &= *word >> (position % 64);
-                *word |= 1 << (position % 64);
-            }
-        });
+        let present = positions.fold(true, |present, position| present & bits::set(words, position));
         self.inserted = self.inserted.map(|before| before.saturating_add(1));
-        present & 1 == 0
+        !present
     }
 
     /// Whether `key` may be a member. Stops at the first zero bit.
@@ -109,10 +108,14 @@ impl Literature {
     }
 
     fn contains_bytes(&self, bytes: &[u8]) -> bool {
+        self.contains_at(self.scheme.positions(bytes))
+    }
+
+    /// Returns whether the bits at these positions of a key are set.
+    #[inline(always)]
+    pub(super) fn contains_at(&self, mut positions: impl Iterator<Item = u64>) -> bool {
         let words = self.words.words();
-        self.scheme
-            .positions(bytes)
-            .all(|position| words[(position / 64) as usize] >> (position % 64) & 1 == 1)
+        positions.all(|position| bits::is_set(words, position))
     }
 
     /// Inserts many keys.

@@ -6,8 +6,10 @@ use md5::{Digest, Md5};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use sha1::Sha1;
+use umbel::counting::{Flip, Options};
 use umbel::literature::murmur::{murmur2, murmur3_x64_128, murmur3_x86_32};
-use umbel::literature::{Family, Scheme};
+use umbel::literature::{Family, Literature, Md5Slices, Scheme};
+use umbel::{Counting, Error, Hasher, Removed};
 
 const TWO_TO_32: u64 = 1 << 32;
 
@@ -220,4 +222,83 @@ proptest! {
             prop_assert_eq!(scheme.positions(&key).count(), (k % 300) as usize);
         }
     }
+}
+
+fn md5_slices(k: u32, m: u64) -> Literature {
+    Literature::new(Scheme::new(Family::Md5Slices, k, m).unwrap()).unwrap()
+}
+
+#[test]
+fn slices_of_one_digest_are_the_key_in_filters_of_every_size() {
+    for (k, m) in [(1, 1), (4, 7), (4, 296), (3, 1000), (4, 65_536), (2, 1_000_003)] {
+        let (mut by_key, mut by_slices) = (md5_slices(k, m), md5_slices(k, m));
+        for key in 0..100_u64 {
+            assert_eq!(by_key.insert(&key), by_slices.insert_slices(&Md5Slices::new(&key)));
+        }
+        assert_eq!(by_key, by_slices);
+        assert_eq!(by_slices.inserted(), Some(100));
+        for key in 0..1000_u64 {
+            assert_eq!(by_key.contains(&key), by_key.contains_slices(&Md5Slices::new(&key)), "{key} {m}");
+        }
+    }
+}
+
+#[test]
+fn bits_are_read_where_they_are_written_and_nowhere_else() {
+    let scheme = Scheme::new(Family::Murmur3, 3, 75).unwrap();
+    let mut bytes = [0; 10];
+    bytes[0] = 0b1000_0001;
+    bytes[8] = 1;
+    bytes[9] = 0b100;
+    let filter = Literature::from_bits(scheme, &bytes).unwrap();
+    let set: Vec<u64> = (0..200).filter(|index| filter.bit(*index)).collect();
+    assert_eq!(set, [0, 7, 64, 74]);
+    assert_eq!(filter.to_bits(), bytes);
+    assert_eq!(filter.inserted(), None);
+    assert_ne!(filter, Literature::new(scheme).unwrap());
+
+    let refused = |bytes: &[u8]| matches!(Literature::from_bits(scheme, bytes), Err(Error::Format { .. }));
+    bytes[9] = 0b1000;
+    assert!(refused(&bytes), "bit 75 is beyond the end");
+    assert!(refused(&bytes[..9]) && refused(&[0; 11]) && refused(&[]));
+    // A claim of 2^48 bits without the bytes for them costs no memory.
+    let huge = Scheme::new(Family::Murmur3Double, 3, 1 << 48).unwrap();
+    assert!(matches!(Literature::from_bits(huge, &bytes), Err(Error::Format { .. })));
+}
+
+/// Summary Cache: a counting filter by slices, and a filter elsewhere that follows it.
+#[test]
+fn flips_keep_the_filter_of_a_peer_equal_to_the_counting_filter() {
+    let m = 300;
+    let mut counting = Counting::new(m, 4, Options::default(), Hasher::default()).unwrap();
+    let (mut peer, mut flips, mut cleared) = (md5_slices(4, m), Vec::new(), 0);
+    let slices: Vec<Md5Slices> = (0..60_u64).map(|key| Md5Slices::new(&key)).collect();
+    for slices in &slices {
+        let new = counting.insert_slices(slices, &mut flips).unwrap();
+        assert_eq!(new, !peer.contains_slices(slices));
+        assert!(flips.drain(..).all(|flip| peer.apply(flip)), "every flip changes a bit");
+        assert!(counting.contains_slices(slices) && peer.contains_slices(slices));
+    }
+    let (gone, left) = slices.split_at(30);
+    for slices in gone {
+        assert_eq!(counting.remove_slices(slices, &mut flips), Removed::Removed);
+        cleared += flips.len();
+        assert!(flips.drain(..).all(|flip| peer.apply(flip)), "every flip changes a bit");
+    }
+    assert!(cleared > 0);
+
+    let mut rest = md5_slices(4, m);
+    left.iter().for_each(|slices| {
+        rest.insert_slices(slices);
+    });
+    assert_eq!(peer, rest);
+    assert_eq!(counting.bit_view().unwrap().words(), rest.words().words());
+    // A flip that is known already changes nothing, and neither does one beyond the end.
+    let known = Flip { index: 0, set: peer.bit(0) };
+    assert!(!peer.apply(known) && !peer.apply(Flip { index: m, set: true }));
+    assert_eq!(peer, rest);
+    let stranger =
+        (100..).map(|key: u64| Md5Slices::new(&key)).find(|key| !peer.contains_slices(key)).unwrap();
+    assert_eq!(counting.remove_slices(&stranger, &mut flips), Removed::NotPresent);
+    assert!(flips.is_empty());
 }
