@@ -43,10 +43,10 @@ fn summaries() -> io::Result<Vec<Seed>> {
     let key = |i: u32| Key::get(&format!("http://example.org/{i}"));
     let empty = summary.update(None).encode();
     (0..50).for_each(|i| summary.insert(&key(i)));
-    summary.publish();
+    summary.publish().map_err(io::Error::other)?;
     let (version, all) = (summary.version(), summary.update(None).encode());
     (50..52).for_each(|i| summary.insert(&key(i)));
-    summary.publish();
+    summary.publish().map_err(io::Error::other)?;
     let golden =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/umbel-cache/tests/golden/squid-5.7.digest");
     Ok(vec![

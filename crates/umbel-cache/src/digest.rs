@@ -14,7 +14,9 @@
 //! | | the bits: bit `i` is bit `i % 8` of byte `i / 8` |
 
 use crate::error::{Error, Result};
-use crate::{Bits, Key};
+use crate::{Key, filter};
+use std::sync::Arc;
+use umbel::literature::Literature;
 
 /// Before the bits.
 const HEADER: usize = 128;
@@ -30,7 +32,7 @@ pub struct Digest {
     count: u32,
     deleted: u32,
     bits_per_entry: u8,
-    bits: Bits,
+    filter: Arc<Literature>,
 }
 
 impl Digest {
@@ -59,11 +61,12 @@ impl Digest {
         let capacity = count.max(1);
         let bits = u64::from(capacity) * u64::from(bits_per_entry.max(1));
         let bits = u32::try_from(bits.next_multiple_of(8)).map_err(|_| too_many())?;
-        let mut set = Bits::zeroed(bits)?;
-        for position in keys.iter().flat_map(|key| key.positions(bits)) {
-            set.set(position, true);
+        let mut filter = filter::empty(bits)?;
+        for key in keys {
+            filter.insert_slices(&key.slices());
         }
-        Ok(Digest { capacity, count, deleted: 0, bits_per_entry: bits_per_entry.max(1), bits: set })
+        let filter = Arc::new(filter);
+        Ok(Digest { capacity, count, deleted: 0, bits_per_entry: bits_per_entry.max(1), filter })
     }
 
     /// The digest in these bytes.
@@ -87,12 +90,13 @@ impl Digest {
             return Err(malformed(format!("it has {} bytes of bits and claims {length}", mask.len())));
         }
         let bits = length.checked_mul(8).ok_or_else(|| malformed(format!("{length} bytes are too many")))?;
-        Ok(Digest { capacity, count, deleted, bits_per_entry, bits: Bits::from_bytes(mask, bits)? })
+        let filter = Arc::new(filter::from_bytes(mask, bits)?);
+        Ok(Digest { capacity, count, deleted, bits_per_entry, filter })
     }
 
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mask = self.bits.to_bytes();
+        let mask = self.filter.to_bits();
         let mut bytes = Vec::with_capacity(HEADER + mask.len());
         bytes.extend(VERSION.to_be_bytes());
         bytes.extend(OLDEST.to_be_bytes());
@@ -110,13 +114,13 @@ impl Digest {
         self.count
     }
 
-    /// Its bits.
-    pub fn bits(&self) -> &Bits {
-        &self.bits
+    /// Returns the filter.
+    pub fn filter(&self) -> &Arc<Literature> {
+        &self.filter
     }
 
-    /// Whether a document may be among them.
+    /// Returns whether a document may be among them.
     pub fn contains(&self, key: &Key) -> bool {
-        self.bits.contains(key)
+        self.filter.contains_slices(&key.slices())
     }
 }

@@ -1,6 +1,7 @@
 //! What a document is known by: the MD5 of how it is asked for and where.
 
 use md5::{Digest as _, Md5};
+use umbel::literature::Md5Slices;
 
 /// The MD5 of a method and an address, as Squid computes it, cut into the four words by which summaries find it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -10,14 +11,20 @@ pub struct Key([u8; 16]);
 const GET: u8 = 1;
 
 impl Key {
-    /// How many bits of a summary a document has.
+    /// The number of bits of a summary that a document sets.
     pub const HASHES: u32 = 4;
 
-    /// The key of what `GET` gives at an address.
+    /// Returns the key of the document that `GET` returns at an address.
     ///
     /// ```
+    /// use umbel::literature::{Family, Literature, Scheme};
     /// use umbel_cache::Key;
-    /// assert_eq!(Key::get("http://127.0.0.1:3198/doc1").positions(296), [220, 78, 188, 257]);
+    ///
+    /// // The bits that Squid 5.7 sets in a digest of 296 bits.
+    /// let mut filter = Literature::new(Scheme::new(Family::Md5Slices, Key::HASHES, 296)?)?;
+    /// filter.insert_slices(&Key::get("http://127.0.0.1:3198/doc1").slices());
+    /// assert!((0..296).filter(|bit| filter.bit(*bit)).eq([78, 188, 220, 257]));
+    /// # Ok::<(), umbel::Error>(())
     /// ```
     pub fn get(url: &str) -> Key {
         Key(Md5::new().chain_update([GET]).chain_update(url).finalize().into())
@@ -33,9 +40,8 @@ impl Key {
         &self.0
     }
 
-    /// The bits that it has in a summary of `bits` bits: its words, the highest byte of each first, modulo that.
-    pub fn positions(&self, bits: u32) -> [u32; 4] {
-        let (words, _) = self.0.as_chunks::<4>();
-        std::array::from_fn(|i| u32::from_be_bytes(words[i]) % bits.max(1))
+    /// Returns the words of the MD5, from which a summary of any size takes the bits of the key.
+    pub fn slices(&self) -> Md5Slices {
+        Md5Slices::from_digest(self.0)
     }
 }

@@ -17,7 +17,7 @@
 //!
 //! let mut summary = Summary::new(1000, 16)?;
 //! summary.insert(&Key::get("http://example.org/"));
-//! summary.publish();
+//! summary.publish()?;
 //! let (mut view, update) = (View::default(), summary.update(None));
 //! assert_eq!(view.apply(&Update::decode(&update.encode())?)?, Applied::Replaced);
 //! assert!(view.contains(&Key::get("http://example.org/")));
@@ -25,9 +25,9 @@
 //! # Ok::<(), umbel_cache::Error>(())
 //! ```
 
-mod bits;
 mod digest;
 mod error;
+mod filter;
 mod headers;
 mod key;
 mod peers;
@@ -38,7 +38,6 @@ mod summary;
 mod sync;
 mod update;
 
-pub use bits::Bits;
 pub use digest::Digest;
 pub use error::{Error, Result};
 pub use key::Key;

@@ -2,11 +2,14 @@
 
 use crate::error::{Error, Result};
 use crate::update::{Update, Version, What};
-use crate::{Bits, Key};
-use std::collections::{BTreeSet, HashSet, VecDeque};
+use crate::{Key, filter};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 use std::time::Duration;
-use umbel::words::{Packed, Words};
+use umbel::counting::{Flip, Options};
+use umbel::literature::Literature;
+use umbel::{Counting, Hasher, Removed};
 
 /// When what has changed is told.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,53 +26,54 @@ impl Default for Trigger {
     }
 }
 
-/// The bits of a counter. One that has reached 15 stays there: it may stand for documents that are gone, and never denies
-/// one that is there.
-const WIDTH: u32 = 4;
-const STUCK: u64 = (1 << WIDTH) - 1;
-
-/// A summary of what a cache holds.
+/// A summary of the documents that a cache holds.
 #[derive(Debug)]
 pub struct Summary {
-    cells: Packed,
-    counters: Words,
-    /// Which counters are not zero.
-    bits: Bits,
+    /// How many documents set each bit. A counter that has overflowed stays as it is: it may stand for documents that are
+    /// gone, and never denies one that is there.
+    counters: Counting,
+    /// The number of counters, and so of bits.
+    bits: u32,
     documents: u64,
     capacity: u64,
     /// Documents that have come since the last publication.
     new: u64,
     /// What others see: the bits and documents at the last publication.
-    published: Bits,
+    published: Arc<Literature>,
     told: u64,
     version: Version,
-    /// Bits that have changed since then, maybe back again.
-    touched: HashSet<u32>,
+    /// The bits that have flipped since then, maybe back again, and their values now.
+    flipped: HashMap<u32, bool>,
     /// The bits that changed with each of the last publications, the oldest first.
     log: VecDeque<(u64, Vec<u32>)>,
     logged: usize,
 }
 
 impl Summary {
-    /// A summary for so many documents, with so many bits for each: 8 promise wrongly in 2.4 % of questions, 16 in 0.24 %.
+    /// Creates a summary for `capacity` documents with so many bits for each: 8 promise wrongly in 2.4 % of questions, 16 in
+    /// 0.24 %.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Size`] if that is not 1 to 2^31 bits, [`Error::Memory`] if there is no memory for them.
     pub fn new(capacity: u64, bits_per_document: u32) -> Result<Summary> {
         let bits = capacity.checked_mul(bits_per_document.into()).map(|bits| bits.next_multiple_of(8));
         let bits = bits.and_then(|bits| u32::try_from(bits).ok()).ok_or_else(|| Error::Size {
             what: format!("{bits_per_document} bits for each of {capacity} documents are too many"),
         })?;
-        let (bits, cells) = (Bits::zeroed(bits)?, Packed::new(bits.into(), WIDTH)?);
+        let published = Arc::new(filter::empty(bits)?);
         Ok(Summary {
-            cells,
-            counters: Words::zeroed(cells.lines())?,
-            published: bits.clone(),
+            // Counters of four bits that stick. The hash is not used, as keys are hashed already.
+            counters: Counting::new(bits.into(), Key::HASHES, Options::default(), Hasher::default())?,
             bits,
             documents: 0,
             capacity,
             new: 0,
+            published,
             told: 0,
             // One that nobody else has.
             version: Version { epoch: RandomState::new().hash_one(0), generation: 0 },
-            touched: HashSet::new(),
+            flipped: HashMap::new(),
             log: VecDeque::new(),
             logged: 0,
         })
@@ -85,9 +89,9 @@ impl Summary {
         self.capacity
     }
 
-    /// The bits as they are now, and not as others see them.
-    pub fn bits(&self) -> &Bits {
-        &self.bits
+    /// Returns the counting filter, which is ahead of what others see.
+    pub fn counters(&self) -> &Counting {
+        &self.counters
     }
 
     /// Which state others see.
@@ -97,31 +101,31 @@ impl Summary {
 
     /// Notes a document that has come.
     pub fn insert(&mut self, key: &Key) {
-        self.change(key, |count| if count < STUCK { count + 1 } else { count });
+        let mut flips = Vec::new();
+        // Counters that stick refuse nothing.
+        let _ = self.counters.insert_slices(&key.slices(), &mut flips);
+        self.note(&flips);
         self.documents += 1;
         self.new += 1;
     }
 
-    /// Notes that a document is gone, which must have come before.
+    /// Notes that a document is gone. One that certainly was not there changes nothing.
     pub fn remove(&mut self, key: &Key) {
-        self.change(key, |count| if count < STUCK { count.saturating_sub(1) } else { count });
-        self.documents = self.documents.saturating_sub(1);
-    }
-
-    fn change(&mut self, key: &Key, next: impl Fn(u64) -> u64) {
-        let words = self.counters.words_mut();
-        for bit in key.positions(self.bits.len()) {
-            let count = next(self.cells.get(words, bit.into()));
-            self.cells.set(words, bit.into(), count);
-            if self.bits.set(bit, count > 0) {
-                self.touched.insert(bit);
-            }
+        let mut flips = Vec::new();
+        if self.counters.remove_slices(&key.slices(), &mut flips) != Removed::NotPresent {
+            self.note(&flips);
+            self.documents = self.documents.saturating_sub(1);
         }
     }
 
-    /// Whether a document may be here.
+    fn note(&mut self, flips: &[Flip]) {
+        // A bit has at most 31 bits.
+        self.flipped.extend(flips.iter().map(|flip| (flip.index as u32, flip.set)));
+    }
+
+    /// Returns whether a document may be here.
     pub fn contains(&self, key: &Key) -> bool {
-        self.bits.contains(key)
+        self.counters.contains_slices(&key.slices())
     }
 
     /// Whether it is time to publish, so long after the last time.
@@ -130,26 +134,33 @@ impl Summary {
             || self.new as f64 >= trigger.share * self.documents.max(1) as f64 && self.new > 0
     }
 
-    /// Lets others see what has changed; how many bits that are.
-    pub fn publish(&mut self) -> usize {
-        let changed: Vec<u32> =
-            self.touched.drain().filter(|bit| self.bits.get(*bit) != self.published.get(*bit)).collect();
-        changed.iter().for_each(|bit| {
-            self.published.set(*bit, self.bits.get(*bit));
-        });
+    /// Lets others see what has changed, and returns the number of bits that differ.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Memory`] if there is no memory for a copy of bits that others still read; others see what they saw.
+    pub fn publish(&mut self) -> Result<usize> {
+        let mut changed = Vec::new();
+        if !self.flipped.is_empty() {
+            let published = filter::make_mut(&mut self.published)?;
+            let flipped = self.flipped.drain();
+            let differs =
+                flipped.filter(|(bit, set)| published.apply(Flip { index: (*bit).into(), set: *set }));
+            changed.extend(differs.map(|(bit, _)| bit));
+        }
         let count = changed.len();
         if count > 0 || self.told != self.documents {
             self.version.generation += 1;
             self.logged += count;
             self.log.push_back((self.version.generation, changed));
             // What has more changes than it has bits for is told as a whole.
-            while self.logged as u64 * 32 >= self.bits.len().into() || self.log.len() > MOST_LOGGED {
+            while self.logged as u64 * 32 >= self.bits.into() || self.log.len() > MOST_LOGGED {
                 let Some((_, oldest)) = self.log.pop_front() else { break };
                 self.logged -= oldest.len();
             }
         }
         (self.new, self.told) = (0, self.documents);
-        count
+        Ok(count)
     }
 
     /// What to tell a cache that knows this state: only the changes, if that is less.
@@ -160,12 +171,12 @@ impl Summary {
             Some(from) if self.reaches_back_to(from) => {
                 let newer = self.log.iter().filter(|(generation, _)| *generation > from);
                 let bits: BTreeSet<u32> = newer.flat_map(|(_, bits)| bits).copied().collect();
-                let changes = bits.into_iter().map(|bit| (bit, self.published.get(bit))).collect();
+                let changes = bits.into_iter().map(|bit| (bit, self.published.bit(bit.into()))).collect();
                 What::Changes { from, changes }
             }
-            _ => What::All(self.published.clone()),
+            _ => What::All(Arc::clone(&self.published)),
         };
-        Update { version: self.version, documents: self.told, bits: self.published.len(), what }
+        Update { version: self.version, documents: self.told, bits: self.bits, what }
     }
 
     /// Whether all changes since a generation are known.

@@ -14,10 +14,13 @@
 //! Numbers have their lowest byte first. A change is 4 bytes: the bit in the lower 31, and its value above. It is the value
 //! that counts and not that it has changed: changes that come twice, or that are known already, do no harm.
 
-use crate::bits::MOST_BITS;
 use crate::error::{Error, Result};
-use crate::{Bits, Key};
+use crate::filter::{self, MAX_BITS};
+use crate::{Digest, Key};
+use std::sync::Arc;
+use umbel::counting::Flip;
 use umbel::file::fields::{Fields, sum};
+use umbel::literature::Literature;
 
 /// Which state of a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,7 +45,7 @@ pub struct Update {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum What {
     Nothing,
-    All(Bits),
+    All(Arc<Literature>),
     Changes { from: u64, changes: Vec<(u32, bool)> },
 }
 
@@ -56,11 +59,6 @@ const MOST_GAIN: usize = 64;
 impl Update {
     /// Of what type it is, as servers say.
     pub const MEDIA_TYPE: &'static str = "application/x-umbel-summary";
-
-    /// Whether it has bits at all, and does not only say that nothing is new.
-    pub fn has_news(&self) -> bool {
-        !matches!(self.what, What::Nothing)
-    }
 
     /// How many bits the summary has.
     pub fn bits(&self) -> u32 {
@@ -77,8 +75,8 @@ impl Update {
     pub fn encode(&self) -> Vec<u8> {
         let (kind, body) = match &self.what {
             What::Nothing => (0, Vec::new()),
-            What::All(bits) => {
-                let bytes = bits.to_bytes();
+            What::All(filter) => {
+                let bytes = filter.to_bits();
                 match zstd::bulk::compress(&bytes, 1) {
                     Ok(fewer) if fewer.len() < bytes.len() && bytes.len() <= MOST_GAIN * fewer.len() => {
                         (2, fewer)
@@ -122,18 +120,19 @@ impl Update {
         }
         let mut number = || fields.u64().ok_or_else(too_short);
         let (version, documents) = (Version { epoch: number()?, generation: number()? }, number()?);
-        let bits = fields.u32().filter(|bits| (1..=MOST_BITS).contains(bits));
+        let bits = fields.u32().filter(|bits| (1..=MAX_BITS).contains(bits));
         let bits = bits.ok_or_else(|| malformed("it has no bits, or too many"))?;
         let what = match kind {
             0 if fields.0.is_empty() => What::Nothing,
-            1 => What::All(Bits::from_bytes(fields.0, bits)?),
+            1 => What::All(Arc::new(filter::from_bytes(fields.0, bits)?)),
             2 => {
                 let length = bits.div_ceil(8) as usize;
                 if length > fields.0.len().saturating_mul(MOST_GAIN) {
                     return Err(malformed("it claims more bits than it can have"));
                 }
-                let bytes = zstd::bulk::decompress(fields.0, length);
-                What::All(Bits::from_bytes(&bytes.map_err(|_| malformed("its bits are damaged"))?, bits)?)
+                let bytes = zstd::bulk::decompress(fields.0, length)
+                    .map_err(|_| malformed("its bits are damaged"))?;
+                What::All(Arc::new(filter::from_bytes(&bytes, bits)?))
             }
             3 => {
                 let from = fields.u64().ok_or_else(too_short)?;
@@ -154,12 +153,12 @@ impl Update {
     }
 }
 
-/// What a cache knows of the summary of another.
-#[derive(Clone, Debug, Default)]
+/// What a cache knows of the summary of another. A copy shares the filter until one of the two changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct View {
     version: Option<Version>,
     documents: u64,
-    bits: Bits,
+    filter: Option<Arc<Literature>>,
 }
 
 /// What came of an update.
@@ -177,13 +176,9 @@ pub enum Applied {
 
 impl View {
     /// The view of a digest of Squid, which has no versions.
-    pub fn of_digest(digest: &crate::Digest) -> View {
-        View { version: None, documents: digest.count().into(), bits: digest.bits().clone() }
-    }
-
-    /// The same without its bits, for an update that has none.
-    pub(crate) fn outline(&self) -> View {
-        View { version: self.version, documents: self.documents, bits: Bits::default() }
+    pub fn of_digest(digest: &Digest) -> View {
+        let filter = Some(Arc::clone(digest.filter()));
+        View { version: None, documents: digest.count().into(), filter }
     }
 
     /// Which state it is.
@@ -196,34 +191,42 @@ impl View {
         self.documents
     }
 
-    /// The bits.
-    pub fn bits(&self) -> &Bits {
-        &self.bits
+    /// Returns the filter of the other's documents; `None` before the first update.
+    pub fn filter(&self) -> Option<&Literature> {
+        self.filter.as_deref()
     }
 
-    /// Whether the other may have a document.
+    /// Returns whether the other may have a document.
     pub fn contains(&self, key: &Key) -> bool {
-        self.bits.contains(key)
+        self.filter.as_ref().is_some_and(|filter| filter.contains_slices(&key.slices()))
     }
 
-    /// Takes an update in.
+    /// Applies an update.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Memory`] if there is no memory for a copy of a filter that others use; the view is as it was.
     pub fn apply(&mut self, update: &Update) -> Result<Applied> {
         let known = self.version.filter(|ours| ours.epoch == update.version.epoch);
         let applied = match &update.what {
-            What::All(bits) => {
-                self.bits = bits.clone();
+            What::All(filter) => {
+                self.filter = Some(Arc::clone(filter));
                 Applied::Replaced
             }
             What::Nothing if known.is_some() => Applied::Same,
-            What::Changes { from, changes }
-                if known.is_some_and(|ours| ours.generation >= *from) && self.bits.len() == update.bits =>
-            {
+            What::Changes { from, changes } if known.is_some_and(|ours| ours.generation >= *from) => {
+                let Some(filter) =
+                    self.filter.as_mut().filter(|ours| ours.scheme().m() == u64::from(update.bits))
+                else {
+                    return Ok(Applied::Unknown);
+                };
                 // What is older than what is known here would bring it back.
                 if known.is_some_and(|ours| ours.generation > update.version.generation) {
                     return Ok(Applied::Same);
                 }
-                let changed = changes.iter().filter(|(bit, value)| self.bits.set(*bit, *value)).count();
-                Applied::Changed(changed as u32)
+                let filter = filter::make_mut(filter)?;
+                let flips = changes.iter().map(|(bit, set)| Flip { index: (*bit).into(), set: *set });
+                Applied::Changed(flips.filter(|flip| filter.apply(*flip)).count() as u32)
             }
             _ => return Ok(Applied::Unknown),
         };

@@ -161,7 +161,7 @@ pub(super) fn stats(service: &Service) -> Value {
                 "address": service.neighbours[id.0].address.to_string(),
                 "kind": service.neighbours[id.0].kind(),
                 "documents": view.as_ref().map(|view| view.documents()),
-                "summary_bits": view.as_ref().map(|view| view.bits().len()),
+                "summary_bits": view.as_ref().and_then(|view| Some(view.filter()?.scheme().m())),
                 "resting": service.peers.rests(id, now),
                 "asked": counted.asked,
                 "hits": counted.hits,

@@ -122,9 +122,7 @@ impl Service {
                     format!("it has more than {MOST_BITS} bits"),
                 ));
             }
-            let mut next = view.map_or_else(View::default, |view| {
-                if update.has_news() { (*view).clone() } else { view.outline() }
-            });
+            let mut next = view.map_or_else(View::default, |view| (*view).clone());
             next.apply(&update).map(|applied| (applied, next))
         });
         let learned = learned.await.map_err(|_| "its summary cannot be read")?;

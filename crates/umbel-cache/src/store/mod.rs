@@ -139,7 +139,7 @@ impl Store {
             _lock: held,
         };
         entries.into_iter().for_each(|entry| store.add(&Arc::new(entry)));
-        write(&store.summary).publish();
+        write(&store.summary).publish().map_err(io::Error::other)?;
         store.make_room(&lock(&store.changes));
         Ok(store)
     }
@@ -335,7 +335,7 @@ impl Store {
             read(&self.index).keys().iter().for_each(|key| larger.insert(key));
             *summary = larger;
         }
-        summary.publish();
+        summary.publish().map_err(io::Error::other)?;
         Ok(true)
     }
 

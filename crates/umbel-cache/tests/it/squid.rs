@@ -14,11 +14,12 @@ fn document(number: u32) -> Key {
 #[test]
 fn a_digest_of_squid_promises_what_squid_has() {
     let digest = Digest::decode(GOLDEN).unwrap();
-    assert_eq!((digest.count(), digest.bits().len(), digest.bits().ones()), (58, 296, 164));
+    let stats = digest.filter().stats();
+    assert_eq!((digest.count(), stats.bits, stats.used_cells), (58, 296, 164));
     assert!((1..=7).all(|number| digest.contains(&document(number))));
     let strangers = (8..10_008).filter(|number| digest.contains(&document(*number))).count();
     // As many as the bits that are set say: (164/296)^4 is 9.4 %.
-    let rate = digest.bits().rate();
+    let rate = stats.rate_now;
     assert!(
         (strangers as f64 / 10_000.0 - rate).abs() < 4.0 * (rate / 10_000.0).sqrt(),
         "{strangers} {rate}"

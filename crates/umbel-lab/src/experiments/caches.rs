@@ -249,7 +249,8 @@ impl Run {
                 }
             }
         }
-        run.expected = caches.iter().map(|cache| cache.view.bits().rate()).sum::<f64>() / proxies as f64;
+        let rates = caches.iter().filter_map(|cache| Some(cache.view.filter()?.stats().rate_now));
+        run.expected = rates.sum::<f64>() / proxies as f64;
         Ok(run)
     }
 
@@ -326,7 +327,7 @@ impl Cache {
         if !self.summary.is_due(&trigger, Duration::ZERO) {
             return Ok(None);
         }
-        self.summary.publish();
+        self.summary.publish()?;
         let update = self.summary.update(self.view.version());
         self.view.apply(&update)?;
         Ok(Some(update.encode().len() as u64))

@@ -186,7 +186,7 @@ fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
 fn peer(keys: &[Key], does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Origin {
     let mut summary = Summary::new(1000, 16).unwrap();
     keys.iter().for_each(|key| summary.insert(key));
-    summary.publish();
+    summary.publish().unwrap();
     let bytes = summary.update(None).encode();
     Origin::start(move |asked| match asked.path() {
         path if path.starts_with("/umbel/summary") => {
@@ -394,7 +394,7 @@ fn summaries_that_make_no_sense_are_not_believed() {
     let summary = {
         let mut summary = Summary::new(10, 8).unwrap();
         summary.insert(&key);
-        summary.publish();
+        summary.publish().unwrap();
         summary.update(None).encode()
     };
     let digest = Digest::of(&[key], 5).unwrap().encode();
