@@ -23,7 +23,11 @@ pub fn empty(bits: u32) -> Result<Literature> {
 /// Creates a filter from the bytes of its bits, as they travel.
 pub fn from_bytes(bytes: &[u8], bits: u32) -> Result<Literature> {
     Literature::from_bits(scheme(bits)?, bytes).map_err(|error| match error {
-        umbel::Error::Format { problem, .. } => Error::malformed("summary", problem.to_string()),
+        umbel::Error::Format { .. } => Error::Malformed {
+            what: "summary",
+            why: "its bits do not fit its size".into(),
+            source: Some(error.into()),
+        },
         other => other.into(),
     })
 }

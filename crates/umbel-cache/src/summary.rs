@@ -55,7 +55,7 @@ impl Summary {
     ///
     /// # Errors
     ///
-    /// [`Error::Size`] if that is not 1 to 2^31 bits, [`Error::Memory`] if there is no memory for them.
+    /// [`Error::Size`] if that is not 1 to 2^31 bits, [`Error::Filter`] if there is no memory for them.
     pub fn new(capacity: u64, bits_per_document: u32) -> Result<Summary> {
         let bits = capacity.checked_mul(bits_per_document.into()).map(|bits| bits.next_multiple_of(8));
         let bits = bits.and_then(|bits| u32::try_from(bits).ok()).ok_or_else(|| Error::Size {
@@ -138,7 +138,7 @@ impl Summary {
     ///
     /// # Errors
     ///
-    /// [`Error::Memory`] if there is no memory for a copy of bits that others still read; others see what they saw.
+    /// [`Error::Filter`] if there is no memory for a copy of bits that others still read; others see what they saw.
     pub fn publish(&mut self) -> Result<usize> {
         let mut changed = Vec::new();
         if !self.flipped.is_empty() {

@@ -49,6 +49,9 @@ pub(crate) enum What {
     Changes { from: u64, changes: Vec<(u32, bool)> },
 }
 
+/// The name of the format in errors.
+pub(crate) const WHAT: &str = "update of a summary";
+
 const MAGIC: [u8; 4] = *b"UMSU";
 const FORM: u8 = 1;
 const VALUE: u32 = 1 << 31;
@@ -104,7 +107,7 @@ impl Update {
 
     /// The update in these bytes.
     pub fn decode(bytes: &[u8]) -> Result<Update> {
-        let malformed = |why: &str| Error::malformed("update of a summary", why);
+        let malformed = |why: &str| Error::malformed(WHAT, why);
         let too_short = || malformed("it is too short");
         let (summed, end) = bytes.split_last_chunk::<8>().ok_or_else(too_short)?;
         let mut fields = Fields(summed);
@@ -130,8 +133,11 @@ impl Update {
                 if length > fields.0.len().saturating_mul(MOST_GAIN) {
                     return Err(malformed("it claims more bits than it can have"));
                 }
-                let bytes = zstd::bulk::decompress(fields.0, length)
-                    .map_err(|_| malformed("its bits are damaged"))?;
+                let bytes = zstd::bulk::decompress(fields.0, length).map_err(|error| Error::Malformed {
+                    what: WHAT,
+                    why: "its bits are damaged".into(),
+                    source: Some(error.into()),
+                })?;
                 What::All(Arc::new(filter::from_bytes(&bytes, bits)?))
             }
             3 => {
@@ -205,7 +211,7 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`Error::Memory`] if there is no memory for a copy of a filter that others use; the view is as it was.
+    /// [`Error::Filter`] if there is no memory for a copy of a filter that others use; the view is as it was.
     pub fn apply(&mut self, update: &Update) -> Result<Applied> {
         let known = self.version.filter(|ours| ours.epoch == update.version.epoch);
         let applied = match &update.what {

@@ -1,12 +1,13 @@
 //! A line for every answer, in the form of Squid's own log, so that whatever reads that reads this.
 
+use super::Options;
 use super::service::CACHE_STATUS;
-use super::{Error, Options};
+use crate::error::{Error, Result};
 use crate::sync::lock;
 use http::header::CONTENT_TYPE;
 use http::{HeaderMap, Method, StatusCode, Uri};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -19,23 +20,26 @@ pub struct AccessLog {
 }
 
 impl AccessLog {
-    pub(super) fn open(options: &Options) -> Result<Option<Arc<AccessLog>>, Error> {
+    pub(super) fn open(options: &Options) -> Result<Option<Arc<AccessLog>>> {
         let Some(path) = options.access_log.clone() else { return Ok(None) };
-        match append(&path) {
-            Ok(file) => Ok(Some(Arc::new(AccessLog { path, file: Mutex::new(file) }))),
-            Err(error) => Err(Error::AccessLog(path, error)),
-        }
+        let file = Mutex::new(append(&path)?);
+        Ok(Some(Arc::new(AccessLog { path, file })))
     }
 
-    /// Opens it anew by its name, for whoever has renamed it. If that fails the lines go where they went.
-    pub fn reopen(&self) -> io::Result<()> {
+    /// Opens the file again by its name, after it was renamed. If that fails the lines go where they went.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AccessLog`] if the file cannot be opened.
+    pub fn reopen(&self) -> Result<()> {
         *lock(&self.file) = append(&self.path)?;
         Ok(())
     }
 }
 
-fn append(path: &Path) -> io::Result<File> {
-    OpenOptions::new().append(true).create(true).open(path)
+fn append(path: &Path) -> Result<File> {
+    let file = OpenOptions::new().append(true).create(true).open(path);
+    file.map_err(|source| Error::AccessLog { path: path.to_owned(), source })
 }
 
 /// An answer on its way, of which a line is written when it has ended.

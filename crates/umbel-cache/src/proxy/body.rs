@@ -2,12 +2,12 @@
 
 use super::access::Record;
 use super::counts::Counter;
-use super::pool::{Lease, chain};
+use super::pool::Lease;
+use crate::error::{Error, Result};
 use crate::store;
 use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -15,9 +15,6 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep};
-
-/// Why a body ends early.
-pub(super) type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A body.
 pub(super) enum Body {
@@ -43,7 +40,7 @@ pub(super) enum Piece {
 
 /// What a task sends.
 pub(super) struct Pipe {
-    pieces: mpsc::Receiver<Result<Piece, BodyError>>,
+    pieces: mpsc::Receiver<Result<Piece>>,
     /// So much of it is still to come, if that is known.
     left: Option<u64>,
     /// What was held back, and comes before the next piece.
@@ -51,7 +48,7 @@ pub(super) struct Pipe {
 }
 
 impl Pipe {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         let frame = loop {
             if let Some(held) = &mut self.held {
                 match ready!(Pin::new(&mut **held).poll_frame(context)) {
@@ -81,13 +78,13 @@ pub(super) fn data_len(frame: &Frame<Bytes>) -> u64 {
     frame.data_ref().map_or(0, |data| data.len() as u64)
 }
 
-/// All of a body, if it has not more bytes than this. They are copied: what comes in small pieces would hold large ones.
-pub(super) async fn gather(body: &mut Incoming, most: usize) -> Result<Bytes, String> {
+/// Returns all of a body of at most `max` bytes. They are copied: what comes in small pieces would hold large ones.
+pub(super) async fn gather(body: &mut Incoming, max: usize) -> Result<Bytes> {
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(|error| chain(&error))?.into_data() {
-            if all.len() + data.len() > most {
-                return Err(format!("it has more than {most} bytes"));
+        if let Ok(data) = frame.map_err(Error::Cut)?.into_data() {
+            if all.len() + data.len() > max {
+                return Err(Error::TooLarge { max: max as u64 });
             }
             all.extend_from_slice(&data);
         }
@@ -100,7 +97,7 @@ pub(super) struct Reading {
     body: Arc<store::Body>,
     at: u64,
     end: u64,
-    next: Option<JoinHandle<io::Result<Bytes>>>,
+    next: Option<JoinHandle<Result<Bytes>>>,
 }
 
 /// What comes from elsewhere, and how long nothing may come.
@@ -123,7 +120,7 @@ impl Body {
     }
 
     /// What a task sends; so much of it, if that is known.
-    pub fn piped(pieces: mpsc::Receiver<Result<Piece, BodyError>>, left: Option<u64>) -> Body {
+    pub fn piped(pieces: mpsc::Receiver<Result<Piece>>, left: Option<u64>) -> Body {
         Body::Piped(Pipe { pieces, left, held: None })
     }
 
@@ -160,7 +157,7 @@ impl Body {
 }
 
 impl Reading {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         if self.at >= self.end {
             return Poll::Ready(None);
         }
@@ -175,19 +172,18 @@ impl Reading {
                 self.at += bytes.len() as u64;
                 Ok(Frame::data(bytes))
             }
-            Ok(Ok(_)) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-            Ok(Err(error)) => Err(error.into()),
+            Ok(Ok(_)) => Err(Error::Lost),
+            Ok(Err(error)) => Err(error),
             Err(error) => Err(error.into()),
         }))
     }
 }
 
 impl Passing {
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
             ready!(self.stalled.as_mut().poll(context));
-            let error = io::Error::new(io::ErrorKind::TimedOut, "nothing comes any more");
-            return Poll::Ready(Some(Err(error.into())));
+            return Poll::Ready(Some(Err(Error::Stalled { after: self.patience })));
         };
         self.stalled.as_mut().reset(Instant::now() + self.patience);
         if let (Some(Ok(frame)), Some(counter)) = (&frame, &self.counter) {
@@ -198,18 +194,15 @@ impl Passing {
         {
             lease.give_back();
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
+        Poll::Ready(frame.map(|frame| frame.map_err(Error::Cut)))
     }
 }
 
 impl hyper::body::Body for Body {
     type Data = Bytes;
-    type Error = BodyError;
+    type Error = Error;
 
-    fn poll_frame(
-        self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BodyError>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         match self.get_mut() {
             Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
             Body::Stored(reading) => reading.poll(context),

@@ -5,11 +5,12 @@ use super::counts::Counter;
 use super::flights::{End, Flight};
 use super::hit;
 use super::lookup::{Found, Question, Stale};
-use super::pool::{Failure, Lease, Reach};
+use super::pool::{Lease, Reach};
 use super::pump::{Pump, Saving};
 use super::service::{CACHE_STATUS, Service};
 use super::target::Page;
 use crate::Key;
+use crate::error::{Error, Result, chain};
 use crate::headers::end_to_end;
 use crate::rules::{self, Known, Refreshed};
 use crate::store::Entry;
@@ -85,7 +86,7 @@ impl Service {
         }
         let answer = match self.ask_origin(&asking, &question.page, question.reach, None).await {
             Ok(answer) => answer,
-            Err(failure) => return self.fail_for(&failure, flight),
+            Err(error) => return self.fail_for(&error, flight),
         };
         match found.known.refresh(&asking, &answer.parts, SystemTime::now()) {
             Refreshed::Same(known) => {
@@ -130,15 +131,15 @@ impl Service {
             }
         });
         if let Ok(Err(error)) = kept.await {
-            self.log.line(format_args!("what the origin says of a page cannot be kept: {error}"));
+            self.log.line(format_args!("what the origin says of a page cannot be kept: {}", chain(&error)));
         }
         Some(response)
     }
 
     /// What cannot be fetched cannot be waited for, either.
-    fn fail_for(&self, failure: &Failure, flight: Option<Flight>) -> Response<Body> {
+    fn fail_for(&self, error: &Error, flight: Option<Flight>) -> Response<Body> {
         Flight::end(flight, End::NotKept);
-        self.fail(failure)
+        self.fail(error)
     }
 
     async fn remove(&self, entry: Arc<Entry>) {
@@ -161,7 +162,7 @@ impl Service {
     ) -> Response<Body> {
         let answer = match self.ask_origin(&question.parts, &question.page, question.reach, None).await {
             Ok(answer) => answer,
-            Err(failure) => return self.fail_for(&failure, flight),
+            Err(error) => return self.fail_for(&error, flight),
         };
         self.counts.misses.one();
         let known = Known::of(&question.parts, &answer.parts, SystemTime::now());
@@ -175,10 +176,10 @@ impl Service {
         page: &Page,
         reach: Reach,
         body: Option<Body>,
-    ) -> Result<Answer, Failure> {
+    ) -> Result<Answer> {
         let mut parts = parts.clone();
         parts.version = http::Version::HTTP_11;
-        parts.uri = page.path().parse().map_err(|_| Failure::Nonsense("this is no path".into()))?;
+        parts.uri = page.path().parse().map_err(|_| Error::Target("this is no path"))?;
         self.sign(&mut parts.headers);
         let (answer, lease) = self.pool.send(&page.address, reach, &parts, body).await?;
         let (parts, incoming) = answer.into_parts();
@@ -196,7 +197,7 @@ impl Service {
     ) -> Response<Body> {
         let answer = match self.ask_origin(&parts, &page, reach, body).await {
             Ok(answer) => answer,
-            Err(failure) => return self.fail(&failure),
+            Err(error) => return self.fail(&error),
         };
         self.counts.misses.one();
         let status = answer.parts.status;

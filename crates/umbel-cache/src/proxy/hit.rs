@@ -3,6 +3,7 @@
 use super::body::Body;
 use super::lookup::{Found, Question};
 use super::service::{CACHE_STATUS, Service};
+use crate::error::chain;
 use crate::store;
 use http::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE,
@@ -76,7 +77,7 @@ async fn body(service: &Service, found: &Found) -> Option<store::Body> {
     match tokio::task::spawn_blocking(move || store.body(&entry)).await {
         Ok(Ok(body)) => Some(body),
         Ok(Err(error)) => {
-            service.log.line(format_args!("what was kept cannot be given: {error}"));
+            service.log.line(format_args!("what was kept cannot be given: {}", chain(&error)));
             None
         }
         Err(_) => None,

@@ -2,11 +2,11 @@
 
 use super::access::{AccessLog, Asked, Record};
 use super::body::Body;
-use super::pool::chain;
 use super::service::{Client, Service, sentence};
 use super::timed::Timed;
-use super::{Allow, Error, Options, manage};
+use super::{Allow, Options, manage};
 use crate::Trigger;
+use crate::error::{Error, Result, chain};
 use crate::store::Store;
 use http::{Request, StatusCode};
 use hyper::body::Incoming;
@@ -50,13 +50,18 @@ pub struct Proxy {
 
 impl Proxy {
     /// Listens at an address; port 0 is any that is free.
-    pub async fn bind(address: SocketAddr, store: Store, options: Options) -> Result<Proxy, Error> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Listen`] if an address is not free, [`Error::AccessLog`] if that file cannot be written, [`Error::Filter`] if
+    /// there is no memory for a filter.
+    pub async fn bind(address: SocketAddr, store: Store, options: Options) -> Result<Proxy> {
         let listener = listen(address).await?;
         let manager = match options.manage {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
-        let address = listener.local_addr().map_err(|error| Error::Listen(address, error))?;
+        let address = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
         let service = Arc::new(Service::new(store, &options)?);
         Ok(Proxy { service, listener, manager, address, allow: options.allow, every: options.every })
     }
@@ -103,8 +108,8 @@ impl Proxy {
     }
 }
 
-async fn listen(address: SocketAddr) -> Result<TcpListener, Error> {
-    TcpListener::bind(address).await.map_err(|error| Error::Listen(address, error))
+async fn listen(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
 }
 
 /// Where clients come in.
@@ -234,7 +239,7 @@ async fn keep_house(service: Arc<Service>, every: Duration) {
         let (store, since) = (Arc::clone(&service.store), last.elapsed());
         match tokio::task::spawn_blocking(move || store.publish(&trigger, since)).await {
             Ok(Ok(true)) => last = Instant::now(),
-            Ok(Err(error)) => service.log.line(format_args!("the summary cannot be told: {error}")),
+            Ok(Err(error)) => service.log.line(format_args!("the summary cannot be told: {}", chain(&error))),
             _ => {}
         }
     }

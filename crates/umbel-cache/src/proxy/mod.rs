@@ -158,30 +158,3 @@ impl Default for Limits {
         }
     }
 }
-
-/// Why a proxy cannot be.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Error {
-    /// This is no address of a peer.
-    Peer(String),
-    /// Nobody can listen there.
-    Listen(SocketAddr, std::io::Error),
-    /// Nothing can be written there.
-    AccessLog(PathBuf, std::io::Error),
-    /// A part of it cannot be made.
-    Cache(crate::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Error::Peer(text) => write!(f, "{text:?} is no peer: one is given as http://HOST:PORT"),
-            Error::Listen(address, error) => write!(f, "cannot listen at {address}: {error}"),
-            Error::AccessLog(path, error) => write!(f, "cannot write to {}: {error}", path.display()),
-            Error::Cache(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for Error {}

@@ -1,13 +1,15 @@
 //! What peers hold is asked for again and again: only what has changed, of those that know how to tell that.
 
+use super::PeerUrl;
 use super::body::gather;
 use super::manage::SUMMARY;
 use super::pool::Reach;
 use super::service::Service;
 use super::target::Address;
-use super::{Error, PeerUrl};
+use crate::error::{Error, Result, chain};
 use crate::rules::Known;
 use crate::sync::lock;
+use crate::update::WHAT;
 use crate::{Applied, Digest, PeerId, Update, View};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
@@ -71,7 +73,7 @@ impl Service {
                     }
                     next
                 }
-                Ok(Err(why)) => self.note_trouble(id, &why, every),
+                Ok(Err(error)) => self.note_trouble(id, &chain(&error), every),
                 Err(_) => self.note_trouble(id, "it is too slow", every),
             };
             sleep(next).await;
@@ -86,22 +88,25 @@ impl Service {
         every
     }
 
-    /// Asks a peer what it has; when to ask again.
-    async fn learn(&self, id: PeerId, every: Duration) -> Result<Duration, String> {
+    /// Asks a peer what it has, and returns when to ask again.
+    async fn learn(&self, id: PeerId, every: Duration) -> Result<Duration> {
         let digest = lock(&self.neighbours[id.0].told).digest.clone();
         match digest {
             Some(since) => self.learn_digest(id, every, since).await,
             None => match self.learn_summary(id, every).await {
                 Ok(next) => Ok(next),
-                Err(why) => self.learn_digest(id, every, None).await.map_err(|also| {
-                    // Who is not there is that for both.
-                    if also == why { why } else { format!("{why}; {also}") }
+                Err(summary) => self.learn_digest(id, every, None).await.map_err(|digest| {
+                    // An unreachable peer fails both requests with the same error; report it once.
+                    if chain(&digest) == chain(&summary) {
+                        return digest;
+                    }
+                    Error::NoSummary { summary: summary.into(), digest: digest.into() }
                 }),
             },
         }
     }
 
-    async fn learn_summary(&self, id: PeerId, every: Duration) -> Result<Duration, String> {
+    async fn learn_summary(&self, id: PeerId, every: Duration) -> Result<Duration> {
         let view = self.peers.view(id);
         let path = match view.as_ref().and_then(|view| view.version()) {
             Some(version) => format!("{SUMMARY}?since={}.{}", version.epoch, version.generation),
@@ -110,23 +115,19 @@ impl Service {
         let (parts, bytes) = self.ask_neighbour(id, &path, None).await?;
         let kind = parts.headers.get(CONTENT_TYPE);
         if parts.status != StatusCode::OK || kind.is_none_or(|kind| kind != Update::MEDIA_TYPE) {
-            return Err(format!("it answers {} and no summary", parts.status.as_u16()));
+            return Err(Error::Status { status: parts.status.as_u16(), wanted: "summary" });
         }
         let length = bytes.len() as u64;
         // A large one takes a moment. Whoever looks meanwhile sees the one before.
         let learned = tokio::task::spawn_blocking(move || {
             let update = Update::decode(&bytes)?;
             if update.bits() > MOST_BITS {
-                return Err(crate::Error::malformed(
-                    "update of a summary",
-                    format!("it has more than {MOST_BITS} bits"),
-                ));
+                return Err(Error::malformed(WHAT, format!("it has more than {MOST_BITS} bits")));
             }
             let mut next = view.map_or_else(View::default, |view| (*view).clone());
             next.apply(&update).map(|applied| (applied, next))
         });
-        let learned = learned.await.map_err(|_| "its summary cannot be read")?;
-        let (applied, next) = learned.map_err(|error| error.to_string())?;
+        let (applied, next) = learned.await??;
         let until = Instant::now() + every * BELIEVED;
         match applied {
             Applied::Same => self.peers.confirm(id, length, until),
@@ -145,13 +146,13 @@ impl Service {
         id: PeerId,
         every: Duration,
         since: Option<HeaderValue>,
-    ) -> Result<Duration, String> {
+    ) -> Result<Duration> {
         let (parts, bytes) = match self.ask_neighbour(id, Digest::PATH, since.as_ref()).await {
             Ok(answer) => answer,
-            Err(why) => {
+            Err(error) => {
                 // What is there next may be another one.
                 lock(&self.neighbours[id.0].told).digest = None;
-                return Err(why);
+                return Err(error);
             }
         };
         let now = SystemTime::now();
@@ -167,9 +168,9 @@ impl Service {
         }
         if parts.status != StatusCode::OK {
             lock(&self.neighbours[id.0].told).digest = None;
-            return Err(format!("it answers {} and no digest", parts.status.as_u16()));
+            return Err(Error::Status { status: parts.status.as_u16(), wanted: "digest" });
         }
-        let digest = Digest::decode(&bytes).map_err(|error| error.to_string())?;
+        let digest = Digest::decode(&bytes)?;
         self.peers.replace(id, View::of_digest(&digest), length, until);
         lock(&self.neighbours[id.0].told).digest = Some(parts.headers.get(LAST_MODIFIED).cloned());
         Ok(next)
@@ -180,16 +181,16 @@ impl Service {
         id: PeerId,
         path: &str,
         since: Option<&HeaderValue>,
-    ) -> Result<(response::Parts, Bytes), String> {
+    ) -> Result<(response::Parts, Bytes)> {
         let address = &self.neighbours[id.0].address;
         let mut parts = Request::new(()).into_parts().0;
-        parts.uri = path.parse().map_err(|_| "this is no path")?;
-        parts.headers.insert(HOST, address.to_string().parse().map_err(|_| "this is no host")?);
+        parts.uri = path.parse().map_err(|_| Error::Target("this is no path"))?;
+        let host = address.to_string().parse().map_err(|_| Error::Target("this is no host"))?;
+        parts.headers.insert(HOST, host);
         if let Some(since) = since {
             parts.headers.insert(IF_MODIFIED_SINCE, since.clone());
         }
-        let (answer, lease) =
-            self.pool.send(address, Reach::All, &parts, None).await.map_err(|failure| failure.to_string())?;
+        let (answer, lease) = self.pool.send(address, Reach::All, &parts, None).await?;
         let (parts, mut incoming) = answer.into_parts();
         let body = gather(&mut incoming, MOST).await?;
         lease.give_back();
@@ -200,8 +201,8 @@ impl Service {
 impl std::str::FromStr for PeerUrl {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<PeerUrl, Error> {
-        let wrong = || Error::Peer(text.to_owned());
+    fn from_str(text: &str) -> Result<PeerUrl> {
+        let wrong = || Error::NotAPeer(text.to_owned());
         let uri: http::Uri = text.parse().map_err(|_| wrong())?;
         let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
             return Err(wrong());

@@ -4,6 +4,7 @@ use super::Limits;
 use super::body::Body;
 use super::target::Address;
 use super::timed::Timed;
+use crate::error::{Error, Result};
 use crate::rules::Scope;
 use crate::sync::lock;
 use http::header::TRANSFER_ENCODING;
@@ -12,7 +13,6 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use std::collections::HashMap;
-use std::fmt;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex};
@@ -42,40 +42,6 @@ impl Reach {
                     v6.is_loopback() || v6.is_unicast_link_local() || v6 == Ipv6Addr::UNSPECIFIED
                 }
             }
-    }
-}
-
-/// Why somebody could not be asked.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// One may not.
-    Forbidden(String),
-    /// Nobody is there.
-    Unreachable(String),
-    /// There was no answer in time.
-    Late(String),
-    /// The answer makes no sense.
-    Nonsense(String),
-}
-
-impl Failure {
-    pub fn status(&self) -> StatusCode {
-        match self {
-            Failure::Forbidden(_) => StatusCode::FORBIDDEN,
-            Failure::Unreachable(_) | Failure::Nonsense(_) => StatusCode::BAD_GATEWAY,
-            Failure::Late(_) => StatusCode::GATEWAY_TIMEOUT,
-        }
-    }
-}
-
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failure::Forbidden(what)
-            | Failure::Unreachable(what)
-            | Failure::Late(what)
-            | Failure::Nonsense(what) => f.write_str(what),
-        }
     }
 }
 
@@ -130,7 +96,7 @@ impl Pool {
         reach: Reach,
         parts: &request::Parts,
         body: Option<Body>,
-    ) -> Result<(Response<Incoming>, Lease), Failure> {
+    ) -> Result<(Response<Incoming>, Lease)> {
         let place = (to.clone(), reach);
         if body.is_none()
             && parts.method.is_safe()
@@ -139,8 +105,8 @@ impl Pool {
         {
             match self.ask(to, &mut link, parts, Body::empty(), self.limits.origin).await {
                 // The other end may have closed it at this moment.
-                Err(Failure::Nonsense(_)) => {}
-                Err(failure) => return Err(failure),
+                Err(Error::NoResponse { .. } | Error::Response { .. }) => {}
+                Err(error) => return Err(error),
                 Ok(answer) => return Ok((answer, Lease { pool: Arc::clone(self), to: place, link })),
             }
         }
@@ -157,29 +123,27 @@ impl Pool {
         parts: &request::Parts,
         body: Body,
         wait: Duration,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<Response<Incoming>> {
         let sent = link.sender.send_request(Request::from_parts(parts.clone(), body));
+        let host = || to.to_string();
         let answer = match timeout(wait, sent).await {
             Ok(Ok(answer)) => answer,
-            Ok(Err(error)) => {
-                return Err(Failure::Nonsense(format!("{to} gives no answer: {}", chain(&error))));
-            }
-            Err(_) => return Err(Failure::Late(format!("{to} gives no answer within {wait:?}"))),
+            Ok(Err(source)) => return Err(Error::NoResponse { host: host(), source }),
+            Err(_) => return Err(Error::Late { host: host(), what: "gives no answer", within: wait }),
         };
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Failure::Nonsense(format!("{to} wants to speak something else")));
+            return Err(Error::Response { host: host(), what: "wants to speak something else" });
         }
         // Of any other coding it is not seen when it ends too early.
         let mut codings = answer.headers().get_all(TRANSFER_ENCODING).iter();
         if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
-            return Err(Failure::Nonsense(format!(
-                "{to} sends its answer in a coding that is not known here"
-            )));
+            let what = "sends its answer in a coding that is not known here";
+            return Err(Error::Response { host: host(), what });
         }
         Ok(answer)
     }
 
-    async fn connect(&self, to: &Address, reach: Reach) -> Result<Link, Failure> {
+    async fn connect(&self, to: &Address, reach: Reach) -> Result<Link> {
         let stream = self.reach(to, reach).await?;
         let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
         let scope = if outside { Scope::All } else { Scope::Here };
@@ -189,7 +153,7 @@ impl Pool {
             .max_headers(self.limits.headers)
             .handshake(TokioIo::new(stream))
             .await
-            .map_err(|error| Failure::Unreachable(format!("{to}: {error}")))?;
+            .map_err(|error| Error::unreachable(to, error))?;
         // How it ends is seen by whoever uses it.
         tokio::spawn(async move {
             let _ = connection.await;
@@ -198,9 +162,10 @@ impl Pool {
     }
 
     /// A connection to somewhere.
-    pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
-        let late = |_| Failure::Late(format!("{to} cannot be reached within {:?}", self.limits.connect));
-        timeout(self.limits.connect, self.reach_any(to, reach)).await.map_err(late)?
+    pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream> {
+        let within = self.limits.connect;
+        let late = |_| Error::Late { host: to.to_string(), what: "cannot be reached", within };
+        timeout(within, self.reach_any(to, reach)).await.map_err(late)?
     }
 
     /// The addresses that a name has.
@@ -223,13 +188,13 @@ impl Pool {
     }
 
     /// Tries all addresses of a host, each but the last for a third of the time at most.
-    async fn reach_any(&self, to: &Address, reach: Reach) -> Result<TcpStream, Failure> {
-        let unreachable = |error| Failure::Unreachable(format!("{to} cannot be reached: {error}"));
+    async fn reach_any(&self, to: &Address, reach: Reach) -> Result<TcpStream> {
+        let unreachable = |error: io::Error| Error::unreachable(to, error);
         let mut last = None;
         let mut addresses = self.look_up(to).await.map_err(unreachable)?.into_iter().peekable();
         while let Some(address) = addresses.next() {
             if !reach.permits(address.ip()) {
-                return Err(Failure::Forbidden(format!("{to} is for this machine only")));
+                return Err(Error::Forbidden { host: to.to_string() });
             }
             let connecting = TcpStream::connect(address);
             let connected = match addresses.peek() {
@@ -247,7 +212,7 @@ impl Pool {
                 Err(error) => last = Some(error),
             }
         }
-        Err(last.map_or_else(|| Failure::Unreachable(format!("{to} has no address")), unreachable))
+        Err(last.map_or_else(|| Error::unreachable(to, "it has no address"), unreachable))
     }
 
     fn take(&self, to: &(Address, Reach)) -> Option<Link> {
@@ -300,17 +265,6 @@ impl Lease {
             }
         }
     }
-}
-
-/// An error with its reasons.
-pub(super) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(reason) = next {
-        text.push_str(&format!(": {reason}"));
-        next = reason.source();
-    }
-    text
 }
 
 #[cfg(test)]

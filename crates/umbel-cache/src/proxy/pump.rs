@@ -3,21 +3,21 @@
 //! Others may wait until it is in the store, so whoever asked first and reads slowly does not hold it up: it comes as fast as the
 //! origin sends it, and the slow one gets the rest from the store.
 
-use super::body::{self, BodyError, Piece, data_len};
+use super::body::{self, Piece, data_len};
 use super::counts::Counter;
 use super::fetch::Answer;
 use super::flights::{End, Flight};
 use super::lookup::Question;
-use super::pool::{Lease, chain};
+use super::pool::Lease;
 use super::service::Service;
 use crate::PeerId;
+use crate::error::{Error, Result, chain};
 use crate::store::{Body, Writer};
 use bytes::Bytes;
 use http::header::{CONTENT_RANGE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE};
 use http::{HeaderValue, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::{Frame, Incoming};
-use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -43,17 +43,23 @@ pub(super) struct Saving {
     buffer: Vec<u8>,
 }
 
-/// A document that cannot be kept: what was written of it, and what was to be written next.
+/// A document that cannot be kept.
 pub(super) struct Lost {
-    why: String,
-    written: io::Result<Body>,
+    pub why: Error,
+    so_far: SoFar,
+}
+
+/// What has come of a document: what was written of it, unless that cannot be read, and what was to be written next.
+#[derive(Default)]
+struct SoFar {
+    written: Option<Body>,
     buffer: Vec<u8>,
 }
 
-impl Lost {
-    /// All of it was written before that.
-    fn after(why: String, written: io::Result<Body>) -> Lost {
-        Lost { why, written, buffer: Vec::new() }
+impl SoFar {
+    /// All of it was written, if anything.
+    fn written(written: Option<Body>) -> SoFar {
+        SoFar { written, ..SoFar::default() }
     }
 }
 
@@ -66,8 +72,8 @@ impl Saving {
         self.writer.len() + self.buffer.len() as u64
     }
 
-    fn lost(self, why: impl ToString) -> Lost {
-        Lost { why: why.to_string(), written: self.writer.read(), buffer: self.buffer }
+    fn lost(self, why: Error) -> Lost {
+        Lost { why, so_far: SoFar { written: self.writer.read().ok(), buffer: self.buffer } }
     }
 
     /// Takes more of it.
@@ -84,9 +90,7 @@ impl Saving {
             }
             Err(error) => Err(self.lost(error)),
         });
-        flushed
-            .await
-            .unwrap_or_else(|error| Err(Lost::after(error.to_string(), Err(io::Error::other("it is lost")))))
+        flushed.await.unwrap_or_else(|error| Err(Lost { why: error.into(), so_far: SoFar::default() }))
     }
 
     /// It is whole. If it is to be read as well, that can be done whatever becomes of it.
@@ -94,12 +98,9 @@ impl Saving {
         let Saving { writer, head, .. } = self.flush().await?;
         let written = read.then(|| writer.read());
         let committed = tokio::task::spawn_blocking(move || writer.commit(head)).await;
-        match committed.map_err(io::Error::other).flatten() {
-            Ok(_) => written.transpose().map_err(|error| Lost::after(error.to_string(), Err(error))),
-            Err(error) => {
-                let written = written.unwrap_or_else(|| Err(io::Error::other("nobody reads it")));
-                Err(Lost::after(error.to_string(), written))
-            }
+        match committed.map_err(Error::from).flatten() {
+            Ok(_) => written.transpose().map_err(|why| Lost { why, so_far: SoFar::default() }),
+            Err(why) => Err(Lost { why, so_far: SoFar::written(written.and_then(Result::ok)) }),
         }
     }
 }
@@ -111,7 +112,7 @@ pub(super) struct Pump {
     incoming: Incoming,
     lease: Option<Lease>,
     counter: Counter,
-    to: Option<mpsc::Sender<Result<Piece, BodyError>>>,
+    to: Option<mpsc::Sender<Result<Piece>>>,
     /// From where on whoever asked gets it from the store.
     lags: Option<u64>,
     /// How long it is, if that is known, and how much has come.
@@ -167,8 +168,8 @@ impl Pump {
                 Ok(None) => break,
                 Err(error) => {
                     self.service.counts.dropped.one();
-                    let url = &self.question.page.url;
-                    self.service.log.line(format_args!("{url} came to an end too early: {error}"));
+                    let (url, why) = (&self.question.page.url, chain(&error));
+                    self.service.log.line(format_args!("{url} came to an end too early: {why}"));
                     drop((saving, flight));
                     return self.end_early(error).await;
                 }
@@ -183,7 +184,7 @@ impl Pump {
                         // Nobody waits in vain for what will not be kept.
                         Flight::end(flight.take(), End::NotKept);
                         self.note_loss(&lost);
-                        passed = self.catch_up(lost).await;
+                        passed = self.catch_up(lost.so_far).await;
                     }
                 }
             }
@@ -222,28 +223,27 @@ impl Pump {
             Ok(body) => {
                 self.service.counts.stored.one();
                 if let Some(body) = body {
-                    self.catch_up(Lost::after(String::new(), Ok(body))).await;
+                    self.catch_up(SoFar::written(Some(body))).await;
                 }
             }
             Err(lost) => {
                 self.note_loss(&lost);
-                self.catch_up(lost).await;
+                self.catch_up(lost.so_far).await;
             }
         }
     }
 
     /// Gives whoever lags behind what was held back; whether somebody did.
-    async fn catch_up(&mut self, lost: Lost) -> bool {
+    async fn catch_up(&mut self, so_far: SoFar) -> bool {
         let Some(at) = self.lags.take() else { return false };
         let Some(to) = &self.to else { return true };
-        let Ok(written) = lost.written else {
-            self.end_early("what was kept of it cannot be read".into()).await;
+        let SoFar { written: Some(written), buffer } = so_far else {
+            self.end_early(Error::Lost).await;
             return true;
         };
         // It lags behind what is not written yet, or already behind what is.
-        let after =
-            usize::try_from(at.saturating_sub(written.len())).unwrap_or(usize::MAX).min(lost.buffer.len());
-        let buffer = Bytes::from(lost.buffer).slice(after..);
+        let after = usize::try_from(at.saturating_sub(written.len())).unwrap_or(usize::MAX).min(buffer.len());
+        let buffer = Bytes::from(buffer).slice(after..);
         if at < written.len() && to.send(Ok(Piece::Stored(written, at))).await.is_err() {
             return true;
         }
@@ -272,18 +272,18 @@ impl Pump {
     }
 
     /// Whoever asked is told that there will be no more.
-    async fn end_early(&self, why: String) {
+    async fn end_early(&self, error: Error) {
         if let Some(to) = &self.to {
-            let _ = to.send(Err(why.into())).await;
+            let _ = to.send(Err(error)).await;
         }
     }
 
     /// Keeps a piece, unless it is too much.
     async fn keep(&self, saving: Saving, bytes: &Bytes) -> Result<Saving, Lost> {
-        let most = self.service.limits.max_object;
-        if saving.len() + bytes.len() as u64 > most {
-            let mut lost = saving.lost(format!("it has more than {most} bytes"));
-            lost.buffer.extend_from_slice(bytes);
+        let max = self.service.limits.max_object;
+        if saving.len() + bytes.len() as u64 > max {
+            let mut lost = saving.lost(Error::TooLarge { max });
+            lost.so_far.buffer.extend_from_slice(bytes);
             return Err(lost);
         }
         saving.add(bytes).await
@@ -291,7 +291,8 @@ impl Pump {
 
     fn note_loss(&self, lost: &Lost) {
         self.service.counts.dropped.one();
-        self.service.log.line(format_args!("{} cannot be kept: {}", self.question.page.url, lost.why));
+        let (url, why) = (&self.question.page.url, chain(&lost.why));
+        self.service.log.line(format_args!("{url} cannot be kept: {why}"));
     }
 
     /// Whether it is worth fetching the rest for the cache alone.
@@ -300,7 +301,7 @@ impl Pump {
     }
 
     /// The next of it, from the origin if the peer fails.
-    async fn next(&mut self) -> Result<Option<Frame<Bytes>>, String> {
+    async fn next(&mut self) -> Result<Option<Frame<Bytes>>> {
         loop {
             match self.receive().await {
                 Ok(frame) => {
@@ -312,7 +313,7 @@ impl Pump {
                 Err(error) => match self.resume.take() {
                     Some((peer, tag)) => {
                         self.service.peers.note_failure(peer, std::time::Instant::now());
-                        self.go_on_with_origin(tag, &error).await?;
+                        self.go_on_with_origin(tag, error).await?;
                     }
                     None => return Err(error),
                 },
@@ -320,12 +321,12 @@ impl Pump {
         }
     }
 
-    async fn receive(&mut self) -> Result<Option<Frame<Bytes>>, String> {
+    async fn receive(&mut self) -> Result<Option<Frame<Bytes>>> {
         // A peer has to be quick, since the origin could be asked instead.
         let limits = &self.service.limits;
         let patience = if self.resume.is_some() { limits.peer } else { limits.stall };
         if self.resume.is_some() && is_slow(self.come, self.waited, limits.peer) {
-            return Err("it comes too slowly".into());
+            return Err(Error::Slow);
         }
         let start = Instant::now();
         let patience =
@@ -333,36 +334,33 @@ impl Pump {
         let frame = timeout(patience, self.incoming.frame()).await;
         self.waited += start.elapsed();
         match frame {
-            Err(_) => Err(format!("nothing has come for {patience:?}")),
+            Err(_) => Err(Error::Stalled { after: patience }),
             Ok(None) => Ok(None),
             Ok(Some(Ok(frame))) => Ok(Some(frame)),
-            Ok(Some(Err(error))) => Err(chain(&error)),
+            Ok(Some(Err(error))) => Err(Error::Cut(error)),
         }
     }
 
     /// Asks the origin for the rest of what a peer has begun. Only if it has the very same document it goes on.
-    async fn go_on_with_origin(&mut self, tag: HeaderValue, why: &str) -> Result<(), String> {
-        let url = self.question.page.url.clone();
+    async fn go_on_with_origin(&mut self, tag: HeaderValue, error: Error) -> Result<()> {
+        let (url, why) = (&self.question.page.url, chain(&error));
         self.service.log.line(format_args!("a peer does not finish {url}, the origin has to: {why}"));
         let mut parts = self.question.parts.clone();
         for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
             parts.headers.remove(condition);
         }
-        parts.headers.insert(RANGE, format!("bytes={}-", self.come).parse().map_err(|_| why)?);
+        let Ok(range) = HeaderValue::try_from(format!("bytes={}-", self.come)) else { return Err(error) };
+        parts.headers.insert(RANGE, range);
         parts.headers.insert(IF_RANGE, tag.clone());
-        let page = &self.question.page;
-        let answer = self
-            .service
-            .ask_origin(&parts, page, self.question.reach, None)
-            .await
-            .map_err(|e| e.to_string())?;
+        let (page, reach) = (&self.question.page, self.question.reach);
+        let answer = self.service.ask_origin(&parts, page, reach, None).await?;
         let rest = self.len.map(|len| format!("bytes {}-{}/{len}", self.come, len.saturating_sub(1)));
         let said = answer.parts.headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
         if answer.parts.status != StatusCode::PARTIAL_CONTENT
             || rest.as_deref() != said
             || answer.parts.headers.get(ETAG) != Some(&tag)
         {
-            return Err(format!("{why}, and the origin has another document"));
+            return Err(Error::OtherDocument { source: error.into() });
         }
         (self.incoming, self.lease) = (answer.incoming, Some(answer.lease));
         self.counter = self.service.counts.bytes_from_origins.clone();

@@ -8,10 +8,11 @@ use super::flights::Flights;
 use super::log::Log;
 use super::manage;
 use super::neighbours::Neighbour;
-use super::pool::{Failure, Pool, Reach};
+use super::pool::{Pool, Reach};
 use super::target::{Address, Page, Target};
-use super::{Error, Limits, Options};
+use super::{Limits, Options};
 use crate::Peers;
+use crate::error::{Error, Result, chain};
 use crate::headers::end_to_end;
 use crate::rules::is_told;
 use crate::store::Store;
@@ -76,7 +77,7 @@ const ALONE: usize = 32;
 pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 impl Service {
-    pub fn new(store: Store, options: &Options) -> Result<Service, Error> {
+    pub fn new(store: Store, options: &Options) -> Result<Service> {
         let limits = options.limits.clone();
         let name = format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32);
         let via =
@@ -88,7 +89,7 @@ impl Service {
             pool: Arc::new(Pool::new(&limits)),
             flights: Arc::default(),
             alone: Arc::new(Semaphore::new(ALONE)),
-            admission: Admission::new(options.admit).map_err(|error| Error::Cache(error.into()))?,
+            admission: Admission::new(options.admit)?,
             access: AccessLog::open(options)?,
             counts: Counts::default(),
             limits,
@@ -199,11 +200,17 @@ impl Service {
         sentence(status, why)
     }
 
-    /// An answer for somebody whose question could not be passed on.
-    pub fn fail(&self, failure: &Failure) -> Response<Body> {
+    /// Returns the response to a request that could not be forwarded.
+    pub fn fail(&self, error: &Error) -> Response<Body> {
         self.counts.failed.one();
-        self.log.line(format_args!("{failure}"));
-        sentence(failure.status(), failure)
+        let status = match error {
+            Error::Forbidden { .. } => StatusCode::FORBIDDEN,
+            Error::Late { .. } => StatusCode::GATEWAY_TIMEOUT,
+            _ => StatusCode::BAD_GATEWAY,
+        };
+        let why = chain(error);
+        self.log.line(format_args!("{why}"));
+        sentence(status, why)
     }
 
     /// Notes in the headers of a request or an answer that it came through here.

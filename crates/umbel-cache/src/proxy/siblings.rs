@@ -7,6 +7,7 @@ use super::lookup::Question;
 use super::pool::Reach;
 use super::pump::{Pump, Saving};
 use super::service::Service;
+use crate::error::chain;
 use crate::rules::{Known, Reuse};
 use crate::{Outcome, PeerId};
 use bytes::Bytes;
@@ -94,7 +95,7 @@ impl Service {
         let address = &self.neighbours[id.0].address;
         let (answer, lease) = match self.pool.send(address, Reach::All, &parts, None).await {
             Ok(answer) => answer,
-            Err(failure) => return self.note_trouble_with(id, &failure.to_string()),
+            Err(error) => return self.note_trouble_with(id, &chain(&error)),
         };
         let (parts, incoming) = answer.into_parts();
         let mut answer = Answer { parts, incoming, lease };
@@ -120,7 +121,7 @@ impl Service {
         if answer.len().is_none_or(|len| len <= WHOLE as u64) {
             return match gather(&mut answer.incoming, WHOLE).await {
                 Ok(body) => (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body) })),
-                Err(error) => self.note_trouble_with(id, &error),
+                Err(error) => self.note_trouble_with(id, &chain(&error)),
             };
         }
         let strong = |tag: &&HeaderValue| tag.as_bytes().starts_with(b"\"");
@@ -180,8 +181,9 @@ async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Optio
             service.counts.stored.one();
             End::Kept
         }
-        Err(_) => {
-            service.log.line(format_args!("what a peer has sent cannot be kept"));
+        Err(lost) => {
+            let why = chain(&lost.why);
+            service.log.line(format_args!("what a peer has sent cannot be kept: {why}"));
             End::NotKept
         }
     };

@@ -2,6 +2,7 @@
 
 use super::pool::Reach;
 use crate::Key;
+use crate::error::{Error, Result};
 use http::uri::{Authority, Scheme};
 use http::{Method, Uri, request};
 use std::fmt;
@@ -22,16 +23,16 @@ impl Address {
     }
 
     /// The address that is meant by a host and maybe a port.
-    pub fn of(authority: &Authority, default: Option<u16>) -> Result<Address, &'static str> {
+    pub fn of(authority: &Authority, default: Option<u16>) -> Result<Address> {
         if authority.as_str().contains('@') {
-            return Err("names and passwords do not belong into an address");
+            return Err(Error::Target("names and passwords do not belong into an address"));
         }
         let port = authority.as_str()[authority.host().len()..].trim_start_matches(':');
         let port = if port.is_empty() { default } else { port.parse().ok() };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         match port {
             Some(port) if port > 0 && !host.is_empty() => Ok(Address { host, port }),
-            _ => Err("this is no host and port"),
+            _ => Err(Error::Target("this is no host and port")),
         }
     }
 }
@@ -71,21 +72,23 @@ const HTTP: u16 = 80;
 
 impl Target {
     /// What a request is for, or why that cannot be.
-    pub fn of(request: &request::Parts) -> Result<Target, &'static str> {
+    pub fn of(request: &request::Parts) -> Result<Target> {
         if request.method == Method::CONNECT {
-            let authority = request.uri.authority().ok_or("CONNECT needs a host and a port")?;
+            let nowhere = Error::Target("CONNECT needs a host and a port");
+            let authority = request.uri.authority().ok_or(nowhere)?;
             return Ok(Target::Tunnel(Address::of(authority, None)?));
         }
         let Some(authority) = request.uri.authority() else { return Ok(Target::Own) };
         if request.uri.scheme() != Some(&Scheme::HTTP) {
-            return Err("only http is fetched here; for https ask for a tunnel with CONNECT");
+            let why = "only http is fetched here; for https ask for a tunnel with CONNECT";
+            return Err(Error::Target(why));
         }
         Page::new(authority, request.uri.path_and_query().map_or("/", |path| path.as_str())).map(Target::Page)
     }
 }
 
 impl Page {
-    fn new(authority: &Authority, path: &str) -> Result<Page, &'static str> {
+    fn new(authority: &Authority, path: &str) -> Result<Page> {
         let address = Address::of(authority, Some(HTTP))?;
         let mut url = String::with_capacity(16 + authority.as_str().len() + path.len());
         url.push_str("http://");
@@ -99,7 +102,7 @@ impl Page {
         }
         url.push_str(path);
         let key = Key::get(&url);
-        let url = Uri::try_from(url).map_err(|_| "this is no address of a page")?;
+        let url = Uri::try_from(url).map_err(|_| Error::Target("this is no address of a page"))?;
         Ok(Page { url, key, address })
     }
 
@@ -122,7 +125,7 @@ impl Page {
 mod tests {
     use super::*;
 
-    fn target(method: &str, uri: &str) -> Result<Target, &'static str> {
+    fn target(method: &str, uri: &str) -> Result<Target> {
         Target::of(&http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0)
     }
 

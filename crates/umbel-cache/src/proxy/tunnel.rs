@@ -29,7 +29,7 @@ impl Service {
     ) -> Response<Body> {
         let there = match self.pool.reach(&address, client.reach()).await {
             Ok(stream) => stream,
-            Err(failure) => return self.fail(&failure),
+            Err(error) => return self.fail(&error),
         };
         if let Ok(found) = there.peer_addr()
             && self.is_cache(found, client.local).await

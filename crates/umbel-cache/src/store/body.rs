@@ -1,5 +1,6 @@
 //! The body of a document: in memory, or a file that stays readable even when the document is gone.
 
+use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
@@ -37,16 +38,24 @@ impl Body {
         self.len() == 0
     }
 
-    /// All of it.
-    pub fn bytes(&self) -> io::Result<Bytes> {
+    /// Returns all of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the file cannot be read.
+    pub fn bytes(&self) -> Result<Bytes> {
         match self {
             Body::Memory(bytes) => Ok(bytes.clone()),
             Body::File { len, .. } => self.piece(0, usize::try_from(*len).unwrap_or(usize::MAX)),
         }
     }
 
-    /// So many bytes from an offset on, or as many as there are.
-    pub fn piece(&self, offset: u64, most: usize) -> io::Result<Bytes> {
+    /// Returns `most` bytes from an offset on, or as many as there are.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the file cannot be read.
+    pub fn piece(&self, offset: u64, most: usize) -> Result<Bytes> {
         match self {
             Body::Memory(bytes) => {
                 let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
@@ -55,7 +64,7 @@ impl Body {
             Body::File { file, len } => {
                 let count = usize::try_from(len.saturating_sub(offset)).unwrap_or(usize::MAX).min(most);
                 let mut bytes = vec![0; count];
-                file.read_exact_at(&mut bytes, offset)?;
+                file.read_exact_at(&mut bytes, offset).map_err(Error::store("read"))?;
                 Ok(bytes.into())
             }
         }
@@ -88,7 +97,7 @@ pub(super) fn verify(file: &File, len: u64, sum: u64) -> io::Result<()> {
     if hash.digest() == sum { Ok(()) } else { Err(damaged("its sum is another one")) }
 }
 
-/// A body that is not what was written.
+/// Returns the error of a file that is not what was written.
 pub(super) fn damaged(why: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("a document is damaged: {why}"))
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }

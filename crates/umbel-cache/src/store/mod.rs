@@ -35,6 +35,7 @@ pub use body::Body;
 pub use entry::Entry;
 pub use writer::Writer;
 
+use crate::error::{Error, Result};
 use crate::sync::{lock, read, write};
 use crate::{Digest, Key, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
@@ -116,14 +117,20 @@ const ROOM: usize = 32;
 const MOST_VARIANTS: usize = 32;
 
 impl Store {
-    /// Opens a folder, which is made if it is not there. Whatever in it is not a whole document is removed; a folder that has
-    /// other things and never was a store is refused.
-    pub fn open(folder: &Path, options: &Options) -> io::Result<Store> {
-        fs::create_dir_all(folder)?;
+    /// Opens a folder, which is created if it is not there. Whatever in it is not a whole document is removed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotACache`] if the folder has other things in it and never was a store, [`Error::InUse`] if another process
+    /// has it open, [`Error::Store`] if the system refuses it, [`Error::Size`] or [`Error::Filter`] if there can be no
+    /// summary of the documents.
+    pub fn open(folder: &Path, options: &Options) -> Result<Store> {
+        let failed = Error::store("open");
+        fs::create_dir_all(folder).map_err(&failed)?;
         mark(folder)?;
         let held = take_lock(folder)?;
-        let names = Names::open(folder)?;
-        let (entries, damaged) = names.scan()?;
+        let names = Names::open(folder).map_err(&failed)?;
+        let (entries, damaged) = names.scan().map_err(&failed)?;
         let store = Store {
             names,
             options: options.clone(),
@@ -139,7 +146,7 @@ impl Store {
             _lock: held,
         };
         entries.into_iter().for_each(|entry| store.add(&Arc::new(entry)));
-        write(&store.summary).publish().map_err(io::Error::other)?;
+        write(&store.summary).publish()?;
         store.make_room(&lock(&store.changes));
         Ok(store)
     }
@@ -186,9 +193,13 @@ impl Store {
         Writer::new(Arc::clone(self), *key, variant)
     }
 
-    /// Puts something else in place of what is known of a document; its body stays. If it is not there any more, or another
-    /// has come in its place, nothing happens.
-    pub fn update(&self, entry: &Arc<Entry>, head: Vec<u8>) -> io::Result<Option<Arc<Entry>>> {
+    /// Replaces the head of a document; its body stays. If the document is not there any more, or another has come in its
+    /// place, nothing happens.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::body`] and [`Writer::commit`].
+    pub fn update(&self, entry: &Arc<Entry>, head: Vec<u8>) -> Result<Option<Arc<Entry>>> {
         let body = match entry.place() {
             Place::Inline { .. } => Ready::Inline(self.body(entry)?.bytes()?),
             Place::Beside { id, len, sum } => Ready::Beside { id: *id, len: *len, sum: *sum },
@@ -200,20 +211,26 @@ impl Store {
         self.put(&changing, entry.key(), entry.variant(), head, body).map(Some)
     }
 
-    /// The body of a document. One that is damaged is removed, and an error.
-    pub fn body(&self, entry: &Arc<Entry>) -> io::Result<Body> {
+    /// Returns the body of a document.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Damaged`] if it is not what was written, in which case the document is removed; [`Error::Store`] if the
+    /// system refuses to read it.
+    pub fn body(&self, entry: &Arc<Entry>) -> Result<Body> {
         match entry.open_body(&self.names) {
             Ok(body) => {
                 self.make_memory();
                 Ok(body)
             }
-            Err(error) => {
-                // Unless another has come in its place meanwhile, or it is the system that fails and not the file.
-                if is_damage(&error) && self.remove(entry) {
+            Err(error) if is_damage(&error) => {
+                // Unless another has come in its place meanwhile.
+                if self.remove(entry) {
                     self.damaged.fetch_add(1, Relaxed);
                 }
-                Err(error)
+                Err(Error::Damaged(error))
             }
+            Err(error) => Err(Error::store("read")(error)),
         }
     }
 
@@ -243,12 +260,12 @@ impl Store {
         since: Option<Ticket>,
         head: Vec<u8>,
         body: Ready,
-    ) -> io::Result<Arc<Entry>> {
+    ) -> Result<Arc<Entry>> {
         let (changing, file) = (lock(&self.changes), body.file());
         let put = if since.is_none_or(|since| since == self.ticket(key)) {
             self.put(&changing, key, variant, head, body)
         } else {
-            Err(io::Error::other("it was changed while it was fetched"))
+            Err(Error::Changed)
         };
         put.inspect_err(|_| {
             if let Some(file) = file {
@@ -265,8 +282,9 @@ impl Store {
         variant: u64,
         head: Vec<u8>,
         body: Ready,
-    ) -> io::Result<Arc<Entry>> {
-        let entry = Arc::new(self.names.write_head(key, variant, head, body)?);
+    ) -> Result<Arc<Entry>> {
+        let written = self.names.write_head(key, variant, head, body);
+        let entry = Arc::new(written.map_err(Error::store("write to"))?);
         self.add(&entry);
         let variants = read(&self.index).variants(key);
         if variants.len() > MOST_VARIANTS
@@ -311,8 +329,12 @@ impl Store {
         read(&self.index).keys()
     }
 
-    /// What Squid would say of it.
-    pub fn digest(&self, bits_per_entry: u8) -> crate::error::Result<Digest> {
+    /// Returns the digest of all documents, as Squid would make it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Size`] if there are too many documents, [`Error::Filter`] if there is no memory for it.
+    pub fn digest(&self, bits_per_entry: u8) -> Result<Digest> {
         Digest::of(&self.keys(), bits_per_entry)
     }
 
@@ -321,9 +343,13 @@ impl Store {
         read(&self.summary).update(since)
     }
 
-    /// Publishes the summary if it is due, so long after the last time; whether it was. It is made anew when it has
-    /// become too small for all documents.
-    pub fn publish(&self, trigger: &Trigger, since: Duration) -> io::Result<bool> {
+    /// Publishes the summary if it is due, so long after the last time, and returns whether it was. A summary that has become
+    /// too small for all documents is replaced by a larger one.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Summary::new`] and [`Summary::publish`].
+    pub fn publish(&self, trigger: &Trigger, since: Duration) -> Result<bool> {
         if !read(&self.summary).is_due(trigger, since) {
             return Ok(false);
         }
@@ -335,17 +361,17 @@ impl Store {
             read(&self.index).keys().iter().for_each(|key| larger.insert(key));
             *summary = larger;
         }
-        summary.publish().map_err(io::Error::other)?;
+        summary.publish()?;
         Ok(true)
     }
 
     /// Notes that so much more is being written, if that is not too much at once.
-    fn note_writing(&self, bytes: u64) -> io::Result<()> {
+    fn note_writing(&self, bytes: u64) -> Result<()> {
         if self.writing.fetch_add(bytes, Relaxed) + bytes <= self.options.max_bytes {
             return Ok(());
         }
         self.writing.fetch_sub(bytes, Relaxed);
-        Err(io::Error::other("too much is being written at once"))
+        Err(Error::Overloaded)
     }
 
     /// Where the disk is full some documents go, so that the next one has a place.
@@ -393,17 +419,15 @@ fn is_damage(error: &io::Error) -> bool {
 /// A folder that is a store has this file, so that no other folder is taken for one and cleaned.
 const MARK: &str = "umbel-cache";
 
-fn mark(folder: &Path) -> io::Result<()> {
-    let mark = folder.join(MARK);
+fn mark(folder: &Path) -> Result<()> {
+    let (mark, failed) = (folder.join(MARK), Error::store("open"));
     if mark.exists() {
         return Ok(());
     }
-    if fs::read_dir(folder)?.next().is_some() {
-        let what =
-            format!("{} has other things in it and is no cache; give an empty folder", folder.display());
-        return Err(io::Error::new(io::ErrorKind::DirectoryNotEmpty, what));
+    if fs::read_dir(folder).map_err(&failed)?.next().is_some() {
+        return Err(Error::NotACache { folder: folder.to_owned() });
     }
-    fs::write(mark, "A cache of umbel is in this folder.\n")
+    fs::write(mark, "A cache of umbel is in this folder.\n").map_err(failed)
 }
 
 /// How often, and how long after one another, it is tried to get a folder: one who had it may be about to end.
@@ -411,20 +435,21 @@ const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Takes a folder for this process alone.
-fn take_lock(folder: &Path) -> io::Result<File> {
-    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("lock"))?;
+fn take_lock(folder: &Path) -> Result<File> {
+    let failed = Error::store("open");
+    let lock = OpenOptions::new().write(true).create(true).truncate(false).open(folder.join("lock"));
+    let lock = lock.map_err(&failed)?;
     for _ in 0..TRIES {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
-            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
             Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
         }
     }
-    let what = format!("another process has the cache in {}", folder.display());
-    Err(io::Error::new(io::ErrorKind::ResourceBusy, what))
+    Err(Error::InUse { folder: folder.to_owned() })
 }
 
-/// An empty summary for so many documents and as many again.
-fn summary_of(documents: u64, bits: u32) -> io::Result<Summary> {
-    Summary::new((2 * documents).max(1024), bits).map_err(io::Error::other)
+/// Creates an empty summary for twice as many documents.
+fn summary_of(documents: u64, bits: u32) -> Result<Summary> {
+    Summary::new((2 * documents).max(1024), bits)
 }

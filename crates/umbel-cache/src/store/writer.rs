@@ -5,6 +5,7 @@ use super::entry::Entry;
 use super::file::Ready;
 use super::{Store, Ticket};
 use crate::Key;
+use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -63,11 +64,15 @@ impl Writer {
     }
 
     /// Writes more of the body. After an error no more can be written, but what was before can be [read](Writer::read).
-    pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Overloaded`] if too much is being written at once, [`Error::Store`] if the system refuses it.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.store.note_writing(bytes.len() as u64)?;
         self.noted += bytes.len() as u64;
         let written = self.append(bytes).inspect_err(|error| self.store.note_failure(error));
-        written?;
+        written.map_err(Error::store("write to"))?;
         self.len += bytes.len() as u64;
         self.sum.update(bytes);
         Ok(())
@@ -91,25 +96,37 @@ impl Writer {
         }
     }
 
-    /// What was written, for somebody who cannot wait until it is whole. It can be read whatever becomes of the document.
-    pub fn read(&self) -> io::Result<Body> {
+    /// Returns what was written, for a client that cannot wait until it is whole. It can be read whatever becomes of the
+    /// document.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Store`] if the file cannot be opened.
+    pub fn read(&self) -> Result<Body> {
         match &self.file {
             Some((path, _)) if self.buffer.is_empty() => {
-                Ok(Body::File { file: File::open(path)?, len: self.len })
+                let file = File::open(path).map_err(Error::store("read"))?;
+                Ok(Body::File { file, len: self.len })
             }
             _ => Ok(Body::Memory(Bytes::copy_from_slice(&self.buffer))),
         }
     }
 
-    /// The document is whole, and this is known of it. From now on it is there.
-    pub fn commit(mut self, head: Vec<u8>) -> io::Result<Arc<Entry>> {
+    /// Stores the document, which is whole, with its head. From now on it is found.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Changed`] if the document was changed since the ticket of [`Writer::since`], [`Error::Store`] if the system
+    /// refuses it. Nothing is stored then.
+    pub fn commit(mut self, head: Vec<u8>) -> Result<Arc<Entry>> {
         let body = match self.file.take() {
             None => Ready::Inline(std::mem::take(&mut self.buffer).into()),
             Some((path, _)) => {
                 let placed = self.store.names.place_body(&path).inspect_err(|_| {
                     let _ = fs::remove_file(&path);
                 });
-                Ready::Beside { id: placed?, len: self.len, sum: self.sum.digest() }
+                let id = placed.map_err(Error::store("write to"))?;
+                Ready::Beside { id, len: self.len, sum: self.sum.digest() }
             }
         };
         self.store.commit((&self.key, self.variant), self.since, head, body)

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use umbel_cache::store::{Options, Store};
-use umbel_cache::{Key, Trigger, View};
+use umbel_cache::{Error, Key, Trigger, View};
 
 fn key(number: u32) -> Key {
     Key::get(&format!("http://example.org/{number}"))
@@ -171,9 +171,12 @@ fn what_is_damaged_is_never_given() {
                 for number in 0..2 {
                     for entry in store.find(&key(number)) {
                         let (head, body) = &whole[&(number, 0)];
-                        if let Ok(found) = store.body(&entry).and_then(|body| body.bytes()) {
-                            assert!(found == body && entry.head() == head, "{file:?} at {at}");
-                            given += 1;
+                        match store.body(&entry).and_then(|body| body.bytes()) {
+                            Ok(found) => {
+                                assert!(found == body && entry.head() == head, "{file:?} at {at}");
+                                given += 1;
+                            }
+                            Err(error) => assert!(matches!(error, Error::Damaged(_)), "{error:?}"),
                         }
                     }
                 }
@@ -221,6 +224,7 @@ fn one_process_has_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+    assert!(matches!(error, Error::InUse { .. }), "{error:?}");
     assert!(error.to_string().contains("another process"), "{error}");
     drop(store);
     assert!(Store::open(folder.path(), &Options::default()).is_ok());
@@ -317,7 +321,8 @@ fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
         store.invalidate(&key(1));
         assert!(store.find(&key(1)).is_empty());
         assert!(store.update(&before, b"it still holds".to_vec()).unwrap().is_none());
-        assert!(late.commit(b"late".to_vec()).unwrap_err().to_string().contains("changed"));
+        let error = late.commit(b"late".to_vec()).unwrap_err();
+        assert!(matches!(error, Error::Changed) && error.to_string().contains("changed"), "{error:?}");
         assert!(store.find(&key(1)).is_empty());
         // What is asked for now is kept; of what another has replaced nothing is known any more.
         put(&store, 1, 0, b"first", &body(1, 2, len));
@@ -341,6 +346,7 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     std::fs::create_dir(folder.path().join("new")).unwrap();
     std::fs::write(&mail, "dear").unwrap();
     let error = Store::open(folder.path(), &Options::default()).unwrap_err();
+    assert!(matches!(error, Error::NotACache { .. }), "{error:?}");
     assert!(error.to_string().contains("no cache"), "{error}");
     assert_eq!(std::fs::read_to_string(mail).unwrap(), "dear");
 }

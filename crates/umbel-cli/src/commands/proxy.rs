@@ -135,8 +135,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         if let Some(log) = proxy.access_log() {
             signals::at_hangup(move || {
-                if let Err(error) = log.reopen() {
-                    output::warn(format_args!("the access log cannot be opened anew: {error}"));
+                if let Err(error) = log.reopen().map_err(anyhow::Error::from) {
+                    output::warn(format_args!("the access log cannot be opened anew: {error:#}"));
                 }
             })?;
         }

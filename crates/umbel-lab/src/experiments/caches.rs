@@ -277,7 +277,7 @@ impl Run {
 
 fn failed(error: umbel_cache::Error) -> Error {
     match error {
-        umbel_cache::Error::Memory(error) => error,
+        umbel_cache::Error::Filter(error) => error,
         other => Error::Parameter { name: "bits", got: String::new(), needs: other.to_string() },
     }
 }
