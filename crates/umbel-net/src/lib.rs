@@ -24,12 +24,13 @@
 //! let hits = seen.find(b"secret/plans")?;
 //! assert!(hits.iter().any(|hit| hit.position == 5));
 //! assert!(seen.find(b"public/plans")?.is_empty());
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 
 pub mod attribution;
 pub mod blocklist;
 pub mod capture;
+mod error;
 pub mod flows;
 pub mod loops;
 pub mod mask;
@@ -40,3 +41,5 @@ pub mod routing;
 pub mod signatures;
 pub mod topology;
 pub mod traceback;
+
+pub use error::{Error, Result};

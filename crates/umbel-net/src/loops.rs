@@ -19,7 +19,7 @@
 //! [`dropped`] tells how many packets that are in no loop are lost all the same.
 
 use crate::mask::Mask;
-use umbel::{Error, Result};
+use crate::{Error, Result};
 
 /// How often a packet may look as if it ran in a circle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl<const W: usize> Interface<W> {
 /// let of = dropped(256, weight(256), Allowance { failures: 2, reprieves: 1 }, 200)?;
 /// // The hop at which one packet in a thousand is lost.
 /// assert_eq!(of.iter().position(|share| *share >= 0.001), Some(116));
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 pub fn dropped(bits: u32, weight: u32, allowance: Allowance, hops: u32) -> Result<Vec<f64>> {
     if !(1..=4096).contains(&bits) {

@@ -22,11 +22,12 @@
 //! let cover = cover(&table, wanted, innocent).expect("one in fifty will do");
 //! let answer = table.ask(cover.digest);
 //! assert!(answer[cover.row] >= 30, "an upper bound");
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 
+use crate::{Error, Result};
+use umbel::Digest;
 use umbel::hash::reduce;
-use umbel::{Digest, Error, Result};
 
 /// Counters in rows, with a hash function for each row.
 #[derive(Clone, Debug)]

@@ -8,10 +8,11 @@ use super::epoch::Cut;
 use super::{Epoch, Listed, WINDOW};
 use crate::payload::PayloadFilter;
 use crate::payload::winnowing::{Block, Winnowing};
+use crate::{Error, Result};
 use std::collections::HashMap;
 use std::ops::Range;
 use umbel::internals::TILE;
-use umbel::{AnyFilter, Digest, Error, Key, Result};
+use umbel::{AnyFilter, Digest, Key};
 
 /// What a pair carried of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,10 +5,11 @@ use crate::blocklist::Prefix;
 use crate::capture::Time;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{self, PayloadFilter, Scheme};
+use crate::{Error, Result};
 use std::sync::OnceLock;
 use umbel::internals::TILE;
 use umbel::sizing::Known;
-use umbel::{AnyFilter, Digest, Error, Hasher, Kind, Result, Spec};
+use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
 /// What an epoch says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use super::epoch::Cut;
 use super::{Epoch, Listed, WINDOW, united};
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{Hit, each_record};
+use crate::{Error, Result};
 use std::ops::{ControlFlow, Range};
 use umbel::internals::TILE;
-use umbel::{Digest, Error, Key, Result};
+use umbel::{Digest, Key};
 
 /// A pair that carried an excerpt, or seems to have.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,11 +4,12 @@ use super::epoch::Cut;
 use super::{About, Epoch, Method, pairs};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
+use crate::{Error, Result};
+use umbel::AnyFilter;
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, sum};
 use umbel::file::{self, FormatError};
 use umbel::hash::KeyRing;
-use umbel::{AnyFilter, Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELPAS";
 const VERSION: u32 = 1;

@@ -76,11 +76,12 @@ pub use store::{Answer, Searched, Store, Unread};
 
 use crate::blocklist::Prefix;
 use crate::payload::winnowing::{WIDEST, Winnowing};
+use crate::{Error, Result};
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
-use umbel::{Error, Hasher, Result};
+use umbel::Hasher;
 
 /// After so many blocks their numbers begin again.
 pub const WINDOW: u64 = 64;

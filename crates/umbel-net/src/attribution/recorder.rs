@@ -3,13 +3,14 @@
 use super::epoch::{About, Records};
 use super::pairs::Pairs;
 use super::{Epoch, Method, Pair, Settings};
+use crate::Result;
 use crate::capture::streams::{Ending, Event, Piece, StreamCounts, Streams};
 use crate::capture::{Flow, Packet, Time};
 use crate::payload::winnowing::{self, Block, Cutter};
 use crate::payload::{Climb, Scheme, each_record};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use umbel::{Digest, Hasher, Key, Result};
+use umbel::{Digest, Hasher, Key};
 
 /// What a recorder has met.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

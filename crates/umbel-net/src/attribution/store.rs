@@ -38,12 +38,12 @@ use super::format::{HEAD, Head};
 use super::{About, Epoch, Found, Parts};
 use crate::blocklist::Prefix;
 use crate::capture::Time;
+use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::RangeBounds;
 use std::path::{Path, PathBuf};
 use umbel::file::{self, Placing};
-use umbel::{Error, Result};
 
 const EXTENSION: &str = "epoch";
 
@@ -91,8 +91,7 @@ impl Store {
         fs::create_dir_all(&store.folder).map_err(|source| store.failed("create the folder", source))?;
         let is_other = store.epochs()?.is_empty() && store.names()?.next().is_some();
         if is_other {
-            let other = io::Error::other("it is no store: there are other files in it, and no epochs");
-            return Err(store.failed("record into", other));
+            return Err(Error::NotAStore { path: store.folder });
         }
         Ok(store)
     }
@@ -101,8 +100,7 @@ impl Store {
     pub fn open(folder: impl Into<PathBuf>) -> Result<Store> {
         let store = Store { folder: folder.into() };
         if store.epochs()?.is_empty() {
-            let none = io::Error::other("there are no epochs in it; record a capture into it first");
-            return Err(store.failed("open the store", none));
+            return Err(Error::EmptyStore { path: store.folder });
         }
         Ok(store)
     }
@@ -116,11 +114,12 @@ impl Store {
             let new = Placing { create_new: true, ..Placing::default() };
             match file::save_bytes(&path, &bytes, new) {
                 // Somebody else records here, too.
-                Err(Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
-                result => return result.map(|_| path),
+                Err(umbel::Error::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(path),
             }
         }
-        Err(self.failed("record into", io::Error::other("its numbers are used up")))
+        Err(Error::FullStore { path: self.folder.clone() })
     }
 
     /// The files of its epochs, by number.
@@ -284,7 +283,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
     let length = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
     file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
-    Ok(Head::read(&head, length).map_err(|error| at(error, path))?.about)
+    Ok(Head::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 
 /// Reads and verifies an epoch's file.
@@ -293,7 +292,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let mut bytes = Vec::new();
     let read = open(path)?.read_to_end(&mut bytes);
     read.map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
-    Epoch::from_bytes(&bytes).map_err(|error| at(error, path))
+    Epoch::from_bytes(&bytes).map_err(|error| error.at(path))
 }
 
 /// Opens a file, but no pipe, which would wait for somebody to write to it.
@@ -303,11 +302,4 @@ fn open(path: &Path) -> Result<File> {
         return Err(failed(io::Error::other("it is no file")));
     }
     File::open(path).map_err(failed)
-}
-
-fn at(error: Error, path: &Path) -> Error {
-    match error {
-        Error::Format { problem, .. } => Error::Format { path: path.to_owned(), problem },
-        other => other,
-    }
 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeSet, HashMap};
 use umbel::aging::Timestamp;
 use umbel::counting::{self, Overflow};
 
+use crate::Result;
 use umbel::spec::Tuning;
-use umbel::{Counting, Error, Kind, Result, Spec};
+use umbel::{Counting, Kind, Spec};
 
 /// A counting filter, and the list that tells what may be removed from it and when.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ impl Ledger {
             let why = format!(
                 "{capacity} are blocked, as many as it was planned for: plan for more, or block prefixes"
             );
-            return Err(Error::Full { kind: Kind::Counting, why });
+            return Err(umbel::Error::Full { kind: Kind::Counting, why }.into());
         }
         self.filter.insert_digest(prefix.digest(self.filter.hasher()))?;
         self.enter(prefix, until);

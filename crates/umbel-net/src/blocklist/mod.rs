@@ -20,7 +20,7 @@
 //!
 //! list.advance(Timestamp::from_millis(start.millis() + 60_000))?;
 //! assert_eq!(list.check(address("192.0.2.7")), Verdict::Free);
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
 //! A key is a prefix: its family, its length and its bits, hashed once. An address is looked for as itself and under every
@@ -55,6 +55,7 @@ pub mod state;
 
 pub use prefix::Prefix;
 
+use crate::{Error, Result};
 use ledger::Ledger;
 use prefix::Lengths;
 use ring::Ring;
@@ -66,7 +67,7 @@ use std::time::Duration;
 use umbel::aging::Timestamp;
 use umbel::hash::Strength;
 use umbel::internals::TILE;
-use umbel::{Digest, Error, Filter, Hasher, Kind, Result};
+use umbel::{Digest, Filter, Hasher, Kind};
 
 /// What a blocklist is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -239,7 +240,7 @@ impl Blocklist {
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         let now = followed(now);
         if now < self.now {
-            return Err(Error::Clock { last: self.now, got: now });
+            return Err(umbel::Error::Clock { last: self.now, got: now }.into());
         }
         match &mut self.kept {
             Kept::Ring(ring) => ring.advance(self.now, now)?,
@@ -261,11 +262,10 @@ impl Blocklist {
             None => self.options.lifetime,
         };
         match &mut self.kept {
-            Kept::Ring(_) if lifetime != self.options.lifetime => Err(Error::Cannot {
-                kind: Kind::Aging,
-                what: "block for a time of its own",
-                why: "all it holds has the same lifetime; leave the seconds out, or use the exact engine",
-            }),
+            Kept::Ring(_) if lifetime != self.options.lifetime => Err(cannot(
+                "block for a time of its own",
+                "all it holds has the same lifetime; leave the seconds out, or use the exact engine",
+            )),
             Kept::Ring(ring) => ring.block(prefix, now, capacity),
             Kept::Ledger(ledger) => {
                 let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
@@ -278,11 +278,10 @@ impl Blocklist {
     /// Unblocks at once what was blocked as this very prefix; `false` if it was not. Only the exact engine can.
     pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
         match &mut self.kept {
-            Kept::Ring(_) => Err(Error::Cannot {
-                kind: Kind::Aging,
-                what: "unblock",
-                why: "it does not know what it holds; allow the address, or use the exact engine",
-            }),
+            Kept::Ring(_) => Err(cannot(
+                "unblock",
+                "it does not know what it holds; allow the address, or use the exact engine",
+            )),
             Kept::Ledger(ledger) => ledger.unblock(prefix),
         }
     }
@@ -465,6 +464,11 @@ impl Blocklist {
         }
         hits
     }
+}
+
+/// Returns the error for an operation that the aging engine does not support.
+fn cannot(what: &'static str, why: &'static str) -> Error {
+    umbel::Error::Cannot { kind: Kind::Aging, what, why }.into()
 }
 
 /// A time that every engine can follow: there is a last one.

@@ -1,10 +1,11 @@
 //! What can be blocked: an address, or all addresses that begin with the same bits.
 
+use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
-use umbel::{Digest, Error, Hasher, Result};
+use umbel::{Digest, Hasher};
 
 /// The first bits of addresses, all of them for a single one: `192.0.2.7`, `192.0.2.0/24`, `2001:db8::/32`.
 ///
@@ -17,7 +18,7 @@ use umbel::{Digest, Error, Hasher, Result};
 /// assert_eq!(net.to_string(), "192.0.2.0/24");
 /// assert!(net.covers("192.0.2.200".parse().unwrap()));
 /// assert_eq!("::ffff:192.0.2.7".parse::<Prefix>()?.to_string(), "192.0.2.7");
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Prefix {

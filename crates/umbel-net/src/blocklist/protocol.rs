@@ -42,10 +42,10 @@
 use super::prefix::shown;
 use super::state::Keeper;
 use super::{Blocklist, Figures, Prefix, Verdict};
+use crate::{Error, Result};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::time::Duration;
 use umbel::aging::Timestamp;
-use umbel::{Error, Result};
 
 /// The most bytes of a line; what is longer is no command, whatever it is.
 const LONGEST: usize = 1024;
@@ -89,7 +89,7 @@ impl Session {
     pub fn answer(&mut self, line: &[u8], clock: Timestamp) -> String {
         let understood = str::from_utf8(line).map_err(|_| Error::parameter("line", "not UTF-8", "text"));
         let answer = understood.and_then(|line| self.try_answer(line, clock));
-        answer.unwrap_or_else(|error| format!("error {error}"))
+        answer.unwrap_or_else(|error| format!("error {error:#}"))
     }
 
     fn try_answer(&mut self, line: &str, clock: Timestamp) -> Result<String> {

@@ -5,8 +5,9 @@ use super::prefix::{Lengths, Prefix};
 use std::time::Duration;
 use umbel::aging::{self, Timestamp, Window};
 
+use crate::{Error, Result};
 use umbel::spec::Tuning;
-use umbel::{Aging, Error, Kind, Result, Spec};
+use umbel::{Aging, Kind, Spec};
 
 /// A ring of filters, and what is known about what they hold.
 #[derive(Debug)]
@@ -66,7 +67,7 @@ impl Ring {
                 "{capacity} addresses were blocked in this generation, as many as it was planned for, and more would \
                  block innocents: plan for more, or block prefixes"
             );
-            return Err(Error::Full { kind: Kind::Aging, why });
+            return Err(umbel::Error::Full { kind: Kind::Aging, why }.into());
         }
         let held = self.filter.held();
         self.filter.insert_digest(prefix.digest(self.filter.hasher()));

@@ -11,7 +11,7 @@
 //! let list = state::from_bytes(&bytes, &KeyRing::new())?;
 //! assert!(list.check([192, 0, 2, 7].into()).is_blocked());
 //! assert!(state::from_bytes(&bytes[..bytes.len() / 2], &KeyRing::new()).is_err());
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
 //! The file, with all numbers in little-endian order:
@@ -37,17 +37,18 @@ use super::ledger::Ledger;
 use super::prefix::Lengths;
 use super::ring::Ring;
 use super::{Blocklist, Engine, Kept, Options, Prefix};
+use crate::{Error, Result};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use umbel::AnyFilter;
 use umbel::aging::{Timestamp, Window};
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, sum};
 use umbel::file::{self, FormatError, Placing};
 use umbel::hash::KeyRing;
-use umbel::{AnyFilter, Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
 const VERSION: u32 = 1;
@@ -203,7 +204,8 @@ pub fn save(path: impl AsRef<Path>, list: &Blocklist) -> Result<()> {
 
 /// Writes the list to a file, and gives it back with a lock on it; `replace` says whether it may be there already.
 fn write(path: &Path, list: &Blocklist, replace: bool) -> Result<File> {
-    file::save_bytes(path, &to_bytes(list)?, Placing { create_new: !replace, private: true, locked: true })
+    let placing = Placing { create_new: !replace, private: true, locked: true };
+    Ok(file::save_bytes(path, &to_bytes(list)?, placing)?)
 }
 
 /// Reads and verifies a file.
@@ -211,11 +213,7 @@ pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Blocklist> {
     let path = path.as_ref();
     let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
     let bytes = std::fs::read(path).map_err(failed)?;
-    from_bytes(&bytes, ring).map_err(|error| match error {
-        Error::Format { problem, .. } => Error::Format { path: path.to_owned(), problem },
-        Error::MissingKey { id, .. } => Error::MissingKey { path: path.to_owned(), id },
-        other => other,
-    })
+    from_bytes(&bytes, ring).map_err(|error| error.at(path))
 }
 
 /// Who may write a file with a state. There is one at a time, until it is dropped or its process ends.
@@ -250,9 +248,7 @@ impl Keeper {
                     std::thread::sleep(Duration::from_millis(20));
                 }
                 Err(TryLockError::WouldBlock) => {
-                    let held =
-                        io::Error::other("another process keeps it: tell that one, or wait for its end");
-                    return Err(failed("write to", held));
+                    return Err(Error::Locked { path });
                 }
                 Err(TryLockError::Error(error)) => return Err(failed("lock", error)),
             }

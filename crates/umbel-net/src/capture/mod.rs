@@ -45,10 +45,10 @@ pub use decode::{Link, Skip};
 pub use reader::{Counts, End, MAX_RECORD, Reader, Skipped, is_capture};
 pub use writer::Writer;
 
+use crate::Error;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
-use umbel::Error;
 use umbel::aging::Timestamp;
 
 /// An IP packet of a capture.
@@ -196,7 +196,7 @@ impl fmt::Display for Time {
 /// for wrong in ["yesterday", "2023-11-14T22:13:20Z01:00", "1.1234567890 and so on", "1."] {
 ///     assert!(wrong.parse::<Time>().is_err());
 /// }
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 impl FromStr for Time {
     type Err = Error;

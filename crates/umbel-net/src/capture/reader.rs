@@ -3,6 +3,7 @@
 use super::decode::{self, Link, Skip};
 use super::source::{Ended, Source};
 use super::{Packet, SECOND, Time};
+use crate::{Error, Result};
 use pcap_parser::nom::IResult;
 use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, parse_block_be, parse_block_le};
 use pcap_parser::traits::PcapNGPacketBlock;
@@ -15,7 +16,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use umbel::{Error, Result};
 
 /// The longest record that is read: 16 MiB, where the largest packet has 64 KiB and capturing programs stop at 256 KiB.
 pub const MAX_RECORD: usize = 1 << 24;
@@ -202,7 +202,7 @@ impl<'r> Reader<'r> {
         let name = name.into();
         let failed = |source| Error::Io { path: name.clone(), doing: "read", source };
         let mut source = Source::new(input).map_err(failed)?;
-        let format = Format::recognise(&mut source).map_err(failed)?;
+        let format = Format::recognise(&mut source, &name)?;
         Ok(Reader { source, format, name, counts: Counts::default(), last: Time::default(), end: None })
     }
 
@@ -307,9 +307,11 @@ fn u32_at(bytes: &[u8], at: usize, big_endian: bool) -> u32 {
 }
 
 impl Format {
-    fn recognise(source: &mut Source) -> io::Result<Format> {
+    /// Recognises the format by its first bytes.
+    fn recognise(source: &mut Source, name: &Path) -> Result<Format> {
         const PCAP_HEAD: usize = 24;
-        source.fill(4)?;
+        let failed = |source| Error::Io { path: name.to_owned(), doing: "read", source };
+        source.fill(4).map_err(failed)?;
         let start = source.ready().get(..4).unwrap_or(source.ready());
         if start == block::SECTION.to_le_bytes() {
             return Ok(Format::PcapNg(Section::default()));
@@ -321,9 +323,9 @@ impl Format {
                 ([], _) => "it is empty".to_owned(),
                 (start, _) => format!("it begins with the bytes {start:02x?}"),
             };
-            return Err(io::Error::other(format!("neither pcap nor pcapng, {found}")));
+            return Err(Error::NotACapture { name: name.to_owned(), found });
         }
-        if !source.fill(PCAP_HEAD)? {
+        if !source.fill(PCAP_HEAD).map_err(failed)? {
             return Ok(Format::None);
         }
         let Ok((_, header)) = parse_pcap_header(source.ready()) else { return Ok(Format::None) };

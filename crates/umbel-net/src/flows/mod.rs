@@ -28,7 +28,7 @@
 //! let largest = &meter.largest(10)[0];
 //! assert_eq!(By::FiveTuple.name(&largest.flow), "10.0.0.1:2000 10.0.0.2:53 udp");
 //! assert!((500.0..2000.0).contains(&largest.estimate.value));
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
 //! # Which flows
@@ -49,13 +49,14 @@ mod heavy;
 pub use compare::{Comparison, Decade, Errors};
 
 use crate::capture::{Flow, Packet};
+use crate::{Error, Result};
 use compare::Rivals;
 use heavy::Heavy;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use umbel::space_code::Multiplicity;
-use umbel::{Digest, Error, Hasher, Key, MultiResolution, Result, Spec};
+use umbel::{Digest, Hasher, Key, MultiResolution, Spec};
 
 /// What packets of a flow have in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

@@ -1,7 +1,7 @@
 //! How likely an excerpt is found that never was there.
 
 use super::Method;
-use umbel::{Error, Result};
+use crate::{Error, Result};
 
 /// How many records a payload of so many blocks leaves.
 ///
@@ -35,7 +35,7 @@ pub fn checks(blocks: u64, first: u64, method: Method) -> u64 {
 /// // A single block is found by chance nearly always: never attribute single blocks.
 /// assert!(noise(0.237, 33, 1, Method::BlockBased)? > 0.9998);
 /// assert!(noise(0.0216, 32, 4, Method::BlockBased)? < 1e-5);
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 pub fn noise(rate: f64, longest: u64, excerpt: u64, method: Method) -> Result<f64> {
     if !(0.0..=1.0).contains(&rate) {

@@ -19,11 +19,12 @@ mod chance;
 mod records;
 pub mod winnowing;
 
+use crate::{Error, Result};
 pub use chance::{checks, noise, records_of};
 pub(crate) use records::{Climb, Scheme, each_record};
 use std::ops::ControlFlow;
 use umbel::internals::TILE;
-use umbel::{Digest, Error, Filter, Insert, Key, Result};
+use umbel::{Digest, Filter, Insert, Key};
 
 /// What is recorded of a payload's blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,7 +74,7 @@ pub struct Hit {
 /// let hits: Vec<_> = seen.find(b"BRACADAB")?.iter().map(|hit| (hit.prefix, hit.block, hit.position)).collect();
 /// // The second is where it is. The first is not: its last byte, which is not compared, is an R.
 /// assert_eq!(hits, [(1, 3, 8), (2, 1, 1)]);
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct PayloadFilter<F> {
@@ -125,14 +126,15 @@ impl<F: Insert> PayloadFilter<F> {
             filled += 1;
             if filled == TILE {
                 filled = 0;
-                return filter
-                    .insert_tile(&tile)
-                    .map_or_else(|error| ControlFlow::Break(Err(error.into())), ControlFlow::Continue);
+                return filter.insert_tile(&tile).map_or_else(
+                    |error| ControlFlow::Break(Err::<(), umbel::Error>(error.into())),
+                    ControlFlow::Continue,
+                );
             }
             ControlFlow::Continue(())
         };
         if let ControlFlow::Break(refused) = each_record(scratch, 0, *scheme, &mut put) {
-            return refused;
+            return Ok(refused?);
         }
         filter.insert_tile(&tile[..filled]).map_err(Into::<umbel::Error>::into)?;
         if *tail == Tail::Recorded && !rest.is_empty() {

@@ -1,7 +1,8 @@
 //! The filter of a link: a level for each distance.
 
+use crate::{Error, Result};
+use umbel::Digest;
 use umbel::hash::reduce;
-use umbel::{Digest, Error, Result};
 
 /// The most positions of a document.
 pub const MAX_HASHES: u32 = 16;

@@ -20,7 +20,7 @@
 //! assert_eq!((search.path, search.found), (vec![10, 9], true));
 //! // From Seattle it is too far for a filter of three levels.
 //! assert!(!network.search(0, document).found);
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 
 mod attenuated;

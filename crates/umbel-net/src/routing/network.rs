@@ -1,9 +1,9 @@
 //! Nodes that tell each other what they have, and pass questions on.
 
 use super::{Attenuated, Document, Flip, Shape};
+use crate::Result;
 use crate::topology::Graph;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use umbel::Result;
 
 /// What has become of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]

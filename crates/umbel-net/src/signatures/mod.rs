@@ -13,7 +13,7 @@
 //! let found = scanner.find(b"GET /cmd.exe?/bin/sh");
 //! let found: Vec<_> = found.iter().map(|finding| (finding.offset, finding.signature)).collect();
 //! assert_eq!(found, [(5, 0), (9, 1), (13, 2)]);
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 //!
 //! # How it is made fast
@@ -61,12 +61,12 @@ pub use search::{Finding, Search, Stats, Tail};
 pub use streams::{Found, StreamSearch};
 pub use theory::{Circuit, chance_of_any, lengths, vain_probes};
 
+use crate::Result;
 use rolling::Base;
 use sieve::Class;
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 use table::Table;
-use umbel::Result;
 
 /// So many bytes a signature may have.
 pub const MAX_LENGTH: usize = 65_535;

@@ -2,8 +2,9 @@
 
 use super::Settings;
 use super::rolling::{Base, Rolling, Window};
+use crate::Result;
 use umbel::key::Hashed;
-use umbel::{Blocked, Bloom, Digest, Hasher, Result, Spec};
+use umbel::{Blocked, Bloom, Digest, Hasher, Spec};
 
 /// What windows are for: a signature and the start of another one must not share a digest.
 pub(super) const WHOLE: u64 = 0;
@@ -197,7 +198,7 @@ fn set(mask: &mut [u64], bits: impl Iterator<Item = u64>) {
 
 fn filter(keys: usize, settings: &Settings) -> Result<Bloom<Blocked>> {
     let spec = Spec::new(keys as u64, settings.rate)?;
-    Bloom::build(&spec.with_hasher(Hasher::fast(settings.seed)))
+    Ok(Bloom::build(&spec.with_hasher(Hasher::fast(settings.seed)))?)
 }
 
 fn memory(filter: &Bloom<Blocked>) -> u64 {

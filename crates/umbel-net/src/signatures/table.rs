@@ -3,7 +3,8 @@
 use super::MAX_LENGTH;
 use super::rolling::{Base, Window};
 use super::sieve::WHOLE;
-use umbel::{Digest, Error, Result};
+use crate::{Error, Result};
+use umbel::Digest;
 
 /// All signatures, one after the other, and an open-addressed hash table of their numbers.
 #[derive(Clone, Debug)]

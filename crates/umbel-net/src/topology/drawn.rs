@@ -2,7 +2,7 @@
 
 use super::{Graph, MAX_NODES};
 use crate::random::Random;
-use umbel::{Error, Result};
+use crate::{Error, Result};
 
 impl Graph {
     /// A network that grew: each node came with `links` links, and joined others the more likely the more links these had

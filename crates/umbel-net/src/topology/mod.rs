@@ -17,9 +17,9 @@
 mod drawn;
 mod published;
 
+use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
-use umbel::{Error, Result};
 
 /// The most nodes: as many addresses as there are.
 pub const MAX_NODES: usize = 1 << 20;

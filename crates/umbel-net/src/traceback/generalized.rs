@@ -34,8 +34,9 @@
 //! ```
 
 use crate::mask::Mask;
+use crate::{Error, Result};
 use umbel::hash::reduce;
-use umbel::{Error, Hasher, Key, Result};
+use umbel::{Hasher, Key};
 
 /// A router, by the bits that it sets and resets. Where both fall on the same bit, it is reset.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +120,7 @@ impl<const W: usize> Default for Touched<W> {
 /// // Sixteen routers on the way, and the filter was all ones at first.
 /// assert!((filter.false_positives(16, 0.0) - 0.00068).abs() < 5e-6);
 /// assert!((filter.mean_false_negatives(16) - 0.516).abs() < 5e-4);
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Formulas {

@@ -491,7 +491,7 @@ fn a_store_survives_what_happens_to_files() {
         std::fs::write(&paths[0], spoilt).expect("room");
         let answer = store.find(excerpt, ..).expect("an answer");
         assert_eq!((answer.unread.len(), answer.searched.len()), (1, 4), "{why}");
-        let message = answer.unread[0].error.to_string();
+        let message = format!("{:#}", answer.unread[0].error);
         assert!(message.contains(why) && message.contains("00000001.epoch"), "{message}");
         assert!(answer.searched.iter().any(|searched| names(&searched.found.findings, 1, 2)));
     }

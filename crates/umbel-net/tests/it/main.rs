@@ -11,6 +11,7 @@ mod attribution;
 mod attribution_streams;
 mod blocklist;
 mod capture;
+mod errors;
 mod flows;
 mod loops;
 mod payload;

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use umbel::{Bloom, Error, Standard};
+use umbel::{Bloom, Standard};
+use umbel_net::Error;
 use umbel_net::payload::{Hit, Method, PayloadFilter, Tail};
 
 const METHODS: [Method; 2] = [Method::BlockBased, Method::Hierarchical];
@@ -68,7 +69,10 @@ fn what_cannot_be_judged_is_refused() {
     assert!(refused.to_string().contains("at least 7 bytes"), "{refused}");
     assert!(seen.find(b"sevense").unwrap().is_empty(), "nothing was recorded");
     let filter = Bloom::<Standard>::with_capacity(10, 0.1).unwrap();
-    assert!(matches!(PayloadFilter::new(filter, 0, Method::BlockBased), Err(Error::Parameter { .. })));
+    assert!(matches!(
+        PayloadFilter::new(filter, 0, Method::BlockBased),
+        Err(Error::Filter(umbel::Error::Parameter { .. }))
+    ));
 }
 
 proptest! {

@@ -4,7 +4,8 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::{HashMap, HashSet};
-use umbel::{Digest, Error, Hasher};
+use umbel::{Digest, Hasher};
+use umbel_net::Error;
 use umbel_net::payload::winnowing::{Block, Cutter, Winnowing};
 
 fn winnowing(window: usize, instances: u32, overlap: usize) -> Winnowing {
@@ -322,7 +323,10 @@ fn hashers_and_instances_cut_elsewhere_and_have_digests_of_their_own() {
 fn what_cannot_be_is_refused() {
     for (window, instances, overlap) in [(0, 1, 0), (1025, 1, 0), (1, 0, 0), (1, 65, 0), (1, 1, 1025)] {
         let refused = Winnowing::new(window, instances, overlap, Hasher::default());
-        assert!(matches!(refused, Err(Error::Parameter { .. })), "{window} {instances} {overlap}");
+        assert!(
+            matches!(refused, Err(Error::Filter(umbel::Error::Parameter { .. }))),
+            "{window} {instances} {overlap}"
+        );
     }
     let winnowing = winnowing(1024, 64, 1024);
     assert_eq!((winnowing.longest_block(), winnowing.needed()), (2048, 3071));

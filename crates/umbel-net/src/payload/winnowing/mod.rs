@@ -52,7 +52,7 @@
 //! assert!(winnowing.blocks(excerpt).iter().all(|block| recorded.contains(&block.digest)));
 //! let other = winnowing.blocks(b"a block ends, so no excerpt");
 //! assert!(!other.iter().all(|block| recorded.contains(&block.digest)));
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 
 mod minima;
@@ -60,8 +60,9 @@ mod stream;
 
 pub use stream::{Cutter, Stream};
 
+use crate::{Error, Result};
 use minima::{GRAM, Keys};
-use umbel::{Digest, Error, Hasher, Result};
+use umbel::{Digest, Hasher};
 
 /// The widest window.
 pub const WIDEST: usize = 1024;

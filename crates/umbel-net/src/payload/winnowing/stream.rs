@@ -23,7 +23,7 @@ const PART: usize = 1 << 15;
 ///     cutter.push(piece, |block| blocks.push(block));
 /// }
 /// assert_eq!(blocks, winnowing.blocks(text));
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_net::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Cutter {
@@ -122,7 +122,7 @@ impl Cutter {
     ///     }
     /// }
     /// assert_eq!(blocks, texts.map(|text| winnowing.blocks(text)));
-    /// # Ok::<(), umbel::Error>(())
+    /// # Ok::<(), umbel_net::Error>(())
     /// ```
     pub fn exchange(&mut self, stream: &mut Stream) {
         std::mem::swap(&mut self.stream, stream);

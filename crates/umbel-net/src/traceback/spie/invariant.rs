@@ -1,6 +1,7 @@
 //! What of a packet does not change on its way.
 
-use umbel::{Digest, Error, Hasher, Result};
+use crate::{Error, Result};
+use umbel::{Digest, Hasher};
 
 /// Of the payload so many bytes count.
 const PAYLOAD: usize = 8;

@@ -21,7 +21,7 @@
 //! later[8] -= 1;
 //! later[10] ^= 0x55;
 //! assert_eq!(Invariant::of(&later)?.digest(), digest);
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_net::Error>(())
 //! ```
 
 mod invariant;
@@ -36,7 +36,8 @@ use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use transforms::Transforms;
 
-use umbel::{Bloom, Digest, Error, Result, Standard};
+use crate::{Error, Result};
+use umbel::{Bloom, Digest, Standard};
 
 /// How long a router remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +90,7 @@ impl Agent {
             capacity,
             span,
             pages: VecDeque::with_capacity(span.pages),
-            blank: blank.collect::<Result<_>>()?,
+            blank: blank.collect::<umbel::Result<_>>()?,
             opened: 0,
             transforms: Transforms::default(),
         };
