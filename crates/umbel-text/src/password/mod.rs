@@ -12,14 +12,17 @@
 //! - *Nothing is left in memory.* Lines and normalised words are wiped when they are not needed any more.
 //!
 //! ```
-//! use umbel::{Blocked, Bloom, Hasher, Insert, file::Meta};
+//! use umbel::{Blocked, Bloom, Hasher, file::Meta};
 //! use umbel_text::password::{Digester, Recipe};
 //!
 //! let hasher = Hasher::sealed([7; 32]);
 //! let mut weak = Bloom::<Blocked>::with_capacity(100_000, 0.001)?;
 //! let mut digester = Digester::new(Recipe::default(), hasher);
 //! for word in ["letmein", "Ⅷth-floor"] {
-//!     digester.each(word.as_bytes(), |digest| weak.insert_digest(digest).map(drop).map_err(Into::into))?;
+//!     digester.each(word.as_bytes(), |digest| {
+//!         weak.insert_digest(digest);
+//!         Ok(())
+//!     })?;
 //! }
 //! // What is needed beside the filter and its secret, to ask in the same way.
 //! let mut meta = Meta::new();
