@@ -17,6 +17,7 @@
 
 pub mod address;
 pub mod content;
+mod error;
 pub mod guard;
 pub mod index;
 pub mod lines;
@@ -30,3 +31,5 @@ mod text;
 pub mod vault;
 mod walk;
 pub mod words;
+
+pub use error::{Error, Result};

@@ -1,9 +1,9 @@
 //! The exact list: whole hashes in order in a file, found by halving, believed page by page.
 
 use super::{Confirm, Full};
-use std::fmt;
+use crate::{Error, Result};
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use umbel::Hasher;
 use umbel::file::{Placing, save_bytes};
@@ -14,41 +14,6 @@ const HEADER: usize = 64;
 const PAGE: usize = 4096;
 /// Hashes in a page.
 const EACH: u64 = 127;
-
-/// What can go wrong with an exact list, or with whoever stands for one.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ExactError {
-    /// The file is none.
-    NotAList(PathBuf),
-    /// A later version made it.
-    Version(PathBuf, u32),
-    /// It is not what was written.
-    Damaged(PathBuf, &'static str),
-    /// The system refused something.
-    Io(PathBuf, io::Error),
-}
-
-impl fmt::Display for ExactError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ExactError::NotAList(path) => write!(
-                f,
-                "{} is not an exact list of addresses: `umbel url build` makes one beside its filter",
-                path.display()
-            ),
-            ExactError::Version(path, version) => {
-                write!(f, "{} has version {version}, which a newer umbel made", path.display())
-            }
-            ExactError::Damaged(path, what) => {
-                write!(f, "{} is damaged: {what}; build it anew", path.display())
-            }
-            ExactError::Io(path, error) => write!(f, "cannot read {}: {error}", path.display()),
-        }
-    }
-}
-
-impl std::error::Error for ExactError {}
 
 /// An exact list in a file.
 ///
@@ -76,9 +41,13 @@ fn sum(seed: u64, bytes: &[u8]) -> [u8; 8] {
     Hasher::fast(seed).digest_bytes(bytes).get().to_le_bytes()
 }
 
+fn damaged(path: &Path, what: &str) -> Error {
+    Error::damaged(path, format!("{what}; build it anew"))
+}
+
 impl Exact {
     /// Writes hashes, which are in order and different, wholly or not at all; `replace` says whether a file may be replaced.
-    pub fn save(path: impl AsRef<Path>, hashes: &[Full], replace: bool) -> umbel::Result<()> {
+    pub fn save(path: impl AsRef<Path>, hashes: &[Full], replace: bool) -> Result<()> {
         let mut bytes = vec![0; HEADER];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
@@ -93,38 +62,39 @@ impl Exact {
             let page = sum(number, &bytes[start..]);
             bytes.extend(page);
         }
-        save_bytes(path, &bytes, Placing { create_new: !replace, ..Placing::default() }).map(drop)
+        save_bytes(path, &bytes, Placing { create_new: !replace, ..Placing::default() })?;
+        Ok(())
     }
 
     /// Opens a list, and verifies its header and its length.
-    pub fn open(path: impl AsRef<Path>) -> Result<Exact, ExactError> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Exact> {
         let path = path.as_ref().to_owned();
-        let failed = |error| ExactError::Io(path.clone(), error);
-        let mut file = File::open(&path).map_err(failed)?;
+        let failed = || Error::io(&path, "read");
+        let mut file = File::open(&path).map_err(failed())?;
         let mut header = Vec::new();
-        (&mut file).take(HEADER as u64).read_to_end(&mut header).map_err(failed)?;
+        (&mut file).take(HEADER as u64).read_to_end(&mut header).map_err(failed())?;
         if !header.starts_with(MAGIC) {
-            return Err(ExactError::NotAList(path));
+            return Err(Error::NotAnExactList { path });
         }
         let Ok(header) = <[u8; HEADER]>::try_from(header) else {
-            return Err(ExactError::Damaged(path, "it is shorter than its header"));
+            return Err(damaged(&path, "it is shorter than its header"));
         };
         if header[56..] != sum(0, &header[..56]) {
-            return Err(ExactError::Damaged(path, "its header is not what was written"));
+            return Err(damaged(&path, "its header is not what was written"));
         }
         let version = u32::from_le_bytes([header[8], header[9], header[10], header[11]]);
         if version != VERSION {
-            return Err(ExactError::Version(path, version));
+            return Err(Error::Newer { path, version });
         }
         let number = |at: usize| {
             header[at..at + 8].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
         };
         let (all, count) = (number(40), number(48));
-        let len = file.metadata().map_err(failed)?.len();
+        let len = file.metadata().map_err(failed())?.len();
         let wanted =
             count.div_ceil(EACH).checked_mul(PAGE as u64).and_then(|pages| pages.checked_add(HEADER as u64));
         if wanted != Some(len) {
-            return Err(ExactError::Damaged(path, "it has not as many bytes as its hashes take"));
+            return Err(damaged(&path, "it has not as many bytes as its hashes take"));
         }
         Ok(Exact { file, path, count, all })
     }
@@ -145,14 +115,14 @@ impl Exact {
     }
 
     /// The hashes of a page.
-    fn page(&mut self, number: u64) -> Result<Vec<Full>, ExactError> {
+    fn page(&mut self, number: u64) -> Result<Vec<Full>> {
         let mut page = [0; PAGE];
         let at = HEADER as u64 + number * PAGE as u64;
         let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(&mut page));
-        read.map_err(|error| ExactError::Io(self.path.clone(), error))?;
+        read.map_err(Error::io(&self.path, "read"))?;
         let (page, written) = page.split_at(PAGE - 8);
         if written != sum(number, page) {
-            return Err(ExactError::Damaged(self.path.clone(), "a page is not what was written"));
+            return Err(damaged(&self.path, "a page is not what was written"));
         }
         let (hashes, _) = page.as_chunks::<32>();
         let left = self.count - number * EACH;
@@ -161,7 +131,7 @@ impl Exact {
 }
 
 impl Confirm for Exact {
-    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>, ExactError> {
+    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>> {
         let before = |hash: &Full| hash[..] < *first;
         // The first page that does not end before them.
         let (mut low, mut high) = (0, self.count.div_ceil(EACH));

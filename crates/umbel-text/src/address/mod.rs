@@ -36,6 +36,6 @@ mod listed;
 mod screen;
 
 pub use canonical::{Address, Invalid};
-pub use exact::{Exact, ExactError};
+pub use exact::Exact;
 pub use expressions::Expressions;
 pub use screen::{Confirm, Full, Screen, Tally, Verdict, sha256};

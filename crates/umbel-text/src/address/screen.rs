@@ -1,7 +1,8 @@
 //! The filter of first bytes, and the verdict that it never speaks alone.
 
 use super::exact::identity;
-use super::{Address, Exact, ExactError};
+use super::{Address, Exact};
+use crate::{Error, Result};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use umbel::file::Meta;
@@ -19,7 +20,7 @@ pub fn sha256(expression: &str) -> Full {
 /// Who knows the whole hashes: a file, or a server.
 pub trait Confirm {
     /// All listed hashes that start with these bytes. More is not told, so that a server does not learn the address.
-    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>, ExactError>;
+    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>>;
 }
 
 /// What is known of an address.
@@ -66,7 +67,7 @@ impl Screen {
     pub fn build<'a>(
         addresses: impl IntoIterator<Item = &'a Address>,
         rate: f64,
-    ) -> umbel::Result<(Screen, Vec<Full>)> {
+    ) -> Result<(Screen, Vec<Full>)> {
         let hashes: BTreeSet<Full> =
             addresses.into_iter().map(|address| sha256(&address.expression())).collect();
         let hashes: Vec<Full> = hashes.into_iter().collect();
@@ -74,9 +75,9 @@ impl Screen {
     }
 
     /// A filter of the first bytes of hashes, four or more.
-    pub fn of_hashes(hashes: &[Full], prefix: usize, rate: f64, hasher: Hasher) -> umbel::Result<Screen> {
+    pub fn of_hashes(hashes: &[Full], prefix: usize, rate: f64, hasher: Hasher) -> Result<Screen> {
         if !(4..=32).contains(&prefix) {
-            return Err(umbel::Error::parameter("prefix", prefix, "from 4 to 32 bytes"));
+            return Err(Error::parameter("prefix", prefix, "from 4 to 32 bytes"));
         }
         let spec = Spec::new(hashes.len().max(1) as u64, rate)?.with_hasher(hasher);
         let mut filter = AnyFilter::build(Kind::Blocked, &spec)?;
@@ -110,11 +111,7 @@ impl Screen {
     }
 
     /// What is known of an address. Without an exact list it is never called unsafe.
-    pub fn check(
-        &mut self,
-        address: &Address,
-        mut exact: Option<&mut impl Confirm>,
-    ) -> Result<Verdict, ExactError> {
+    pub fn check(&mut self, address: &Address, mut exact: Option<&mut impl Confirm>) -> Result<Verdict> {
         let expressions = address.expressions();
         let hashes: Vec<Full> = expressions.iter().map(|expression| sha256(expression)).collect();
         let digests: Vec<Digest> =

@@ -44,8 +44,10 @@ mod tally;
 pub use files::Files;
 pub use tally::Tally;
 
+use std::error::Error;
 use std::fmt;
 use std::time::Instant;
+use umbel::internals::write_causes;
 use umbel::key::Hashed;
 use umbel::{Blocked, Bloom, Filter, Hasher, Insert, Key, Kind, Remove, Removed};
 
@@ -101,29 +103,39 @@ pub enum Renewal {
     Never,
 }
 
-/// Why there is no filter.
+/// The error of a guard that could not build its filter. It has a type of its own because it carries the error type of the
+/// store.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NoFilter<E> {
-    /// The store could not be asked.
+    /// The store has failed.
     Store(E),
-    /// The store cannot tell its keys.
+    /// The store cannot list its keys.
     NoKeys,
-    /// The filter could not be made.
+    /// The filter could not be built.
     Filter(umbel::Error),
 }
 
-impl<E: fmt::Display> fmt::Display for NoFilter<E> {
+impl<E: Error + 'static> fmt::Display for NoFilter<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            NoFilter::Store(error) => error.fmt(f),
-            NoFilter::NoKeys => f.write_str("the store cannot tell its keys: bring a filter of them"),
-            NoFilter::Filter(error) => error.fmt(f),
-        }
+        f.write_str(match self {
+            NoFilter::Store(_) => "the store has failed",
+            NoFilter::NoKeys => "the store cannot tell its keys: bring a filter of them",
+            NoFilter::Filter(_) => "the filter could not be built",
+        })?;
+        write_causes(self, f)
     }
 }
 
-impl<E: fmt::Display + fmt::Debug> std::error::Error for NoFilter<E> {}
+impl<E: Error + 'static> Error for NoFilter<E> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            NoFilter::Store(error) => Some(error),
+            NoFilter::NoKeys => None,
+            NoFilter::Filter(error) => Some(error),
+        }
+    }
+}
 
 impl<E> From<umbel::Error> for NoFilter<E> {
     fn from(error: umbel::Error) -> NoFilter<E> {

@@ -13,6 +13,7 @@ use super::{HEAD, Index, MAGIC, VERSION};
 use crate::stamp::Stamp;
 use crate::text::Text;
 use crate::walk::{Found, identity, join, walk};
+use crate::{Error, Result};
 use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
 use std::fs::{self, File};
@@ -22,7 +23,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use tempfile::SpooledTempFile;
 use umbel::file::{Placing, save_with};
-use umbel::{Error, Result};
 
 /// How an index takes its place, and who is told how far the work is.
 #[derive(Clone, Debug, Default)]

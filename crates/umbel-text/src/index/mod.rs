@@ -46,14 +46,15 @@ pub use query::Look;
 pub use select::{Part, Piece, Query, Selected, Selection, Why, everything};
 pub use settings::Settings;
 
+use crate::Result;
 use catalog::{Catalog, Rung};
 use pages::Pages;
 use shelf::Row;
 use std::path::{Path, PathBuf};
+use umbel::Digest;
 use umbel::file::FormatError;
 use umbel::file::fields::Fields;
 use umbel::hash::reduce;
-use umbel::{Digest, Result};
 
 /// What an index starts with.
 pub const MAGIC: [u8; 8] = *b"UMBELIDX";

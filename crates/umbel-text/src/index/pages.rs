@@ -3,6 +3,7 @@
 //! A page has 4096 bytes: 4088 of the contents, then XXH3-64 of them with the page's number as seed. The contents run
 //! from page to page; the last page is filled up with zeros.
 
+use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::Range;
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use umbel::file::FormatError;
 use umbel::file::fields::sum_at;
-use umbel::{Error, Result};
 
 /// The bytes of a page.
 pub(super) const PAGE: usize = 4096;

@@ -3,6 +3,7 @@
 use super::Index;
 use super::catalog::{Catalog, Entry};
 use super::query::{Look, keys};
+use crate::Result;
 use crate::stamp::Stamp;
 use crate::walk::{Found, Walked, identity, join, walk};
 use std::borrow::Cow;
@@ -10,7 +11,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use umbel::{Digest, Result};
+use umbel::Digest;
 
 /// What is looked for, as an index sees it.
 #[derive(Clone, Debug)]

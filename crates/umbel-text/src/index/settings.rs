@@ -1,6 +1,7 @@
 //! What an index is made of: which pieces of text are keys, and how many bits each gets.
 
-use umbel::{Digest, Error, Hasher, Result};
+use crate::{Error, Result};
+use umbel::{Digest, Hasher};
 
 /// How an index is built. What is written in a file stays so: an update follows it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,9 @@
 //! Lists of weak passwords: words, or SHA-1 hashes with counts as leaked lists are published.
 
 use super::recipe::unhex;
-use super::{Digester, Error, Form};
+use super::{Digester, Form};
 use crate::lines::Lines;
+use crate::{Error, Result};
 use memchr::memchr;
 use rayon::prelude::*;
 use std::io::Read;
@@ -60,9 +61,9 @@ pub struct List<R> {
 impl<R: Read> List<R> {
     /// Reads the first lines, to see what they are unless that is said. Refuses what looks like something else than words
     /// or SHA-1 hashes: taken for words, it would make a filter that finds no password weak.
-    pub fn open(reader: R, said: Option<Lists>) -> Result<List<R>, Error> {
+    pub fn open(reader: R, said: Option<Lists>) -> Result<List<R>> {
         let mut lines = Lines::new(reader);
-        let more = lines.more()?;
+        let more = lines.more().map_err(Error::Input)?;
         if said.is_none() {
             check_kind(&lines)?;
         }
@@ -83,8 +84,8 @@ impl<R: Read> List<R> {
         mut self,
         digester: &Digester,
         least: u64,
-        mut sink: impl FnMut(Vec<Digest>) -> Result<(), Error>,
-    ) -> Result<u64, Error> {
+        mut sink: impl FnMut(Vec<Digest>) -> Result<()>,
+    ) -> Result<u64> {
         if self.holds == Lists::Hashes && digester.recipe().form != Form::Sha1 {
             return Err(Error::HashesAmongWords);
         }
@@ -95,7 +96,7 @@ impl<R: Read> List<R> {
             let first = self.lines.number();
             let lot: Vec<(u64, &[u8])> =
                 (first..).zip(self.lines.lot()).filter(|(_, line)| !line.is_empty()).collect();
-            let work = |digester: &mut Digester, lines: &[(u64, &[u8])]| -> Result<Vec<Digest>, Error> {
+            let work = |digester: &mut Digester, lines: &[(u64, &[u8])]| -> Result<Vec<Digest>> {
                 let mut digests = Vec::with_capacity(lines.len());
                 for (number, line) in lines {
                     match self.holds {
@@ -105,7 +106,7 @@ impl<R: Read> List<R> {
                         })?,
                         Lists::Hashes => {
                             let Pwned { sha1, count } =
-                                Pwned::parse(line).ok_or(Error::NotAHash { line: *number })?;
+                                Pwned::parse(line).ok_or(Error::NotAHash { line: Some(*number) })?;
                             if count.is_none_or(|count| count >= least) {
                                 digests.push(digester.of_sha1(&sha1)?);
                             }
@@ -114,13 +115,13 @@ impl<R: Read> List<R> {
                 }
                 Ok(digests)
             };
-            let pieces: Vec<Result<Vec<Digest>, Error>> =
+            let pieces: Vec<Result<Vec<Digest>>> =
                 lot.par_chunks(piece).map_init(|| digester.clone(), work).collect();
             total += lot.len() as u64;
             for digests in pieces {
                 sink(digests?)?;
             }
-            self.more = self.lines.more()?;
+            self.more = self.lines.more().map_err(Error::Input)?;
         }
         Ok(total)
     }
@@ -156,7 +157,7 @@ impl Looks {
 }
 
 /// Refuses what its first lines show to be neither words nor SHA-1 hashes.
-fn check_kind<R: Read>(lines: &Lines<R>) -> Result<(), Error> {
+fn check_kind<R: Read>(lines: &Lines<R>) -> Result<()> {
     if lines.lot().any(|line| memchr(0, line).is_some()) {
         return Err(Error::NotWords(
             "it has zero bytes, as text in UTF-16 has, which `iconv -f UTF-16 -t UTF-8` converts",

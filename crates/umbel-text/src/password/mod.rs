@@ -33,19 +33,17 @@
 //! assert!(refused("letmein")?);
 //! assert!(refused("VIIIth-floor")?, "the same letters, written differently");
 //! assert!(!refused("correct horse battery staple")?);
-//! # Ok::<(), umbel_text::password::Error>(())
+//! # Ok::<(), umbel_text::Error>(())
 //! ```
 //!
 //! [`List`] reads lists of words, or of SHA-1 hashes with counts in the form in which Have I Been Pwned publishes
 //! them. That service itself is no Bloom filter: it is asked for five of forty digits and answers with all hashes that
 //! start so, which is what [`RangeList`] does.
 
-mod error;
 mod list;
 mod range;
 mod recipe;
 
-pub use error::Error;
 pub use list::{List, Lists, Pwned};
 pub use range::{Prefix, RangeList, Suffix, scan};
 pub use recipe::{Digester, Form, Recipe, Slow, normalised, sha1};

@@ -4,12 +4,13 @@
 //! rest of each; the client compares at home. That is how Have I Been Pwned answers. There are no false positives, and it
 //! is no filter: the list has to be there, all 40 bytes of each line.
 
-use super::{Error, Pwned};
+use super::Pwned;
 use crate::lines::{BYTE_ORDER_MARK, Lines};
+use crate::{Error, Result};
 use std::fmt::{self, Write as _};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 /// What a client tells: the first five digits of a SHA-1 hash.
@@ -19,7 +20,7 @@ use std::str::FromStr;
 /// assert_eq!(Prefix::of(&sha1(b"password")).to_string(), "5BAA6");
 /// assert_eq!("5baa6".parse::<Prefix>()?, Prefix::of(&sha1(b"password")));
 /// assert!("5baa61".parse::<Prefix>().is_err());
-/// # Ok::<(), umbel_text::password::Error>(())
+/// # Ok::<(), umbel_text::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Prefix(u32);
@@ -34,7 +35,7 @@ impl Prefix {
 impl FromStr for Prefix {
     type Err = Error;
 
-    fn from_str(text: &str) -> Result<Prefix, Error> {
+    fn from_str(text: &str) -> Result<Prefix> {
         let digits = text.len() == 5 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = if digits { u32::from_str_radix(text, 16).ok() } else { None };
         number.map(Prefix).ok_or(Error::NotAPrefix)
@@ -82,12 +83,12 @@ impl fmt::Display for Suffix {
 }
 
 /// All suffixes of a prefix in a list in any order, in theirs: reads all of it.
-pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>, Error> {
+pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>> {
     let mut lines = Lines::new(reader);
     let mut found = Vec::new();
-    while lines.more()? {
+    while lines.more().map_err(Error::Input)? {
         for (number, line) in (lines.number()..).zip(lines.lot()).filter(|(_, line)| !line.is_empty()) {
-            let line = Pwned::parse(line).ok_or(Error::NotAHash { line: number })?;
+            let line = Pwned::parse(line).ok_or(Error::NotAHash { line: Some(number) })?;
             if Prefix::of(&line.sha1) == prefix {
                 found.push(Suffix::of(&line));
             }
@@ -99,6 +100,7 @@ pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>, Error> {
 
 /// A leaked list in a file. If it is sorted by hash, as it can be had, only a few pages of it are read.
 pub struct RangeList {
+    path: PathBuf,
     file: File,
     len: u64,
     sorted: bool,
@@ -114,10 +116,11 @@ const SAMPLE: u64 = 256;
 impl RangeList {
     /// Opens a list of SHA-1 hashes, and looks at some lines to see whether they are in order: by hash, and not by how
     /// often they were found. A few lines that are elsewhere than they should be are not noticed; use [`scan`] for such a list.
-    pub fn open(path: impl AsRef<Path>) -> Result<RangeList, Error> {
-        let file = File::open(path)?;
-        let len = file.metadata()?.len();
-        let mut list = RangeList { file, len, sorted: len > SMALL };
+    pub fn open(path: impl AsRef<Path>) -> Result<RangeList> {
+        let path = path.as_ref().to_owned();
+        let file = File::open(&path).map_err(Error::io(&path, "open"))?;
+        let len = file.metadata().map_err(Error::io(&path, "examine"))?.len();
+        let mut list = RangeList { path, file, len, sorted: len > SMALL };
         let mut before = None;
         for sample in 0..=SAMPLE {
             if !list.sorted {
@@ -132,13 +135,13 @@ impl RangeList {
     }
 
     /// Whether there is nothing in it, not even a line that could be a hash: it would call every password good.
-    pub fn is_empty(&mut self) -> Result<bool, Error> {
+    pub fn is_empty(&mut self) -> Result<bool> {
         if self.sorted {
             return Ok(false);
         }
-        self.file.seek(SeekFrom::Start(0))?;
+        self.go_to(0)?;
         let mut lines = Lines::new(&self.file);
-        while lines.more()? {
+        while lines.more().map_err(Error::io(&self.path, "read"))? {
             if lines.lot().any(|line| !line.is_empty()) {
                 return Ok(false);
             }
@@ -152,10 +155,13 @@ impl RangeList {
     }
 
     /// All suffixes of a prefix, in order.
-    pub fn range(&mut self, prefix: Prefix) -> Result<Vec<Suffix>, Error> {
+    pub fn range(&mut self, prefix: Prefix) -> Result<Vec<Suffix>> {
         if !self.sorted {
-            self.file.seek(SeekFrom::Start(0))?;
-            return scan(&self.file, prefix);
+            self.go_to(0)?;
+            return scan(&self.file, prefix).map_err(|error| match error {
+                Error::Input(source) => Error::io(&self.path, "read")(source),
+                other => other,
+            });
         }
         // The first place from which the next line is not before the prefix.
         let (mut low, mut high) = (0, self.len);
@@ -166,14 +172,14 @@ impl RangeList {
                 _ => high = middle,
             }
         }
-        self.file.seek(SeekFrom::Start(low.saturating_sub(1)))?;
+        self.go_to(low.saturating_sub(1))?;
         let mut lines = Lines::new(&self.file);
         let mut found = Vec::new();
         // What is left of the line before is passed over.
         let mut skip = usize::from(low > 0);
-        while lines.more()? {
+        while lines.more().map_err(Error::io(&self.path, "read"))? {
             for line in lines.lot().skip(std::mem::take(&mut skip)).filter(|line| !line.is_empty()) {
-                let line = Pwned::parse(line).ok_or_else(not_a_hash)?;
+                let line = Pwned::parse(line).ok_or(NOT_A_HASH)?;
                 if Prefix::of(&line.sha1) != prefix {
                     return Ok(found);
                 }
@@ -183,18 +189,22 @@ impl RangeList {
         Ok(found)
     }
 
+    fn go_to(&mut self, at: u64) -> Result<()> {
+        self.file.seek(SeekFrom::Start(at)).map(drop).map_err(Error::io(&self.path, "read"))
+    }
+
     /// The first whole line from this byte on that is not empty.
-    fn line_from(&mut self, at: u64) -> Result<Option<Pwned>, Error> {
+    fn line_from(&mut self, at: u64) -> Result<Option<Pwned>> {
         let mut bytes = [0; 2 * LINE];
         // From the byte before, which ends a line if this one starts another.
-        self.file.seek(SeekFrom::Start(at.saturating_sub(1)))?;
+        self.go_to(at.saturating_sub(1))?;
         let mut len = 0;
         while len < bytes.len() {
             match self.file.read(&mut bytes[len..]) {
                 Ok(0) => break,
                 Ok(read) => len += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(Error::io(&self.path, "read")(error)),
             }
         }
         let bytes = &bytes[..len];
@@ -204,16 +214,11 @@ impl RangeList {
         let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let Some(line) = lines.find(|line| !line.is_empty()) else {
             // Nothing comes after the end of the last line.
-            return if len < 2 * LINE { Ok(None) } else { Err(not_a_hash()) };
+            return if len < 2 * LINE { Ok(None) } else { Err(NOT_A_HASH) };
         };
-        Pwned::parse(line).map(Some).ok_or_else(not_a_hash)
+        Pwned::parse(line).map(Some).ok_or(NOT_A_HASH)
     }
 }
 
-/// In the middle of a large file lines are not counted.
-fn not_a_hash() -> Error {
-    Error::Io(io::Error::new(
-        io::ErrorKind::InvalidData,
-        "a line is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT",
-    ))
-}
+/// The error for a line of a large sorted list, where lines are not counted.
+const NOT_A_HASH: Error = Error::NotAHash { line: None };

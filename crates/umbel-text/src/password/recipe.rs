@@ -1,6 +1,6 @@
 //! From a password to the digests by which a filter knows it.
 
-use super::Error;
+use crate::{Error, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use sha1::{Digest as _, Sha1};
 use std::fmt;
@@ -56,10 +56,10 @@ impl Slow {
     const MOST_PASSES: u32 = 16;
 
     /// With so much memory in bytes, from 64 KiB to 1 GiB, and this salt, which should be random.
-    pub fn new(memory: u64, salt: [u8; 16]) -> umbel::Result<Slow> {
+    pub fn new(memory: u64, salt: [u8; 16]) -> Result<Slow> {
         let kibibytes = u32::try_from(memory >> 10).unwrap_or(u32::MAX);
         if !(Slow::LEAST..=Slow::MOST).contains(&kibibytes) {
-            return Err(umbel::Error::parameter("cost", memory, "from 64 KiB to 1 GiB of memory"));
+            return Err(Error::parameter("cost", memory, "from 64 KiB to 1 GiB of memory"));
         }
         Ok(Slow { memory: kibibytes, passes: Slow::PASSES, salt })
     }
@@ -130,8 +130,8 @@ impl Recipe {
     }
 
     /// What the metadata of a filter say; without them it is not known how to ask, so that they are not guessed.
-    pub fn of(meta: &Meta) -> Result<Recipe, Error> {
-        let mark = |name, value: &String| Error::Mark { name, value: value.clone() };
+    pub fn of(meta: &Meta) -> Result<Recipe> {
+        let mark = |name, value: &String| Error::UnknownMark { name, value: value.clone() };
         let text = meta.get(FORM).ok_or(Error::Unmarked)?;
         let form = Form::ALL.iter().find(|(_, name)| name == text).ok_or_else(|| mark(FORM, text))?.0;
         let slow = match meta.get(SLOW) {
@@ -167,11 +167,7 @@ impl Digester {
     }
 
     /// Gives the digests of a word, one or two: all of them go into a filter, and a candidate is weak if any is there.
-    pub fn each(
-        &mut self,
-        word: &[u8],
-        mut digest: impl FnMut(Digest) -> Result<(), Error>,
-    ) -> Result<(), Error> {
+    pub fn each(&mut self, word: &[u8], mut digest: impl FnMut(Digest) -> Result<()>) -> Result<()> {
         let normal = normalised(word, self.recipe.form == Form::Folded);
         if self.recipe.form != Form::Sha1 {
             return digest(self.finish(&normal)?);
@@ -183,12 +179,12 @@ impl Digester {
     }
 
     /// The digest of a word of which only the SHA-1 is known.
-    pub fn of_sha1(&mut self, sha1: &[u8; 20]) -> Result<Digest, Error> {
+    pub fn of_sha1(&mut self, sha1: &[u8; 20]) -> Result<Digest> {
         self.finish(sha1)
     }
 
     /// Whether a candidate may be in a filter. No password at all is a weak one.
-    pub fn is_weak(&mut self, candidate: &[u8], filter: &impl Filter) -> Result<bool, Error> {
+    pub fn is_weak(&mut self, candidate: &[u8], filter: &impl Filter) -> Result<bool> {
         let mut weak = candidate.is_empty();
         self.each(candidate, |digest| {
             weak |= filter.contains_digest(digest);
@@ -197,14 +193,16 @@ impl Digester {
         Ok(weak)
     }
 
-    fn finish(&mut self, key: &[u8]) -> Result<Digest, Error> {
+    fn finish(&mut self, key: &[u8]) -> Result<Digest> {
         let Some(slow) = &self.recipe.slow else { return Ok(self.hasher.digest_bytes(key)) };
         let mut stretched = Zeroizing::new([0; 32]);
         let bytes = u64::from(slow.memory) << 10;
         let params = Params::new(slow.memory, slow.passes, 1, Some(stretched.len())).map_err(refused)?;
         if self.blocks.is_empty() {
             let count = params.block_count();
-            self.blocks.try_reserve_exact(count).map_err(|_| Error::OutOfMemory { bytes })?;
+            self.blocks
+                .try_reserve_exact(count)
+                .map_err(|_| Error::OutOfMemory { bytes, purpose: "the slow hash" })?;
             self.blocks.resize(count, Block::new());
         }
         Argon2::new_with_secret(&self.pepper, Algorithm::Argon2id, Version::V0x13, params)
@@ -237,7 +235,7 @@ impl Drop for Digester {
 
 /// Only a password of four gigabytes is refused: all else is within bounds.
 fn refused(error: argon2::Error) -> Error {
-    Error::Filter(umbel::Error::parameter("cost", error, "what Argon2 takes"))
+    Error::parameter("cost", error, "what Argon2 takes")
 }
 
 /// The SHA-1 of bytes.

@@ -4,9 +4,10 @@ use super::Sketch;
 use super::chunks::Chunks;
 use super::text::Text;
 use super::visible::{is_html, visible_text};
+use crate::Result;
 use std::io::{self, ErrorKind, Read};
 use umbel::key::Hashed;
-use umbel::{Bloom, Digest, Hasher, Result, Standard};
+use umbel::{Bloom, Digest, Hasher, Standard};
 
 /// What of a document is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,10 +46,11 @@ pub use files::{each_file, files_of};
 pub use nearest::{Collection, Nearest, Pair};
 pub use visible::{is_html, visible_text};
 
+use crate::Result;
 use umbel::sizing::Estimate;
 use umbel::sizing::estimate::Overlap;
 use umbel::words::count_common;
-use umbel::{Bloom, Result, Standard};
+use umbel::{Bloom, Standard};
 
 /// Bits for each element, at least; twice as many at most, since sizes are powers of two.
 pub const BITS_PER_ELEMENT: u64 = 16;
@@ -66,7 +67,7 @@ pub type Sketch = Bloom<Standard>;
 /// The shape that fits so many elements.
 pub fn fitting(elements: usize) -> Result<Standard> {
     let bits = (elements as u64).saturating_mul(BITS_PER_ELEMENT).max(LEAST_BITS);
-    Standard::new(bits.checked_next_power_of_two().unwrap_or(u64::MAX), HASHES)
+    Ok(Standard::new(bits.checked_next_power_of_two().unwrap_or(u64::MAX), HASHES)?)
 }
 
 /// What two documents have in common, as far as their filters tell.

@@ -5,8 +5,8 @@ use rayon::prelude::*;
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
+use crate::{Error, Result};
 use umbel::words::count_common;
-use umbel::{Error, Result};
 
 /// Documents, each with the filter that fits it.
 #[derive(Debug, Default)]

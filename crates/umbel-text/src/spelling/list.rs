@@ -1,11 +1,11 @@
 //! The exact list of words, and where Debian keeps such lists.
 
 use super::words::{normalised, to_apostrophe};
+use crate::{Error, Result};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use umbel::{Error, Result};
 
 /// A language whose words are a package of Debian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl List {
     /// let list = List::parse(&[b"apple\r\nrendez-vous\n\n", b"caf\xe9\n"])?;
     /// assert_eq!(list.len(), 4);
     /// assert!(list.contains("vous") && list.contains("café") && !list.contains("rendez-vous"));
-    /// # Ok::<(), umbel::Error>(())
+    /// # Ok::<(), umbel_text::Error>(())
     /// ```
     pub fn parse(files: &[&[u8]]) -> Result<List> {
         let mut list = List::default();

@@ -44,7 +44,8 @@ pub use list::{LANGUAGES, Language, List};
 pub use suggest::Suggestions;
 pub use words::{Passed, Word, each_word};
 
-use umbel::{AnyFilter, Hasher, Kind, Result, Spec};
+use crate::Result;
+use umbel::{AnyFilter, Hasher, Kind, Spec};
 
 /// A filter of words, and the list they come from.
 #[derive(Debug)]

@@ -45,7 +45,7 @@ impl Dictionary {
     /// assert_eq!(dictionary.suggest("Brwon", 5).words, ["Brown"]);
     /// assert_eq!(dictionary.suggest("haus", 5).words, ["Haus"]);
     /// assert_eq!(dictionary.suggest("LETER", 5).words, ["LETTER"]);
-    /// # Ok::<(), umbel::Error>(())
+    /// # Ok::<(), umbel_text::Error>(())
     /// ```
     pub fn suggest(&self, word: &str, most: usize) -> Suggestions {
         let mut trial = Trial::new(self);

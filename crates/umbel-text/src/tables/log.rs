@@ -4,12 +4,12 @@
 //! between does harm.
 
 use super::table::Entry;
+use crate::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, sum_at};
-use umbel::{Error, Result};
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";
 const VERSION: u32 = 1;

@@ -1,8 +1,8 @@
 //! Several sorted sources as one: of a key that is in more than one, the newest counts.
 
 use super::table::Entry;
+use crate::Result;
 use std::iter::Peekable;
-use umbel::Result;
 
 /// Entries in the order of their keys.
 pub(super) type Source<'a> = Box<dyn Iterator<Item = Result<Entry>> + 'a>;

@@ -76,6 +76,7 @@ mod table;
 
 pub use share::share;
 
+use crate::{Error, Result};
 use log::{Log, Replayed};
 use merge::{Merged, Source};
 use std::collections::BTreeMap;
@@ -85,7 +86,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use table::{Entry, Table};
 use umbel::file::{self, FormatError, Placing};
-use umbel::{Digest, Error, Hasher, Result};
+use umbel::{Digest, Hasher};
 
 /// The most bytes of a key.
 pub const MAX_KEY: usize = 1 << 16;
@@ -529,11 +530,7 @@ fn locked(path: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::Error(source)) => Err(io("lock")(source)),
-        Err(TryLockError::WouldBlock) => {
-            let source =
-                std::io::Error::new(std::io::ErrorKind::WouldBlock, "another process has the store open");
-            Err(io("lock")(source))
-        }
+        Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! How memory is best shared between the filters of tables of different sizes.
 
-use umbel::{Error, Result};
+use crate::{Error, Result};
 
 /// The rates of the filters of tables with so many keys, that together have so many bits, for which the fewest tables are read
 /// in vain (Dayan, Athanassoulis and Idreos 2017, "Monkey"). A rate of 1 is no filter at all.
@@ -16,7 +16,7 @@ use umbel::{Error, Result};
 /// let rates = share(&keys, bits)?;
 /// assert!((rates[2] / rates[1] - 10.0).abs() < 1e-9);
 /// assert!(rates.iter().sum::<f64>() < 0.0155, "instead of 0.03");
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_text::Error>(())
 /// ```
 pub fn share(keys: &[u64], bits: f64) -> Result<Vec<f64>> {
     if !(bits >= 0.0 && bits.is_finite()) {

@@ -1,6 +1,7 @@
 //! A sorted table on disk: its bytes, which the [store](super) describes, and how one key is found in them.
 
 use super::{Options, Span};
+use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use umbel::file::fields::{Fields, put_varint, sum_at};
 use umbel::file::{self, FormatError};
 use umbel::hash::KeyRing;
 use umbel::spec::Construction;
-use umbel::{AnyFilter, Digest, Error, Kind, Result, Spec};
+use umbel::{AnyFilter, Digest, Kind, Spec};
 
 const MAGIC: &[u8; 8] = b"UMBELTAB";
 const VERSION: u32 = 1;
@@ -77,7 +78,7 @@ fn put_block(out: &mut Vec<u8>, index: &mut Vec<u8>, block: &mut Vec<u8>, blocks
 /// The filter of a table's keys, those of deleted ones among them.
 fn filter(digests: Vec<Digest>, options: &Options) -> Result<AnyFilter> {
     let spec = Spec::new((digests.len() as u64).max(1), options.rate)?.with_hasher(options.hasher.clone());
-    AnyFilter::from_digests(Kind::Blocked, &spec, digests, &Construction::default())
+    Ok(AnyFilter::from_digests(Kind::Blocked, &spec, digests, &Construction::default())?)
 }
 
 /// Where a block is, and the key that it starts with.

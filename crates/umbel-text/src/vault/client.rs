@@ -1,13 +1,13 @@
 //! The half of a vault that its owner runs: it has the keys.
 
 use super::document::{BadChunk, Contents, Head, MOST_PARTS, Sealer};
-use super::error::{Error, Result};
 use super::header::{self, Header, Stored};
 use super::keys::{Cost, Keys, Passphrase};
 use super::server::Server;
 use super::words;
 use super::zidx::{Id, Index, Noise, Shape, Trapdoor};
 use crate::content;
+use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -126,7 +126,7 @@ impl Vault {
         match fs::read_dir(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             entries => match entries.map_err(Error::io(folder, "list"))?.next() {
-                Some(_) if Vault::exists(folder)? => Err(Error::Exists { path: folder.to_owned() }),
+                Some(_) if Vault::exists(folder)? => Err(Error::VaultExists { path: folder.to_owned() }),
                 Some(_) => Err(lost_or(Error::Occupied { path: folder.to_owned() }, folder)),
                 None => Ok(()),
             },
@@ -289,14 +289,17 @@ impl Vault {
 
     /// Writes the contents of a document. Nothing is written that was not checked, but if a later part is damaged, the
     /// earlier ones have been: [`check`](Vault::check) it first, or write to a place that can be given up.
-    pub fn read(&self, id: &Id, to: &mut impl Write) -> Result<(), ReadError> {
-        let (_, mut contents) = self.contents(id).map_err(ReadError::Vault)?;
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Output`] if the writer fails; any other error is about the document.
+    pub fn read(&self, id: &Id, to: &mut impl Write) -> Result<()> {
+        let (_, mut contents) = self.contents(id)?;
         let mut buffer = vec![0; super::CHUNK];
         loop {
-            match contents.read(&mut buffer).map_err(|error| self.failed(id, error)) {
-                Ok(0) => return to.flush().map_err(ReadError::Output),
-                Ok(read) => to.write_all(&buffer[..read]).map_err(ReadError::Output)?,
-                Err(error) => return Err(ReadError::Vault(error)),
+            match contents.read(&mut buffer).map_err(|error| self.failed(id, error))? {
+                0 => return to.flush().map_err(Error::Output),
+                read => to.write_all(&buffer[..read]).map_err(Error::Output)?,
             }
         }
     }
@@ -307,8 +310,8 @@ impl Vault {
         let placing = Placing { create_new: !replace, private: true, locked: false };
         file::save_with(path, placing, |file| {
             self.read(id, file).map_err(|error| match error {
-                ReadError::Vault(error) => error,
-                ReadError::Output(error) => Error::io(path, "write to")(error),
+                Error::Output(error) => Error::io(path, "write to")(error),
+                other => other,
             })
         })?;
         Ok(())
@@ -316,10 +319,8 @@ impl Vault {
 
     /// Reads all of a document, and says what is wrong with it.
     pub fn check(&self, id: &Id) -> Result<()> {
-        self.read(id, &mut io::sink()).map_err(|error| match error {
-            ReadError::Vault(error) => error,
-            ReadError::Output(error) => Error::io(&self.server.path(id), "read")(error),
-        })
+        // A sink cannot fail, so this is about the document.
+        self.read(id, &mut io::sink())
     }
 
     /// Reads all of all documents: how many are whole, and what is wrong with the others.
@@ -425,15 +426,6 @@ impl Vault {
             None => Ok(missing.is_empty() && read.unwrap_or(true)),
         }
     }
-}
-
-/// Why contents could not be written.
-#[derive(Debug)]
-pub enum ReadError {
-    /// The document.
-    Vault(Error),
-    /// The place they were written to.
-    Output(io::Error),
 }
 
 /// Reads the words of a document, decompressed; whether it is text. No more are kept than are allowed, and one.

@@ -5,9 +5,9 @@
 //! nonce of a chunk is the document, the number of the chunk and whether it is the last, so that none can be left out,
 //! moved, or taken from another document. The head vouches for everything that is not sealed.
 
-use super::error::{Error, Result};
 use super::keys::{Cipher, Keys};
 use super::zidx::{Id, Index, Shape, Trapdoor};
+use crate::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::fmt;
 use std::fs::{self, File};

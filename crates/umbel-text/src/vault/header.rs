@@ -2,9 +2,9 @@
 //! repository describes the bytes.
 
 use super::document::open_regular;
-use super::error::{Error, Result};
 use super::keys::{Cipher, Cost, Passphrase};
 use super::zidx::Shape;
+use crate::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
 use std::path::Path;

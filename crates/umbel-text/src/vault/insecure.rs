@@ -1,7 +1,8 @@
 //! What not to do: a plain filter of a document's words, beside the encrypted document.
 
+use crate::Result;
 use umbel::sizing::{KPolicy, Params};
-use umbel::{Bloom, Hasher, Result, Standard};
+use umbel::{Bloom, Hasher, Standard};
 
 /// **Not secret.** A plain Bloom filter of words, as a server would be given it by the simple scheme: for demonstrations of
 /// the attack on it, and for nothing else. No command of umbel uses it.
@@ -15,7 +16,7 @@ use umbel::{Bloom, Hasher, Result, Standard};
 /// let dictionary = ["attack", "dawn", "defence", "dusk"];
 /// let read: Vec<_> = dictionary.into_iter().filter(|word| filter.contains(*word)).collect();
 /// assert_eq!(read, ["attack", "dawn"]);
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_text::Error>(())
 /// ```
 pub fn insecure_demo<'a>(words: impl IntoIterator<Item = &'a str>, rate: f64) -> Result<Bloom<Standard>> {
     let words: Vec<&str> = words.into_iter().collect();

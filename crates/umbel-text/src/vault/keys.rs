@@ -3,8 +3,8 @@
 //! Argon2id makes a key of the passphrase, and that key opens the vault's own key, which is random. Of this one HMAC makes a
 //! key for each purpose.
 
-use super::error::{Error, Result};
 use super::zidx::{IndexKey, Prf};
+use crate::{Error, Result};
 use argon2::{Algorithm, Argon2, Block, Params, Version};
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{XChaCha20Poly1305, XNonce};
@@ -82,7 +82,10 @@ impl Passphrase {
     pub(super) fn key(&self, salt: &[u8; 16], cost: &Cost) -> Result<Zeroizing<[u8; 32]>> {
         let params = cost.params()?;
         let blocks = params.block_count();
-        let out_of_memory = || Error::OutOfMemory { bytes: blocks as u64 * 1024 };
+        let out_of_memory = || Error::OutOfMemory {
+            bytes: blocks as u64 * 1024,
+            purpose: "the slow hash of this vault's passphrase",
+        };
         let mut memory = Vec::new();
         memory.try_reserve_exact(blocks).map_err(|_| out_of_memory())?;
         memory.resize(blocks, Block::default());

@@ -42,7 +42,6 @@
 
 mod client;
 mod document;
-mod error;
 mod header;
 mod insecure;
 mod keys;
@@ -50,9 +49,8 @@ mod server;
 pub mod words;
 pub mod zidx;
 
-pub use client::{Added, Entry, Found, Options, Query, ReadError, Vault};
+pub use client::{Added, Entry, Found, Options, Query, Vault};
 pub use document::{CHUNK, Head, MOST_PARTS, padded};
-pub use error::{Error, Result};
 pub use header::Header;
 pub use insecure::insecure_demo;
 pub use keys::{Cost, Passphrase};

@@ -4,8 +4,8 @@
 //! key is sealed, and works where that was never copied to.
 
 use super::document::Document;
-use super::error::{Error, Result};
 use super::zidx::{Id, Trapdoor};
+use crate::{Error, Result};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};

@@ -18,19 +18,19 @@
 //! // The same words in another document have nothing in common with it.
 //! let same = Index::build(&shape, &other, 0, &words, &mut Noise::new(&[10; 32]));
 //! assert_ne!(index.bits(), same.bits());
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_text::Error>(())
 //! ```
 //!
 //! The trapdoor of a word w is F(k₁, w), .., F(k_r, w), with F = HMAC-SHA-256. Its codewords in an index are F(x_i, document
 //! and part) for the parts x_i of the trapdoor; the bits are the codewords modulo m. An index for at most u words that has v
 //! gets (u - v)·r further bits at random, so that all indexes of a vault are filled alike.
 
+use crate::{Error, Result};
 use hmac::{Hmac, KeyInit, Mac};
 use rayon::prelude::*;
 use sha2::Sha256;
 use std::f64::consts::LN_2;
 use std::fmt;
-use umbel::{Error, Result};
 use zeroize::{Zeroize, Zeroizing};
 
 /// A function with a secret in it.

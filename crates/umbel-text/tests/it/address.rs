@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use umbel::file::Meta;
-use umbel_text::address::{Address, Confirm, Exact, ExactError, Full, Invalid, Screen, Verdict, sha256};
+use umbel_text::address::{Address, Confirm, Exact, Full, Invalid, Screen, Verdict, sha256};
 
 fn cases(cases: u32) -> ProptestConfig {
     let rng_seed = proptest::test_runner::RngSeed::Fixed(1);
@@ -194,7 +194,7 @@ proptest! {
 struct Naive(BTreeSet<Full>);
 
 impl Confirm for Naive {
-    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>, ExactError> {
+    fn starting_with(&mut self, first: &[u8]) -> umbel_text::Result<Vec<Full>> {
         Ok(self.0.iter().filter(|hash| hash.starts_with(first)).copied().collect())
     }
 }
@@ -289,7 +289,7 @@ fn every_flipped_bit_and_every_lost_byte_is_noticed() {
     // All pages are read.
     let ask = || {
         let mut exact = Exact::open(&path)?;
-        Ok::<_, ExactError>((exact.starting_with(&[])?, exact.starting_with(&[0xff])?))
+        Ok::<_, umbel_text::Error>((exact.starting_with(&[])?, exact.starting_with(&[0xff])?))
     };
     assert_eq!(ask().unwrap().0.len(), 200);
     // All of the header, and of the pages as many as can be written in a second.

@@ -192,7 +192,7 @@ fn entry(bytes: &mut Vec<u8>, shared: u64, rest: &[u8], of: &fs::Metadata, flags
 }
 
 /// Opens an index with this catalog and shelves of zeros.
-fn open(catalog: &[u8], shelves: usize) -> umbel::Result<Index> {
+fn open(catalog: &[u8], shelves: usize) -> umbel_text::Result<Index> {
     let total = 32 + catalog.len() + shelves;
     let contents = [&head(catalog.len() as u64, total as u64)[..], catalog, &vec![0; shelves]].concat();
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -3,6 +3,7 @@
 //! `cargo test -p umbel-text --test it address::` runs the tests of one module.
 
 mod address;
+mod errors;
 mod guard;
 mod index;
 mod index_corners;

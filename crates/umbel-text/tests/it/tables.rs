@@ -317,7 +317,7 @@ fn a_damaged_table_is_named_keys_of_newer_ones_are_found_and_it_can_be_set_aside
     let mut store = open(folder.path());
     assert!(store.tables()[1].damage.as_ref().unwrap().contains("truncated"), "{:?}", store.tables());
     assert_eq!(store.get(b"new 007").unwrap(), Some(vec![7; 40]));
-    let error = store.get(b"old 007").unwrap_err().to_string();
+    let error = format!("{:#}", store.get(b"old 007").unwrap_err());
     assert!(error.contains(old.to_str().unwrap()) && error.contains("truncated"), "{error}");
     assert!(store.merge(0..2).is_err() && store.entries().is_err() && store.set_aside(0).is_err());
     // What is written now is found.
@@ -335,7 +335,8 @@ fn a_damaged_table_is_named_keys_of_newer_ones_are_found_and_it_can_be_set_aside
     std::fs::remove_file(old).unwrap();
     let mut store = open(folder.path());
     assert_eq!(store.tables()[1].damage.as_deref(), Some("its file is missing"));
-    assert!(store.get(b"old 008").unwrap_err().to_string().contains("its file is missing"));
+    let error = format!("{:#}", store.get(b"old 008").unwrap_err());
+    assert!(error.contains("its file is missing"), "{error}");
     store.set_aside(1).unwrap();
     assert_eq!(store.get(b"old 008").unwrap(), None);
     drop(store);

@@ -11,10 +11,11 @@ use std::io::{Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
+use umbel_text::Error;
 use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
-use umbel_text::vault::{CHUNK, Cost, Entry, Error, Options, Passphrase, Server, Vault, padded};
+use umbel_text::vault::{CHUNK, Cost, Entry, Options, Passphrase, Server, Vault, padded};
 
-fn passphrase(text: &str) -> Passphrase {
+pub(crate) fn passphrase(text: &str) -> Passphrase {
     Passphrase::new(text.as_bytes().to_vec().into()).expect("a passphrase")
 }
 
@@ -424,7 +425,7 @@ fn a_wrong_passphrase_opens_nothing_and_changes_nothing() {
     // A vault is not made where one is, nor among other files.
     let options = Options { cost: Cost::WEAKEST, ..Options::default() };
     let error = Vault::create(place.path(), &passphrase("new"), &options).err().expect("there is one");
-    assert!(matches!(error, Error::Exists { .. }), "{error}");
+    assert!(matches!(error, Error::VaultExists { .. }), "{error}");
     assert_eq!(files(&place.path()), before);
     // An accent is an accent, whatever keyboard it came from.
     let other = place.folder.path().join("other");

@@ -1,0 +1,292 @@
+//! The error type of this crate.
+
+use crate::address::Invalid;
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+use umbel::file::FormatError;
+use umbel::internals::write_causes;
+
+/// A `Result` with this crate's error type.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// The error type of this crate. No variant carries a secret.
+///
+/// [`source`](std::error::Error::source) returns the cause, which the message does not repeat: `{}` prints the message, and
+/// `{:#}` prints the message and its causes on one line.
+///
+/// ```
+/// use std::error::Error as _;
+/// use umbel_text::index::Index;
+///
+/// let error = Index::open("missing.idx").err().expect("no such file");
+/// assert_eq!(error.to_string(), "cannot open missing.idx");
+/// assert!(error.source().is_some_and(|cause| cause.is::<std::io::Error>()));
+/// ```
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// An error of the filter library: a parameter is out of range, or a filter is full, ...
+    Filter(umbel::Error),
+    /// The system refused an operation on a file.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The operation: "open", "read", "write to", ...
+        doing: &'static str,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// The reader that was passed has failed.
+    Input(io::Error),
+    /// The writer that was passed has failed.
+    Output(io::Error),
+    /// The contents of a file cannot be used.
+    Format {
+        /// The file; empty for bytes in memory.
+        path: PathBuf,
+        /// The problem with the contents.
+        problem: FormatError,
+    },
+    /// A file of a vault, or an exact list of addresses, is not what was written.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The problem with its contents.
+        what: String,
+    },
+    /// A file of a vault, or an exact list of addresses, was written by a newer version.
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// The version of the file.
+        version: u32,
+    },
+    /// The system did not provide the memory.
+    OutOfMemory {
+        /// The number of bytes requested.
+        bytes: u64,
+        /// What the memory is for.
+        purpose: &'static str,
+    },
+    /// The system has no random numbers.
+    NoRandom(io::Error),
+
+    /// Another process holds the lock on a store.
+    Locked {
+        /// The file with the lock.
+        path: PathBuf,
+    },
+
+    /// There is no vault in this directory.
+    NoVault {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There are documents in this directory, but the file is gone without which they cannot be opened.
+    HeaderLost {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A new vault cannot be made where there is one already.
+    VaultExists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A new vault cannot be made in a directory that holds something else.
+    Occupied {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The passphrase does not open this vault.
+    WrongPassphrase {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A document has more different words than an index can hold.
+    TooManyWords {
+        /// The maximum.
+        most: u64,
+    },
+    /// A query has no word.
+    NoWord {
+        /// The text of the query.
+        text: String,
+    },
+
+    /// The metadata of a filter does not say how passwords are put into it.
+    Unmarked,
+    /// The metadata of a filter says in an unknown way how passwords are put into it.
+    UnknownMark {
+        /// The name of the entry.
+        name: &'static str,
+        /// The value of the entry.
+        value: String,
+    },
+    /// A line is not a SHA-1 hash, with or without a count.
+    NotAHash {
+        /// The number of the line, from 1; `None` in the middle of a large file, where lines are not counted.
+        line: Option<u64>,
+    },
+    /// A text is not the first five digits of a hash.
+    NotAPrefix,
+    /// A list seems to hold neither words nor SHA-1 hashes, but what this clause says.
+    NotWords(&'static str),
+    /// A list holds hashes, and the filter holds words: the words behind the hashes are unknown.
+    HashesAmongWords,
+
+    /// A text is not a web address.
+    NotAnAddress(Invalid),
+    /// A file is not an exact list of addresses.
+    NotAnExactList {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl Error {
+    /// Returns whether a file is gone, for instance because another process has removed it since it was listed.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Error::Io { doing: "open", source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// Returns the error for a parameter that is out of range.
+    pub(crate) fn parameter(name: &'static str, got: impl fmt::Display, needs: impl Into<String>) -> Error {
+        Error::Filter(umbel::Error::parameter(name, got, needs))
+    }
+
+    /// Returns a function that adds the path and the operation to an error of the system.
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl FnOnce(io::Error) -> Error {
+        move |source| Error::Io { path: path.to_owned(), doing, source }
+    }
+
+    pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> Error {
+        Error::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}
+
+/// Errors about files become this crate's own, so that callers match one variant for each.
+impl From<umbel::Error> for Error {
+    fn from(error: umbel::Error) -> Error {
+        match error {
+            umbel::Error::Io { path, doing, source } => Error::Io { path, doing, source },
+            umbel::Error::Format { path, problem } => Error::Format { path, problem },
+            other => Error::Filter(other),
+        }
+    }
+}
+
+impl From<FormatError> for Error {
+    fn from(problem: FormatError) -> Error {
+        Error::Format { path: PathBuf::new(), problem }
+    }
+}
+
+impl From<Invalid> for Error {
+    fn from(why: Invalid) -> Error {
+        Error::NotAnAddress(why)
+    }
+}
+
+impl From<getrandom::Error> for Error {
+    fn from(error: getrandom::Error) -> Error {
+        Error::NoRandom(io::Error::other(error))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Filter(error) => write!(f, "{error}"),
+            Error::Io { path, doing, .. } => write!(f, "cannot {doing} {}", path.display()),
+            Error::Input(_) => f.write_str("cannot read the input"),
+            Error::Output(_) => f.write_str("cannot write the output"),
+            Error::Format { path, .. } if path.as_os_str().is_empty() => f.write_str("cannot use the data"),
+            Error::Format { path, .. } => write!(f, "cannot use {}", path.display()),
+            Error::Damaged { path, what } => write!(f, "{} is damaged: {what}", path.display()),
+            Error::Newer { path, version } => {
+                write!(
+                    f,
+                    "{} has version {version}, which this version of umbel does not know: use a newer one",
+                    path.display()
+                )
+            }
+            Error::OutOfMemory { bytes, purpose } => {
+                write!(f, "the system has no {bytes} bytes of memory for {purpose}")
+            }
+            Error::NoRandom(_) => f.write_str("the system has no random numbers"),
+
+            Error::Locked { path } => {
+                write!(f, "cannot lock {}: another process has the store open", path.display())
+            }
+
+            Error::NoVault { path } => write!(f, "there is no vault in {}", path.display()),
+            Error::HeaderLost { path } => {
+                write!(
+                    f,
+                    "{} is missing, and without it nobody can open the documents beside it: put it back from a copy",
+                    path.display()
+                )
+            }
+            Error::VaultExists { path } => write!(f, "{} is a vault already", path.display()),
+            Error::Occupied { path } => {
+                write!(f, "{} holds other files: a vault needs a directory of its own", path.display())
+            }
+            Error::WrongPassphrase { path } => {
+                write!(f, "this passphrase does not open {}: nothing was changed", path.display())
+            }
+            Error::TooManyWords { most } => {
+                write!(
+                    f,
+                    "it has more than {most} different words: cut it, or make a vault for more words in a document"
+                )
+            }
+            Error::NoWord { text } => write!(f, "there is no word in {text:?}"),
+
+            Error::Unmarked => f.write_str(
+                "it does not say how passwords are put into it: `umbel password build` makes a filter that does",
+            ),
+            Error::UnknownMark { name, value } => {
+                write!(
+                    f,
+                    "its metadata has {name} = {value:?}, which is not understood: a newer umbel made it, or somebody changed it"
+                )
+            }
+            Error::NotAHash { line } => {
+                match line {
+                    Some(line) => write!(f, "line {line}"),
+                    None => f.write_str("a line"),
+                }?;
+                f.write_str(" is not a SHA-1 hash of 40 hexadecimal digits, with or without :COUNT")
+            }
+            Error::NotAPrefix => f.write_str("a prefix has 5 hexadecimal digits"),
+            Error::NotWords(what) => write!(f, "{what}: use --words if they are words"),
+            Error::HashesAmongWords => f.write_str(
+                "it holds SHA-1 hashes, and the filter holds words: give the hashes first, or --sha1, and words are hashed too",
+            ),
+
+            Error::NotAnAddress(_) => f.write_str("this is not a web address"),
+            Error::NotAnExactList { path } => {
+                write!(
+                    f,
+                    "{} is not an exact list of addresses: `umbel url build` makes one beside its filter",
+                    path.display()
+                )
+            }
+        }?;
+        write_causes(self, f)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            // Its message is this one's, so its cause is, too.
+            Error::Filter(error) => error.source(),
+            Error::Io { source, .. } => Some(source),
+            Error::Input(error) | Error::Output(error) | Error::NoRandom(error) => Some(error),
+            Error::Format { problem, .. } => Some(problem),
+            Error::NotAnAddress(why) => Some(why),
+            _ => None,
+        }
+    }
+}
