@@ -27,9 +27,9 @@
 //! # Keys, hashes and files
 //!
 //! Sketches take the same keys as filters and hash them with [`Hasher::default`](crate::Hasher). `with_hasher` sets another
-//! function: use [`Hasher::keyed`](crate::Hasher::keyed) where strangers choose the keys, since who knows the function can
-//! choose keys that share their cells. [`Distinct`] and [`CountMin`] hold digests only. [`TopK`] and [`Frequent`] hold the
-//! bytes of their keys, in memory and in files, whatever the hash.
+//! function: use [`Hasher::keyed`](crate::Hasher::keyed) where strangers choose the keys, since somebody who knows the
+//! function can choose keys that share their cells. [`Distinct`] and [`CountMin`] hold no keys. [`TopK`] and [`Frequent`]
+//! hold the bytes of their keys, in memory and in files, whatever the hash.
 //!
 //! `save`, `load`, `to_bytes` and `from_bytes` use the container of the filters; see [`mod@crate::file`].
 //!
