@@ -178,6 +178,24 @@ impl Facts {
             None => format!("an integer from 0 to {} for each key", self.largest.unwrap_or_default()),
         }
     }
+
+    /// The rate now, and the one that was asked for.
+    fn rates(&self) -> String {
+        match self.fpr_target {
+            Some(target) if self.holds == Holds::Map => {
+                let (now, target) = (percent(self.fpr_now), percent(target));
+                format!("{now} of keys that are not in the map get a value, and {target} was asked for")
+            }
+            Some(target) if self.grows => {
+                format!("{} now, at most {}", percent(self.fpr_now), percent(target))
+            }
+            Some(target) if self.fixed => {
+                format!("{}, and {} was asked for", percent(self.fpr_now), percent(target))
+            }
+            Some(target) => format!("{} now, {} at capacity", percent(self.fpr_now), percent(target)),
+            None => format!("{} now", percent(self.fpr_now)),
+        }
+    }
 }
 
 /// What there is to say only of this kind.
@@ -237,6 +255,7 @@ impl fmt::Display for Facts {
                 match (self.estimated_count, self.estimated_count_error) {
                     (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
                     (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
+                    _ if self.holds == Holds::Sketch => "too many to tell".to_string(),
                     _ => "too many to tell: the filter is saturated".to_string(),
                 },
             );
@@ -261,23 +280,15 @@ impl fmt::Display for Facts {
             // Counts are whole, shares have four digits.
             rows.add(name, (value * 1e4).round() / 1e4);
         }
-        rows.add(
-            if self.holds == Holds::Multiset { "noise" } else { "rate" },
-            match self.fpr_target {
-                Some(target) if self.holds == Holds::Map => {
-                    let (now, target) = (percent(self.fpr_now), percent(target));
-                    format!("{now} of keys that are not in the map get a value, and {target} was asked for")
-                }
-                Some(target) if self.grows => {
-                    format!("{} now, at most {}", percent(self.fpr_now), percent(target))
-                }
-                Some(target) if self.fixed => {
-                    format!("{}, and {} was asked for", percent(self.fpr_now), percent(target))
-                }
-                Some(target) => format!("{} now, {} at capacity", percent(self.fpr_now), percent(target)),
-                None => format!("{} now", percent(self.fpr_now)),
-            },
-        );
+        let rate = match self.holds {
+            Holds::Multiset => Some("noise"),
+            // It does not tell members from strangers.
+            Holds::Sketch => None,
+            _ => Some("rate"),
+        };
+        if let Some(name) = rate {
+            rows.add(name, self.rates());
+        }
         if let (Some(bytes), Some(checksums)) = (self.file_bytes, self.checksums) {
             rows.add("file", format!("{}, all {checksums} checksums hold", size(bytes)));
         }

@@ -88,6 +88,7 @@ pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
     let ask = match holds {
         Holds::Map => "ask it with `umbel map get`",
         Holds::Multiset => "ask it with `umbel count get`, and add to it with `umbel count add`",
+        Holds::Sketch => "`umbel info` prints what it knows",
         _ => "ask it with `umbel check`",
     };
     bail!("{} holds a {holds} ({kind}): {ask}", path.display())

@@ -12,9 +12,10 @@ use umbel::sizing::KPolicy;
 use umbel_net::attribution::Method;
 use umbel_net::flows::By;
 
-/// Kinds of everything.
-pub fn kind() -> impl TypedValueParser<Value = Kind> {
-    one_of(Kind::ALL)
+/// Kinds that are planned for a number of keys: all but sketches.
+pub fn planned_kind() -> impl TypedValueParser<Value = Kind> {
+    let planned: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.holds() != Holds::Sketch).collect();
+    one_of(&planned)
 }
 
 /// Kinds of sets; of the others it is said what makes them.
@@ -57,6 +58,9 @@ fn kind_of(wanted: Holds) -> impl TypedValueParser<Value = Kind> {
             holds if holds == wanted => Ok(kind),
             Holds::Map => Err("it is a kind of map, which `umbel map build` builds".to_string()),
             Holds::Multiset => Err("it is a kind of multiset, which `umbel count build` builds".to_string()),
+            Holds::Sketch => {
+                Err("it is a kind of sketch, which is not built from a specification".to_string())
+            }
             _ => Err("it is a kind of set, which `umbel build` builds".to_string()),
         }
     })
@@ -86,7 +90,7 @@ pub fn secret_hash() -> impl TypedValueParser<Value = Strength> {
     one_of(&[Strength::Keyed, Strength::Sealed])
 }
 
-fn one_of<T>(values: &[T]) -> impl TypedValueParser<Value = T>
+fn one_of<T>(values: &[T]) -> impl TypedValueParser<Value = T> + use<T>
 where
     T: Display + FromStr<Err = umbel::Error> + Clone + Send + Sync + 'static,
 {

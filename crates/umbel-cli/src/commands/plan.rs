@@ -46,7 +46,7 @@ pub struct Args {
     hashes: Option<u32>,
 
     /// The kind of filter
-    #[arg(long, conflicts_with = "compare", value_parser = names::kind())]
+    #[arg(long, conflicts_with = "compare", value_parser = names::planned_kind())]
     kind: Option<Kind>,
 
     /// How the number of hash functions is rounded; the literature disagrees

@@ -145,6 +145,27 @@ fn a_kind_that_cannot_remove_says_which_can() {
 }
 
 #[test]
+fn a_sketch_is_described_and_is_not_taken_for_a_set() {
+    let shell = Shell::new();
+    let golden = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../umbel/tests/golden");
+    for kind in ["distinct", "count-min", "top-k", "frequent"] {
+        std::fs::copy(golden.join(kind).with_extension("umbel"), shell.path("s")).unwrap();
+        let facts = shell.info("s");
+        assert_eq!((&facts["kind"], facts["capacity"].is_null()), (&kind.into(), true));
+        let text = shell.run("info s").ok().text().to_owned();
+        assert!(text.contains(kind) && text.contains("checksums hold") && !text.contains("rate"), "{text}");
+        let said = format!("s holds a sketch ({kind}): `umbel info`");
+        shell.pipe("check s", "a\n").refused(&[&said]);
+        shell.pipe("add s", "a\n").refused(&[&said]);
+        shell.pipe("remove s", "a\n").refused(&[&said]);
+        shell.run("why s a").refused(&[&said]);
+        shell.run("union s s -o t").refused(&[&said]);
+        shell.pipe(&format!("build -o t --kind {kind}"), "a\n").refused(&["it is a kind of sketch"]);
+        shell.run(&format!("plan -n 10 --kind {kind}")).refused(&[kind]);
+    }
+}
+
+#[test]
 fn some_kinds_become_standard_filters_of_the_same_keys() {
     let shell = Shell::new();
     for kind in ["counting", "deletable", "floom"] {
