@@ -19,6 +19,7 @@ use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
 use umbel::hash::HashId;
+use umbel::kind::Holds;
 use umbel::words::{Mover, Words};
 use umbel::{AnyFilter, Filter, Kind, Stats};
 
@@ -211,6 +212,12 @@ pub fn replace<K: Kept>(context: &Context, key: &Text, value: K) -> Result<()> {
 
 /// A new structure of a kind.
 pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
+    if kind.holds() == Holds::Sketch {
+        return Err(Failure::new(format!(
+            "{} {kind} sketch is not reserved here: CMS.* and TOPK.* have sketches, and UMBEL.IMPORT takes saved ones",
+            kind.article()
+        )));
+    }
     config::check_memory(umbel::spec::plan(kind, spec)?.bytes)?;
     // Multisets record by chance, and every server would have its own.
     if kind.can().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
