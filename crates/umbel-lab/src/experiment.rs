@@ -1,12 +1,11 @@
 //! What an experiment is, what it is given, and what it finds.
 
-use crate::criterion::short;
 use crate::keys::mix;
 use crate::trace::Trace;
-use crate::{Chart, Criterion, Keys, Table};
+use crate::{Chart, Criterion, Error, Keys, Result, Table};
 use std::collections::BTreeMap;
 use umbel::hash::reduce;
-use umbel::{Digest, Hasher, Result};
+use umbel::{Digest, Hasher};
 
 /// How much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +118,12 @@ impl Lab {
     /// assert!(lab.set(&experiments, "n", 0.5).is_err());
     /// assert!(lab.set(&experiments, "leaves", 4.0).is_err());
     /// ```
-    pub fn set(&mut self, experiments: &[Box<dyn Experiment>], name: &str, value: f64) -> Result<(), String> {
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownParameter`] if none of the experiments has it, [`Error::OutOfRange`] if one of them does not take the
+    /// value.
+    pub fn set(&mut self, experiments: &[Box<dyn Experiment>], name: &str, value: f64) -> Result<()> {
         let mut takers = experiments
             .iter()
             .map(|experiment| experiment.about())
@@ -127,22 +131,19 @@ impl Lab {
             .filter(|(_, parameter)| parameter.name == name)
             .peekable();
         if takers.peek().is_none() {
-            let mut known: Vec<&str> = experiments
+            let mut known: Vec<&'static str> = experiments
                 .iter()
                 .flat_map(|experiment| experiment.about().parameters)
                 .map(|parameter| parameter.name)
                 .collect();
             known.sort_unstable();
             known.dedup();
-            let known = if known.is_empty() { "none".into() } else { known.join(", ") };
-            return Err(format!("no such parameter: these experiments have {known}"));
+            return Err(Error::UnknownParameter { known });
         }
         for (id, parameter) in takers {
             let [least, most] = parameter.range;
             if !(least..=most).contains(&value) || parameter.whole && value.fract() != 0.0 {
-                let what = if parameter.whole { "a whole number" } else { "a number" };
-                let (meaning, least, most) = (parameter.meaning, short(least), short(most));
-                return Err(format!("{meaning}, in {id}: {what} from {least} to {most} is needed"));
+                return Err(Error::OutOfRange { parameter: *parameter, experiment: id });
             }
             self.set.insert(parameter.name, value);
         }

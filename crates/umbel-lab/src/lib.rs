@@ -9,7 +9,7 @@
 //! let experiment = find("E1b").expect("the worked examples");
 //! let findings = experiment.run(&Lab::new(Scale::Quick, 1))?;
 //! assert!(findings.criteria.iter().all(|criterion| criterion.holds));
-//! # Ok::<(), umbel::Error>(())
+//! # Ok::<(), umbel_lab::Error>(())
 //! ```
 //!
 //! What is measured depends on the seed alone, not on the number of threads: keys are made from counters by a bijection
@@ -18,6 +18,7 @@
 mod chart;
 mod criterion;
 mod errata;
+mod error;
 mod experiment;
 mod experiments;
 mod keys;
@@ -32,6 +33,7 @@ mod words;
 pub use chart::{Axis, Chart, Mark, Series};
 pub use criterion::Criterion;
 pub use errata::{ERRATA, Erratum};
+pub use error::{Error, Result};
 pub use experiment::{About, Experiment, Findings, Lab, Parameter, Scale};
 pub use experiments::{all, find};
 pub use keys::Keys;

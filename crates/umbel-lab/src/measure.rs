@@ -1,10 +1,10 @@
 //! How rates and times are measured: rates over several builds, times as medians with their spread.
 
-use crate::{Keys, Lab};
+use crate::{Keys, Lab, Result};
 use std::time::Instant;
 use umbel::internals::Structure;
 use umbel::key::Hashed;
-use umbel::{Digest, Filter, Hasher, Insert, Result};
+use umbel::{Digest, Filter, Hasher, Insert};
 
 /// A rate of false positives over several filters of the same shape.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +55,7 @@ pub fn rate<F: Insert>(
     builds: u64,
     keys: u64,
     queries: u64,
-    build: impl Fn(Hasher) -> Result<F>,
+    build: impl Fn(Hasher) -> umbel::Result<F>,
 ) -> Result<Rate> {
     let mut rates = Vec::new();
     for number in 0..builds {

@@ -1,9 +1,8 @@
 //! Runs experiments, as many at once as there are threads, and those that measure times alone.
 
-use crate::{About, Experiment, Findings, Lab};
+use crate::{About, Experiment, Findings, Lab, Result};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use umbel::Result;
 
 /// What has become of an experiment.
 #[derive(Debug)]

@@ -1,5 +1,7 @@
 //! Figures in rows and columns, as CSV has them.
 
+use crate::{Error, Result};
+
 /// A table of an experiment; it becomes a CSV file of the same name.
 #[derive(Clone, Debug)]
 pub struct Table {
@@ -27,13 +29,20 @@ impl Table {
         self.rows.push(cells.into());
     }
 
-    /// The CSV file.
-    pub fn to_csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut writer = csv::Writer::from_writer(Vec::new());
-        writer.write_record(&self.columns)?;
-        for row in &self.rows {
-            writer.write_record(row)?;
-        }
-        writer.into_inner().map_err(|error| csv::Error::from(error.into_error()))
+    /// Returns the bytes of the CSV file.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Table`] if a row has another number of cells than the header.
+    pub fn to_csv(&self) -> Result<Vec<u8>> {
+        let write = || {
+            let mut writer = csv::Writer::from_writer(Vec::new());
+            writer.write_record(&self.columns)?;
+            for row in &self.rows {
+                writer.write_record(row)?;
+            }
+            writer.into_inner().map_err(|error| error.into_error())
+        };
+        write().map_err(|source| Error::Table { name: self.name.clone(), source })
     }
 }

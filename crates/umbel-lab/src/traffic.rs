@@ -1,8 +1,7 @@
 //! Payloads for experiments about attribution: drawn, given to a recorder, and searched exactly, so that it is known who carried what.
 
-use crate::Lab;
+use crate::{Error, Lab, Result};
 use std::net::{IpAddr, Ipv4Addr};
-use umbel::{Error, Result};
 use umbel_net::attribution::{Epoch, Finding, Pair, Recorder, Settings};
 use umbel_net::capture::{Packet, Time};
 

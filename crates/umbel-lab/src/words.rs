@@ -1,9 +1,10 @@
 //! The experiment that everybody does first: a list of words, and random words that are certainly not in it.
 
+use crate::Result;
 use crate::keys::mix;
 use std::collections::HashSet;
 use umbel::sizing::{KPolicy, Params, rate};
-use umbel::{Bloom, Hasher, Result, Standard};
+use umbel::{Bloom, Hasher, Standard};
 
 /// What became of a list of words and the questions about others.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,7 +43,7 @@ impl WordsReport {
 /// assert_eq!((report.n, report.m, report.k), (1000, 9586, 7));
 /// assert!((report.computed - 0.010037).abs() < 1e-6);
 /// assert!((report.measured() - report.computed).abs() < 0.0013);
-/// # Ok::<(), umbel::Error>(())
+/// # Ok::<(), umbel_lab::Error>(())
 /// ```
 pub fn words<W: AsRef<[u8]>>(list: &[W], p: f64, queries: u64, seed: u64) -> Result<WordsReport> {
     let mut known: HashSet<Vec<u8>> = list.iter().map(|word| word.as_ref().to_vec()).collect();

@@ -2,10 +2,10 @@
 
 use super::dot::Dot;
 use super::{COLOURS, Chart, LEFT, Mark, Series, WIDTH};
+use crate::error::Drawn;
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;
-use std::error::Error;
 
 const ROW: i32 = 22;
 /// A letter is about as wide as this; an entry has a sample of its mark before the letters and some room after them.
@@ -36,7 +36,7 @@ impl<'a> Legend<'a> {
         self.0.last().map_or(0, |(_, _, y)| (y + ROW) as u32)
     }
 
-    pub fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Box<dyn Error>> {
+    pub fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
         for (series, x, y) in &self.0 {
             let style = COLOURS[series.colour % COLOURS.len()].stroke_width(2);
             let (line, middle) = ([(*x, *y), (x + 20, *y)], (x + 10, *y));

@@ -6,6 +6,7 @@ mod dot;
 mod legend;
 mod names;
 
+use crate::error::{Drawn, Error, Result};
 use crate::measure::Time;
 pub use axis::Axis;
 use axis::Span;
@@ -14,7 +15,6 @@ use legend::Legend;
 use names::Names;
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use std::error::Error;
 
 /// A picture of an experiment; it becomes an SVG file of the same name.
 #[derive(Clone, Debug)]
@@ -103,8 +103,16 @@ const LEFT: i32 = 84;
 type Plane<'a> = ChartContext<'a, SVGBackend<'a>, Cartesian2d<Span, Span>>;
 
 impl Chart {
-    /// The picture.
-    pub fn to_svg(&self) -> Result<String, Box<dyn Error>> {
+    /// Returns the picture as SVG.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Picture`] if the drawing library fails.
+    pub fn to_svg(&self) -> Result<String> {
+        self.drawn().map_err(|source| Error::Picture { name: self.name.clone(), source })
+    }
+
+    fn drawn(&self) -> Drawn<String> {
         let mut svg = String::new();
         {
             let legend = Legend::of(self);
@@ -129,7 +137,7 @@ impl Chart {
         )
     }
 
-    fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Result<(), Box<dyn Error>> {
+    fn draw(&self, area: &DrawingArea<SVGBackend<'_>, Shift>) -> Drawn {
         let (x, y) = self.spans();
         let mut chart = ChartBuilder::on(area)
             .caption(&self.title, ("sans-serif", 18))
@@ -162,12 +170,7 @@ impl Chart {
         self.x.shows(point.0) && self.y.shows(point.1)
     }
 
-    fn draw_series(
-        &self,
-        chart: &mut Plane<'_>,
-        series: &Series,
-        names: &mut Names,
-    ) -> Result<(), Box<dyn Error>> {
+    fn draw_series(&self, chart: &mut Plane<'_>, series: &Series, names: &mut Names) -> Drawn {
         let colour = COLOURS[series.colour % COLOURS.len()];
         let style = colour.stroke_width(2);
         let shown = |point: &(f64, f64)| self.shows(point);

@@ -1,11 +1,13 @@
 //! E12-attenuated: documents found by what neighbours tell, and how the deeper levels fill.
 
 use crate::keys::mix;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::collections::BTreeSet;
+use umbel::Digest;
 use umbel::hash::reduce;
 use umbel::sizing::rate::expected_fill;
-use umbel::{Digest, Result};
 use umbel_net::routing::{Attenuated, Document, Network, Shape};
 use umbel_net::topology::Graph;
 

@@ -3,8 +3,9 @@
 use super::payload::{BUILDS, PRINTED, bytes, record as record_blocks};
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, contains, names, pair, record};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
-use umbel::Result;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel_net::attribution::{Epoch, Settings};
 use umbel_net::payload::{Method, noise};
 

@@ -1,11 +1,11 @@
 //! E10: the Bloomier filter: its worked example, how much room it needs, and why it has masks.
 
 use crate::trace::elements;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Series, Table};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Result, Series, Table};
 use umbel::bloomier::textbook::{Element, fill, lookup, match_in_rounds};
 use umbel::hash::reduce;
 use umbel::spec::{Construction, Tuning};
-use umbel::{Bloomier, Digest, Hasher, Result, Spec};
+use umbel::{Bloomier, Digest, Hasher, Spec};
 
 pub struct Values;
 

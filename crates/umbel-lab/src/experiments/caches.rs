@@ -1,10 +1,11 @@
 //! E12-caches: web caches that share summaries, against caches that ask all others about everything.
 
 use crate::traffic::Dice;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use umbel::{Error, Result};
 use umbel_cache::{Key, Summary, Trigger, View};
 
 pub struct Caches;
@@ -224,10 +225,8 @@ impl Run {
         let keys: Vec<Key> =
             (0..lab.count(&DOCUMENTS)).map(|i| Key::get(&format!("http://example.org/{i}"))).collect();
         let popularity = Zipf::new(keys.len(), lab.number(&SKEW));
-        let mut caches = (0..proxies)
-            .map(|_| Cache::new(held, bits))
-            .collect::<umbel_cache::Result<Vec<_>>>()
-            .map_err(failed)?;
+        let mut caches =
+            (0..proxies).map(|_| Cache::new(held, bits)).collect::<umbel_cache::Result<Vec<_>>>()?;
         let mut dice = Dice::new(lab, b"cach", 0);
         let mut run = Run { others: proxies as u64 - 1, ..Run::default() };
         for request in 0..lab.count(&REQUESTS) {
@@ -242,7 +241,7 @@ impl Run {
             run.requests += u64::from(counted);
             run.local += u64::from(counted && !miss);
             if miss {
-                let bytes = caches[at].keep(document, &keys, share).map_err(failed)?;
+                let bytes = caches[at].keep(document, &keys, share)?;
                 if let Some(bytes) = bytes.filter(|_| counted) {
                     run.publications += 1;
                     run.published_bytes += (bytes + MESSAGE) * run.others;
@@ -272,13 +271,6 @@ impl Run {
         }
         self.possible += u64::from(possible);
         self.found += u64::from(found);
-    }
-}
-
-fn failed(error: umbel_cache::Error) -> Error {
-    match error {
-        umbel_cache::Error::Filter(error) => error,
-        other => Error::Parameter { name: "bits", got: String::new(), needs: other.to_string() },
     }
 }
 

@@ -1,11 +1,14 @@
 //! E2: how many keys are in a filter, and how many two filters share, from their bits.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Error, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series,
+    Table,
+};
 
 use umbel::key::Hashed;
 use umbel::sizing::{Cardinality, Estimate, Shape, rate};
-use umbel::{Bloom, Digest, Error, Hasher, Result, Standard};
+use umbel::{Bloom, Digest, Hasher, Standard};
 
 pub struct Estimates;
 
@@ -114,7 +117,7 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let needs = format!(
             "fewer keys in both sets, or more bits: {union} keys leave no zeros to count in {m} bits"
         );
-        return Err(Error::Parameter { name: "a", got: a.to_string(), needs });
+        return Err(Error::parameter("a", a, needs));
     }
     let mut estimated = [
         Estimated::new("keys of A", a as f64, 1.9),

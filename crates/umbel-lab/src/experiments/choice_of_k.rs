@@ -2,11 +2,12 @@
 
 use crate::measure::Rate;
 use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+    measure,
 };
 use umbel::key::Hashed;
 use umbel::sizing::{KPolicy, Known, Params, rate};
-use umbel::{Bloom, Result, Standard};
+use umbel::{Bloom, Standard};
 
 pub struct ChoiceOfK;
 
@@ -83,7 +84,7 @@ fn curves(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (mut rates, mut fills) = (Vec::new(), Vec::new());
     for (colour, ratio) in RATIOS.into_iter().enumerate() {
         let m = ratio * n;
-        let theory: Vec<f64> = (1..=most).map(|k| rate::classic(m, n, k)).collect::<Result<_>>()?;
+        let theory: Vec<f64> = (1..=most).map(|k| rate::classic(m, n, k)).collect::<umbel::Result<_>>()?;
         let best = KPolicy::Best.hashes(m, n)?;
         let found: Vec<Measured> = (1..=most).map(|k| measured(lab, m, n, k)).collect::<Result<_>>()?;
         let (mut farthest, mut farthest_fill) = (0.0f64, 0.0f64);
@@ -214,7 +215,7 @@ fn one_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let most = lab.count(&MOST) as u32;
     let shapes: Vec<Params> = (1..=most)
         .map(|k| Known { n: Some(n), p: Some(p), k: Some(k), m: None }.solve(KPolicy::Round))
-        .collect::<Result<_>>()?;
+        .collect::<umbel::Result<_>>()?;
     let mut table = Table::new("one_rate", &["k", "bits_per_key", "theory", "measured"]);
     let least = shapes.iter().min_by_key(|shape| shape.bits).map_or(1, |shape| shape.hashes);
     let ends = [2, least, (2 * least + 2).min(most)];

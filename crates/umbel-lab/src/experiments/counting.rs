@@ -1,12 +1,14 @@
 //! E3: counting filters: what comes out again, how often counters overflow, and what they do not solve.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::f64::consts::LN_2;
 use umbel::counting::{Options, Overflow};
 use umbel::hash::reduce;
 use umbel::key::Hashed;
 use umbel::sizing::{KPolicy, Params, counting};
-use umbel::{Counting, Digest, Hasher, Removed, Result};
+use umbel::{Counting, Digest, Hasher, Removed};
 
 pub struct Counters;
 

@@ -1,13 +1,15 @@
 //! E11: cuckoo and quotient filters: how full they get, how often they are wrong, and below which rate they are smaller.
 
 use crate::measure::{Rate, positives};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::collections::BTreeMap;
 use umbel::cuckoo::{Form, Table as Buckets};
 use umbel::hash::reduce;
 use umbel::sizing::{cuckoo, quotient, rate};
 use umbel::spec::{Tuning, plan};
-use umbel::{Cuckoo, Digest, Error, Kind, Quotient, Removed, Result, Spec};
+use umbel::{Cuckoo, Digest, Error, Kind, Quotient, Removed, Spec};
 
 pub struct Alternatives;
 
@@ -69,7 +71,7 @@ impl Experiment for Alternatives {
 }
 
 fn empty(buckets: u64, bits: u32, slots: u32, form: Form, lab: &Lab, build: u64) -> Result<Cuckoo> {
-    Cuckoo::with_table(Buckets::new(buckets, bits, slots, form)?, lab.hasher(build))
+    Ok(Cuckoo::with_table(Buckets::new(buckets, bits, slots, form)?, lab.hasher(build))?)
 }
 
 /// Inserts until a key is refused, and tells the load.
@@ -208,7 +210,7 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     ));
 
     let rates: Vec<f64> = (0..=400).map(|step| 0.1 * 0.001f64.powf(f64::from(step) / 400.0)).collect();
-    let curve = |of: &dyn Fn(f64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+    let curve = |of: &dyn Fn(f64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
         rates.iter().map(|p| Ok((*p, of(*p)?))).collect()
     };
     let form = |form| curve(&|p| cuckoo::bits_per_key(p, form));
@@ -222,7 +224,7 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     // Fingerprints have whole bits, so that real filters come in steps.
     let mut semi_sorted = Tuning::default();
     semi_sorted.cuckoo.form = Form::SemiSorted;
-    let real = |kind, p: f64, tuning: &Tuning| -> Result<f64> {
+    let real = |kind, p: f64, tuning: &Tuning| -> umbel::Result<f64> {
         let spec = Spec::new(n, p)?.with_tuning(tuning.clone());
         Ok(plan(kind, &spec)?.bits as f64 / n as f64)
     };

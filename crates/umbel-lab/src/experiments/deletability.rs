@@ -1,10 +1,12 @@
 //! E5: which share of its keys a deletable filter can remove: three formulas and a simulation.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::internals::Structure;
 use umbel::sizing::deletable::{complement, deletability, filter_bits, printed, resettable};
-use umbel::{Deletable, Digest, Removed, Result, Standard, hash::reduce};
+use umbel::{Deletable, Digest, Removed, Standard, hash::reduce};
 
 pub struct Deletability;
 

@@ -1,7 +1,7 @@
 //! E1c: the classic formula beside the exact rate of small filters.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Series, Table};
-use umbel::{Result, sizing::rate};
+use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Result, Series, Table};
+use umbel::sizing::rate;
 
 pub struct ExactRate;
 

@@ -1,10 +1,12 @@
 //! E20: filters against the exact structures that they stand in front of: time, room and errors.
 
 use crate::measure::{Contestant, Time, Turns, race};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::collections::{BTreeSet, HashSet};
 use umbel::internals::Layout;
-use umbel::{Blocked, Bloom, Result, Spec, Standard};
+use umbel::{Blocked, Bloom, Spec, Standard};
 
 pub struct ExactStructures;
 

@@ -2,13 +2,14 @@
 
 use crate::measure::Rate;
 use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+    measure,
 };
+use umbel::Standard;
 use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::literature::{Family, Literature, Scheme};
 use umbel::sizing::{KPolicy, Params, floom, rate};
-use umbel::{Result, Standard};
 
 pub struct Patterns;
 

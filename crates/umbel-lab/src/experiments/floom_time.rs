@@ -1,11 +1,13 @@
 //! E7b: the time that a Floom filter takes beside standard ones.
 
 use crate::measure::{Time, once};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Parameter, Result, Series, Table,
+};
 use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::sizing::{KPolicy, Params};
-use umbel::{Bloom, Digest, Insert, Result, Standard};
+use umbel::{Bloom, Digest, Insert, Standard};
 
 pub struct PatternTimes;
 

@@ -1,8 +1,9 @@
 //! E12-gbf: the generalised Bloom filter, which nobody can fill, and which forgets.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
-use umbel::Result;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel_net::mask::Mask;
 use umbel_net::traceback::generalized::{Formulas, Router, Touched, rate_bound};
 

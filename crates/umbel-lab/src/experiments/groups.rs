@@ -1,11 +1,13 @@
 //! E9b: what the groups of a space-code filter tell: how many have been hit after so many packets, and back again.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::sizing::space_code::{Rule, coverage, inaccuracy, mle, mve};
 use umbel::space_code::Estimator;
 use umbel::spec::Tuning;
-use umbel::{Count, MultiResolution, Result, SpaceCode, Spec};
+use umbel::{Count, MultiResolution, SpaceCode, Spec};
 
 pub struct Groups;
 

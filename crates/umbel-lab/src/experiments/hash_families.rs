@@ -1,12 +1,14 @@
 //! E19: what hashing a key costs in each family, and whether the rate is that of the theory.
 
 use crate::measure::{Contestant, Rate, Time, Turns, race};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::hash::reduce;
 use umbel::key::Hashed;
 use umbel::literature::{Family, Literature, Scheme};
 use umbel::sizing::rate;
-use umbel::{Bloom, Digest, Hasher, Key, Result, Standard};
+use umbel::{Bloom, Digest, Hasher, Key, Standard};
 
 pub struct HashFamilies;
 

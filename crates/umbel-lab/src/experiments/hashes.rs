@@ -2,13 +2,15 @@
 
 use crate::measure::Rate;
 use crate::trace;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::collections::BTreeSet;
+use umbel::Hasher;
 use umbel::hash::reduce;
 use umbel::literature::murmur::{murmur2, murmur3_x64_128, murmur3_x86_32};
 use umbel::literature::{Family, Literature, Scheme, double_hashing_floor};
 use umbel::sizing::{partitioned, rate};
-use umbel::{Hasher, Result};
 
 pub struct Hashes;
 
@@ -310,7 +312,8 @@ impl Probes {
         let floor = match self {
             Probes::Independent | Probes::Stream => 0.0,
             Probes::Partitioned => {
-                return partitioned::rate(m / u64::from(k), n, k).map(|rate| (rate, 0.03 * rate));
+                let rate = partitioned::rate(m / u64::from(k), n, k)?;
+                return Ok((rate, 0.03 * rate));
             }
             // A stride of zero asks for one cell.
             Probes::Double => double_hashing_floor(m, n, k) + rate::expected_fill(m, n, k)? / m as f64,

@@ -1,8 +1,9 @@
 //! E12-header: the path of a packet from a filter in its header, and a sender who fills it with ones.
 
 use crate::keys::mix;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
-use umbel::Result;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::aging::Timestamp;
 use umbel::hash::reduce;
 use umbel_net::blocklist::{Blocklist, Options, Prefix};

@@ -1,10 +1,12 @@
 //! E12-hyphen: the first use of the filter in history. Most words are hyphenated by rule, and a dictionary on disk has the rest.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Error, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use hyphenation::{Hyphenator, Language, Load, Standard as Dictionary};
 use std::collections::BTreeSet;
 use umbel::sizing::KPolicy;
-use umbel::{Bloom, Error, Hasher, Result, Standard};
+use umbel::{Bloom, Hasher, Standard};
 
 pub struct Hyphenation;
 

@@ -1,8 +1,9 @@
 //! E12-icarus: a filter in the header against loops, and how many packets it loses that are in none.
 
 use crate::keys::mix;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
-use umbel::Result;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::hash::reduce;
 use umbel_net::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
 use umbel_net::topology::Graph;

@@ -1,9 +1,11 @@
 //! E18: what becomes of rate and lookup time when more keys come than a filter is for.
 
 use crate::measure::{self, Rate, Time};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::key::Hashed;
-use umbel::{AnyFilter, Digest, Error, Kind, Result, Spec};
+use umbel::{AnyFilter, Digest, Error, Kind, Spec};
 
 pub struct Load;
 
@@ -95,7 +97,7 @@ fn history(lab: &Lab, kind: Kind) -> Result<History> {
             let full = match filter.insert_batch(&Hashed(&members[inside..size])) {
                 Ok(()) => false,
                 Err(Error::Full { .. }) => true,
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             };
             inside = if full { filter.inserted().unwrap_or_default() as usize } else { size };
             let rate = measure::positives(lab, &filter, &strangers) as f64 / queries as f64;

@@ -1,9 +1,11 @@
 //! E12-password: what a filter of passwords gives away to whoever sees it before and after a word is added.
 
 use crate::keys::mix;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 
-use umbel::{Bloom, Digest, Hasher, Result, Spec, Standard};
+use umbel::{Bloom, Digest, Hasher, Spec, Standard};
 
 pub struct Difference;
 

@@ -1,9 +1,11 @@
 //! E8a and E8b: block-based against hierarchical filters of payloads, for strings that never were there.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::sizing::rate;
-use umbel::{Bloom, Result, Standard};
+use umbel::{Bloom, Standard};
 use umbel_net::payload::{Method, PayloadFilter, noise, records_of};
 
 pub struct RandomStrings;

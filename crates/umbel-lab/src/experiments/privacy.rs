@@ -2,8 +2,10 @@
 
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
-use umbel::{Digest, Hasher, Result};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
+use umbel::{Digest, Hasher};
 use umbel_net::privacy::{Table as Counts, cover};
 
 pub struct Privacy;

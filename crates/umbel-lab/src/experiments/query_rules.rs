@@ -3,12 +3,13 @@
 use crate::measure::Rate;
 use crate::trace::positions;
 use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table, measure,
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+    measure,
 };
 use umbel::internals::Layout;
 use umbel::key::Hashed;
 use umbel::sizing::{KPolicy, rate};
-use umbel::{Bloom, Digest, Hasher, Result, Standard};
+use umbel::{Bloom, Digest, Hasher, Standard};
 
 pub struct QueryRules;
 
@@ -90,7 +91,7 @@ fn by_rule(lab: &Lab, layout: Standard, n: u64, builds: u64, queries: u64) -> Re
 }
 
 /// The rate of the rule that says no only if all bits are zero.
-fn wrong_rate(m: u64, n: u64, k: u32) -> Result<f64> {
+fn wrong_rate(m: u64, n: u64, k: u32) -> umbel::Result<f64> {
     Ok(1.0 - (1.0 - rate::expected_fill(m, n, k)?).powi(k as i32))
 }
 
@@ -142,7 +143,7 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
     }
     findings.tables.push(table);
-    let curve = |of: &dyn Fn(u64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+    let curve = |of: &dyn Fn(u64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
         let loads = (0..=50).map(|step| (n as f64 / 4.0 * 16f64.powf(f64::from(step) / 50.0)).round() as u64);
         loads.map(|load| Ok((load as f64, of(load)?))).collect()
     };
@@ -204,7 +205,7 @@ fn sizes(findings: &mut Findings) -> Result<()> {
     );
     let curve = (0..=40).map(|step| 10f64.powf(-6.0 + 5.7 * f64::from(step) / 40.0));
     let curve: Vec<f64> = curve.collect();
-    let points = |of: &dyn Fn(f64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+    let points = |of: &dyn Fn(f64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
         curve.iter().map(|p| Ok((*p, of(*p)?))).collect()
     };
     findings.charts.push(Chart {

@@ -1,9 +1,9 @@
 //! E1: the table of false-positive rates by bits per key and hash functions.
 
 use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table, measure,
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table, measure,
 };
-use umbel::{Bloom, Result, Standard, sizing::rate};
+use umbel::{Bloom, Standard, sizing::rate};
 
 pub struct RateTable;
 

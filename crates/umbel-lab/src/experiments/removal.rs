@@ -1,13 +1,15 @@
 //! E17: kinds from which keys can be removed: what that costs in memory, and how many keys it holds for.
 
 use crate::measure::{Rate, positives};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::cuckoo::Form;
 use umbel::internals::Layout;
 use umbel::key::Hashed;
 use umbel::sizing::deletable;
 use umbel::spec::{Tuning, plan};
-use umbel::{AnyFilter, Deletable, Digest, Hasher, Kind, Removed, Result, Spec};
+use umbel::{AnyFilter, Deletable, Digest, Hasher, Kind, Removed, Spec};
 
 pub struct Removal;
 
@@ -200,7 +202,7 @@ fn judge(lab: &Lab, p: f64, contestant: &Contestant, found: &Found, findings: &m
 fn predicted(lab: &Lab, p: f64, tuning: &Tuning) -> Result<f64> {
     let n = lab.count(&KEYS);
     let filter = Deletable::build(&spec(n, p, tuning, lab.hasher(0))?)?;
-    deletable::deletability(filter.layout().bits(), filter.regions(), n, filter.layout().hashes())
+    Ok(deletable::deletability(filter.layout().bits(), filter.regions(), n, filter.layout().hashes())?)
 }
 
 /// Theory takes the fates of the k bits of a key for independent, which is a little off; and chance.

@@ -1,14 +1,16 @@
 //! E6: filters that grow, with and without tightening the rate of their stages.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 
 use umbel::key::Hashed;
 use umbel::scalable::Stage;
 use umbel::sizing::scalable::{Schedule, compound};
 use umbel::sizing::{PartitionedParams, partitioned, rate};
 use umbel::spec::Tuning;
-use umbel::{Bloom, Digest, Hasher, Kind, Partitioned, Result, Scalable, Spec, Standard};
+use umbel::{Bloom, Digest, Hasher, Kind, Partitioned, Scalable, Spec, Standard};
 
 pub struct Growing;
 
@@ -166,13 +168,13 @@ struct Untightened {
 
 impl Untightened {
     fn stage(schedule: &Schedule, rate: f64, hasher: &Hasher, i: usize) -> Result<Bloom<Standard>> {
-        Bloom::build(&Spec::new(schedule.stage_capacity(i), rate)?.with_hasher(hasher.clone()))
+        Ok(Bloom::build(&Spec::new(schedule.stage_capacity(i), rate)?.with_hasher(hasher.clone()))?)
     }
 
     /// The rate of stage `i` with so many keys in it.
     fn rate_with(schedule: &Schedule, rate: f64, i: usize, keys: u64) -> Result<f64> {
         let plan = umbel::spec::plan(Kind::Standard, &Spec::new(schedule.stage_capacity(i), rate)?)?;
-        rate::classic(plan.stored_bits, keys, plan.hashes)
+        Ok(rate::classic(plan.stored_bits, keys, plan.hashes)?)
     }
 
     fn new(schedule: Schedule, rate: f64, hasher: Hasher, strangers: usize) -> Result<Untightened> {
@@ -329,7 +331,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     };
     let tight_curve = curve(&rates, &|i, keys| {
         let (_, slice_bits, hashes) = shapes[i];
-        partitioned::rate(slice_bits, keys, hashes)
+        Ok(partitioned::rate(slice_bits, keys, hashes)?)
     })?;
     let loose_curve = curve(&loose_rates, &|i, keys| Untightened::rate_with(&schedule, p, i, keys))?;
     // The first quarter of the first stage has no false positives to speak of.

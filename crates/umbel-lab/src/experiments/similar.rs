@@ -1,10 +1,12 @@
 //! E12-similar: how similar two sets are, from the AND of their filters.
 
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::key::Hashed;
 use umbel::sizing::estimate::Overlap;
-use umbel::{Bloom, Digest, Result, Standard};
+use umbel::{Bloom, Digest, Standard};
 use umbel_text::similarity::{Sketch, compare, fill};
 
 pub struct Similar;

@@ -1,10 +1,12 @@
 //! E9: how well a multi-resolution space-code filter tells the sizes of flows, and why its rule is guarded.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::sizing::space_code::Rule;
 use umbel::space_code::Estimator;
 use umbel::spec::Tuning;
-use umbel::{Count, Digest, MultiResolution, Result, SpaceCode, Spec};
+use umbel::{Count, Digest, MultiResolution, SpaceCode, Spec};
 
 pub struct FlowSizes;
 

@@ -2,9 +2,10 @@
 
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::collections::HashSet;
-use umbel::Result;
 use umbel_text::spelling::{Dictionary, List};
 
 pub struct Spelling;

@@ -2,9 +2,11 @@
 
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::hash::reduce;
-use umbel::{Digest, Hasher, Result};
+use umbel::{Digest, Hasher};
 use umbel_net::topology::Graph;
 use umbel_net::traceback::spie::{Agent, Span, false_branches, trace};
 

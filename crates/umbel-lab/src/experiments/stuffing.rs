@@ -2,9 +2,11 @@
 
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, names, pair, record};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::ops::Range;
-use umbel::{Bloom, Result, Standard};
+use umbel::{Bloom, Standard};
 use umbel_net::attribution::Settings;
 
 pub struct Stuffing;

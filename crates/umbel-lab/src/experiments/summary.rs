@@ -1,13 +1,15 @@
 //! E21: all kinds of set side by side: bits per key, rate, and the times of insertions and lookups.
 
 use crate::measure::{Contestant, Rate, Time, Turns, race};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::key::Hashed;
 use umbel::kind::Holds;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::rate;
 use umbel::spec::{Construction, plan};
-use umbel::{AnyFilter, Hasher, Kind, Result, Spec, Stats};
+use umbel::{AnyFilter, Hasher, Kind, Spec, Stats};
 
 pub struct Summary;
 

@@ -1,9 +1,11 @@
 //! E12-tables: a filter for each table on disk, and how many tables are read.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel::sizing::rate::classic;
 use umbel::spec::{Construction, plan};
-use umbel::{AnyFilter, Error, Kind, Plan, Result, Spec};
+use umbel::{AnyFilter, Kind, Plan, Spec};
 use umbel_text::tables::{Options, Store, share};
 
 pub struct Tables;
@@ -146,7 +148,7 @@ impl Theory {
 }
 
 fn in_a_store(lab: &Lab, tables: u64, rate: f64, build: u64) -> Result<Reads> {
-    let failed = |source| Error::Io { path: std::env::temp_dir(), doing: "make a folder in", source };
+    let failed = |source| umbel::Error::Io { path: std::env::temp_dir(), doing: "make a folder in", source };
     let folder = tempfile::tempdir().map_err(failed)?;
     let options = Options { rate, memory: usize::MAX, hasher: lab.hasher(build) };
     let mut store = Store::open(folder.path(), options)?;

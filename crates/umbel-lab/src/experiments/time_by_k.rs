@@ -1,12 +1,14 @@
 //! E15: the time of insertions and lookups against the number of hash functions, and the probes behind it.
 
 use crate::measure::{self, Contestant, Probes, Time, Turns, race};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::f64::consts::LN_2;
 use umbel::internals::Structure;
 use umbel::key::Hashed;
 use umbel::literature::{Family, Literature, Scheme};
-use umbel::{Bloom, Digest, Result, Standard, sizing::rate};
+use umbel::{Bloom, Digest, Standard, sizing::rate};
 
 pub struct TimeByHashes;
 
@@ -187,7 +189,7 @@ impl Work<'_> {
         let [members, strangers, mixed] =
             [&self.members, &self.strangers, &self.mixed].map(|keys| self.lab.digests(&hasher, keys));
         // What is inserted again sets the same bits, so that the filter stays what it is.
-        let mut filled = filters.iter().map(Structure::try_clone).collect::<Result<Vec<_>>>()?;
+        let mut filled = filters.iter().map(Structure::try_clone).collect::<umbel::Result<Vec<_>>>()?;
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
             let insert = move |digest: &Digest| filled.insert_digest(*digest);
@@ -211,7 +213,7 @@ impl Work<'_> {
             Ok(filter)
         };
         let filters = HASHES.into_iter().map(filter).collect::<Result<Vec<_>>>()?;
-        let mut filled = filters.iter().map(Literature::try_clone).collect::<Result<Vec<_>>>()?;
+        let mut filled = filters.iter().map(Literature::try_clone).collect::<umbel::Result<Vec<_>>>()?;
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
             let insert = move |key: &u64| filled.insert(key);

@@ -1,13 +1,15 @@
 //! E16: the time of lookups against the number of keys and against the size of the filter, with the steps of the caches.
 
 use crate::measure::{Contestant, Probes, Time, Turns, probes, race};
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Series, Table};
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
+};
 use std::f64::consts::LN_2;
 use std::fs::read_to_string;
 use umbel::internals::Layout;
 use umbel::key::Hashed;
 use umbel::sizing::rate;
-use umbel::{Blocked, Bloom, Digest, Result, Spec, Standard};
+use umbel::{Blocked, Bloom, Digest, Spec, Standard};
 
 pub struct TimeBySize;
 

@@ -1,12 +1,12 @@
 //! E4: counters with variable increments beside plain ones, at the same memory and at the same rate.
 
 use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table, measure,
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table, measure,
 };
 use umbel::sizing::variable_increment::{best_hashes, excluded_by_b_h, excluded_by_range, rate};
 use umbel::spec::Tuning;
 use umbel::variable_increment::{Increments, Scheme, gaps, is_b_h, is_b_tilde_h};
-use umbel::{Counting, Hasher, Kind, Result, Spec, VariableIncrement, counting};
+use umbel::{Counting, Hasher, Kind, Spec, VariableIncrement, counting};
 
 pub struct VariableIncrements;
 

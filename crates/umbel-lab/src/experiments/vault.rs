@@ -1,8 +1,9 @@
 //! Encrypted documents with a filter of their words: what a server reads from a plain one, and from one with keys.
 
 use crate::keys::mix;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table};
-use umbel::Result;
+use crate::{
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+};
 use umbel_text::vault::insecure_demo;
 use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
 

@@ -2,11 +2,11 @@
 
 use crate::measure::Rate;
 use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Series, Table, WordsReport,
-    measure, words,
+    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
+    WordsReport, measure, words,
 };
 use umbel::sizing::{KPolicy, Params, rate};
-use umbel::{Bloom, Result, Standard};
+use umbel::{Bloom, Standard};
 
 pub struct WordList;
 

@@ -1,8 +1,7 @@
 //! E1b: the worked examples of the source documents, position by position.
 
 use crate::trace::{Step, find};
-use crate::{About, Criterion, Experiment, Findings, Lab, Table};
-use umbel::Result;
+use crate::{About, Criterion, Experiment, Findings, Lab, Result, Table};
 
 pub struct WorkedExamples;
 

@@ -5,7 +5,7 @@ mod page;
 mod textbooks;
 
 use crate::criterion::short;
-use crate::{About, Criterion, Findings, Lab, Outcome, Scale, Table};
+use crate::{About, Criterion, Error, Findings, Lab, Outcome, Result, Scale, Table};
 use page::{escaped, page, prose, row};
 use serde_json::{Value, json};
 use std::fmt::Write as _;
@@ -14,7 +14,15 @@ use std::io;
 use std::path::Path;
 
 /// Writes everything into a folder, which is made if it is not there.
-pub fn report(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> {
+///
+/// # Errors
+///
+/// [`Error::Report`] if a file cannot be written, or a picture or table cannot be made.
+pub fn report(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> Result<()> {
+    write(folder, lab, outcomes).map_err(|source| Error::Report { folder: folder.to_owned(), source })
+}
+
+fn write(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     let mut content = contents(lab, outcomes);
     for outcome in outcomes {
@@ -80,16 +88,16 @@ fn story(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String> {
     story.push_str(&parameters(outcome, lab));
     match &outcome.findings {
         Err(error) => {
-            let error = escaped(&error.to_string());
+            let error = escaped(&format!("{error:#}"));
             let _ = write!(story, "<p class=\"fails\">It could not be run: {error}</p>");
         }
         Ok(findings) => {
             for chart in &findings.charts {
-                let svg = chart.to_svg().map_err(|error| io::Error::other(error.to_string()))?;
+                let svg = chart.to_svg().map_err(io::Error::other)?;
                 story.push_str(&picture(folder, &chart.name, &chart.title, &svg)?);
             }
             for trace in &findings.traces {
-                let svg = trace.to_svg().map_err(|error| io::Error::other(error.to_string()))?;
+                let svg = trace.to_svg().map_err(io::Error::other)?;
                 story.push_str(&picture(folder, trace.name, trace.title, &svg)?);
             }
             // What it would mean if everything held is not what it means now.
@@ -174,7 +182,7 @@ fn verdicts(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
     };
     let findings = match &outcome.findings {
         Ok(findings) => findings,
-        Err(error) => return write(format!("{id}.json"), false, "error", error.to_string().into()),
+        Err(error) => return write(format!("{id}.json"), false, "error", format!("{error:#}").into()),
     };
     let (times, others): (Vec<_>, Vec<_>) = findings.criteria.iter().partition(|criterion| criterion.timed);
     let hold = |criteria: &[&Criterion]| criteria.iter().all(|criterion| criterion.holds);

@@ -29,12 +29,12 @@ pub struct Example {
     pub title: &'static str,
     /// Where it is printed.
     pub source: &'static str,
-    steps: fn() -> umbel::Result<Vec<Step>>,
+    steps: fn() -> crate::Result<Vec<Step>>,
 }
 
 impl Example {
     /// Goes through it.
-    pub fn run(&self) -> umbel::Result<Trace> {
+    pub fn run(&self) -> crate::Result<Trace> {
         let &Example { name, title, source, steps } = self;
         Ok(Trace { name, title, source, steps: steps()? })
     }

@@ -4,13 +4,12 @@
 use super::text::{CELLS, wrapped};
 use super::{Cell, Row, Step, Touch, Trace};
 use crate::chart::COLOURS;
+use crate::error::{Drawn, Error, Result};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
-use std::error::Error;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-type Drawn = Result<(), Box<dyn Error>>;
 
 const WIDTH: i32 = 760;
 const MARGIN: i32 = 20;
@@ -37,8 +36,16 @@ impl Touch {
 }
 
 impl Trace {
-    /// The picture.
-    pub fn to_svg(&self) -> Result<String, Box<dyn Error>> {
+    /// Returns the picture as SVG.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Picture`] if the drawing library fails.
+    pub fn to_svg(&self) -> Result<String> {
+        self.drawn().map_err(|source| Error::Picture { name: self.name.to_string(), source })
+    }
+
+    fn drawn(&self) -> Drawn<String> {
         let height = 3 * MARGIN + 2 * LINE + self.steps.iter().map(height).sum::<i32>();
         let mut svg = String::new();
         {

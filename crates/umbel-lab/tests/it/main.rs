@@ -2,4 +2,5 @@
 //!
 //! `cargo test -p umbel-lab --test it promises::` runs the tests of one module.
 
+mod errors;
 mod promises;

@@ -1,8 +1,8 @@
 //! Filters at work.
 
+use crate::Result;
 use crate::trace::cells::Cells;
 use crate::trace::{Answer, Row, Step, Touch};
-use umbel::Result;
 
 pub fn web_cache() -> Result<Vec<Step>> {
     let mut bits = Cells::new("bits", 10);

@@ -1,8 +1,8 @@
 //! Standard filters.
 
+use crate::Result;
 use crate::trace::cells::Cells;
 use crate::trace::{Row, Step, and};
-use umbel::Result;
 use umbel::sizing::{KPolicy, Params, rate};
 
 /// The three hash functions of Jambura et al. 2026; they depend on the last digit alone.

@@ -1,8 +1,8 @@
 //! Payloads in blocks: records of blocks with their offsets, and of groups of blocks.
 
+use crate::Result;
 use crate::trace::{Row, Step, Touch, and};
 use std::collections::BTreeSet;
-use umbel::Result;
 
 /// What a filter of payloads would hold, exactly: contents with their offsets.
 #[derive(Default)]

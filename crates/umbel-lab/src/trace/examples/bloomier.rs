@@ -1,7 +1,7 @@
 //! Maps: four keys among ten cells of eight bits.
 
+use crate::Result;
 use crate::trace::{Row, Step, Touch, and};
-use umbel::Result;
 use umbel::bloomier::textbook::{Element, Match, fill, lookup, match_in_rounds};
 
 const CELLS: usize = 10;

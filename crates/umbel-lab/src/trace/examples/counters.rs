@@ -1,9 +1,10 @@
 //! Filters of counters.
 
 use super::bits::{X0, X1};
+use crate::Result;
 use crate::trace::cells::Cells;
 use crate::trace::{Row, Step, Touch, and};
-use umbel::{Result, variable_increment};
+use umbel::variable_increment;
 
 /// One for each position.
 fn ones(positions: &[usize]) -> Vec<(usize, u64)> {

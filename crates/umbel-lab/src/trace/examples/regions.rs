@@ -1,8 +1,9 @@
 //! Filters whose bits lie in regions, with something kept about each region beside them.
 
+use crate::Result;
 use crate::trace::cells::Cells;
 use crate::trace::{Answer, Row, Step, Touch, and};
-use umbel::{Result, sizing::floom};
+use umbel::sizing::floom;
 
 /// Bits in regions.
 const BITS: usize = 10;
