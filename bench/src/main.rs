@@ -36,6 +36,7 @@
 //! add one line to the list in `contestants.rs`. A filter that several threads may fill also implements `Shared`.
 
 mod contestants;
+mod error;
 mod keys;
 mod limit;
 mod machine;
@@ -45,6 +46,7 @@ mod sizing;
 
 use clap::{Parser, ValueEnum};
 use contestants::{Contestant, Job, Roster};
+use error::Error;
 use measure::Plan;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
@@ -99,14 +101,14 @@ fn main() -> ExitCode {
             print!("{text}");
             ExitCode::SUCCESS
         }
-        Err(sentence) => {
-            eprintln!("umbel-bench: {sentence}");
+        Err(error) => {
+            eprintln!("umbel-bench: {error}");
             ExitCode::FAILURE
         }
     }
 }
 
-fn run<K: Roster + ?Sized>(args: &Args) -> Result<String, String> {
+fn run<K: Roster + ?Sized>(args: &Args) -> error::Result<String> {
     let contestants = choose(K::roster(), &args.only)?;
     let say = |line: &str| {
         if args.json { eprintln!("{line}") } else { println!("{line}") }
@@ -150,10 +152,10 @@ fn run<K: Roster + ?Sized>(args: &Args) -> Result<String, String> {
 fn choose<K: Roster + ?Sized>(
     mut all: Vec<Box<dyn Contestant<K>>>,
     only: &[String],
-) -> Result<Vec<Box<dyn Contestant<K>>>, String> {
-    let names: Vec<&str> = all.iter().map(|contestant| contestant.name()).collect();
+) -> error::Result<Vec<Box<dyn Contestant<K>>>> {
+    let names: Vec<&'static str> = all.iter().map(|contestant| contestant.name()).collect();
     if let Some(unknown) = only.iter().find(|name| !names.contains(&name.trim())) {
-        return Err(format!("there is no contestant `{unknown}`; there are: {}", names.join(", ")));
+        return Err(Error::UnknownContestant { name: unknown.clone(), known: names });
     }
     all.retain(|contestant| only.is_empty() || only.iter().any(|name| name.trim() == contestant.name()));
     Ok(all)
@@ -208,7 +210,7 @@ mod tests {
 
     #[test]
     fn an_unknown_contestant_is_named() {
-        let error = choose::<u64>(u64::roster(), &["no such".into()]).err().unwrap();
+        let error = choose::<u64>(u64::roster(), &["no such".into()]).err().unwrap().to_string();
         assert!(error.contains("`no such`") && error.contains("fastbloom foldhash"), "{error}");
         let chosen = choose::<u64>(u64::roster(), &["physical limit".into(), "fastbloom".into()]).unwrap();
         assert_eq!(chosen.iter().map(|c| c.name()).collect::<Vec<_>>(), ["fastbloom", "physical limit"]);

@@ -1,6 +1,7 @@
 //! The measurement: which section is timed when, what is verified, and what the figures are.
 
 use crate::contestants::{Contestant, Job};
+use crate::error::{Error, Result};
 use crate::keys::{self, Key, List, Store, Tag, Workload};
 use crate::machine;
 use std::hint::black_box;
@@ -85,7 +86,7 @@ pub fn run<K: Key + ?Sized>(
     plan: &Plan,
     mut contestants: Vec<Box<dyn Contestant<K>>>,
     progress: impl Fn(&str),
-) -> Result<Vec<Row>, String> {
+) -> Result<Vec<Row>> {
     let job = &plan.job;
     progress("making keys");
     let work = Workload::<K>::new(job.n, job.seed);
@@ -117,7 +118,7 @@ fn repeat<K: Key + ?Sized>(
     contestant: &mut dyn Contestant<K>,
     row: &mut Row,
     first: bool,
-) -> Result<(), String> {
+) -> Result<()> {
     let job = &plan.job;
     let members = work.members.list();
     let huge_before = machine::huge_page_bytes();
@@ -177,10 +178,11 @@ fn ask<K: Key + ?Sized>(contestant: &dyn Contestant<K>, queries: K::List<'_>, sa
     found
 }
 
-fn no_false_negatives(name: &str, found: u64, asked: usize) -> Result<(), String> {
-    match asked as u64 - found.min(asked as u64) {
+fn no_false_negatives(name: &'static str, found: u64, asked: usize) -> Result<()> {
+    let asked = asked as u64;
+    match asked.saturating_sub(found) {
         0 => Ok(()),
-        lost => Err(format!("{name} has false negatives: it denies {lost} of {asked} members")),
+        lost => Err(Error::FalseNegatives { name, lost, asked }),
     }
 }
 
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn a_false_negative_is_an_error() {
         assert!(no_false_negatives("x", 10, 10).is_ok());
-        assert!(no_false_negatives("x", 9, 10).unwrap_err().contains("denies 1 of 10"));
+        assert!(no_false_negatives("x", 9, 10).unwrap_err().to_string().contains("denies 1 of 10"));
     }
 
     /// A filter that has forgotten something must not get a row.
@@ -273,6 +275,7 @@ mod tests {
         }
         let plan = Plan { job: Job { n: 1000, p: 0.01, seed: 0 }, reps: 1, threads: 1 };
         let error = run::<u64>(&plan, vec![Box::new(Forgetful)], |_| ()).err().unwrap();
-        assert!(error.contains("forgetful has false negatives"), "{error}");
+        assert!(matches!(error, Error::FalseNegatives { name: "forgetful", .. }), "{error}");
+        assert!(error.to_string().contains("forgetful has false negatives"), "{error}");
     }
 }
