@@ -6,6 +6,7 @@
 
 use crate::engine::memory::Budget;
 use crate::engine::{Arguments, Failure, Loading, Text, memory, random};
+use crate::error::{Error, Result};
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::hash::KeyRing;
@@ -48,15 +49,14 @@ impl Config {
 }
 
 /// Reads the arguments that the module is loaded with: names and values.
-pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
+pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     let (mut config, mut secret_is_kept) = (Config::new(random()), false);
     let (pairs, rest) = arguments.as_chunks::<2>();
     if let [name, ..] = rest {
-        return Err(format!("the argument {} has no value", name.bytes().escape_ascii()));
+        return Err(Error::NoValue { name: shown(name) });
     }
     for [name, value] in pairs {
-        let (shown, text) = (name.bytes().escape_ascii(), value.bytes().escape_ascii());
-        let wrong = |needs: &str| format!("{shown} is {text}, and should be {needs}");
+        let wrong = |needs| Error::BadValue { name: shown(name), value: shown(value), needs };
         let size = || value.parse::<u64>().filter(|size| *size > 0).ok_or_else(|| wrong("a number above 0"));
         let bytes = || bytes(value.bytes()).ok_or_else(|| wrong("a number of bytes above 0, as 1gb or 64mb"));
         if name.is("KEY-FILE") {
@@ -79,12 +79,10 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
         } else if name.is("CF_INITIAL_SIZE") {
             config.cuckoo_size = size()?;
         } else {
-            return Err(format!(
-                "{shown} is not known; there are KEY-FILE, MAX-KEY-BYTES, MAX-BYTES, ERROR_RATE, INITIAL_SIZE, EXPANSION and CF_INITIAL_SIZE"
-            ));
+            return Err(Error::UnknownArgument { name: shown(name) });
         }
     }
-    CONFIG.set(config).map_err(|_| "the module is loaded already".to_string())?;
+    CONFIG.set(config).map_err(|_| Error::LoadedTwice)?;
     if !secret_is_kept {
         loading.log(
             c"notice",
@@ -93,6 +91,11 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
         );
     }
     Ok(())
+}
+
+/// Returns an argument as it can be printed.
+fn shown(argument: &Text) -> String {
+    argument.bytes().escape_ascii().to_string()
 }
 
 /// A number of bytes, as servers take them elsewhere: `1k` is a thousand, `1kb` is 1024.
@@ -119,14 +122,15 @@ pub fn number_and_unit(text: &[u8]) -> Option<(u64, String)> {
 }
 
 /// The secret in a file that `umbel key new --hash keyed` has made.
-fn read_secret(path: &str) -> Result<[u8; 16], String> {
-    let text = std::fs::read_to_string(path).map_err(|error| format!("the key file {path}: {error}"))?;
+pub(crate) fn read_secret(path: &str) -> Result<[u8; 16]> {
+    let failed = |source| Error::KeyFile { path: path.to_owned(), source };
+    let text = std::fs::read_to_string(path).map_err(failed)?;
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let secret = match words[..] {
         ["umbel-key", "keyed", secret] => parse_secret(secret.as_bytes()),
         _ => None,
     };
-    secret.ok_or_else(|| format!("{path} has no keyed secret: `umbel key new {path} --hash keyed` makes one"))
+    secret.ok_or_else(|| Error::NoSecret { path: path.to_owned() })
 }
 
 /// The secret that comes behind `SEED`.

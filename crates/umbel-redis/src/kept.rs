@@ -17,6 +17,7 @@
 use crate::config;
 use crate::engine::memory::Obeying;
 use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value, note_rejected};
+use crate::error::{self, Error};
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
@@ -67,6 +68,8 @@ pub trait Kept: Sized + Send + 'static {
 }
 
 const MAGIC: [u8; 4] = *b"UMBL";
+
+const BAD_HEAD: Error = Error::Malformed("its head makes no sense");
 
 /// How many bytes a chunk has, but for the last one.
 pub const CHUNK: u64 = 8 << 20;
@@ -182,12 +185,11 @@ impl Head {
     }
 
     /// The value of the stream, of which this head has been read.
-    fn value<K: Kept>(&self, from: &mut impl Read, ring: &KeyRing) -> Result<K, String> {
+    fn value<K: Kept>(&self, from: &mut impl Read, ring: &KeyRing) -> error::Result<K> {
         let filter = |len: &u64| file::read(from, *len, ring).map(|loaded| loaded.filter);
-        let filters = self.filters.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>();
-        let filters = filters.map_err(|error| error.to_string())?;
+        let filters = self.filters.iter().map(filter).collect::<umbel::Result<Vec<Stored>>>()?;
         let rest = read_summed(from, self.rest)?;
-        K::restore(&self.numbers, filters, &rest).ok_or_else(|| "its parts do not fit together".to_string())
+        K::restore(&self.numbers, filters, &rest).ok_or(Error::Malformed("its parts do not fit together"))
     }
 }
 
@@ -203,15 +205,15 @@ pub fn bytes_of(words: &Words) -> umbel::Result<Vec<u8>> {
 }
 
 /// Bytes and their sum, of this length together; nothing if that is nothing. Memory is taken as they come.
-fn read_summed(from: &mut impl Read, len: u64) -> Result<Vec<u8>, String> {
+fn read_summed(from: &mut impl Read, len: u64) -> error::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    from.take(len).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    from.take(len).read_to_end(&mut bytes).map_err(Error::Io)?;
     if len == 0 {
         return Ok(bytes);
     }
-    let (rest, end) = bytes.split_last_chunk::<8>().ok_or("it ends too early")?;
+    let (rest, end) = bytes.split_last_chunk::<8>().ok_or(Error::CUT)?;
     if bytes.len() as u64 != len || sum(rest).to_le_bytes() != *end {
-        return Err("its end is damaged".into());
+        return Err(Error::Malformed("its end is damaged"));
     }
     bytes.truncate(bytes.len() - 8);
     Ok(bytes)
@@ -286,12 +288,12 @@ impl<K: Kept> Slot<K> {
             let read = arriving.value(ring);
             match read {
                 Ok(value) => *self = Slot::Ready(value),
-                Err(why) => {
+                Err(error) => {
                     // As it was before, so that the right end may still come.
                     arriving.chunks.pop_back();
                     arriving.received = received;
                     note_rejected();
-                    return Err(Failure::new(format!("received bad data: {why}")));
+                    return Err(Failure::new(format!("received bad data: {error:#}")));
                 }
             }
         }
@@ -339,9 +341,9 @@ fn incomplete() -> Failure {
 }
 
 impl Arriving {
-    fn value<K: Kept>(&self, ring: &KeyRing) -> Result<K, String> {
+    fn value<K: Kept>(&self, ring: &KeyRing) -> error::Result<K> {
         let first = self.chunks.front().map(Vec::as_slice).unwrap_or_default();
-        let head = Head::read::<K>(first).ok_or("its head makes no sense")?;
+        let head = Head::read::<K>(first).ok_or(BAD_HEAD)?;
         let mut reader = Chunks { chunks: self.chunks.iter(), rest: &first[head.len..] };
         reader.chunks.next();
         head.value(&mut reader, ring)
@@ -393,11 +395,11 @@ impl<K: Kept> Value for Slot<K> {
         K::slot()
     }
 
-    fn save(&self, to: &mut Saver<'_>) -> Result<(), String> {
+    fn save(&self, to: &mut Saver<'_>) -> error::Result<()> {
         match self {
             Slot::Ready(value) => {
                 to.number(READY);
-                let stream = Stream::of(value).map_err(|error| error.to_string())?;
+                let stream = Stream::of(value)?;
                 stream.chunks().for_each(|(_, chunk)| to.bytes(&chunk));
             }
             Slot::Arriving(arriving) => {
@@ -409,11 +411,11 @@ impl<K: Kept> Value for Slot<K> {
         Ok(())
     }
 
-    fn load(from: &mut Source<'_>) -> Result<Self, String> {
+    fn load(from: &mut Source<'_>) -> error::Result<Self> {
         match from.number()? {
             READY => {
                 let chunk = from.bytes()?;
-                let head = Head::read::<K>(&chunk).ok_or("its head makes no sense")?;
+                let head = Head::read::<K>(&chunk).ok_or(BAD_HEAD)?;
                 let total = head.total().unwrap_or(u64::MAX);
                 let at = head.len;
                 let _obeying = Obeying::when(true);
@@ -426,7 +428,7 @@ impl<K: Kept> Value for Slot<K> {
                 while arriving.received < total {
                     let chunk = from.bytes()?;
                     if chunk.is_empty() {
-                        return Err("it has an empty chunk".into());
+                        return Err(Error::Malformed("it has an empty chunk"));
                     }
                     arriving.received += chunk.len() as u64;
                     arriving.chunks.push_back(chunk);
@@ -440,24 +442,24 @@ impl<K: Kept> Value for Slot<K> {
                 let mut end = 0u64;
                 for _ in 0..chunks {
                     let chunk = from.bytes()?;
-                    end = end.checked_add(chunk.len() as u64).ok_or("it is too long")?;
+                    end = end.checked_add(chunk.len() as u64).ok_or(Error::Malformed("it is too long"))?;
                     let taken = match &mut slot {
                         None => Slot::begin(end, &chunk).map(|begun| slot = Some(begun)),
                         Some(slot) => slot.go_on(end, &chunk),
                     };
-                    taken.map_err(|failure| format!("{failure:?}"))?;
+                    taken.map_err(Error::Part)?;
                 }
-                slot.ok_or_else(|| "it is empty".to_string())
+                slot.ok_or(Error::Malformed("it is empty"))
             }
-            other => Err(format!("it is in state {other}, which is not known")),
+            other => Err(Error::UnknownState(other)),
         }
     }
 
-    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<(), String> {
+    fn rewrite(&self, to: &mut Rewriter<'_>) -> error::Result<()> {
         let mut send = |end: u64, chunk: &[u8]| to.command(K::LOADER, cursor(end), chunk);
         match self {
             Slot::Ready(value) => {
-                let stream = Stream::of(value).map_err(|error| error.to_string())?;
+                let stream = Stream::of(value)?;
                 stream.chunks().for_each(|(end, chunk)| send(end, &chunk));
             }
             Slot::Arriving(arriving) => {

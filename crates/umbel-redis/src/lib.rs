@@ -7,6 +7,7 @@
 //! | --- | --- |
 //! | `engine` | the border to the server, and all that is unsafe |
 //! | `config` | what is settled when the module is loaded |
+//! | `error` | the error type of loading, and of values in snapshots and streams |
 //! | `kept` | how values go to snapshots, logs and clients, and come back |
 //! | `bloom` | `BF.*` |
 //! | `cuckoo` | `CF.*` |
@@ -21,15 +22,17 @@ mod config;
 mod cuckoo;
 mod dump;
 mod engine;
+mod error;
 mod kept;
 mod sketch;
 mod top;
 
 use engine::{Ctx, Loading, RawText, Text, memory};
+use error::Result;
 use std::ffi::{CStr, c_int};
 
 /// Adds everything that the module has.
-fn load(loading: &Loading, arguments: &[Text]) -> Result<(), String> {
+fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
     // Of the engine, which counts it.
     umbel::words::take_from_allocator();

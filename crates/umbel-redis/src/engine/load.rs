@@ -4,6 +4,7 @@ use super::context::{Text, call};
 use super::raw::{self, Command, CommandInfo, Ctx, InfoCtx, KeySpec};
 use super::value::{Value, register};
 use super::{Arguments, Context, Reply, Result};
+use crate::error::{self, Error};
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::{null, null_mut};
@@ -13,21 +14,22 @@ pub struct Loading(*mut Ctx);
 
 impl Loading {
     /// Adds a type of values.
-    pub fn value<V: Value>(&self) -> Result<(), String> {
+    pub fn value<V: Value>(&self) -> error::Result<()> {
         // SAFETY: the module is being loaded.
         let done = unsafe { register::<V>(self.0) };
-        if done { Ok(()) } else { Err(format!("the type {:?} is refused", V::NAME)) }
+        if done { Ok(()) } else { Err(Error::Refused { what: format!("the type {:?} is refused", V::NAME) }) }
     }
 
     /// Adds a command, which the engine calls by a function of its own; see [`command!`](crate::command).
-    pub fn command(&self, declared: &Declared) -> Result<(), String> {
+    pub fn command(&self, declared: &Declared) -> error::Result<()> {
         let Declared { name, flags, keys, category, call, .. } = *declared;
         let (api, [first, last, step]) = (raw::api(), keys.positions());
         // SAFETY: the module is being loaded, and the function is one of a command.
         let done =
             unsafe { (api.create_command)(self.0, name.as_ptr(), call, flags.as_ptr(), first, last, step) };
         if done != raw::OK {
-            return Err(format!("the command {name:?} is refused: another module may have it"));
+            let what = format!("the command {name:?} is refused: another module may have it");
+            return Err(Error::Refused { what });
         }
         let Some(get) = api.get_command else { return Ok(()) };
         // SAFETY: the module is being loaded.
@@ -138,7 +140,7 @@ impl Declared {
     }
 
     /// Tells the engine what it has to know besides: who may only read a key may run a command that only reads it.
-    fn describe(&self, command: *mut c_void) -> Result<(), String> {
+    fn describe(&self, command: *mut c_void) -> error::Result<()> {
         let Some(set_info) = raw::api().set_command_info else { return Ok(()) };
         let reads = self.flags.to_bytes().starts_with(b"readonly");
         let mut specs = self.keys.specs(if reads { raw::KEY_READ } else { raw::KEY_CHANGE });
@@ -158,7 +160,7 @@ impl Declared {
         // SAFETY: the command was just added, and all of this is copied.
         match unsafe { set_info(command, &info) } {
             raw::OK => Ok(()),
-            _ => Err(format!("the description of {:?} is refused", self.name)),
+            _ => Err(Error::Refused { what: format!("the description of {:?} is refused", self.name) }),
         }
     }
 }
@@ -250,7 +252,7 @@ pub unsafe fn on_load(
     argv: *mut *mut raw::Text,
     argc: c_int,
     (name, version): (&CStr, c_int),
-    load: fn(&Loading, &[Text]) -> Result<(), String>,
+    load: fn(&Loading, &[Text]) -> error::Result<()>,
 ) -> c_int {
     // SAFETY: promised by the caller. Nothing was allocated before.
     if !unsafe { raw::load(ctx) } {
@@ -272,10 +274,10 @@ pub unsafe fn on_load(
     };
     let loading = Loading(ctx);
     let done = catch_unwind(AssertUnwindSafe(|| load(&loading, arguments)));
-    match done.unwrap_or_else(|_| Err("this is a mistake in the module".into())) {
+    match done.unwrap_or(Err(Error::Panicked)) {
         Ok(()) => raw::OK,
-        Err(why) => {
-            loading.log(c"warning", &format!("umbel: {why}"));
+        Err(error) => {
+            loading.log(c"warning", &format!("umbel: {error:#}"));
             raw::ERR
         }
     }

@@ -1,8 +1,10 @@
 //! What a command answers.
 
 use super::raw::{self, Ctx};
+use crate::error::Error;
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int, c_long};
+use std::fmt;
 
 /// What a command answers, put together before any of it is sent.
 #[derive(Clone, Debug, PartialEq)]
@@ -84,10 +86,22 @@ impl From<umbel::Error> for Failure {
             umbel::Error::OutOfMemory { bytes } => {
                 Failure::new(format!("this takes {bytes} bytes more, which is beyond the memory limit"))
             }
-            other => Failure::new(other.to_string()),
+            other => Failure::new(format!("{:#}", Error::from(other))),
         }
     }
 }
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Arity => "wrong number of arguments",
+            Failure::WrongType => "the key holds the wrong kind of value",
+            Failure::Text(text) => text,
+        })
+    }
+}
+
+impl std::error::Error for Failure {}
 
 impl Reply {
     /// Sends it.

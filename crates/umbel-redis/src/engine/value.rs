@@ -2,6 +2,7 @@
 
 use super::memory::{Defragmenter, Obeying};
 use super::raw::{self, DefragCtx, Io, Sum, Type, TypeMethods};
+use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -18,14 +19,14 @@ pub trait Value: Sized + Send + 'static {
     /// Where the engine's handle of the type is kept.
     fn slot() -> &'static TypeSlot;
 
-    /// Writes it to a snapshot; what could not be written is told.
-    fn save(&self, to: &mut Saver<'_>) -> Result<(), String>;
+    /// Writes the value to a snapshot.
+    fn save(&self, to: &mut Saver<'_>) -> Result<()>;
 
-    /// Reads it from a snapshot, which may hold anything.
-    fn load(from: &mut Source<'_>) -> Result<Self, String>;
+    /// Reads a value from a snapshot, which may hold anything.
+    fn load(from: &mut Source<'_>) -> Result<Self>;
 
-    /// Writes the commands that make it; what could not be written is told.
-    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<(), String>;
+    /// Writes the commands that make the value.
+    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<()>;
 
     /// Adds what makes it different from others.
     fn digest(&self, sum: &mut Digest<'_>);
@@ -144,19 +145,19 @@ impl Saver<'_> {
 pub struct Source<'a>(*mut Io, PhantomData<&'a ()>);
 
 impl Source<'_> {
-    pub fn number(&mut self) -> Result<u64, String> {
+    pub fn number(&mut self) -> Result<u64> {
         // SAFETY: the engine lends the stream for the call in which this lives.
         let number = unsafe { (raw::api().load_unsigned)(self.0) };
         self.check(number)
     }
 
-    pub fn bytes(&mut self) -> Result<Vec<u8>, String> {
+    pub fn bytes(&mut self) -> Result<Vec<u8>> {
         let api = raw::api();
         let mut len = 0;
         // SAFETY: as above.
         let start = unsafe { (api.load_string_buffer)(self.0, &mut len) };
         if start.is_null() {
-            return Err("it ends too early".into());
+            return Err(Error::CUT);
         }
         let mut bytes = Vec::new();
         let room = bytes.try_reserve_exact(len);
@@ -166,17 +167,13 @@ impl Source<'_> {
         }
         // SAFETY: they are ours to free, and used no more.
         unsafe { (api.free)(start.cast()) };
-        room.map_err(|_| "there is no memory for it".to_string())?;
+        room.map_err(|_| Error::OutOfMemory)?;
         self.check(bytes)
     }
 
-    fn check<T>(&self, read: T) -> Result<T, String> {
+    fn check<T>(&self, read: T) -> Result<T> {
         // SAFETY: as above.
-        if unsafe { (raw::api().is_io_error)(self.0) } == 0 {
-            Ok(read)
-        } else {
-            Err("it ends too early".into())
-        }
+        if unsafe { (raw::api().is_io_error)(self.0) } == 0 { Ok(read) } else { Err(Error::CUT) }
     }
 }
 
@@ -219,23 +216,21 @@ impl Digest<'_> {
 unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_void {
     let load = || match version {
         ENCODING => V::load(&mut Source(io, PhantomData)),
-        _ => Err(format!("version {version} of its encoding is not known: a newer module wrote it")),
+        _ => Err(Error::UnknownEncoding(version)),
     };
-    match catch_unwind(AssertUnwindSafe(load))
-        .unwrap_or_else(|_| Err("this is a mistake in the module".into()))
-    {
+    match catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Error::Panicked)) {
         Ok(value) => hand_over(value),
-        Err(why) => {
+        Err(error) => {
             note_rejected();
-            log::<V>(io, c"umbel: a %s cannot be read: %s", why);
+            log::<V>(io, c"umbel: a %s cannot be read: %s", &error);
             null_mut()
         }
     }
 }
 
-/// Writes into the server's log what was wrong with a value of this type.
-fn log<V: Value>(io: *mut Io, format: &CStr, why: String) {
-    let why = CString::new(why).unwrap_or_default();
+/// Writes an error about a value of this type, and its causes, into the server's log.
+fn log<V: Value>(io: *mut Io, format: &CStr, error: &Error) {
+    let why = CString::new(format!("{error:#}")).unwrap_or_default();
     // SAFETY: the engine lends the stream for the call in which this is called; the format asks for what follows.
     unsafe {
         (raw::api().log_io_error)(io, c"warning".as_ptr(), format.as_ptr(), V::NAME.as_ptr(), why.as_ptr())
@@ -250,10 +245,10 @@ unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
 
 /// Writes a value. A snapshot, or a log, without it must not take the place of the last one; a server that writes it
 /// itself, and not by a child, takes no notice.
-fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<(), String>) {
+fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<()>) {
     let written = catch_unwind(AssertUnwindSafe(write));
-    if let Err(why) = written.unwrap_or_else(|_| Err("this is a mistake in the module".into())) {
-        log::<V>(io, c"umbel: a %s cannot be written: %s", why);
+    if let Err(error) = written.unwrap_or(Err(Error::Panicked)) {
+        log::<V>(io, c"umbel: a %s cannot be written: %s", &error);
         let api = raw::api();
         // SAFETY: the engine lends the stream, and what it gives for it, for the call in which this is called.
         let flags = unsafe { (api.get_context_flags)((api.get_context_from_io)(io)) };

@@ -223,7 +223,7 @@ fn ready(child: &mut Child, port: u16) -> bool {
             return false;
         }
         if let Ok(stream) = TcpStream::connect(("127.0.0.1", port))
-            && Client::new(stream).try_call(&[b"PING"]) == Ok(Answer::Word("PONG".into()))
+            && Client::new(stream).try_call(&[b"PING"]).is_ok_and(|answer| answer == Answer::Word("PONG".into()))
         {
             return true;
         }
@@ -322,15 +322,15 @@ impl Client {
     }
 
     /// Sends a command of bytes, and reads the answer.
-    pub fn try_call(&mut self, command: &[&[u8]]) -> Result<Answer, String> {
+    pub fn try_call(&mut self, command: &[&[u8]]) -> std::io::Result<Answer> {
         let mut bytes = format!("*{}\r\n", command.len()).into_bytes();
         for argument in command {
             bytes.extend(format!("${}\r\n", argument.len()).into_bytes());
             bytes.extend_from_slice(argument);
             bytes.extend(b"\r\n");
         }
-        self.reader.get_mut().write_all(&bytes).map_err(|error| error.to_string())?;
-        self.answer().map_err(|error| error.to_string())
+        self.reader.get_mut().write_all(&bytes)?;
+        self.answer()
     }
 
     /// What the server says by itself.
