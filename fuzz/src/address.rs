@@ -3,7 +3,7 @@
 //! Whatever the bytes are, there is no panic. An address is printable ASCII, and read again it is the same address; so is what would be
 //! listed for it. It has as many expressions as it may have, itself first, and is found by each of them that is listed.
 
-use umbel_text::address::{Address, Confirm, ExactError, Full, Screen, Verdict, sha256};
+use umbel_text::address::{Address, Confirm, Full, Screen, Verdict, sha256};
 
 /// Takes any bytes: as an address, and as lines.
 pub fn run(bytes: &[u8]) {
@@ -45,7 +45,7 @@ fn found(address: &Address, expression: &str) {
 struct Listed(Full);
 
 impl Confirm for Listed {
-    fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>, ExactError> {
+    fn starting_with(&mut self, first: &[u8]) -> umbel_text::Result<Vec<Full>> {
         Ok(self.0.starts_with(first).then_some(self.0).into_iter().collect())
     }
 }

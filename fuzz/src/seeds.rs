@@ -167,7 +167,7 @@ fn tables() -> io::Result<Vec<Seed>> {
 }
 
 /// Each document in a vault of its own, behind the header.
-fn vaults() -> vault::Result<Vec<Seed>> {
+fn vaults() -> umbel_text::Result<Vec<Seed>> {
     let mut seeds = Vec::new();
     for (name, _, contents) in crate::vault::documents() {
         let folder = crate::folder();
@@ -176,7 +176,7 @@ fn vaults() -> vault::Result<Vec<Seed>> {
         let added = vault.add(name.as_bytes(), None, &contents[..])?;
         let paths = [Vault::header_path(folder.path()), vault.server().path(&added.entry.id)];
         let bytes = paths.iter().map(std::fs::read).collect::<io::Result<Vec<_>>>();
-        let failed = |source| vault::Error::Io { path: folder.path().to_owned(), doing: "read", source };
+        let failed = |source| umbel_text::Error::Io { path: folder.path().to_owned(), doing: "read", source };
         seeds.push((name.into(), bytes.map_err(failed)?.concat()));
     }
     Ok(seeds)
@@ -194,7 +194,7 @@ fn filters() -> io::Result<Vec<Seed>> {
 }
 
 /// Small lists of both engines, with and without a secret.
-fn blocklists() -> umbel::Result<Vec<Seed>> {
+fn blocklists() -> umbel_net::Result<Vec<Seed>> {
     let mut seeds = Vec::new();
     for engine in [Engine::Exact, Engine::Aging { generations: 3 }] {
         for (hasher, embed_key) in [(Hasher::default(), false), (Hasher::keyed(*b"sixteen letters!"), true)] {
@@ -434,18 +434,20 @@ mod tests {
                 let problem = match target {
                     "filter_file" => {
                         crate::seal::filter_file(&mut bytes);
-                        umbel::file::from_bytes(&bytes, &crate::ring()).err()
+                        umbel::file::from_bytes(&bytes, &crate::ring())
+                            .err()
+                            .map(|error| format!("{error:#}"))
                     }
                     "store" => {
                         crate::seal::epoch(&mut bytes);
-                        Epoch::from_bytes(&bytes).err()
+                        Epoch::from_bytes(&bytes).err().map(|error| format!("{error:#}"))
                     }
                     _ => {
                         crate::seal::blocklist_state(&mut bytes);
-                        state::from_bytes(&bytes, &crate::ring()).err()
+                        state::from_bytes(&bytes, &crate::ring()).err().map(|error| format!("{error:#}"))
                     }
                 };
-                let damaged = problem.filter(|problem| problem.to_string().contains("damaged"));
+                let damaged = problem.filter(|problem| problem.contains("damaged"));
                 assert!(damaged.is_none(), "{name}: {damaged:?}");
             }
         }

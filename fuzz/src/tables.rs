@@ -58,7 +58,7 @@ fn open(folder: &Path) -> Option<Store> {
 }
 
 fn listed(store: &Store) -> Listed {
-    store.entries().ok()?.collect::<umbel::Result<_>>().ok()
+    store.entries().ok()?.collect::<umbel_text::Result<_>>().ok()
 }
 
 /// Answers and figures, as text.

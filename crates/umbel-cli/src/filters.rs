@@ -4,6 +4,7 @@ use crate::input::check_not_output;
 use crate::{hex, output, signals};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
+use std::error::Error;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -315,13 +316,11 @@ pub fn check_place(path: &Path, force: bool) -> Result<()> {
     Ok(())
 }
 
-/// What to do about a file that was not to be replaced is said in the terms of the command line.
-pub fn unless_exists(error: umbel::Error, path: &Path) -> anyhow::Error {
-    match error {
-        umbel::Error::Io { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-            anyhow!("{}", exists(path))
-        }
-        other => other.into(),
+/// Names the option that replaces a file if the error is that the file exists already.
+pub fn unless_exists(error: impl Error + Send + Sync + 'static, path: &Path) -> anyhow::Error {
+    match error.source().and_then(|cause| cause.downcast_ref::<io::Error>()) {
+        Some(cause) if cause.kind() == io::ErrorKind::AlreadyExists => anyhow!("{}", exists(path)),
+        _ => error.into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Values of options that are one of a few names: shells complete them, and a wrong one is answered with the list.
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use std::error::Error;
 use std::fmt::Display;
 use std::str::FromStr;
 use umbel::Kind;
@@ -92,7 +93,7 @@ pub fn secret_hash() -> impl TypedValueParser<Value = Strength> {
 
 fn one_of<T>(values: &[T]) -> impl TypedValueParser<Value = T> + use<T>
 where
-    T: Display + FromStr<Err = umbel::Error> + Clone + Send + Sync + 'static,
+    T: Display + FromStr<Err: Error + Send + Sync + 'static> + Clone + Send + Sync + 'static,
 {
     PossibleValuesParser::new(values.iter().map(ToString::to_string)).try_map(|name| name.parse())
 }

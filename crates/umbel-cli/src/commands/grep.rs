@@ -193,7 +193,7 @@ fn open(args: &Args, place: &Path) -> Result<Option<(PathBuf, Index)>> {
     match Index::open(&path) {
         Ok(index) if index.covers(place) => Ok(Some((path, index))),
         Ok(_) => none(format!("{} is not an index of {shown}", path.display())),
-        Err(error) => none(error.to_string()),
+        Err(error) => none(format!("{error:#}")),
     }
 }
 

@@ -107,6 +107,35 @@ fn what_is_missing_or_cannot_be_read_is_named() {
 }
 
 #[test]
+fn an_error_and_each_of_its_causes_are_printed_once() {
+    let shell = prepared();
+    let missing = "No such file or directory (os error 2)";
+    for (arguments, said) in [
+        ("info nothing", format!("cannot open nothing: {missing}")),
+        ("index info nothing", format!("cannot open nothing: {missing}")),
+        (
+            "net attribute nothing --excerpt-hex 00112233445566778899aabbccddeeff",
+            format!("cannot open the store nothing: {missing}"),
+        ),
+        ("password range nothing 00000", format!("cannot open nothing: {missing}")),
+        (
+            "vault list nothing",
+            "there is no vault in nothing: `umbel vault add nothing FILE` makes one".to_string(),
+        ),
+        (
+            "info lines",
+            "cannot use lines: this is not a filter file: it does not start with the umbel signature"
+                .to_string(),
+        ),
+    ] {
+        println!("umbel {arguments}");
+        let answer = shell.run(arguments);
+        answer.refused(&[]);
+        assert_eq!(answer.stderr, format!("umbel: {said}\n"));
+    }
+}
+
+#[test]
 fn what_is_not_an_intact_filter_is_not_used() {
     const BAD: &[(&str, &[&str])] = &[
         ("lines", &["lines: this is not a filter file"]),

@@ -223,7 +223,9 @@ fn ready(child: &mut Child, port: u16) -> bool {
             return false;
         }
         if let Ok(stream) = TcpStream::connect(("127.0.0.1", port))
-            && Client::new(stream).try_call(&[b"PING"]).is_ok_and(|answer| answer == Answer::Word("PONG".into()))
+            && Client::new(stream)
+                .try_call(&[b"PING"])
+                .is_ok_and(|answer| answer == Answer::Word("PONG".into()))
         {
             return true;
         }

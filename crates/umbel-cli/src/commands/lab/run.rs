@@ -80,7 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for outcome in &outcomes {
         output::text(format_args!("{}\n", told(outcome)))?;
     }
-    umbel_lab::report(&args.out, &lab, &outcomes).with_context(failed)?;
+    umbel_lab::report(&args.out, &lab, &outcomes)?;
     output::text(format_args!("the report is {}\n", args.out.join("index.html").display()))?;
     Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
 }
@@ -100,7 +100,7 @@ fn told(outcome: &Outcome) -> String {
     let id = outcome.about.id;
     let findings = match &outcome.findings {
         Ok(findings) => findings,
-        Err(error) => return format!("{id:<5} could not be run: {error}"),
+        Err(error) => return format!("{id:<5} could not be run: {error:#}"),
     };
     let held = findings.criteria.iter().filter(|criterion| criterion.holds).count();
     let verdict = if outcome.holds() { "holds" } else { "does not hold" };

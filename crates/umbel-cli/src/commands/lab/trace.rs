@@ -75,14 +75,12 @@ fn list() -> Rows {
 }
 
 fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
-    let picture =
-        |trace: &Trace| trace.to_svg().map_err(|error| anyhow!("cannot draw {}: {error}", trace.name));
     if let [trace] = traces {
-        return write(path, picture(trace)?.as_bytes(), args.force);
+        return write(path, trace.to_svg()?.as_bytes(), args.force);
     }
     fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))?;
     for trace in traces {
-        write(&path.join(trace.name).with_extension("svg"), picture(trace)?.as_bytes(), args.force)?;
+        write(&path.join(trace.name).with_extension("svg"), trace.to_svg()?.as_bytes(), args.force)?;
     }
     Ok(())
 }

@@ -36,12 +36,12 @@ fn threads() -> usize {
 }
 
 /// What the lines of a lot say.
-fn read<'a, T>(lot: &'a Lot, of: impl Fn(&'a [u8]) -> Result<Option<T>, umbel::Error>) -> (Vec<T>, Unread) {
+fn read<'a, T>(lot: &'a Lot, of: impl Fn(&'a [u8]) -> umbel_net::Result<Option<T>>) -> (Vec<T>, Unread) {
     let (mut all, mut unread) = (Vec::new(), Unread::default());
     for line in (0..lot.len()).map(|i| lot.record(i).1) {
         match of(line) {
             Ok(found) => all.extend(found),
-            Err(error) => unread.add(Unread { lines: 1, first: Some(error.to_string()) }),
+            Err(error) => unread.add(Unread { lines: 1, first: Some(format!("{error:#}")) }),
         }
     }
     (all, unread)
@@ -50,7 +50,7 @@ fn read<'a, T>(lot: &'a Lot, of: impl Fn(&'a [u8]) -> Result<Option<T>, umbel::E
 /// What the lines of files say, in their order.
 fn read_all<T: Send>(
     files: &[PathBuf],
-    of: impl Fn(&[u8]) -> Result<Option<T>, umbel::Error> + Sync,
+    of: impl Fn(&[u8]) -> umbel_net::Result<Option<T>> + Sync,
 ) -> Result<Vec<T>> {
     let (mut all, mut unread) = (Vec::new(), Unread::default());
     // No file at all would be standard input.
@@ -86,7 +86,7 @@ pub fn read_addresses(files: &[PathBuf]) -> Result<Vec<IpAddr>> {
 }
 
 /// The address at the start of a line, which may be one of a log.
-fn address(line: &[u8]) -> Result<Option<IpAddr>, umbel::Error> {
+fn address(line: &[u8]) -> umbel_net::Result<Option<IpAddr>> {
     let word = line.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
     if word.is_empty() {
         return Ok(None);
@@ -94,7 +94,7 @@ fn address(line: &[u8]) -> Result<Option<IpAddr>, umbel::Error> {
     let text = String::from_utf8_lossy(word);
     let prefix: Prefix = text.parse()?;
     let wrong = || umbel::Error::parameter("address", &text, "a single address");
-    prefix.as_host().map(Some).ok_or_else(wrong)
+    Ok(Some(prefix.as_host().ok_or_else(wrong)?))
 }
 
 /// Prints the lines whose addresses are blocked; how many there are.

@@ -13,6 +13,7 @@ use std::net::IpAddr;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use umbel_net::Error;
 use umbel_net::attribution::{Answer, Finding, Found, Listed, Pair, Searched, Store, Trust, Unread, WINDOW};
 use umbel_net::blocklist::Prefix;
 use umbel_net::capture::Time;
@@ -103,14 +104,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 /// Names the epochs that could not be read or asked. Without them nobody can say that there is nothing.
 fn verdict<T>(any: bool, answer: &Answer<T>) -> ExitCode {
-    let is_refusal = |unread: &&Unread| matches!(unread.error, umbel::Error::Parameter { .. });
+    let is_refusal = |unread: &&Unread| matches!(unread.error, Error::Filter(umbel::Error::Parameter { .. }));
     for unread in answer.unread.iter().filter(|unread| !is_refusal(unread)) {
-        warn(format_args!("an epoch was left out: {}", unread.error));
+        warn(format_args!("an epoch was left out: {:#}", unread.error));
     }
     let refused = answer.unread.iter().filter(is_refusal);
     if let Some(last) = refused.clone().next_back() {
         // All that were recorded in the same way say the same.
-        warn(format_args!("{} left out: {}", count(refused.count(), "epoch"), last.error));
+        warn(format_args!("{} left out: {:#}", count(refused.count(), "epoch"), last.error));
     }
     if any || answer.unread.is_empty() { found(any) } else { ExitCode::from(FAILED) }
 }

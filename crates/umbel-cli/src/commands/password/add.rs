@@ -74,7 +74,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for (list, reader) in readers {
         let read = List::open(reader, said)
             .and_then(|list| list.read(&digester, 0, |digests| Ok(filter.insert_batch(&Hashed(&digests))?)));
-        total += read.with_context(|| format!("cannot use {list}"))?;
+        total += read.map_err(|error| reading::failed(error, format!("cannot use {list}")))?;
     }
     if total == 0 {
         warn(format_args!("there were no words: {name} stays as it was"));

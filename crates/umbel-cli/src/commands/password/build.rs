@@ -109,8 +109,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (mut total, mut taken) = (0, 0);
     for list in reading::open(&lists, &count) {
         let (name, reader) = list?;
-        let in_list = || format!("cannot use {name}");
-        let list = List::open(reader, args.said()).with_context(in_list)?;
+        let in_list = |error| reading::failed(error, format!("cannot use {name}"));
+        let list = List::open(reader, args.said()).map_err(in_list)?;
         if list.holds() == Lists::Words && args.min_count > 0 {
             bail!("{name} has no counts: --min-count is for lists of hashes");
         }
@@ -132,7 +132,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
             Ok(())
         });
-        total += read.with_context(in_list)?;
+        total += read.map_err(in_list)?;
     }
     progress.finish();
     // It would call every password good.

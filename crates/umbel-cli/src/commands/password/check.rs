@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::kind::Holds;
 use umbel_text::lines::Lines;
-use umbel_text::password::{Digester, Error, Prefix, RangeList, Recipe, normalised, sha1};
+use umbel_text::password::{Digester, Prefix, RangeList, Recipe, normalised, sha1};
 
 /// Tell whether passwords are weak, without ever showing one.
 ///
@@ -62,11 +62,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             if list.is_dir() {
                 bail!("{} is a directory: name the list in it", list.display());
             }
-            let mut list = RangeList::open(list).with_context(failed)?;
-            if list.is_empty().with_context(failed)? {
+            let named = |error| reading::failed(error, failed());
+            let mut list = RangeList::open(list).map_err(named)?;
+            if list.is_empty().map_err(named)? {
                 bail!("{}: there is no hash in it", failed());
             }
-            answer(args, |candidate| ask_range(&mut list, candidate).with_context(failed))
+            answer(args, |candidate| ask_range(&mut list, candidate).map_err(named))
         }
         (Some(path), None) => {
             let filter = args.secrets.or_beside(path).map(path, Holds::Set)?;
@@ -91,7 +92,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 /// Whether a candidate is in a list that is asked by five digits; both forms count, as in a filter of hashes.
-fn ask_range(list: &mut RangeList, candidate: &[u8]) -> Result<bool, Error> {
+fn ask_range(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool> {
     let forms = [sha1(candidate), sha1(&normalised(candidate, false))];
     let distinct = if forms[0] == forms[1] { &forms[..1] } else { &forms[..] };
     for form in distinct {

@@ -1,9 +1,10 @@
 //! `umbel password range`: what the service Have I Been Pwned answers.
 
+use super::reading;
 use crate::commands::found;
 use crate::input::{is_stdin, open_list};
 use crate::output::Out;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,7 +42,6 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let failed = || format!("cannot ask {}", args.list.display());
     // Also refuses what is not a list.
     let mut reader = open_list(&args.list, Arc::default())?;
     let plain = !is_stdin(&args.list)
@@ -52,7 +52,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         scan(&mut reader, args.prefix)
     };
-    let suffixes = found_here.with_context(failed)?;
+    let failed = |error| reading::failed(error, format!("cannot ask {}", args.list.display()));
+    let suffixes = found_here.map_err(failed)?;
     let end = if args.crlf { "\r\n" } else { "\n" };
     let mut lines = Vec::new();
     for suffix in &suffixes {

@@ -6,6 +6,7 @@ use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use umbel_text::Error;
 use zeroize::Zeroizing;
 
 /// What is read if no list is named: a word that is typed without being shown, or whatever standard input has.
@@ -14,6 +15,15 @@ pub fn words(prompt: &str) -> Result<Box<dyn Read + Send>> {
         return Ok(Box::new(input::open_list(Path::new("-"), Arc::default())?));
     }
     Ok(Box::new(Cursor::new(Wiped(typed::secret(prompt)?))))
+}
+
+/// Adds the name of a list to an error about it. An error of the system says enough without the library's own message,
+/// which would name the list once more.
+pub fn failed(error: Error, context: String) -> anyhow::Error {
+    match error {
+        Error::Input(source) | Error::Io { source, .. } => anyhow::Error::new(source).context(context),
+        other => anyhow::Error::new(other).context(context),
+    }
 }
 
 /// A word that is gone once it is read.

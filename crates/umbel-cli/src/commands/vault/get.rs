@@ -9,8 +9,9 @@ use std::io::{self, IsTerminal};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use umbel_text::Error;
+use umbel_text::vault::Vault;
 use umbel_text::vault::zidx::Id;
-use umbel_text::vault::{Error, ReadError, Vault};
 
 /// Decrypt a document.
 ///
@@ -95,12 +96,7 @@ fn check_outside(path: &Path, vault: &Path) -> Result<()> {
 }
 
 fn save(vault: &Vault, id: &Id, path: &Path, force: bool) -> Result<()> {
-    vault.save(id, path, force).map_err(|error| match error {
-        Error::Io { path: at, doing, source } if at == path => {
-            unless_exists(umbel::Error::Io { path: at, doing, source }, path)
-        }
-        other => other.into(),
-    })
+    vault.save(id, path, force).map_err(|error| unless_exists(error, path))
 }
 
 fn print(vault: &Vault, id: &Id) -> Result<()> {
@@ -111,8 +107,7 @@ fn print(vault: &Vault, id: &Id) -> Result<()> {
     }
     vault.check(id)?;
     match vault.read(id, &mut io::stdout().lock()) {
-        Err(ReadError::Output(error)) => Err(error).context(FAILED),
-        Err(ReadError::Vault(error)) => Err(error.into()),
-        Ok(()) => Ok(()),
+        Err(Error::Output(error)) => Err(error).context(FAILED),
+        read => Ok(read?),
     }
 }

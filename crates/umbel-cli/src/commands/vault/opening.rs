@@ -12,8 +12,9 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_net::capture::Time;
+use umbel_text::Error;
 use umbel_text::vault::zidx::Id;
-use umbel_text::vault::{Entry, Error, Passphrase, Vault};
+use umbel_text::vault::{Entry, Passphrase, Vault};
 use zeroize::Zeroizing;
 
 /// Where the passphrase comes from.
