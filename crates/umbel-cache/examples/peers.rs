@@ -29,8 +29,8 @@ impl Plain {
 }
 
 const BITS_PER_DOCUMENT: u32 = 16;
-const KEYS: u32 = 100_000;
-const ROUNDS: u32 = 15;
+const KEYS: u32 = 10_000;
+const ROUNDS: u32 = 300;
 
 fn key(number: u32) -> Key {
     Key::get(&format!("http://example.org/{number}"))

@@ -41,6 +41,7 @@ impl Key {
     }
 
     /// Returns the words of the MD5, from which a summary of any size takes the bits of the key.
+    #[inline]
     pub fn slices(&self) -> Md5Slices {
         Md5Slices::from_digest(self.0)
     }

@@ -45,7 +45,7 @@ struct Peer {
     update_bytes: AtomicU64,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Known {
     view: Arc<View>,
     /// It is not believed any longer.
@@ -92,13 +92,9 @@ impl Peers {
         (0..self.peers.len()).map(PeerId)
     }
 
-    /// What is known of one, however old it is.
+    /// Returns what is known of one, however old it is.
     pub fn view(&self, id: PeerId) -> Option<Arc<View>> {
-        self.known(id).map(|known| known.view)
-    }
-
-    fn known(&self, id: PeerId) -> Option<Known> {
-        read(&self.peers.get(id.0)?.known).clone()
+        read(&self.peers.get(id.0)?.known).as_ref().map(|known| Arc::clone(&known.view))
     }
 
     /// Puts another view in place of the one that was known; who looks meanwhile sees one or the other. It is believed until
@@ -130,11 +126,11 @@ impl Peers {
         self.peers.get(id.0).is_some_and(|peer| lock(&peer.rest).until.is_some_and(|until| now < until))
     }
 
-    /// Whom to ask for a document, in this order: all that promise it, those first that kept their promises best.
+    /// Returns the peers that promise a document, those first that kept their promises best.
     pub fn promising(&self, key: &Key, now: Instant) -> Vec<PeerId> {
         let promises = |id: &PeerId| {
-            !self.rests(*id, now)
-                && self.known(*id).is_some_and(|known| now <= known.until && known.view.contains(key))
+            let promises = |known: &Known| now <= known.until && known.view.contains(key);
+            !self.rests(*id, now) && read(&self.peers[id.0].known).as_ref().is_some_and(promises)
         };
         let mut found: Vec<(f64, PeerId)> =
             self.ids().filter(promises).map(|id| (self.trust(id), id)).collect();

@@ -203,6 +203,7 @@ impl View {
     }
 
     /// Returns whether the other may have a document.
+    #[inline]
     pub fn contains(&self, key: &Key) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.contains_slices(&key.slices()))
     }

@@ -41,6 +41,7 @@ impl Md5Slices {
     /// let digest = 0x9001_5098_3cd2_4fb0_d696_3f7d_28e1_7f72_u128;
     /// assert_eq!(Md5Slices::from_digest(digest.to_be_bytes()), Md5Slices::new("abc"));
     /// ```
+    #[inline]
     pub fn from_digest(digest: [u8; 16]) -> Md5Slices {
         let (words, _) = digest.as_chunks::<4>();
         Md5Slices(std::array::from_fn(|i| u32::from_be_bytes(words[i])))
