@@ -85,7 +85,11 @@ fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
     let sum = |terms: &[(&CountMin, i64)]| {
         let mut sum = few.weighted_sum().unwrap();
         terms.iter().for_each(|(term, weight)| sum.add(term, *weight).unwrap());
-        let sketch = sum.into_sketch();
+        // A sum replaces all that a sketch has counted before.
+        let mut stored = many.try_clone().unwrap();
+        sum.store(&mut stored).unwrap();
+        let sketch = sum.into_sketch().unwrap();
+        assert!(stored.to_bytes().unwrap() == sketch.to_bytes().unwrap());
         (sketch.count("apple"), sketch.count("pear"), sketch.total())
     };
     assert_eq!(sum(&[]), (0, 0, 0));
@@ -102,6 +106,8 @@ fn sums_of_count_min_have_weights_and_stay_within_their_counters() {
     assert_eq!(CountMin::from_bytes(&full.to_bytes().unwrap()).unwrap().total(), u64::MAX);
     let other = CountMin::with_dimensions(101, 3).unwrap();
     assert!(matches!(few.weighted_sum().unwrap().add(&other, 1), Err(Error::Mismatch(_))));
+    let mut seeded = few.try_clone().unwrap().with_hasher(Hasher::fast(1));
+    assert!(matches!(few.weighted_sum().unwrap().store(&mut seeded), Err(Error::Mismatch(_))));
 }
 
 #[test]

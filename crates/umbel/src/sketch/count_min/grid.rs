@@ -59,10 +59,16 @@ pub(super) fn get(counters: &[u64], place: u64) -> u32 {
 /// Adds to a counter, which stops at its largest value; the new value.
 #[inline(always)]
 pub(super) fn add(counters: &mut [u64], place: u64, times: u32) -> u32 {
-    let (word, shift) = (&mut counters[(place / 2) as usize], 32 * (place % 2));
-    let sum = ((*word >> shift) as u32).saturating_add(times);
-    *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(sum) << shift;
+    let sum = get(counters, place).saturating_add(times);
+    set(counters, place, sum);
     sum
+}
+
+/// Sets a counter.
+#[inline(always)]
+pub(super) fn set(counters: &mut [u64], place: u64, value: u32) {
+    let (word, shift) = (&mut counters[(place / 2) as usize], 32 * (place % 2));
+    *word = *word & !(u64::from(u32::MAX) << shift) | u64::from(value) << shift;
 }
 
 /// Counts each key of a tile once. While the counters of one row are raised, those of the next are on their way.

@@ -206,9 +206,7 @@ impl CountMin {
 
     /// Returns the first difference that keeps the two from being united, if there is one.
     pub fn mismatch(&self, other: &CountMin) -> Option<Mismatch> {
-        Mismatch::of("width", self.grid.width, other.grid.width)
-            .or_else(|| Mismatch::of("depth", self.grid.depth, other.grid.depth))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+        mismatch((self.grid, &self.head.hasher), (other.grid, &other.head.hasher))
     }
 
     /// Becomes the sketch of everything that was counted in either.
@@ -262,6 +260,13 @@ impl CountMin {
     pub fn words(&self) -> &Words {
         &self.counters
     }
+}
+
+/// The first difference between two sketches whose counters are to be added.
+fn mismatch(ours: (Grid, &Hasher), theirs: (Grid, &Hasher)) -> Option<Mismatch> {
+    Mismatch::of("width", ours.0.width, theirs.0.width)
+        .or_else(|| Mismatch::of("depth", ours.0.depth, theirs.0.depth))
+        .or_else(|| Mismatch::of_hashes(ours.1.id(), theirs.1.id()))
 }
 
 impl fmt::Debug for CountMin {

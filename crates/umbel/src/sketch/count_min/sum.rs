@@ -1,9 +1,11 @@
 //! Sums of count-min sketches.
 
-use super::CountMin;
-use super::grid::{add, get};
+use super::grid::{Grid, get, set};
+use super::{CountMin, mismatch};
 use crate::sketch::set_total;
-use crate::{Error, Mismatch, Result};
+use crate::structure::Head;
+use crate::words::Words;
+use crate::{Error, Hasher, Mismatch, Result};
 
 /// A sum of sketches in which each has a weight; see [`CountMin::weighted_sum`].
 ///
@@ -17,15 +19,17 @@ use crate::{Error, Mismatch, Result};
 /// let mut change = today.weighted_sum()?;
 /// change.add(&today, 1)?;
 /// change.add(&yesterday, -1)?;
-/// assert_eq!(change.into_sketch().count("apple"), 6);
+/// assert_eq!(change.into_sketch()?.count("apple"), 6);
 /// # Ok::<(), umbel::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct WeightedSum {
     cells: Vec<i64>,
     total: i128,
-    /// Of the shape and hash of all terms.
-    empty: CountMin,
+    /// The shape of all terms.
+    grid: Grid,
+    /// The hash function of all terms.
+    hasher: Hasher,
 }
 
 impl CountMin {
@@ -40,8 +44,7 @@ impl CountMin {
         let out_of_memory = |_| Error::OutOfMemory { bytes: 8 * counters as u64 };
         cells.try_reserve_exact(counters).map_err(out_of_memory)?;
         cells.resize(counters, 0);
-        let empty = CountMin::with_dimensions(self.grid.width, self.grid.depth)?;
-        Ok(WeightedSum { cells, total: 0, empty: empty.with_hasher(self.head.hasher.clone()) })
+        Ok(WeightedSum { cells, total: 0, grid: self.grid, hasher: self.head.hasher.clone() })
     }
 }
 
@@ -52,7 +55,7 @@ impl WeightedSum {
     ///
     /// If width, depth, hash or seed differ. The sum has not changed then.
     pub fn add(&mut self, sketch: &CountMin, weight: i64) -> Result<()> {
-        Mismatch::refuse(self.empty.mismatch(sketch))?;
+        self.check(sketch)?;
         let words = sketch.counters.words();
         for (place, cell) in (0..).zip(&mut self.cells) {
             *cell = cell.saturating_add(i64::from(get(words, place)).saturating_mul(weight));
@@ -62,13 +65,35 @@ impl WeightedSum {
     }
 
     /// Returns the sum as a sketch. Counters below 0 become 0, and those above 2^32 - 1 become that.
-    pub fn into_sketch(self) -> CountMin {
-        let WeightedSum { cells, total, empty: mut sketch } = self;
+    ///
+    /// # Errors
+    ///
+    /// If there is not enough memory for the sketch.
+    pub fn into_sketch(self) -> Result<CountMin> {
+        let counters = Words::zeroed(self.grid.cells()?.lines())?;
+        let mut sketch = CountMin { head: Head::new(self.hasher.clone()), grid: self.grid, counters };
+        self.store(&mut sketch)?;
+        Ok(sketch)
+    }
+
+    /// Replaces the contents of a sketch by the sum, as [`into_sketch`](WeightedSum::into_sketch) returns it but without
+    /// more memory.
+    ///
+    /// # Errors
+    ///
+    /// If width, depth, hash or seed differ. The sketch has not changed then.
+    pub fn store(&self, sketch: &mut CountMin) -> Result<()> {
+        self.check(sketch)?;
         let counters = sketch.counters.words_mut();
-        for (place, cell) in (0..).zip(cells) {
-            add(counters, place, u32::try_from(cell.max(0)).unwrap_or(u32::MAX));
+        for (place, cell) in (0..).zip(&self.cells) {
+            set(counters, place, u32::try_from((*cell).max(0)).unwrap_or(u32::MAX));
         }
-        set_total(&mut sketch.head, u64::try_from(total.max(0)).unwrap_or(u64::MAX));
-        sketch
+        set_total(&mut sketch.head, u64::try_from(self.total.max(0)).unwrap_or(u64::MAX));
+        Ok(())
+    }
+
+    /// Refuses a sketch of another shape or hash.
+    fn check(&self, sketch: &CountMin) -> Result<()> {
+        Mismatch::refuse(mismatch((self.grid, &self.hasher), (sketch.grid, &sketch.head.hasher)))
     }
 }
