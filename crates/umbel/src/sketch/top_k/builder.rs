@@ -59,9 +59,16 @@ impl TopKBuilder {
     ///
     /// If a setting is out of range or there is not enough memory.
     pub fn build(self) -> Result<TopK> {
+        self.build_with_hasher(Hasher::default())
+    }
+
+    /// Makes the empty sketch with this hash function. Unlike [`TopK::with_hasher`], it does not write to the new memory,
+    /// whose pages therefore cost nothing until a key needs them.
+    #[doc(hidden)]
+    pub fn build_with_hasher(self, hasher: Hasher) -> Result<TopK> {
         let cells = Words::zeroed(self.cells()?.lines())?;
         let heap = KeyTable::with_free(self.k)?;
-        Ok(TopK::new_with(Head::new(Hasher::default()), self, cells, heap, 0))
+        Ok(TopK::new_with(Head::new(hasher), self, cells, heap, 0))
     }
 
     /// The cells, once all settings are checked.

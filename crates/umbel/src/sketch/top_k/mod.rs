@@ -326,7 +326,7 @@ impl TopK {
     /// The bytes of memory in use.
     #[doc(hidden)]
     pub fn bytes(&self) -> u64 {
-        size_of_val(self.cells.lines()) as u64 + self.heap.bytes()
+        (size_of_val(self.cells.lines()) + size_of_val(&self.powers[..])) as u64 + self.heap.bytes()
     }
 
     /// The memory of the cells.
