@@ -25,7 +25,7 @@ use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
 use umbel::hash::KeyRing;
-use umbel::words::{Mover, Words};
+use umbel::words::{LINE_BYTES, Mover, Words};
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {
@@ -191,6 +191,14 @@ impl Head {
         let rest = read_summed(from, self.rest)?;
         K::restore(&self.numbers, filters, &rest).ok_or(Error::Malformed("its parts do not fit together"))
     }
+}
+
+/// Returns memory with the contents that [`bytes_of`] has written, or `None` if there is not enough for it.
+pub fn words_of(bytes: &[u8]) -> Option<Words> {
+    let mut words = Words::zeroed(bytes.len().div_ceil(LINE_BYTES) as u64).ok()?;
+    let numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes));
+    words.words_mut().iter_mut().zip(numbers).for_each(|(word, number)| *word = number);
+    Some(words)
 }
 
 /// The bytes of some memory, if there is room for them.

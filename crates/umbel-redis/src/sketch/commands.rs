@@ -1,6 +1,6 @@
 //! The commands, as RedisBloom's clients know them.
 
-use super::{MOST_DEPTH, Sketch};
+use super::{MAX_DEPTH, Sketch};
 use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
@@ -89,7 +89,7 @@ fn missing() -> Failure {
     Failure::new("CMS: key does not exist")
 }
 
-/// Makes a sketch, here and elsewhere. Other servers have other secrets: they are told the one to use.
+/// Makes a sketch, here and on replicas. Since they have secrets of their own, the command that they get names this one.
 fn create(
     context: &Context,
     mut arguments: Arguments<'_>,
@@ -105,9 +105,10 @@ fn create(
         };
     }
     arguments.end()?;
-    if depth > MOST_DEPTH {
-        return Err(Failure::new(format!("CMS: invalid depth: there are {MOST_DEPTH} at most")));
-    }
+    let depth = u32::try_from(depth)
+        .ok()
+        .filter(|depth| *depth <= MAX_DEPTH)
+        .ok_or_else(|| Failure::new(format!("CMS: invalid depth: there are {MAX_DEPTH} at most")))?;
     if context.read::<Sketches>(key)?.is_some() {
         return Err(Failure::new("CMS: key already exists"));
     }
@@ -129,7 +130,7 @@ fn by_dimensions(context: &Context, mut arguments: Arguments<'_>) -> Result<Repl
     create(context, arguments, key, width, depth)
 }
 
-/// By how much of everything that was counted an item is told too often at most, and with which probability it is more.
+/// Sizes the sketch for an overestimate of at most `error` times the total, exceeded with probability `prob`.
 fn by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     let share = |text: &Text, what: &str| {
@@ -145,7 +146,7 @@ fn by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Rep
 fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     let (pairs, []) = arguments.rest()?.as_chunks::<2>() else { return Err(Failure::Arity) };
-    // All of them are understood before the first is counted.
+    // Parses every number before the first item is counted.
     let number = |text: &Text| {
         let number = text.parse::<i64>().ok_or_else(|| Failure::new("CMS: Cannot parse number"))?;
         u32::try_from(number)
@@ -157,7 +158,7 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let sketch = slot.ready_mut()?;
     let mut counts = Vec::with_capacity(increments.len());
     for (item, times) in increments {
-        counts.push(Reply::from(u64::from(sketch.add(item.bytes(), times)?)));
+        counts.push(sketch.counts.insert_times(item.bytes(), times.into()).into());
     }
     context.replicate();
     context.notify(c"cms.incrby", key);
@@ -169,10 +170,10 @@ fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let items = arguments.rest()?;
     let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
     let sketch = slot.ready()?;
-    Ok(Reply::Array(items.iter().map(|item| u64::from(sketch.query(item.bytes())).into()).collect()))
+    Ok(Reply::Array(items.iter().map(|item| sketch.counts.count(item.bytes()).into()).collect()))
 }
 
-/// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces what was counted in `to`.
+/// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces the contents of `to` by the sum.
 fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (to, number) = (arguments.take()?, arguments.take()?);
     let number = number.parse::<usize>().filter(|number| *number > 0);
@@ -189,24 +190,23 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         _ => return Err(Failure::new("CMS: wrong number of keys/weights")),
     };
     let slot = context.read::<Sketches>(to)?.ok_or_else(missing)?;
-    let mut sum = slot.ready()?.sum()?;
+    let mut sum = slot
+        .ready()?
+        .counts
+        .weighted_sum()
+        .map_err(|_| Failure::new("CMS: there is no memory for the sum"))?;
     for (key, weight) in keys.iter().zip(weights) {
-        // The sum may be one of those that are summed up.
-        let (target, other) = (slot.ready()?, context.read::<Sketches>(key)?.ok_or_else(missing)?);
-        let other = other.ready()?;
-        if !target.is_like(other) {
-            let same = (target.width(), target.depth()) == (other.width(), other.depth());
-            return Err(Failure::new(if same {
-                "CMS: seed is not equal"
-            } else {
-                "CMS: width/depth is not equal"
-            }));
+        // The target may be one of the sources.
+        let source = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+        let (target, source) = (&slot.ready()?.counts, &source.ready()?.counts);
+        if (target.width(), target.depth()) != (source.width(), source.depth()) {
+            return Err(Failure::new("CMS: width/depth is not equal"));
         }
-        sum.add(other, weight);
+        sum.add(source, weight).map_err(|_| Failure::new("CMS: seed is not equal"))?;
     }
     drop(slot);
     let mut slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
-    slot.ready_mut()?.become_sum(&sum)?;
+    sum.store(&mut slot.ready_mut()?.counts)?;
     context.replicate();
     context.notify(c"cms.merge", to);
     Ok(Reply::Ok)
@@ -226,7 +226,7 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     arguments.end()?;
     let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
-    let sketch = slot.ready()?;
-    let facts = [("width", sketch.width()), ("depth", sketch.depth()), ("count", sketch.count())];
+    let counts = &slot.ready()?.counts;
+    let facts = [("width", counts.width()), ("depth", counts.depth().into()), ("count", counts.total())];
     Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }

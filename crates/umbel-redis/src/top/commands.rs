@@ -1,10 +1,11 @@
 //! The commands, as RedisBloom's clients know them.
 
-use super::{Design, MOST_DEPTH, Top};
+use super::{Design, MAX_DEPTH, Top};
 use crate::config::{self, take_secret, write_secret};
 use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
 use crate::{command, dump};
+use umbel::sketch::TopK;
 
 /// All of them.
 pub const COMMANDS: &[Declared] = &[
@@ -107,9 +108,11 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     let k = size(arguments.take()?, "k")?;
     let mut design = Design { k, width: 8, depth: 7, decay: 0.9, secret: config::secret() };
+    let mut depth = u64::from(design.depth);
     let mut next = arguments.next();
     if let Some(width) = next.filter(|text| !text.is("SEED")) {
-        (design.width, design.depth) = (size(width, "width")?, size(arguments.take()?, "depth")?);
+        design.width = size(width, "width")?;
+        depth = size(arguments.take()?, "depth")?;
         let decay = arguments.take()?.parse::<f64>().filter(|decay| *decay > 0.0 && *decay <= 1.0);
         design.decay =
             decay.ok_or_else(|| Failure::new("TopK: invalid decay value. must be '<= 1' & '> 0'"))?;
@@ -122,9 +125,10 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         };
     }
     arguments.end()?;
-    if design.depth > MOST_DEPTH {
-        return Err(Failure::new(format!("TopK: invalid depth: there are {MOST_DEPTH} at most")));
-    }
+    design.depth = u32::try_from(depth)
+        .ok()
+        .filter(|depth| *depth <= MAX_DEPTH)
+        .ok_or_else(|| Failure::new(format!("TopK: invalid depth: there are {MAX_DEPTH} at most")))?;
     if context.read::<Tops>(key)?.is_some() {
         return Err(Failure::new("TopK: key already exists"));
     }
@@ -138,13 +142,13 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Ok)
 }
 
-/// Adds items, each so often; of each, who lost the place it took.
+/// Counts items, each this many times, and replies with the item that lost its place to each of them, if one did.
 fn add_all(context: &Context, key: &Text, items: &[(&Text, u32)]) -> Result<Reply> {
     let mut slot = context.write::<Tops>(key)?.ok_or_else(missing)?;
-    let top = slot.ready_mut()?;
+    let list = &mut slot.ready_mut()?.list;
     let mut gone = Vec::with_capacity(items.len());
     for (item, times) in items {
-        gone.push(top.add(item.bytes(), *times)?.map_or(Reply::Null, Reply::Bytes));
+        gone.push(list.insert_times(item.bytes(), *times).map_or(Reply::Null, Reply::Bytes));
     }
     context.replicate();
     context.notify(c"topk.add", key);
@@ -172,21 +176,21 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     add_all(context, key, &items)
 }
 
-/// An answer for each of some items.
-fn each(context: &Context, mut arguments: Arguments<'_>, answer: fn(&Top, &[u8]) -> Reply) -> Result<Reply> {
+/// Replies with one answer for each item.
+fn each(context: &Context, mut arguments: Arguments<'_>, answer: fn(&TopK, &[u8]) -> Reply) -> Result<Reply> {
     let key = arguments.take()?;
     let items = arguments.rest()?;
     let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
-    let top = slot.ready()?;
-    Ok(Reply::Array(items.iter().map(|item| answer(top, item.bytes())).collect()))
+    let list = &slot.ready()?.list;
+    Ok(Reply::Array(items.iter().map(|item| answer(list, item.bytes())).collect()))
 }
 
 fn query(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    each(context, arguments, |top, item| Reply::Bool(top.contains(item)))
+    each(context, arguments, |list, item| Reply::Bool(list.contains(item)))
 }
 
 fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
-    each(context, arguments, |top, item| u64::from(top.count(item)).into())
+    each(context, arguments, |list, item| list.count(item).into())
 }
 
 fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
@@ -199,10 +203,10 @@ fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     arguments.end()?;
     let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
     let mut replies = Vec::new();
-    for entry in slot.ready()?.items() {
-        replies.push(Reply::Bytes(entry.item.clone()));
+    for item in slot.ready()?.list.items() {
+        replies.push(Reply::Bytes(item.key.to_vec()));
         if counts {
-            replies.push(u64::from(entry.count).into());
+            replies.push(item.count.into());
         }
     }
     Ok(Reply::Array(replies))
@@ -212,11 +216,11 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.take()?;
     arguments.end()?;
     let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
-    let Design { k, width, depth, decay, .. } = *slot.ready()?.design();
+    let list = &slot.ready()?.list;
     Ok(Reply::Map(vec![
-        ("k".into(), k.into()),
-        ("width".into(), width.into()),
-        ("depth".into(), depth.into()),
-        ("decay".into(), Reply::Double(decay)),
+        ("k".into(), list.k().into()),
+        ("width".into(), list.width().into()),
+        ("depth".into(), u64::from(list.depth()).into()),
+        ("decay".into(), Reply::Double(list.decay())),
     ]))
 }

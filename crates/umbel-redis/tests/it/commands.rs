@@ -243,6 +243,34 @@ fn what_is_dumped_is_the_same_where_it_is_loaded() {
     }
 }
 
+/// A sketch and a list of known items, as the first version of the module dumped them.
+const SKETCH_STREAM: &str = "\
+    554d424c756d62656c2d636d730505039da50480828898c0a08183078892a8d8c0a183870f0048c6842125729c94a4701101\
+    00000000002c0100000100000000000000000000009c1201000100000000000000000000000100000000000000000000009c\
+    1201000000000000000000470c5c00f1bdee20";
+const LIST_STREAM: &str = "\
+    554d424c756d62656c2d746f7007020302cd99b3e6cc99b3f63fcc0180828898c0a08183078892a8d8c0a183870f00564f3c\
+    62afe1f72fa3010000007c8c3e922600000038e801e4010000000bdb2a0a020000002350d245c90000007b27630c28000000\
+    38e801e40000000000000000000000000000000028067175696e6365c9010366696762f91c460b8f18a8";
+
+#[test]
+fn streams_of_sketches_and_lists_are_those_of_the_first_version() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let seed = "SEED 000102030405060708090a0b0c0d0e0f";
+    client.ask(&format!("CMS.INITBYDIM CMS 5 3 {seed}"));
+    client.ask("CMS.INCRBY CMS apple 300 pear 1 plum 70000");
+    client.ask(&format!("TOPK.RESERVE TOPK 2 3 2 0.9 {seed}"));
+    client.ask("TOPK.ADD TOPK apple pear apple plum fig");
+    client.ask("TOPK.INCRBY TOPK quince 40 fig 200");
+    for (family, expected) in [("CMS", SKETCH_STREAM), ("TOPK", LIST_STREAM)] {
+        let dumped = client.ask(&format!("{family}.SCANDUMP {family} 0"));
+        let stream = dumped.array()[1].bytes();
+        let hex: String = stream.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hex, expected, "{family}");
+    }
+}
+
 #[test]
 fn chunks_in_the_wrong_order_or_damaged_change_nothing() {
     let server = Server::start(&engines()[0], &[]);

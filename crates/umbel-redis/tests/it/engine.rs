@@ -323,6 +323,20 @@ fn limits_hold_for_a_key_and_for_all_of_them() {
 }
 
 #[test]
+fn a_merge_of_sketches_takes_none_of_the_memory_for_filters() {
+    let server = Server::with_module(&engines()[0], &["MAX-BYTES", "1000"], &[]);
+    let mut client = server.client();
+    // 448 bytes each: there is no room for a third.
+    for key in ["a", "b"] {
+        assert_eq!(client.ask(&format!("CMS.INITBYDIM {key} 50 2")), Answer::Word("OK".into()));
+    }
+    assert!(client.ask("CMS.INITBYDIM c 50 2").error().contains("memory limit"));
+    client.ask("CMS.INCRBY b x 7");
+    assert_eq!(client.ask("CMS.MERGE a 2 a b WEIGHTS 1 3"), Answer::Word("OK".into()));
+    assert_eq!(client.ask("CMS.QUERY a x").integers(), [21]);
+}
+
+#[test]
 fn listeners_hear_of_changes() {
     let server = Server::start(&engines()[0], &["--notify-keyspace-events", "AKE"]);
     let mut listener = server.client();
