@@ -33,9 +33,9 @@
 //!
 //! # Which flows
 //!
-//! The filter answers for any flow that somebody names, but keeps no names. So that the largest can be listed, a small list stands beside
-//! it: the counters of Misra and Gries (1982), 1024 at least, which hold every flow that has more than
-//! one packet in 1024. They choose the flows; how many packets each has is asked of the filter.
+//! The filter answers for any flow that is named, but stores no names. To list the largest flows, a
+//! [`Frequent`] sketch beside it holds every flow with more than one packet in 1025. The sketch selects
+//! the flows; the filter estimates the packets of each.
 //!
 //! # How good it is
 //!
@@ -44,17 +44,17 @@
 //! table of exact counters that is as large as the filter.
 
 mod compare;
-mod heavy;
 
 pub use compare::{Comparison, Decade, Errors};
 
 use crate::capture::{Flow, Packet};
 use crate::{Error, Result};
 use compare::Rivals;
-use heavy::Heavy;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::str::FromStr;
+use umbel::file::fields::Fields;
+use umbel::sketch::Frequent;
 use umbel::space_code::Multiplicity;
 use umbel::{Digest, Hasher, Key, MultiResolution, Spec};
 
@@ -158,12 +158,30 @@ impl Key for Flow {
     }
 }
 
+/// Returns the flow with these bytes as its key, or `None` if there are not 37. Mapped addresses become IPv4 addresses.
+fn flow_from_key(key: &[u8]) -> Option<Flow> {
+    let mut fields = Fields(key);
+    let (source, destination) = (fields.array()?, fields.array()?);
+    let ([protocol], from, to) = (fields.array()?, fields.array()?, fields.array()?);
+    let address = |octets: [u8; 16]| Ipv6Addr::from(octets).to_canonical();
+    let flow = Flow {
+        source: address(source),
+        destination: address(destination),
+        protocol,
+        ports: (u16::from_be_bytes(from), u16::from_be_bytes(to)),
+    };
+    fields.0.is_empty().then_some(flow)
+}
+
+/// Counters of the sketch that lists the largest flows: it misses none with more than 1 / 1025 of the packets.
+const LARGE_FLOWS: u64 = 1024;
+
 /// Counts the packets of flows.
 #[derive(Debug)]
 pub struct Meter {
     by: By,
     filter: MultiResolution,
-    heavy: Heavy,
+    large: Frequent,
     rivals: Option<Rivals>,
     packets: u64,
 }
@@ -183,7 +201,8 @@ impl Meter {
     /// A meter with a filter as specified: `n` are packets, and `p` is the noise.
     pub fn new(by: By, spec: &Spec) -> Result<Meter> {
         let filter = MultiResolution::build(spec)?;
-        Ok(Meter { by, filter, heavy: Heavy::default(), rivals: None, packets: 0 })
+        let large = Frequent::new(LARGE_FLOWS)?.with_hasher(filter.hasher().clone());
+        Ok(Meter { by, filter, large, rivals: None, packets: 0 })
     }
 
     /// Also counts exactly, and by other methods to compare with. That takes memory for every flow.
@@ -198,9 +217,9 @@ impl Meter {
         let digest = flow.digest(self.hasher());
         self.filter.insert_digest(digest);
         match &mut self.rivals {
-            // Whoever counts exactly needs no list of candidates.
+            // Exact counts need no list of candidates.
             Some(rivals) => rivals.record(flow, digest, self.packets),
-            None => self.heavy.record(flow),
+            None => self.large.insert(&flow),
         }
         self.packets += 1;
         Ok(())
@@ -242,7 +261,10 @@ impl Meter {
                 flows.sort_unstable_by_key(|(count, flow)| (std::cmp::Reverse(*count), *flow));
                 return flows.iter().take(count).map(|(exact, flow)| measured(flow, Some(*exact))).collect();
             }
-            None => self.heavy.flows().map(|flow| measured(flow, None)).collect(),
+            None => {
+                let flows = self.large.items().into_iter().filter_map(|item| flow_from_key(item.key));
+                flows.map(|flow| measured(&flow, None)).collect()
+            }
         };
         flows.sort_by(|a, b| b.estimate.value.total_cmp(&a.estimate.value).then(a.flow.cmp(&b.flow)));
         flows.truncate(count);
@@ -257,5 +279,21 @@ impl Meter {
             self.hasher(),
             self.filter.stats().bytes,
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flow_comes_back_from_its_key() {
+        let addresses =
+            ["10.0.0.1", "0.0.0.0", "fd00::1", "::", "::1"].map(|address| address.parse().unwrap());
+        for (source, destination) in addresses.into_iter().flat_map(|a| addresses.map(|b| (a, b))) {
+            let flow = Flow { source, destination, protocol: 132, ports: (0x0102, 65_535) };
+            assert_eq!(flow.with_bytes(flow_from_key), Some(flow));
+            assert_eq!(flow.with_bytes(|key| flow_from_key(&key[1..])), None);
+        }
     }
 }

@@ -256,6 +256,23 @@ fn the_largest_are_found_without_exact_counts() {
 }
 
 #[test]
+fn every_flow_with_more_than_one_packet_in_1024_is_listed() {
+    // Ten flows with one packet in 1000 each, all of them at the beginning, before ever new flows.
+    let packets = 400_000;
+    let mut meter = Meter::new(By::Source, &spec(packets.into(), None, 1)).unwrap();
+    for number in 0..packets {
+        let flow = if number < packets / 100 { number % 10 } else { number };
+        meter.record(&packet(flow)).unwrap();
+    }
+    let listed = meter.largest(usize::MAX);
+    assert!(listed.len() <= 2048, "{}", listed.len());
+    for number in 0..10 {
+        let flow = By::Source.flow(&packet(number));
+        assert!(listed.iter().any(|measured| measured.flow == flow), "{number}");
+    }
+}
+
+#[test]
 fn flows_are_what_is_asked_for() {
     let packet = packet(0x0a00_0001);
     let names = By::ALL.map(|by| by.name(&by.flow(&packet)));
