@@ -46,7 +46,7 @@ pub(super) struct Saving {
 /// A document that cannot be kept.
 pub(super) struct Lost {
     pub why: Error,
-    so_far: SoFar,
+    so_far: Box<SoFar>,
 }
 
 /// What has come of a document: what was written of it, unless that cannot be read, and what was to be written next.
@@ -73,7 +73,8 @@ impl Saving {
     }
 
     fn lost(self, why: Error) -> Lost {
-        Lost { why, so_far: SoFar { written: self.writer.read().ok(), buffer: self.buffer } }
+        let so_far = SoFar { written: self.writer.read().ok(), buffer: self.buffer };
+        Lost { why, so_far: so_far.into() }
     }
 
     /// Takes more of it.
@@ -90,7 +91,7 @@ impl Saving {
             }
             Err(error) => Err(self.lost(error)),
         });
-        flushed.await.unwrap_or_else(|error| Err(Lost { why: error.into(), so_far: SoFar::default() }))
+        flushed.await.unwrap_or_else(|error| Err(Lost { why: error.into(), so_far: Box::default() }))
     }
 
     /// It is whole. If it is to be read as well, that can be done whatever becomes of it.
@@ -99,8 +100,8 @@ impl Saving {
         let written = read.then(|| writer.read());
         let committed = tokio::task::spawn_blocking(move || writer.commit(head)).await;
         match committed.map_err(Error::from).flatten() {
-            Ok(_) => written.transpose().map_err(|why| Lost { why, so_far: SoFar::default() }),
-            Err(why) => Err(Lost { why, so_far: SoFar::written(written.and_then(Result::ok)) }),
+            Ok(_) => written.transpose().map_err(|why| Lost { why, so_far: Box::default() }),
+            Err(why) => Err(Lost { why, so_far: SoFar::written(written.and_then(Result::ok)).into() }),
         }
     }
 }
@@ -184,7 +185,7 @@ impl Pump {
                         // Nobody waits in vain for what will not be kept.
                         Flight::end(flight.take(), End::NotKept);
                         self.note_loss(&lost);
-                        passed = self.catch_up(lost.so_far).await;
+                        passed = self.catch_up(*lost.so_far).await;
                     }
                 }
             }
@@ -228,7 +229,7 @@ impl Pump {
             }
             Err(lost) => {
                 self.note_loss(&lost);
-                self.catch_up(lost.so_far).await;
+                self.catch_up(*lost.so_far).await;
             }
         }
     }
