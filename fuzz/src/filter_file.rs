@@ -4,9 +4,9 @@
 //! written and read again; what it then takes, it has.
 
 use crate::seal;
-use umbel::file::{self, Loaded};
-use umbel::any::Stored;
 use umbel::Kind;
+use umbel::any::Stored;
+use umbel::file::{self, Loaded};
 
 const KEYS: [&str; 8] = ["apple", "pear", "plum", "", "quince", "fig", "medlar", "sloe"];
 

@@ -17,8 +17,8 @@ pub mod vault;
 
 use std::path::Path;
 use tempfile::TempDir;
-use umbel::hash::KeyRing;
 use umbel::Hasher;
+use umbel::hash::KeyRing;
 
 /// The secrets of the files that are begun with.
 pub fn ring() -> KeyRing {

@@ -55,6 +55,7 @@ pub(crate) const fn sip13_u64(value: u64, k0: u64, k1: u64) -> u64 {
     v[0] ^ v[1] ^ v[2] ^ v[3]
 }
 
+#[cfg(feature = "secrets")]
 #[inline(always)]
 const fn sip_round([mut a, mut b, mut c, mut d]: [u64; 4]) -> [u64; 4] {
     a = a.wrapping_add(b);

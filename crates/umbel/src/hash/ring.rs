@@ -27,6 +27,7 @@ impl KeyRing {
     }
 
     /// Opens every file with a stand-in for its hash: for what looks at bits and never asks for a key.
+    #[cfg(feature = "mmap")]
     pub(crate) const fn blind() -> KeyRing {
         KeyRing { secrets: Vec::new(), blind: true }
     }
