@@ -1,7 +1,6 @@
 //! The digests of all keys, kept until it is known how large a filter they need: in memory at first, on disk when there
 //! are many.
 
-use crate::distinct::Distinct;
 use crate::engine;
 use crate::input::InputArgs;
 use crate::sync::{inner, lock};
@@ -11,7 +10,9 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
-use umbel::{Digest, Hasher};
+use umbel::key::Hashed;
+use umbel::sketch::Distinct;
+use umbel::{Batch, Digest, Hasher};
 
 /// More than this goes to disk.
 const IN_MEMORY: usize = 64 << 20;
@@ -31,36 +32,67 @@ pub struct Digests {
 
 const BYTES: usize = size_of::<Digest>();
 
-/// The digests of all lines, and how many different ones there are.
+/// Collects the digests of all lines, and a sketch of how many of them are distinct.
 pub fn keep(input: &InputArgs, hasher: &Hasher) -> Result<(Digests, Distinct)> {
     let threads = input.threads();
-    let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
+    let census = Census::new(threads, &new_distinct()?)?;
     let mut digests = Digests::default();
     engine::run(
         input.open()?,
         threads,
         |thread, lot| {
             let piece = hasher.digest_batch(&lot.keys()?);
-            lock(&sketches[thread]).add(&piece);
+            census.insert(thread, &Hashed(&piece));
             Ok(piece)
         },
         |piece, _| digests.push(&piece).map(ControlFlow::Continue),
     )?;
-    Ok((digests, merged(sketches)))
+    Ok((digests, census.finish()?))
 }
 
-/// What all threads have seen.
-pub fn merged(sketches: Vec<Mutex<Distinct>>) -> Distinct {
-    let mut distinct = Distinct::default();
-    sketches.into_iter().for_each(|sketch| distinct.merge(&inner(sketch)));
-    distinct
+/// The precision of sketches unless the user asks for another: 256 KiB, and a standard error of 0.2 %.
+const PRECISION: u32 = 18;
+
+/// Makes an empty sketch of the default precision.
+pub fn new_distinct() -> umbel::Result<Distinct> {
+    Distinct::with_precision(PRECISION)
 }
 
-/// For how many keys a filter should be made: for the different ones, and two standard errors more, since too small a
-/// filter breaks its promise and a slightly too large one does not; but never for more than there are.
+/// The number of distinct keys, counted by several threads: each has a sketch of its own, and their union does not depend
+/// on which thread counted which key.
+pub struct Census {
+    sketches: Vec<Mutex<Distinct>>,
+}
+
+impl Census {
+    /// Makes an empty sketch with the precision and hash of `like` for each thread.
+    pub fn new(threads: usize, like: &Distinct) -> umbel::Result<Census> {
+        let empty = |_| {
+            let sketch = Distinct::with_precision(like.precision())?.with_hasher(like.hasher().clone());
+            Ok(Mutex::new(sketch))
+        };
+        Ok(Census { sketches: (0..threads).map(empty).collect::<umbel::Result<_>>()? })
+    }
+
+    /// Counts keys on behalf of one of the threads.
+    pub fn insert(&self, thread: usize, keys: &impl Batch) {
+        lock(&self.sketches[thread]).insert_batch(keys);
+    }
+
+    /// Returns the sketch of the keys of all threads.
+    pub fn finish(self) -> Result<Distinct> {
+        let mut sketches = self.sketches.into_iter().map(inner);
+        let mut whole = sketches.next().context("there is at least one thread")?;
+        sketches.try_for_each(|part| whole.union(&part))?;
+        Ok(whole)
+    }
+}
+
+/// Returns the number of keys to plan a filter for: the distinct ones and two standard errors more, since too small a
+/// filter breaks its promise and a slightly too large one does not; but never more than `count`, the number of lines.
 pub fn capacity(count: u64, distinct: &Distinct) -> u64 {
-    let (estimate, error) = distinct.estimate();
-    ((estimate + 2.0 * error).round() as u64).clamp(1, count.max(1))
+    let estimate = distinct.count();
+    ((estimate.value + 2.0 * estimate.standard_error).round() as u64).clamp(1, count.max(1))
 }
 
 impl Digests {
@@ -208,8 +240,8 @@ mod tests {
         let hasher = umbel::Hasher::default();
         let capacity = |keys: &[u64]| {
             let piece: Vec<Digest> = keys.iter().map(|key| key.digest(&hasher)).collect();
-            let mut distinct = Distinct::default();
-            distinct.add(&piece);
+            let mut distinct = new_distinct().unwrap();
+            distinct.insert_tile(&piece);
             capacity(piece.len() as u64, &distinct)
         };
         assert_eq!(capacity(&[]), 1, "a filter of no keys is a filter");

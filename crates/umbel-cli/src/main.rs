@@ -10,7 +10,6 @@ mod cli;
 mod clock;
 mod commands;
 mod digests;
-mod distinct;
 mod engine;
 mod facts;
 mod filters;

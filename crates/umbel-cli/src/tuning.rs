@@ -1,6 +1,5 @@
 //! Options that only some kinds of filters have.
 
-use crate::distinct::Distinct;
 use crate::{names, number};
 use anyhow::{Result, bail};
 use clap::Args;
@@ -9,6 +8,7 @@ use umbel::aging::Window;
 use umbel::counting::Overflow;
 use umbel::cuckoo::Form;
 use umbel::kind::Holds;
+use umbel::sketch::Distinct;
 use umbel::spec::Tuning;
 use umbel::variable_increment::Scheme;
 
@@ -157,12 +157,13 @@ impl MultisetArgs {
         Ok(())
     }
 
-    /// Refuses a number of different keys below that of those there are: with too few bits every key is found.
+    /// Fails if there are certainly more distinct keys than `--keys` says: with too few bits every key is found.
     pub fn check_keys(&self, distinct: &Distinct) -> Result<()> {
-        let (found, error) = distinct.estimate();
+        let found = distinct.count();
         match self.keys {
-            Some(keys) if found - 3.0 * error > keys as f64 => bail!(
-                "there are about {found:.0} different keys, more than --keys {keys} allows for: leave it out, or give as many"
+            Some(keys) if found.value - 3.0 * found.standard_error > keys as f64 => bail!(
+                "there are about {:.0} different keys, more than --keys {keys} allows for: leave it out, or give as many",
+                found.value
             ),
             _ => Ok(()),
         }

@@ -4,8 +4,7 @@ use super::DEFAULT_RATE;
 use super::constructing::{append, constructing};
 use super::filling::{Filling, warn_if_overfull};
 use super::writing::WriteArgs;
-use crate::digests;
-use crate::distinct::Distinct;
+use crate::digests::{self, Census};
 use crate::engine;
 use crate::filters::check_takes_keys;
 use crate::fitting::{self, Limit};
@@ -14,18 +13,17 @@ use crate::input::InputArgs;
 use crate::names;
 use crate::number;
 use crate::output::warn;
-use crate::sync::lock;
 use crate::tuning::TuningArgs;
 use anyhow::{Result, bail};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Mutex;
 use umbel::any::Stored;
 use umbel::key::Hashed;
 use umbel::kind::Holds;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
+use umbel::sketch::Distinct;
 use umbel::spec::{Construction, plan};
 use umbel::{AnyFilter, Hasher, Kind, Spec};
 
@@ -203,18 +201,18 @@ impl Args {
             return Ok(None);
         }
         let filling = Filling::new(self.empty(lines, hasher.clone())?, threads)?;
-        let sketches: Vec<Mutex<Distinct>> = (0..threads).map(|_| Mutex::default()).collect();
+        let census = Census::new(threads, &digests::new_distinct()?)?;
         let tally = engine::run(
             self.input.open()?,
             threads,
             |thread, lot| {
                 let digests = hasher.digest_batch(&lot.keys()?);
-                lock(&sketches[thread]).add(&digests);
+                census.insert(thread, &Hashed(&digests));
                 filling.insert(thread, &Hashed(&digests))
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        let capacity = self.room(tally.keys, &digests::merged(sketches));
+        let capacity = self.room(tally.keys, &census.finish()?);
         if capacity == lines {
             return filling.into_filter().map(Some);
         }
@@ -238,7 +236,7 @@ impl Args {
         filling.into_filter()
     }
 
-    /// For how many keys a filter is made, of so many lines of which so many are different.
+    /// Returns the number of keys to plan the filter for, from the number of lines and the sketch of distinct ones.
     fn room(&self, lines: u64, distinct: &Distinct) -> u64 {
         if self.kind.can().multiset { lines.max(1) } else { digests::capacity(lines, distinct) }
     }

@@ -1,7 +1,7 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
 use super::firsts;
-use crate::distinct::Distinct;
+use crate::digests::new_distinct;
 use crate::facts::percent;
 use crate::input::InputArgs;
 use crate::number;
@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use umbel::aging::Window;
 use umbel::any::Stored;
 use umbel::sizing::{Known, MAX_KEYS};
+use umbel::sketch::Distinct;
 use umbel::spec::Tuning;
 use umbel::{AnyFilter, Digest, Kind, Spec};
 
@@ -79,7 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let kind = if args.window.is_some() { Kind::Aging } else { Kind::Blocked };
     let filter = AnyFilter::build(kind, &Spec::from_known(known)?.with_tuning(tuning))?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
-    let mut losses = Losses { capacity, asked: args.fpr, ..Losses::default() };
+    let mut losses = Losses { capacity, asked: args.fpr, seen: new_distinct()?, ..Losses::default() };
     let (_, tally) =
         firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, digests, new| {
             losses.add(filter, digests, new)
@@ -147,7 +148,7 @@ impl Losses {
             self.forgets = true;
             return Ok(());
         }
-        self.seen.add(digests);
+        self.seen.insert_tile(digests);
         // In steps over which the rate hardly changes.
         let mut left = new;
         while left > 0 {
@@ -169,9 +170,9 @@ impl Losses {
         if self.forgets {
             return self.lost;
         }
-        let (all, error) = self.seen.estimate();
-        let counted = all - self.kept as f64;
-        if counted > 5.0 * error && self.kept as f64 + self.lost > self.capacity as f64 {
+        let all = self.seen.count();
+        let counted = all.value - self.kept as f64;
+        if counted > 5.0 * all.standard_error && self.kept as f64 + self.lost > self.capacity as f64 {
             counted
         } else {
             self.lost

@@ -2,8 +2,7 @@
 
 use super::capture::{add_rows, each_packet};
 use crate::commands::{DEFAULT_NOISE, found};
-use crate::digests::capacity;
-use crate::distinct::Distinct;
+use crate::digests::{capacity, new_distinct};
 use crate::facts::{Columns, Rows, percent};
 use crate::output::{self, warn};
 use crate::progress::size;
@@ -129,13 +128,13 @@ impl Args {
         Ok(Spec::from_known(known)?.with_tuning(tuning))
     }
 
-    /// How many packets there are, and of about how many flows.
+    /// Counts the packets, and estimates the number of flows.
     fn census(&self) -> Result<(u64, u64)> {
         let hasher = Hasher::default();
-        let mut distinct = Distinct::default();
+        let mut distinct = new_distinct()?;
         let mut reader = Reader::open(&self.capture)?;
         while let Some(packet) = reader.next()? {
-            distinct.add(&[self.key.flow(&packet).digest(&hasher)]);
+            distinct.insert_digest(self.key.flow(&packet).digest(&hasher));
         }
         let packets = reader.counts().packets;
         Ok((packets.max(1), capacity(packets, &distinct)))
