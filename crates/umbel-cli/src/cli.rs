@@ -1,8 +1,9 @@
 //! The commands, as clap sees them. Each declares its own options beside its code.
 
 use crate::commands::{
-    add, build, check, combine, compare, completions, convert, count, fold, grep, index, info, key, lab, man,
-    map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, uniq, url, vault, why,
+    add, build, check, combine, compare, completions, convert, count, distinct, fold, grep, index, info, key,
+    lab, man, map, meta, net, password, plan, proxy, pull, push, remove, shard, similar, spell, top, uniq,
+    url, vault, why,
 };
 use clap::builder::Styles;
 use clap::builder::styling::AnsiColor;
@@ -14,7 +15,7 @@ use std::fmt::Write;
 ///
 /// A filter answers "certainly not" or "probably yes" about membership, in a few bits per key. `umbel build` makes one
 /// from the lines of a file or a pipe, `umbel check` prints the lines that may be in it, and other commands plan, describe
-/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came, `umbel net` works on packets. Lines are bytes; a
+/// and combine filters. `umbel map` gives keys values, `umbel count` tells how often lines came, `umbel distinct` and `umbel top` summarise them, `umbel net` works on packets. Lines are bytes; a
 /// carriage return is part of the key unless --trim removes it.
 #[derive(Parser)]
 #[command(name = "umbel", version, arg_required_else_help = true, max_term_width = 110, styles = styles())]
@@ -36,6 +37,8 @@ pub enum Command {
     Remove(remove::Args),
     Map(map::Args),
     Count(count::Args),
+    Distinct(distinct::Args),
+    Top(top::Args),
     Info(info::Args),
     Plan(plan::Args),
     Union(combine::UnionArgs),
@@ -66,7 +69,7 @@ pub enum Command {
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Filters", &["build", "add", "check", "why", "uniq", "remove", "info", "plan"]),
     ("Filters together", &["union", "intersect", "compare", "convert", "fold", "meta", "key"]),
-    ("Values and counts", &["map", "count"]),
+    ("Values and counts", &["map", "count", "distinct", "top"]),
     ("Files and documents", &["index", "grep", "spell", "similar"]),
     ("Passwords, addresses, secrets", &["password", "url", "vault"]),
     ("Packets", &["net"]),

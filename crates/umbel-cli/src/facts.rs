@@ -1,5 +1,6 @@
 //! What can be said about a filter, for people and for programs.
 
+use crate::filters::sketch_command;
 use crate::progress::size;
 use anstyle::Style;
 use bstr::ByteSlice;
@@ -20,7 +21,7 @@ pub struct Facts {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     pub kind: String,
-    /// A set, a map or a multiset.
+    /// A set, a map, a multiset or a sketch.
     #[serde(serialize_with = "display")]
     pub holds: Holds,
     /// Bits, counters or slots that keys can land on.
@@ -282,12 +283,15 @@ impl fmt::Display for Facts {
         }
         let rate = match self.holds {
             Holds::Multiset => Some("noise"),
-            // It does not tell members from strangers.
+            // A sketch does not tell members from strangers.
             Holds::Sketch => None,
             _ => Some("rate"),
         };
         if let Some(name) = rate {
             rows.add(name, self.rates());
+        }
+        if let Some(command) = self.kind.parse().ok().and_then(sketch_command) {
+            rows.add("read by", command);
         }
         if let (Some(bytes), Some(checksums)) = (self.file_bytes, self.checksums) {
             rows.add("file", format!("{}, all {checksums} checksums hold", size(bytes)));

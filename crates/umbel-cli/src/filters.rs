@@ -11,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use umbel::any::Stored;
-use umbel::file::{self, Loaded, Mapped, Meta, Options, ReadOnly};
+use umbel::file::{self, Loaded, Mapped, Meta, Options, ReadOnly, Storable};
 use umbel::hash::{KeyRing, Strength};
 use umbel::kind::Holds;
 use umbel::{Hasher, Kind};
@@ -80,19 +80,33 @@ impl Secrets {
     }
 }
 
-/// Refuses to ask a set for values, or a map for members, and says what it can be asked.
+/// Fails if the file does not hold the category that the command needs.
 pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
+    if kind.holds() == wanted { Ok(()) } else { Err(wrong_kind(path, kind)) }
+}
+
+/// Returns the error for a file of a kind that the command cannot use; it names the command that can.
+pub fn wrong_kind(path: &Path, kind: Kind) -> anyhow::Error {
     let holds = kind.holds();
-    if holds == wanted {
-        return Ok(());
-    }
-    let ask = match holds {
-        Holds::Map => "ask it with `umbel map get`",
-        Holds::Multiset => "ask it with `umbel count get`, and add to it with `umbel count add`",
-        Holds::Sketch => "`umbel info` prints what it knows",
-        _ => "ask it with `umbel check`",
+    let remedy = match holds {
+        Holds::Map => "ask it with `umbel map get`".to_string(),
+        Holds::Multiset => "ask it with `umbel count get`, and add to it with `umbel count add`".to_string(),
+        Holds::Sketch => match sketch_command(kind) {
+            Some(command) => format!("`umbel info` describes it, and `{command}` reads it"),
+            None => "`umbel info` describes it".to_string(),
+        },
+        _ => "ask it with `umbel check`".to_string(),
     };
-    bail!("{} holds a {holds} ({kind}): {ask}", path.display())
+    anyhow!("{} holds a {holds} ({kind}): {remedy}", path.display())
+}
+
+/// Returns the command that makes and reads sketches of this kind, if there is one.
+pub fn sketch_command(kind: Kind) -> Option<&'static str> {
+    match kind {
+        Kind::Distinct => Some("umbel distinct"),
+        Kind::Frequent => Some("umbel top"),
+        _ => None,
+    }
 }
 
 /// Refuses to take lines as they are to a filter that keeps them in another form: what is asked would not be found, and
@@ -256,6 +270,11 @@ pub struct Target {
 }
 
 impl Target {
+    /// Returns the target that is this file; `force` replaces one that is there.
+    pub fn file(path: PathBuf, force: bool) -> Target {
+        Target { output: Some(path), force }
+    }
+
     /// The file, unless it is standard output.
     pub fn path(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| *path != Path::new("-"))
@@ -277,7 +296,7 @@ impl Target {
         check_place(path, self.force)
     }
 
-    pub fn save(&self, filter: &Stored, options: Options) -> Result<()> {
+    pub fn save(&self, filter: &impl Storable, options: Options) -> Result<()> {
         let Some(path) = self.path() else {
             let mut out = io::stdout().lock();
             return file::write(&mut out, filter, &options)

@@ -24,6 +24,7 @@ mod progress;
 mod remote;
 mod runs;
 mod signals;
+mod sketches;
 mod sync;
 mod tuning;
 mod typed;

@@ -1,5 +1,6 @@
 //! Values of options that are one of a few names: shells complete them, and a wrong one is answered with the list.
 
+use crate::filters::sketch_command;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::error::Error;
 use std::fmt::Display;
@@ -59,9 +60,10 @@ fn kind_of(wanted: Holds) -> impl TypedValueParser<Value = Kind> {
             holds if holds == wanted => Ok(kind),
             Holds::Map => Err("it is a kind of map, which `umbel map build` builds".to_string()),
             Holds::Multiset => Err("it is a kind of multiset, which `umbel count build` builds".to_string()),
-            Holds::Sketch => {
-                Err("it is a kind of sketch, which is not built from a specification".to_string())
-            }
+            Holds::Sketch => Err(match sketch_command(kind) {
+                Some(command) => format!("it is a kind of sketch, which `{command} -o` makes"),
+                None => "it is a kind of sketch, which only the library makes".to_string(),
+            }),
             _ => Err("it is a kind of set, which `umbel build` builds".to_string()),
         }
     })

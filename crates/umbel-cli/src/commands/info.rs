@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel::file::{self, Examined};
 
-/// Tell what is in a filter: its kind and shape, its keys, how full it is, its rate.
+/// Tell what is in a filter or sketch: its kind and shape, its keys, how full it is, its rate.
 ///
-/// Its hash and its metadata are told too. No secret is needed. Every checksum of the file is verified on the way, since what is told is counted from its bits;
+/// Its hash and its metadata are printed too. No secret is needed. Every checksum of the file is verified on the way, since what is told is counted from its bits;
 /// a damaged file is named, the others are told about all the same, and the exit code is 2.
 #[derive(clap::Args)]
 pub struct Args {
@@ -72,7 +72,10 @@ const SHADES: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇',
 
 /// The share of set bits in each part of the filter, from the first to the last.
 fn picture(examined: &Examined) -> String {
-    let words = examined.sections()[0].words();
+    let sections = examined.sections();
+    let Some(words) = sections.first().map(|section| section.words()) else {
+        return "there are no bits to show: it is a list of keys with their counts\n".to_string();
+    };
     let words = &words[..words.len().min(examined.stats().bits.div_ceil(64) as usize)];
     let cells = words.len().min(WIDTH * HEIGHT);
     let mut picture = String::new();

@@ -9,6 +9,7 @@ pub mod completions;
 mod constructing;
 pub mod convert;
 pub mod count;
+pub mod distinct;
 mod filling;
 mod firsts;
 pub mod fold;
@@ -31,6 +32,7 @@ mod selecting;
 pub mod shard;
 pub mod similar;
 pub mod spell;
+pub mod top;
 pub mod uniq;
 pub mod url;
 pub mod vault;
@@ -74,6 +76,8 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Net(args) => net::run(&args),
         Command::Lab(args) => lab::run(&args),
         Command::Count(args) => count::run(&args),
+        Command::Distinct(args) => distinct::run(&args),
+        Command::Top(args) => top::run(&args),
         Command::Info(args) => info::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Union(args) => combine::union(&args),

@@ -3,7 +3,7 @@
 use super::blocks::Block;
 use super::shape::{Lack, Shape};
 use std::ops::Range;
-use umbel::{Arena, Result};
+use umbel::{Arena, Batch, Result};
 
 /// Memory that a thread needs to take blocks apart, again and again.
 #[derive(Default)]
@@ -20,7 +20,7 @@ pub struct Scratch {
 
 /// Byte strings one after the other.
 #[derive(Default)]
-struct Strings {
+pub struct Strings {
     bytes: Vec<u8>,
     /// Where each string starts, and where the last one ends.
     offsets: Vec<u32>,
@@ -36,6 +36,11 @@ impl Strings {
     /// Ends a string.
     fn end(&mut self) {
         self.offsets.push(self.bytes.len() as u32);
+    }
+
+    /// Returns the strings as a batch of keys.
+    pub fn keys(&self) -> Result<Arena<'_, u32>> {
+        Arena::new(&self.bytes, &self.offsets)
     }
 
     fn get(&self, range: Range<usize>) -> &[u8] {
@@ -86,8 +91,20 @@ impl<'a> Lot<'a> {
         if self.shape.is_plain() {
             Arena::separated(self.block.bytes(), &scratch.records)
         } else {
-            Arena::new(&scratch.keys.bytes, &scratch.keys.offsets)
+            scratch.keys.keys()
         }
+    }
+
+    /// Copies the keys, so that they outlive the block.
+    pub fn to_keys(&self) -> Result<Strings> {
+        let keys = self.keys()?;
+        let mut copies = Strings::default();
+        copies.clear();
+        for at in 0..keys.len() {
+            keys.with_bytes(at, |key| copies.bytes.extend_from_slice(key));
+            copies.end();
+        }
+        Ok(copies)
     }
 
     pub fn skipped(&self) -> Skipped {

@@ -109,6 +109,15 @@ impl InputArgs {
         Ok(!self.inputs.is_empty() && plain && !self.header && self.shape()?.is_plain())
     }
 
+    /// Separates inputs that are files of umbel from inputs with lines. The latter are `None` if all inputs are files of
+    /// umbel, so that standard input is not read instead.
+    pub fn split_saved(&self) -> (Vec<PathBuf>, Option<InputArgs>) {
+        let is_saved = |path: &PathBuf| !source::is_stdin(path) && source::is_filter(path);
+        let (saved, inputs): (Vec<_>, Vec<_>) = self.inputs.iter().cloned().partition(is_saved);
+        let has_lines = saved.is_empty() || !inputs.is_empty();
+        (saved, has_lines.then(|| InputArgs { inputs, ..self.clone() }))
+    }
+
     pub fn files(&self) -> &[PathBuf] {
         &self.inputs
     }

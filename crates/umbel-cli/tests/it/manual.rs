@@ -2,7 +2,7 @@
 
 use crate::shell::Shell;
 
-const COMMANDS: [&str; 32] = [
+const COMMANDS: [&str; 34] = [
     "build",
     "proxy",
     "push",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 32] = [
     "remove",
     "map",
     "count",
+    "distinct",
+    "top",
     "info",
     "plan",
     "union",

@@ -1,0 +1,139 @@
+//! `umbel top`: the most frequent lines.
+
+use super::found;
+use crate::engine;
+use crate::hex;
+use crate::number;
+use crate::output::{self, warn};
+use crate::sketches::{Inputs, SketchArgs};
+use anyhow::Result;
+use serde::Serialize;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use umbel::Kind;
+use umbel::sketch::{Frequent, Item};
+
+/// Print the most frequent lines with their counts, the heaviest first.
+///
+/// Each line follows its count and a tab; lines of equal counts are in the order of their bytes. With -F, --trim, --lower
+/// or --hex, the key is counted and printed instead of the line.
+///
+/// Counts are exact if there are at most 131072 different lines. Beyond that, in bounded memory (Misra and Gries), a count
+/// is never too high, and too low by at most 1/65537 of the number of lines; --error changes that share. A message says
+/// how far counts may be off, and how often a line that is not printed came at most. Exit code 0 if a line was printed, 1
+/// if there was none.
+///
+/// -o saves the counts. An input that is a saved file stands for the lines that it was made from, and the same limits hold
+/// for the sum. Files that are united need the same --error. They contain the lines themselves.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  umbel top -n 20 queries.txt
+  umbel top -d ' ' -F 1 access.log                    the busiest visitors
+  umbel top -o monday.umbel monday.txt
+  umbel top monday.umbel tuesday.umbel                of both days, without their lines")]
+pub struct Args {
+    /// Print so many lines
+    #[arg(short, long, value_name = "N", value_parser = number::count, default_value = "10")]
+    number: u64,
+
+    /// Count no line too low by more than this share of all lines; memory is for twice its inverse [default: 1/65537]
+    #[arg(long, value_name = "RATE", value_parser = number::rate)]
+    error: Option<f64>,
+
+    #[command(flatten)]
+    sketch: SketchArgs,
+}
+
+/// The parameter k of the sketch unless --error asks for another: it has up to twice as many counters.
+const COUNTERS: u64 = 1 << 16;
+
+/// The answer, by the names that scripts rely on.
+#[derive(Serialize)]
+struct Answer {
+    /// The number of all lines.
+    count: u64,
+    /// How much a count may be too low.
+    error_bound: u64,
+    /// How often a line that is not among these came at most.
+    others_at_most: u64,
+    lines: Vec<Line>,
+}
+
+#[derive(Serialize)]
+struct Line {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<String>,
+    /// A line that is not UTF-8, in hexadecimal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line_hex: Option<String>,
+    count: u64,
+}
+
+pub fn run(args: &Args) -> Result<ExitCode> {
+    let inputs: Inputs<Frequent> = args.sketch.open(Kind::Frequent)?;
+    let mut frequent = args.empty(inputs.first())?;
+    inputs.unite(&mut frequent, args.error, Frequent::union)?;
+    if let Some(lines) = &inputs.lines {
+        // Which counters are dropped depends on the order of the lines, so they are counted in the order of the input.
+        engine::run(
+            lines.open()?,
+            lines.threads(),
+            |_, lot| Ok(lot.to_keys()?),
+            |keys, _| {
+                frequent.insert_batch(&keys.keys()?);
+                Ok(ControlFlow::Continue(()))
+            },
+        )?;
+    }
+    args.sketch.save(&frequent)?;
+    let items = frequent.items();
+    let (top, others) = items.split_at(items.len().min(usize::try_from(args.number).unwrap_or(usize::MAX)));
+    let (count, error_bound) = (frequent.total(), frequent.error_bound());
+    let others_at_most = others.first().map_or(0, |item| item.count).saturating_add(error_bound);
+    if args.sketch.json {
+        let lines = top.iter().map(Line::from).collect();
+        output::json(&Answer { count, error_bound, others_at_most, lines })?;
+    } else {
+        output::bytes(&print(top, args.sketch.line_end()))?;
+        if error_bound > 0 {
+            warn(format_args!(
+                "counts may be too low by up to {error_bound}, and a line that is not printed came at most {others_at_most} times"
+            ));
+        }
+    }
+    Ok(found(!top.is_empty()))
+}
+
+impl Args {
+    /// Makes an empty sketch: of the size that --error asks for, or else of that of the first saved one.
+    fn empty(&self, saved: Option<&Frequent>) -> Result<Frequent> {
+        let k = match (self.error, saved) {
+            (Some(error), _) => ((1.0 / error).ceil() as u64 - 1).max(1),
+            (None, Some(saved)) => saved.k(),
+            (None, None) => COUNTERS,
+        };
+        let hasher = saved.map_or_else(|| self.sketch.hasher(), |saved| Ok(saved.hasher().clone()))?;
+        Ok(Frequent::new(k)?.with_hasher(hasher))
+    }
+}
+
+/// Returns each count and its line, as they are printed.
+fn print(items: &[Item<'_>], line_end: u8) -> Vec<u8> {
+    let mut out = Vec::new();
+    for item in items {
+        // Memory can be written to.
+        let _ = write!(out, "{}\t", item.count);
+        out.extend_from_slice(item.key);
+        out.push(line_end);
+    }
+    out
+}
+
+impl From<&Item<'_>> for Line {
+    fn from(item: &Item<'_>) -> Line {
+        let line = str::from_utf8(item.key).ok().map(str::to_owned);
+        let line_hex = line.is_none().then(|| hex::encode(item.key));
+        Line { line, line_hex, count: item.count }
+    }
+}
