@@ -468,6 +468,11 @@ fn filters_that_do_not_fit_together_say_why() {
 fn refused<T>(result: umbel::Result<T>) -> &'static str {
     match result {
         Err(Error::Parameter { name, .. }) => name,
+        Err(Error::Contradiction { settings: [m, p], .. })
+            if m.starts_with("m = ") && p.starts_with("p = ") =>
+        {
+            "m and p"
+        }
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("it was accepted"),
     }
@@ -515,7 +520,7 @@ fn bad_parameters_are_named() {
     assert_eq!(refused(known(Known { n: Some(1000), m: Some(4000), ..Known::default() })), "m");
     assert_eq!(
         refused(known(Known { n: Some(1000), m: Some(9000), p: Some(0.001), ..Known::default() })),
-        "p"
+        "m and p"
     );
     assert_eq!(refused(known(Known { p: Some(0.001), m: Some(20), ..Known::default() })), "m");
     assert!(known(Known { n: Some(1000), ..Known::default() }).is_err());

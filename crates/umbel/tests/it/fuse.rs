@@ -181,6 +181,11 @@ fn what_makes_no_sense_is_refused_by_name() {
         tuning.fuse.fingerprint_bits = bits;
         match Spec::from_known(known).and_then(|spec| plan(Kind::Fuse, &spec.with_tuning(tuning))) {
             Err(Error::Parameter { name, .. }) => name,
+            Err(Error::Contradiction { settings: [m, p], .. })
+                if m.starts_with("m = ") && p.starts_with("p = ") =>
+            {
+                "m and p"
+            }
             other => panic!("{known:?} {bits:?}: {other:?}"),
         }
     };
@@ -189,7 +194,7 @@ fn what_makes_no_sense_is_refused_by_name() {
     assert_eq!(parameter(n, Some(3)), "fingerprint bits");
     assert_eq!(parameter(n, Some(33)), "fingerprint bits");
     assert_eq!(parameter(Known { p: Some(1e-10), ..n }, None), "p");
-    assert_eq!(parameter(Known { p: Some(0.01), ..n }, Some(6)), "p");
+    assert_eq!(parameter(Known { p: Some(0.01), ..n }, Some(6)), "m and p");
     assert_eq!(parameter(Known { p: Some(0.01), k: Some(3), ..n }, None), "k");
     assert_eq!(parameter(Known { p: Some(0.01), m: Some(7000), ..n }, None), "m");
     assert_eq!(parameter(Known { m: Some(2000), ..n }, None), "m");

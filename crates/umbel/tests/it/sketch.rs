@@ -277,9 +277,9 @@ fn sketches_can_be_saved_loaded_and_read_where_they_lie() {
     assert_eq!(Distinct::load(&path).unwrap().count(), sketch.count());
     let mapped = Distinct::map(&path).unwrap().verify().unwrap().filter;
     assert_eq!(mapped.count(), sketch.count());
-    let error = CountMin::load(&path).unwrap_err().to_string();
+    let error = format!("{:#}", CountMin::load(&path).unwrap_err());
     assert!(error.contains("the file holds a distinct sketch, not a count-min sketch"), "{error}");
-    let error = umbel::BloomFilter::load(&path).unwrap_err().to_string();
+    let error = format!("{:#}", umbel::BloomFilter::load(&path).unwrap_err());
     assert!(error.contains("the file holds a distinct sketch"), "{error}");
     let examined = file::examine(&path).unwrap();
     assert_eq!(examined.stats(), sketch.stats());
@@ -287,7 +287,7 @@ fn sketches_can_be_saved_loaded_and_read_where_they_lie() {
     let mut bytes = std::fs::read(&path).unwrap();
     *bytes.last_mut().unwrap() ^= 1;
     std::fs::write(&path, &bytes).unwrap();
-    assert!(Distinct::map(&path).unwrap_err().to_string().contains("damaged"));
+    assert!(format!("{:#}", Distinct::map(&path).unwrap_err()).contains("damaged"));
 }
 
 /// As another program keeps them: the words, and what else there is.
