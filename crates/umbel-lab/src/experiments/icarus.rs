@@ -29,7 +29,7 @@ impl Experiment for Icarus {
         About {
             id: "E12-icarus",
             title: "A filter in the header ends loops, and loses few others",
-            source: "Whitaker and Wetherall 2002; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
+            source: "Whitaker and Wetherall 2002; Schierz 2022",
             claim: "If every interface sets a few bits in the header, a packet in a loop is noticed. With reprieves and failures, \
                     256 bits lose one packet in a thousand only after a path of 118 hops, and a loop of eight is left after f + \
                     r (1 + f) / 8 further rounds: 3.5 for f = 3 and r = 1, where a time to live of 64 allows 7.",

@@ -47,7 +47,7 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "variable-increment",
             title: "Increments that tell who cannot have been there",
-            source: "Rottenstreich et al. 2014; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
+            source: "Rottenstreich et al. 2014; Schierz 2022",
             steps: counters::variable_increment,
         },
         Example {
@@ -77,7 +77,7 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "loop",
             title: "A packet that comes by again",
-            source: "Whitaker and Wetherall 2002; Schierz 2022 (Wie zuverlässig ist Probabilismus)",
+            source: "Whitaker and Wetherall 2002; Schierz 2022",
             steps: applications::packet_loop,
         },
         Example {
@@ -125,13 +125,13 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "bloomier",
             title: "A map of four keys, built and asked",
-            source: "Honoroff 2006 (An Examination of Bloom Filters); Chazelle et al. 2004",
+            source: "Honoroff 2006; Chazelle et al. 2004",
             steps: bloomier::build,
         },
         Example {
             name: "bloomier-mutable",
             title: "The same map with values that can change",
-            source: "Honoroff 2006 (An Examination of Bloom Filters); Chazelle et al. 2004",
+            source: "Honoroff 2006; Chazelle et al. 2004",
             steps: bloomier::mutable,
         },
         Example {
