@@ -83,7 +83,7 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "two-keys",
             title: "Two insertions, a no and a false positive",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), the first example",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), example",
             steps: bits::two_keys,
         },
         Example {
@@ -95,31 +95,31 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "counters",
             title: "The same deletion with counters",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), counting filters",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), counting",
             steps: counters::deletion,
         },
         Example {
             name: "overflow",
             title: "In sixteen times, out fifteen times",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), counting filters",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), counting",
             steps: counters::overflow,
         },
         Example {
             name: "blocks",
             title: "A string looked for in a payload of blocks",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), block-based filters",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), blocks",
             steps: blocks::payload,
         },
         Example {
             name: "recombination",
             title: "Blocks of two packets make a string of neither",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), block-based filters",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), blocks",
             steps: blocks::recombination,
         },
         Example {
             name: "hierarchy",
             title: "Pairs of blocks, and the strings they do not catch",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), hierarchical filters",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), hierarchy",
             steps: blocks::hierarchy,
         },
         Example {
@@ -137,7 +137,7 @@ pub fn examples() -> &'static [Example] {
         Example {
             name: "bloomier-mask",
             title: "What a map without masks answers to a stranger",
-            source: "Honoroff 2006 (An Examination of Bloom Filters), Bloomier filters",
+            source: "Honoroff 2006 (An Examination of Bloom Filters), Bloomier",
             steps: bloomier::mask,
         },
     ];
