@@ -1,15 +1,13 @@
 //! [`Frequent`]: every key above a share of the total, by Misra and Gries.
 
 use super::table::{Entry, KeyTable, MAX_ENTRIES};
-use super::{Item, add_to_total, finish, items, sketch_methods, summarize, total};
+use super::{Item, add_to_total, each_key, finish, items, sketch_methods, summarize, total};
 use crate::file::FormatError;
 use crate::sizing::{Cardinality, Estimate};
 use crate::structure::{Body, Head, ITEMS, Parts};
-use crate::tile;
 use crate::words::{Mover, Words};
 use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use std::cmp::Reverse;
-use std::convert::Infallible;
 use std::fmt;
 
 /// Every key with more than a share of the total: the summary of Misra and Gries.
@@ -119,13 +117,8 @@ impl Frequent {
     /// Counts many keys once each; the fast way.
     pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) {
         let hasher = self.head.hasher.clone();
-        let mut at = 0;
-        let Ok(()) = tile::each(keys, &hasher, |digests| {
-            for digest in digests {
-                keys.with_bytes(at, |key| self.insert_bytes(*digest, key, 1));
-                at += 1;
-            }
-            Ok::<(), Infallible>(())
+        each_key(keys, &hasher, |digest, key| {
+            self.insert_bytes(digest, key, 1);
         });
     }
 

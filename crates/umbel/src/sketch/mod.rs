@@ -50,9 +50,10 @@ pub use distinct::Distinct;
 pub use frequent::Frequent;
 pub use top_k::{TopK, TopKBuilder};
 
-use crate::Result;
 use crate::file::FormatError;
 use crate::structure::{Head, Parts};
+use crate::{Batch, Digest, Hasher, Result, tile};
+use std::convert::Infallible;
 use std::fmt;
 
 /// A key of a sketch and its count.
@@ -155,4 +156,16 @@ fn set_total(head: &mut Head, total: u64) {
 
 fn add_to_total(head: &mut Head, count: u64) {
     set_total(head, total(head).saturating_add(count));
+}
+
+/// Passes the digest and the bytes of each key of a batch to `work`, for sketches that store keys.
+fn each_key<B: Batch + ?Sized>(keys: &B, hasher: &Hasher, mut work: impl FnMut(Digest, &[u8])) {
+    let mut at = 0;
+    let Ok(()) = tile::each(keys, hasher, |digests| {
+        for digest in digests {
+            keys.with_bytes(at, |key| work(*digest, key));
+            at += 1;
+        }
+        Ok::<(), Infallible>(())
+    });
 }

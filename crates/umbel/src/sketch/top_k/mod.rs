@@ -6,14 +6,12 @@ mod structure;
 pub use builder::TopKBuilder;
 
 use super::table::{Entry, KeyTable};
-use super::{Item, add_to_total, sketch_methods};
+use super::{Item, add_to_total, each_key, sketch_methods};
 use crate::sizing::{Cardinality, Shape};
 use crate::structure::Head;
-use crate::tile;
 use crate::words::Words;
 use crate::{Batch, Digest, Error, Hasher, Key, Result, Stats, Structure};
 use std::cmp::Reverse;
-use std::convert::Infallible;
 use structure::checked_heap;
 
 /// The k keys that come most often: HeavyKeeper.
@@ -165,13 +163,8 @@ impl TopK {
     /// Counts many keys once each; the fast way.
     pub fn insert_batch<B: Batch + ?Sized>(&mut self, keys: &B) {
         let hasher = self.head.hasher.clone();
-        let mut at = 0;
-        let Ok(()) = tile::each(keys, &hasher, |digests| {
-            for digest in digests {
-                keys.with_bytes(at, |key| self.insert_bytes(*digest, key, 1));
-                at += 1;
-            }
-            Ok::<(), Infallible>(())
+        each_key(keys, &hasher, |digest, key| {
+            self.insert_bytes(digest, key, 1);
         });
     }
 
