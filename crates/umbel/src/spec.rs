@@ -195,7 +195,7 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
     };
     let capacity = n.unwrap_or(params.capacity);
     let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
-    check_rate(p, rate, capacity, params.bits)?;
+    check_rate(&spec.known, rate, capacity, params.bits, None)?;
     // Slices of whole bytes, unless the caller has named a size: they can be folded in half three times.
     let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(8) };
     let layout = Partitioned::new(slice_bits, params.hashes)?;
@@ -223,23 +223,31 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
             }
         }
     };
-    check_rate(p, params.rate, params.capacity, params.bits)?;
+    check_rate(&spec.known, params.rate, params.capacity, params.bits, None)?;
     let layout = Blocked::new(params.lines, params.lines_per_key)?;
     let plan = spec.planned(&layout, params.capacity, params.bits, params.rate, params.lines_per_key)?;
     Ok((layout, plan))
 }
 
-/// Where keys, rate and bits are all given they may contradict each other.
-pub(crate) fn check_rate(asked: Option<f64>, rate: f64, n: u64, bits: u64) -> Result<()> {
-    match asked {
-        Some(p) if rate > p => {
-            let why = format!(
-                "n = {n} keys in these bits have a rate of {rate:.3e}; allow more bits or a higher rate"
-            );
-            Err(Error::contradiction(format!("m = {bits} bits"), format!("p = {p}"), why))
-        }
-        _ => Ok(()),
-    }
+/// Fails if the rate that follows from the other settings is higher than the one that was asked for.
+///
+/// The error names the setting that the caller has chosen: the size, else `option` (such as the bits of a fingerprint),
+/// else k.
+pub(crate) fn check_rate(
+    known: &Known,
+    rate: f64,
+    n: u64,
+    bits: u64,
+    option: Option<(&'static str, u32)>,
+) -> Result<()> {
+    let Some(p) = known.p.filter(|p| rate > *p) else { return Ok(()) };
+    let setting = match (known.m, option, known.k) {
+        (None, Some((name, value)), _) => format!("{name} = {value}"),
+        (None, None, Some(k)) => format!("k = {k}"),
+        _ => format!("m = {bits} bits"),
+    };
+    let why = format!("n = {n} keys have a rate of {rate:.3e} with it; allow more bits or a higher rate");
+    Err(Error::contradiction(setting, format!("p = {p}"), why))
 }
 
 /// A key sets eight bits in each of its lines.

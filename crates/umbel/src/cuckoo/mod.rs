@@ -400,7 +400,8 @@ fn plan(spec: &Spec) -> Result<(Table, Plan)> {
         }
     };
     let CuckooParams { capacity, buckets, fingerprint_bits, slots, form, bits, rate } = params;
-    check_rate(p, rate, capacity, bits)?;
+    let fingerprints = options.fingerprint_bits.map(|bits| ("fingerprint bits", bits));
+    check_rate(&spec.known(), rate, capacity, bits, fingerprints)?;
     let table = Table::new(buckets, fingerprint_bits, slots, form)?;
     let plan = spec.finish(Plan {
         kind: Kind::Cuckoo,

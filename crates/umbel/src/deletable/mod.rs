@@ -182,7 +182,7 @@ impl Deletable {
         let stored = if share.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
         let layout = Standard::new(stored, params.hashes)?;
         let bits = params.bits + sizing::deletable::regions(params.bits, region_bits)?;
-        check_rate(spec.known().p, params.rate, params.capacity, bits)?;
+        check_rate(&spec.known(), params.rate, params.capacity, bits, None)?;
         let plan = spec.finish(Plan {
             kind: Kind::Deletable,
             capacity: params.capacity,

@@ -143,7 +143,7 @@ impl Floom {
         let patterns = Patterns::new(layout, &Options { regions: Some(regions), ..*options })?;
         let rate = sizing::floom::rate(params.bits, params.capacity, params.hashes, regions)?;
         let bits = params.bits + patterns.bits();
-        check_rate(known.p, rate, params.capacity, bits)?;
+        check_rate(&known, rate, params.capacity, bits, None)?;
         let plan = spec.finish(Plan {
             kind: Kind::Floom,
             capacity: params.capacity,

@@ -44,6 +44,7 @@ use crate::methods::{filter_methods, structure_methods};
 use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
 use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
 use crate::sizing::{self, Known};
+use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, TABLE};
 use crate::tile;
 use crate::words::{LINE_BYTES, Mover, Words};
@@ -129,7 +130,8 @@ fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
         let needs = format!("{} bits for {n} keys with fingerprints of {width} bits", shape.bits());
         return Err(Error::parameter("m", m, needs));
     }
-    crate::spec::check_rate(p, rate, n, shape.bits())?;
+    let fingerprints = given.map(|bits| ("fingerprint bits", bits));
+    check_rate(&spec.known(), rate, n, shape.bits(), fingerprints)?;
     let plan = spec.finish(Plan {
         kind: Kind::Fuse,
         capacity: n,

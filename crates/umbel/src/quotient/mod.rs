@@ -265,7 +265,7 @@ impl Quotient {
                 return Err(Error::parameter("n, p, m", "one of them", needs));
             }
         };
-        check_rate(p, params.rate, params.capacity, params.bits)?;
+        check_rate(&spec.known(), params.rate, params.capacity, params.bits, None)?;
         Ok(params)
     }
 

@@ -189,10 +189,18 @@ impl CuckooParams {
         let buckets = buckets_for(n, options)?;
         let keeps = |params: &CuckooParams| params.rate <= p && params.has_room(options);
         let found = fingerprint_bits(options)?.map(|f| CuckooParams::of(n, buckets, f, options)).find(keeps);
-        let params = found.ok_or_else(|| {
-            let best = fingerprint_bits(options).map_or(MAX_FINGERPRINT_BITS, |bits| *bits.end());
-            let needs = format!("a higher rate: {best} bits of fingerprint are not enough for this one");
-            Error::parameter("p", p, needs)
+        let params = found.ok_or_else(|| match options.fingerprint_bits {
+            Some(bits) => Error::contradiction(
+                format!("fingerprint bits = {bits}"),
+                format!("p = {p}"),
+                "allow longer fingerprints or a higher rate".to_string(),
+            ),
+            None => {
+                let needs = format!(
+                    "a higher rate: {MAX_FINGERPRINT_BITS} bits of fingerprint are not enough for this one"
+                );
+                Error::parameter("p", p, needs)
+            }
         })?;
         params.checked()
     }

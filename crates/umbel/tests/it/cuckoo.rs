@@ -3,7 +3,7 @@
 //!
 //! Keys and seeds are fixed, so that every number here is the same in every run.
 
-use crate::common::{Keys, moments};
+use crate::common::{Keys, moments, refused};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::BTreeMap;
@@ -464,20 +464,6 @@ fn filters_that_do_not_fit_together_say_why() {
     }
 }
 
-/// The name of the parameter that is refused.
-fn refused<T>(result: umbel::Result<T>) -> &'static str {
-    match result {
-        Err(Error::Parameter { name, .. }) => name,
-        Err(Error::Contradiction { settings: [m, p], .. })
-            if m.starts_with("m = ") && p.starts_with("p = ") =>
-        {
-            "m and p"
-        }
-        Err(other) => panic!("{other}"),
-        Ok(_) => panic!("it was accepted"),
-    }
-}
-
 #[test]
 fn bad_parameters_are_named() {
     for (buckets, bits, slots, form, name) in [
@@ -505,7 +491,7 @@ fn bad_parameters_are_named() {
         (1 << 47, 0.01, options, "n"),
         (1000, 0.01, Options { slots: 5, ..options }, "slots"),
         (1000, 0.01, Options { slots: 2, form: Form::SemiSorted, ..options }, "slots"),
-        (1000, 0.01, Options { fingerprint_bits: Some(7), ..options }, "p"),
+        (1000, 0.01, Options { fingerprint_bits: Some(7), ..options }, "fingerprint bits and p"),
         (1000, 0.01, Options { fingerprint_bits: Some(40), ..options }, "fingerprint bits"),
         (1000, 0.01, Options { load: Some(0.0), ..options }, "load"),
         (1000, 0.01, Options { load: Some(0.99), ..options }, "load"),

@@ -5,7 +5,7 @@ pub mod multiset;
 pub mod sets;
 
 use umbel::internals::{Layout, TILE};
-use umbel::{Blocked, Bloom, Digest, Hasher, Key, Partitioned, Standard};
+use umbel::{Blocked, Bloom, Digest, Error, Hasher, Key, Partitioned, Standard};
 
 /// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser). It has nothing in
 /// common with the hashes of the library: a filter must not be tested with keys that its own hash has made
@@ -130,4 +130,16 @@ pub fn zipf(seed: u64, len: usize, keys: usize, s: f64) -> Vec<u64> {
     }
     let draw = |i: u64| mix(seed << 40 | i) as f64 / 2f64.powi(64) * sum;
     (0..len as u64).map(|i| sums.partition_point(|sum| *sum <= draw(i)) as u64).collect()
+}
+
+/// The name of the setting that an error refuses; of two that contradict each other, both: "m and p".
+pub fn refused<T>(result: umbel::Result<T>) -> String {
+    match result {
+        Err(Error::Parameter { name, .. }) => name.to_string(),
+        Err(Error::Contradiction { settings, .. }) => {
+            settings.map(|setting| setting.split(" = ").next().unwrap_or_default().to_string()).join(" and ")
+        }
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("it was accepted"),
+    }
 }
