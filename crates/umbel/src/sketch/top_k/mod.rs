@@ -11,6 +11,7 @@ use crate::sizing::{Cardinality, Shape};
 use crate::structure::Head;
 use crate::words::Words;
 use crate::{Batch, Digest, Error, Hasher, Key, Result, Stats, Structure};
+use std::array;
 use std::cmp::Reverse;
 use structure::checked_heap;
 
@@ -66,15 +67,8 @@ pub struct TopK {
     heap: KeyTable,
     /// How often chance was drawn.
     draws: u64,
-    /// Powers of the decay, from 0 on, as far as they matter: a multiplication for each would round differently.
-    powers: Vec<f64>,
+    decay: Decay,
 }
-
-/// A probability at which no counter is lowered any more.
-const NEVER: f64 = 1e-12;
-
-/// The most powers of the decay that are kept, which takes 4 KiB; higher ones are seldom needed.
-const MAX_POWERS: u32 = 512;
 
 sketch_methods!(TopK);
 
@@ -94,8 +88,7 @@ impl TopK {
     }
 
     fn new_with(head: Head, shape: TopKBuilder, cells: Words, heap: KeyTable, draws: u64) -> TopK {
-        let powers = (0..MAX_POWERS).map(|count| shape.decay.powf(count.into()));
-        TopK { head, shape, cells, heap, draws, powers: powers.take_while(|power| *power >= NEVER).collect() }
+        TopK { head, shape, cells, heap, draws, decay: Decay::new(shape.decay) }
     }
 
     /// Makes a sketch from what another program has kept of one: the counts and keys of all places in the order of the
@@ -155,7 +148,7 @@ impl TopK {
         self.insert_times(key, 1)
     }
 
-    /// Counts `key` so many times. Returns the key that lost its place to it, if one did.
+    /// Counts `key` `times` times. Returns the key that lost its place to it, if one did.
     pub fn insert_times<K: Key + ?Sized>(&mut self, key: &K, times: u32) -> Option<Vec<u8>> {
         key.with_bytes(|bytes| self.insert_bytes(self.head.hasher.digest_bytes(bytes), bytes, times))
     }
@@ -192,35 +185,24 @@ impl TopK {
         self.place(digest, key, count.into())
     }
 
-    /// Lowers a count that another key wants, so many times, and gives the cell to that key if it reaches 0.
+    /// Tries `times` times to lower the count of a cell that another key wants. That key takes the cell at 0.
     fn contend(&mut self, mut cell: Cell, mark: u32, times: u32) -> Cell {
         for left in (1..=times).rev() {
             self.draws = self.draws.wrapping_add(1);
             let chance = Digest::from_hash(self.draws).salted(u64::from(mark)).get() as f64 / 2f64.powi(64);
-            let likely = self.likely(cell.count, chance);
-            if chance < likely {
+            // Decided before the count changes: once a lower count is out of reach, so are the remaining attempts.
+            let out_of_reach = u64::from(cell.count) >= self.decay.never_from;
+            if self.decay.lowers(cell.count, chance) {
                 cell.count -= 1;
                 if cell.count == 0 {
                     return Cell { mark, count: left };
                 }
             }
-            // Where a lower count is out of reach, the rest of the attempts would be too.
-            if likely < NEVER {
+            if out_of_reach {
                 break;
             }
         }
         cell
-    }
-
-    /// The probability with which a count is lowered. If that is too low for this chance, it may be 0 instead.
-    #[inline]
-    fn likely(&self, count: u32, chance: f64) -> f64 {
-        match self.powers.get(count as usize) {
-            Some(power) => *power,
-            // The powers end where they fall below `NEVER`.
-            None if chance >= NEVER && self.powers.len() < MAX_POWERS as usize => 0.0,
-            None => self.shape.decay.powf(f64::from(count)),
-        }
     }
 
     /// Gives a key its count, and a place if it has none and is not lighter than the lightest. Returns the key that had
@@ -319,7 +301,7 @@ impl TopK {
     /// The bytes of memory in use.
     #[doc(hidden)]
     pub fn bytes(&self) -> u64 {
-        (size_of_val(self.cells.lines()) + size_of_val(&self.powers[..])) as u64 + self.heap.bytes()
+        size_of_val(self.cells.lines()) as u64 + self.heap.bytes()
     }
 
     /// The memory of the cells.
@@ -338,6 +320,55 @@ impl TopK {
     #[doc(hidden)]
     pub fn heap(&self) -> impl Iterator<Item = Item<'_>> + Clone {
         self.heap.entries().iter().map(|entry| Item { key: &entry.key, count: entry.count })
+    }
+}
+
+/// The rule by which the count of a cell decays: with probability base^count when another key wants the cell.
+///
+/// Most counts that are contended for are small, so their powers are in a table. For a larger count the probability is
+/// usually so low that the exponent of the random number decides, without computing a power.
+struct Decay {
+    base: f64,
+    /// -log2 of the base: the bits of probability that a count costs.
+    bits: f64,
+    /// The smallest count whose probability is below [`NEVER`].
+    never_from: u64,
+    /// The powers of the base, from 0 on. Each comes from `powf`: repeated multiplication would round differently.
+    powers: [f64; 32],
+}
+
+/// A probability below which a count is not contended for repeatedly.
+const NEVER: f64 = 1e-12;
+
+impl Decay {
+    fn new(base: f64) -> Decay {
+        let never = |count: u64| base.powf(count as f64) < NEVER;
+        // The smallest such count, by bisection: powers do not rise.
+        let (mut low, mut high) = (0, 1 << 32);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if never(middle) { high = middle } else { low = middle + 1 }
+        }
+        Decay {
+            base,
+            bits: -base.log2(),
+            never_from: low,
+            powers: array::from_fn(|count| base.powf(count as f64)),
+        }
+    }
+
+    /// Whether a random number in 0..1 lowers this count: whether it is below base^count.
+    #[inline]
+    fn lowers(&self, count: u32, chance: f64) -> bool {
+        if let Some(power) = self.powers.get(count as usize) {
+            return chance < *power;
+        }
+        // A number whose exponent is e is at least 2^e. With a bit to spare for rounding, the power is lower than that.
+        let exponent = (chance.to_bits() >> 52) as i32 - 1023;
+        if f64::from(count) * self.bits > f64::from(1 - exponent) {
+            return false;
+        }
+        chance < self.base.powf(count.into())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::file::FormatError;
 use crate::sketch::table::{Entry, KeyTable};
 use crate::sketch::{finish, items, summarize};
 use crate::structure::{Body, CELLS, Head, ITEMS, Parts, check_tail, small};
-use crate::words::{Mover, Words, relocate_vec};
+use crate::words::{Mover, Words};
 use crate::{Can, Kind, Result, Structure};
 use std::fmt;
 
@@ -53,7 +53,6 @@ impl Structure for TopK {
     fn relocate(&mut self, mover: &mut dyn Mover) {
         self.cells.relocate(mover);
         self.heap.relocate(mover);
-        relocate_vec(&mut self.powers, mover);
     }
 
     fn restore(mut parts: Parts) -> Result<TopK> {
