@@ -1,7 +1,7 @@
 //! The error type of the crate.
 //!
 //! A message states the problem and, where there is one, the remedy. It does not repeat its cause: that is the
-//! [`source`](std::error::Error::source), and whoever prints an error prints the whole chain.
+//! [`source`](std::error::Error::source), and programs print the whole chain.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -177,7 +177,7 @@ impl fmt::Display for Error {
             Error::Size { what } => f.write_str(what),
             Error::Filter(_) => f.write_str("a filter cannot be made"),
             Error::NotACache { folder } => {
-                write!(f, "{} has other things in it and is no cache; give an empty folder", folder.display())
+                write!(f, "{} holds other files and is not a cache; name an empty folder", folder.display())
             }
             Error::InUse { folder } => {
                 write!(f, "another process has the cache in {}", folder.display())
@@ -186,7 +186,7 @@ impl fmt::Display for Error {
             Error::Damaged(_) => f.write_str("a document is damaged"),
             Error::Changed => f.write_str("it was changed while it was fetched"),
             Error::Overloaded => f.write_str("too much is being written at once"),
-            Error::NotAPeer(text) => write!(f, "{text:?} is no peer: one is given as http://HOST:PORT"),
+            Error::NotAPeer(text) => write!(f, "{text:?} is not a peer: write http://HOST:PORT"),
             Error::Listen { address, .. } => write!(f, "cannot listen at {address}"),
             Error::AccessLog { path, .. } => write!(f, "cannot write to {}", path.display()),
             Error::Target(why) => f.write_str(why),
@@ -200,7 +200,7 @@ impl fmt::Display for Error {
             Error::TooLarge { max } => write!(f, "it has more than {max} bytes"),
             Error::Stalled { after } => write!(f, "nothing has come for {after:?}"),
             Error::Slow => f.write_str("it comes too slowly"),
-            Error::Lost => f.write_str("what was kept of it cannot be read"),
+            Error::Lost => f.write_str("its stored response cannot be read"),
             Error::OtherDocument { .. } => {
                 f.write_str("the origin has another document than the one that a peer did not finish")
             }

@@ -118,11 +118,7 @@ impl fmt::Display for Error {
                 write!(f, "cannot read {}: neither pcap nor pcapng, {found}", name.display())
             }
             Error::NotAStore { path } => {
-                write!(
-                    f,
-                    "cannot record into {}: it is no store: there are other files in it, and no epochs",
-                    path.display()
-                )
+                write!(f, "cannot record into {}: it is not a store, but holds other files", path.display())
             }
             Error::EmptyStore { path } => {
                 write!(
@@ -137,7 +133,7 @@ impl fmt::Display for Error {
             Error::Locked { path } => {
                 write!(
                     f,
-                    "cannot write to {}: another process keeps it: tell that one, or wait for its end",
+                    "cannot write to {}: another process has locked it; wait until that process ends",
                     path.display()
                 )
             }

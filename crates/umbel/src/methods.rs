@@ -412,7 +412,7 @@ macro_rules! overlap_methods {
 macro_rules! absorb_methods {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $type {
-            /// Adds what was inserted into another filter of the same shape, as threads do that each fill one of their
+            /// Adds the keys of another filter of the same shape, as threads do that each fill one of their
             /// own. It is a union that knows that both counts of insertions add up.
             ///
             /// ```

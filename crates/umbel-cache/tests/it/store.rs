@@ -347,7 +347,7 @@ fn a_folder_that_is_no_cache_is_left_alone() {
     std::fs::write(&mail, "dear").unwrap();
     let error = Store::open(folder.path(), &Options::default()).unwrap_err();
     assert!(matches!(error, Error::NotACache { .. }), "{error:?}");
-    assert!(error.to_string().contains("no cache"), "{error}");
+    assert!(error.to_string().contains("not a cache"), "{error}");
     assert_eq!(std::fs::read_to_string(mail).unwrap(), "dear");
 }
 

@@ -314,7 +314,7 @@ fn only_a_store_is_recorded_into() {
     shell.write("c.pcap", capture(10));
     std::fs::create_dir(shell.path("mine")).unwrap();
     shell.write("mine/letter.txt", "dear");
-    shell.run("net record c.pcap -o mine").refused(&["mine", "no store"]);
+    shell.run("net record c.pcap -o mine").refused(&["mine", "not a store"]);
     assert_eq!(shell.names("mine"), ["letter.txt"]);
     shell.run("net record c.pcap -o c.pcap").refused(&["c.pcap"]);
     shell.run("net record c.pcap -o c.pcap/store").refused(&["c.pcap/store"]);

@@ -200,7 +200,7 @@ fn what_cannot_be_is_refused_with_a_reason() {
         (&format!("proxy --cache-dir x --listen {taken}"), "cannot listen"),
         (&format!("proxy --listen 127.0.0.1:0 --cache-dir {in_use}"), "another process"),
         ("proxy --listen 127.0.0.1:0 --cache-dir /dev/null/x", "cannot keep pages"),
-        ("proxy --listen 127.0.0.1:0 --cache-dir mail", "give an empty folder"),
+        ("proxy --listen 127.0.0.1:0 --cache-dir mail", "name an empty folder"),
     ] {
         let answer = shell.run(arguments);
         assert_eq!(answer.code, Some(2), "{arguments}: {answer:?}");

@@ -506,7 +506,7 @@ fn a_store_survives_what_happens_to_files() {
     // A folder of something else is not recorded into.
     let other = tempfile::tempdir().expect("a folder");
     std::fs::write(other.path().join("thesis.tex"), "mine").expect("room");
-    assert!(Store::create(other.path()).expect_err("no store").to_string().contains("no store"));
+    assert!(Store::create(other.path()).expect_err("no store").to_string().contains("not a store"));
     assert!(Store::open(other.path()).expect_err("no store").to_string().contains("no epochs"));
 }
 

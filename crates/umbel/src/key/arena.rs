@@ -73,7 +73,7 @@ impl<'a, O: Offset> Arena<'a, O> {
         Ok(Arena { bytes, offsets, gap })
     }
 
-    /// String `index`, if there are so many.
+    /// String `index`, if there is one.
     #[inline(always)]
     pub fn get(&self, index: usize) -> Option<&'a [u8]> {
         let (from, to) = (*self.offsets.get(index)?, *self.offsets.get(index + 1)?);

@@ -109,7 +109,7 @@ impl Frequent {
         self.insert_times(key, 1);
     }
 
-    /// Counts `key` so many times.
+    /// Counts `key` `times` times.
     pub fn insert_times<K: Key + ?Sized>(&mut self, key: &K, times: u64) {
         key.with_bytes(|bytes| self.insert_bytes(self.head.hasher.digest_bytes(bytes), bytes, times));
     }

@@ -28,7 +28,7 @@ pub(super) fn encode<'a>(items: impl Iterator<Item = (u64, &'a [u8])> + Clone) -
     Ok(words)
 }
 
-/// Reads so many counted keys. Takes memory only for those that are there.
+/// Reads `count` counted keys. Allocates only for keys that are present.
 pub(super) fn decode(words: &Words, count: u64, hasher: &Hasher) -> Result<Vec<Entry>, FormatError> {
     let bytes = words.to_le_bytes();
     let mut fields = Fields(&bytes);
@@ -56,7 +56,7 @@ pub(super) fn decode(words: &Words, count: u64, hasher: &Hasher) -> Result<Vec<E
     Ok(entries)
 }
 
-/// The lines of so many items whose keys have so many bytes; a section has at least one.
+/// The number of lines for these items and the bytes of their keys; a section has at least one.
 fn lines(items: usize, keys: usize) -> u64 {
     (items * RECORD + keys).div_ceil(LINE_BYTES).max(1) as u64
 }

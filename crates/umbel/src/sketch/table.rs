@@ -35,7 +35,7 @@ const ENTRY_BYTES: usize = size_of::<Entry>() + 2 * size_of::<u32>();
 pub(super) const MAX_ENTRIES: u64 = 1 << 31;
 
 impl KeyTable {
-    /// Makes a table of so many free entries.
+    /// Makes a table of free entries.
     pub fn with_free(count: u64) -> Result<KeyTable> {
         let mut entries = Vec::new();
         let len = count as usize;
@@ -218,7 +218,7 @@ impl KeyTable {
     }
 }
 
-/// Slots for so many entries.
+/// Empty slots for this number of entries.
 fn empty_slots(entries: usize) -> Result<Vec<u32>> {
     let mut slots = Vec::new();
     slots.try_reserve_exact(2 * entries).map_err(|_| out_of_memory(entries))?;

@@ -142,7 +142,7 @@ impl CountMin {
         self.insert_times(key, 1)
     }
 
-    /// Counts `key` so many times, and returns its new count.
+    /// Counts `key` `times` times, and returns its new count.
     #[inline]
     pub fn insert_times<K: Key + ?Sized>(&mut self, key: &K, times: u64) -> u64 {
         self.insert_digest_times(key.digest(&self.head.hasher), times)

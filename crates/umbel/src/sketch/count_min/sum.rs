@@ -49,7 +49,7 @@ impl CountMin {
 }
 
 impl WeightedSum {
-    /// Adds a sketch so many times. Sums that exceed 64 bits stay at the largest or smallest value.
+    /// Adds a sketch, multiplied by a weight. Sums that exceed 64 bits stay at the largest or smallest value.
     ///
     /// # Errors
     ///
