@@ -50,10 +50,19 @@ fn outcomes() -> &'static (Lab, Vec<Outcome>) {
     })
 }
 
+/// Half of the time goes into these four, which are not run twice: threads and seeds are shared by all experiments alike.
+const LONG: [&str; 4] = ["E7", "E8c", "E8d", "E12-caches"];
+
 #[test]
 fn the_same_seed_gives_the_same_figures_on_any_number_of_threads() {
     let (lab, outcomes) = outcomes();
-    assert_eq!(figures(outcomes), figures(&run(&untimed(), lab, 3, &|_| ())));
+    let again: Vec<_> = untimed().into_iter().filter(|it| !LONG.contains(&it.about().id)).collect();
+    assert_eq!(again.len(), outcomes.len() - LONG.len(), "an experiment was renamed");
+    let of_one_thread: Vec<String> = (outcomes.iter().zip(figures(outcomes)))
+        .filter(|(outcome, _)| !LONG.contains(&outcome.about.id))
+        .map(|(_, figures)| figures)
+        .collect();
+    assert_eq!(of_one_thread, figures(&run(&again, lab, 3, &|_| ())));
     let of = |seed| figures(&run(&one("E1"), &Lab::new(Scale::Quick, seed), 1, &|_| ()));
     assert_ne!(of(1), of(2));
 }
