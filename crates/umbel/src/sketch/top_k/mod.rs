@@ -67,7 +67,7 @@ pub struct TopK {
     heap: KeyTable,
     /// How often chance was drawn.
     draws: u64,
-    decay: Decay,
+    decay: Box<Decay>,
 }
 
 sketch_methods!(TopK);
@@ -88,7 +88,7 @@ impl TopK {
     }
 
     fn new_with(head: Head, shape: TopKBuilder, cells: Words, heap: KeyTable, draws: u64) -> TopK {
-        TopK { head, shape, cells, heap, draws, decay: Decay::new(shape.decay) }
+        TopK { head, shape, cells, heap, draws, decay: Box::new(Decay::new(shape.decay)) }
     }
 
     /// Makes a sketch from what another program has kept of one: the counts and keys of all places in the order of the
@@ -301,7 +301,7 @@ impl TopK {
     /// The bytes of memory in use.
     #[doc(hidden)]
     pub fn bytes(&self) -> u64 {
-        size_of_val(self.cells.lines()) as u64 + self.heap.bytes()
+        (size_of_val(self.cells.lines()) + size_of::<Decay>()) as u64 + self.heap.bytes()
     }
 
     /// The memory of the cells.

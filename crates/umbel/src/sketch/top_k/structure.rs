@@ -5,7 +5,7 @@ use crate::file::FormatError;
 use crate::sketch::table::{Entry, KeyTable};
 use crate::sketch::{finish, items, summarize};
 use crate::structure::{Body, CELLS, Head, ITEMS, Parts, check_tail, small};
-use crate::words::{Mover, Words};
+use crate::words::{Mover, Words, relocate_box};
 use crate::{Can, Kind, Result, Structure};
 use std::fmt;
 
@@ -53,6 +53,7 @@ impl Structure for TopK {
     fn relocate(&mut self, mover: &mut dyn Mover) {
         self.cells.relocate(mover);
         self.heap.relocate(mover);
+        relocate_box(&mut self.decay, mover);
     }
 
     fn restore(mut parts: Parts) -> Result<TopK> {
