@@ -4,7 +4,7 @@ use super::slots::{OCCUPIED, Slots};
 use crate::Digest;
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::sizing::quotient::BLOCK;
-use crate::tile::{Lookup, Pair, Places, Stage, TILE, Tile, Tiled, ones};
+use crate::tile::{Lookup, Pair, Places, TILE, Tile, Tiled, ones};
 
 /// The fingerprints of a tile.
 type Fingerprints = [u64; TILE];
@@ -95,8 +95,12 @@ impl Kernel for InsertTile<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Inserted {
         let InsertTile { slots, words, digests, room } = self;
-        let stage = Stage::new(slots, digests);
-        let fingerprints = &stage.places()[..digests.len()];
+        // Not as a `Stage`, which computes the places of a full tile: often there is one digest.
+        let mut fingerprints = Fingerprints::EMPTY;
+        for (fingerprint, digest) in fingerprints.iter_mut().zip(digests) {
+            *fingerprint = slots.fingerprint(*digest);
+        }
+        let fingerprints = &fingerprints[..digests.len().min(TILE)];
         fingerprints.iter().for_each(|fingerprint| slots.prefetch_run(words, *fingerprint));
         let mut inserted = Inserted { count: 0, new: 0 };
         for fingerprint in fingerprints.iter().take(usize::try_from(room).unwrap_or(usize::MAX)) {
