@@ -9,9 +9,11 @@ use super::{Blocked, Bloom};
 use crate::arch::{Simd, prefetch};
 use crate::hash::MULTIPLIER;
 use crate::key::Hashed;
-use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
+use crate::tile::{self, Lookup, Pair, Places, Stage, TILE, Tile, Tiled, Work, low_bits};
 use crate::words::Line;
 use crate::{Digest, Hasher, Level};
+use std::convert::Infallible;
+use std::slice;
 
 /// Filters in which a key has its bits in one line, and which are small.
 pub(crate) struct AnyOf<'a> {
@@ -38,32 +40,28 @@ impl<'a> AnyOf<'a> {
     /// Sets the bits of the digests that one of them may hold.
     pub fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
         for filter in &self.far {
-            Filters::<1, true>(&[filter]).ask(level, digests, found);
+            Filters::<1, true>([filter]).ask(level, digests, found);
         }
         // So many at a time that the compiler can unroll the loop over them.
         let (fours, rest) = self.near.as_chunks::<4>();
         for filters in fours {
-            Filters::<4, false>(filters).ask(level, digests, found);
+            Filters::<4, false>(*filters).ask(level, digests, found);
         }
         for filter in rest {
-            Filters::<1, false>(&[filter]).ask(level, digests, found);
+            Filters::<1, false>([filter]).ask(level, digests, found);
         }
     }
 }
 
 /// `N` filters that are asked together; with `FETCH`, ones whose lines have to be prefetched.
-struct Filters<'a, const N: usize, const FETCH: bool>(&'a [&'a [Line]; N]);
-
-/// Where the keys of a tile are: the line of each in each filter, and the bits that hold the positions in its lanes,
-/// which are the same in all of them.
 #[derive(Clone, Copy)]
-struct LinesOfAll<const N: usize> {
-    lines: [[u64; TILE]; N],
-    lanes: [u64; TILE],
-}
+struct Filters<'a, const N: usize, const FETCH: bool>([&'a [Line]; N]);
+
+/// The line of each key of a tile in each filter.
+type LinesOfAll<const N: usize> = [[u64; TILE]; N];
 
 impl<const N: usize> Places for LinesOfAll<N> {
-    const EMPTY: LinesOfAll<N> = LinesOfAll { lines: [[0; TILE]; N], lanes: [0; TILE] };
+    const EMPTY: LinesOfAll<N> = [[0; TILE]; N];
 }
 
 impl<const N: usize, const FETCH: bool> Tiled for Filters<'_, N, FETCH> {
@@ -71,16 +69,13 @@ impl<const N: usize, const FETCH: bool> Tiled for Filters<'_, N, FETCH> {
 
     #[inline(always)]
     fn places(&self, tile: &Tile, places: &mut LinesOfAll<N>) {
-        for (lines, filter) in places.lines.iter_mut().zip(self.0) {
+        for (lines, filter) in places.iter_mut().zip(&self.0) {
             let range = filter.len() as u64;
             // The high half of the product, from two 32-bit multiplications that SIMD has.
             for (line, digest) in lines.iter_mut().zip(tile) {
                 let x = digest.get();
                 *line = ((x >> 32) * range + (((x & 0xffff_ffff) * range) >> 32)) >> 32;
             }
-        }
-        for (lanes, digest) in places.lanes.iter_mut().zip(tile) {
-            *lanes = digest.get().wrapping_mul(MULTIPLIER);
         }
     }
 }
@@ -95,13 +90,18 @@ impl<const N: usize, const FETCH: bool> Lookup for Filters<'_, N, FETCH> {
     }
 
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, simd: S, (): &(), _: &Tile, at: Pair<'_, LinesOfAll<N>>) -> u64 {
+    fn contains_tile<S: Simd>(&self, simd: S, (): &(), tile: &Tile, at: Pair<'_, LinesOfAll<N>>) -> u64 {
+        // The bits that hold the positions of a key in the lanes of a line, which are the same in all filters.
+        let mut lanes = [0; TILE];
+        for (lanes, digest) in lanes.iter_mut().zip(tile) {
+            *lanes = digest.get().wrapping_mul(MULTIPLIER);
+        }
         let mut answers = 0;
-        for (key, lanes) in at.now.lanes.iter().enumerate().rev() {
+        for (key, lanes) in lanes.iter().enumerate().rev() {
             if FETCH {
                 self.prefetch_key(at.next, key);
             }
-            answers = answers << 1 | u64::from(simd.test_any(*lanes, self.0, &at.now.lines, key));
+            answers = answers << 1 | u64::from(simd.test_any(*lanes, &self.0, at.now, key));
         }
         answers
     }
@@ -110,14 +110,43 @@ impl<const N: usize, const FETCH: bool> Lookup for Filters<'_, N, FETCH> {
 impl<const N: usize, const FETCH: bool> Filters<'_, N, FETCH> {
     #[inline(always)]
     fn prefetch_key(&self, places: &LinesOfAll<N>, key: usize) {
-        for (filter, lines) in self.0.iter().zip(&places.lines) {
+        for (filter, lines) in self.0.iter().zip(places) {
             prefetch(filter, lines[key] as usize);
         }
     }
 
     /// Sets the bits of the digests that one of the filters may hold.
     fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
-        let answers = tile::contains_batch(level, self, &(), &Hasher::default(), &Hashed(digests));
-        found.iter_mut().zip(answers.as_words()).for_each(|(found, answers)| *found |= answers);
+        let mark = MarkFound { found: found.iter_mut() };
+        let Ok(_) = tile::run(level, self, &Hasher::default(), &Hashed(digests), mark);
+    }
+}
+
+/// Adds the answers of each tile to those of other filters.
+struct MarkFound<'a> {
+    found: slice::IterMut<'a, u64>,
+}
+
+impl<'f, const N: usize, const FETCH: bool> Work<Filters<'f, N, FETCH>> for MarkFound<'_> {
+    type Error = Infallible;
+
+    #[inline(always)]
+    fn start(&self, filters: &Filters<'f, N, FETCH>, first: &Stage<'_, Filters<'f, N, FETCH>>) {
+        filters.prefetch(&(), first.places());
+    }
+
+    #[inline(always)]
+    fn tile<S: Simd>(
+        &mut self,
+        simd: S,
+        filters: &Filters<'f, N, FETCH>,
+        now: &Stage<'_, Filters<'f, N, FETCH>>,
+        next: &Stage<'_, Filters<'f, N, FETCH>>,
+    ) -> Result<(), Infallible> {
+        let answers = filters.contains_tile(simd, &(), now.tile(), now.before(next));
+        if let Some(found) = self.found.next() {
+            *found |= answers & low_bits(now.digests().len());
+        }
+        Ok(())
     }
 }

@@ -122,7 +122,7 @@ impl<L: Layout> Concurrent<L> {
 
     /// Asks for many keys; the fast way.
     pub fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        tile::contains_batch(self.head.level, &Shared(&self.layout), &self.words, self.hasher(), keys)
+        tile::contains_batch(self.head.level, &Shared(self.layout), &self.words, self.hasher(), keys)
     }
 }
 

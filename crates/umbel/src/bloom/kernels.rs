@@ -128,9 +128,10 @@ impl<L: Layout> Kernel for InsertDigestShared<'_, L> {
 }
 
 /// A layout over memory that other threads use as well.
-pub(super) struct Shared<'a, L>(pub &'a L);
+#[derive(Clone, Copy)]
+pub(super) struct Shared<L>(pub L);
 
-impl<L: Layout> Tiled for Shared<'_, L> {
+impl<L: Layout> Tiled for Shared<L> {
     type Places = L::Places;
 
     #[inline(always)]
@@ -139,7 +140,7 @@ impl<L: Layout> Tiled for Shared<'_, L> {
     }
 }
 
-impl<L: Layout> Lookup for Shared<'_, L> {
+impl<L: Layout> Lookup for Shared<L> {
     type Memory = AtomicWords;
 
     #[inline(always)]

@@ -119,6 +119,7 @@ pub(super) fn finds(table: Table, words: &[u64], place: &Place) -> bool {
 }
 
 /// A table as lookups by the tile see it.
+#[derive(Clone, Copy)]
 struct Buckets<T> {
     table: Table,
     search: T,
@@ -152,9 +153,9 @@ impl<T: Search> Lookup for Buckets<T> {
     #[inline(always)]
     fn contains_tile<S: Simd>(&self, _: S, words: &[u64], _: &Tile, at: Pair<'_, [Place; TILE]>) -> u64 {
         let mut answers = 0;
-        for (i, (now, next)) in at.now.iter().zip(at.next).enumerate() {
-            prefetch_buckets(self.table, words, next);
-            let Place { buckets: [first, second], fingerprint } = *now;
+        for i in 0..TILE {
+            prefetch_buckets(self.table, words, &at.next[i]);
+            let Place { buckets: [first, second], fingerprint } = at.now[i];
             // Both buckets, without a branch that cannot be predicted.
             let found =
                 self.search.finds(words, first, fingerprint) | self.search.finds(words, second, fingerprint);

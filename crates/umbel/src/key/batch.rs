@@ -35,6 +35,13 @@ pub trait Batch {
         self.digest_tile(range, hasher, digests);
     }
 
+    /// Returns the digests of a full tile from key `start` on, if the keys were hashed before. They need not be copied.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn hashed_tile(&self, _start: usize) -> Option<&[Digest; TILE]> {
+        None
+    }
+
     /// Calls `f` with the bytes of key `index`, which is below `len()`.
     fn with_bytes<R>(&self, index: usize, f: impl FnOnce(&[u8]) -> R) -> R;
 
@@ -127,7 +134,16 @@ impl Batch for Hashed<'_> {
 
     #[inline(always)]
     fn digest_tile(&self, range: Range<usize>, _: &Hasher, digests: &mut [Digest]) {
-        digests.copy_from_slice(&self.0[range]);
+        // Only for the last tile, see `hashed_tile`. Not by `copy_from_slice`: a call in the loop over tiles would keep the
+        // compiler from holding constants in registers.
+        for (digest, index) in digests.iter_mut().zip(range) {
+            *digest = self.0.get(index).copied().unwrap_or_default();
+        }
+    }
+
+    #[inline(always)]
+    fn hashed_tile(&self, start: usize) -> Option<&[Digest; TILE]> {
+        self.0.get(start..)?.first_chunk()
     }
 
     /// The bytes of the digest: the key's own are gone.

@@ -39,22 +39,25 @@ pub struct Answers {
 }
 
 impl Answers {
+    /// Makes answers of no keys, with room for exactly this number.
     pub(crate) fn with_capacity(keys: usize) -> Answers {
-        Answers { tiles: Vec::with_capacity(keys.div_ceil(TILE)), len: 0 }
+        Answers { tiles: vec![0; keys.div_ceil(TILE)], len: 0 }
     }
 
     /// Appends the answers of a tile. All tiles but the last are full, which keeps key `i` at bit `i`.
     #[inline(always)]
     pub(crate) fn push_tile(&mut self, tile: u64, len: usize) {
         debug_assert!(self.len.is_multiple_of(TILE) && (1..=TILE).contains(&len));
-        self.tiles.push(tile);
+        // Without the call that `push` has for a vector that is full: see `Hashed::digest_tile`.
+        self.tiles[self.len / TILE] = tile;
         self.len += len;
     }
 
     /// Appends the answers to the next keys. All batches but the last are whole tiles.
     pub(crate) fn append(&mut self, next: &Answers) {
         debug_assert!(self.len.is_multiple_of(TILE));
-        self.tiles.extend_from_slice(&next.tiles);
+        let at = self.len / TILE;
+        self.tiles[at..at + next.tiles.len()].copy_from_slice(&next.tiles);
         self.len += next.len;
     }
 

@@ -56,6 +56,7 @@ impl<L: Lookup> Kernel for ContainsTile<'_, L> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> u64 {
         let ContainsTile { layout, memory, tile } = self;
+        let layout = &{ *layout };
         let stage = Stage::new(layout, tile);
         layout.prefetch(memory, stage.places());
         layout.contains_tile(simd, memory, stage.tile(), stage.before(&stage)) & low_bits(tile.len())

@@ -8,8 +8,11 @@ use crate::{Batch, Digest, Hasher, Level};
 use std::ops::Range;
 
 /// A structure that knows where the cells of a digest are.
+///
+/// Loops over tiles work on a copy of it. A copy on the stack stays in registers, whereas the fields behind a reference
+/// would be loaded again after every store: a tenth of the time of a lookup.
 #[doc(hidden)]
-pub trait Tiled {
+pub trait Tiled: Copy {
     /// The places of the keys of one tile.
     type Places: Places;
 
@@ -32,21 +35,24 @@ pub struct Pair<'a, P> {
 }
 
 /// One tile: its digests and their places.
-pub struct Stage<L: Tiled> {
+pub struct Stage<'k, L: Tiled> {
+    /// The digests, if the batch has them.
+    hashed: Option<&'k Tile>,
+    /// The digests otherwise.
     tile: Tile,
     len: usize,
     places: L::Places,
 }
 
-impl<L: Tiled> Stage<L> {
+impl<L: Tiled> Stage<'_, L> {
     #[inline(always)]
-    fn empty() -> Stage<L> {
-        Stage { tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
+    fn empty() -> Self {
+        Stage { hashed: None, tile: [Digest::default(); TILE], len: 0, places: L::Places::EMPTY }
     }
 
     /// Places at most 64 digests.
     #[inline(always)]
-    pub(crate) fn new(layout: &L, digests: &[Digest]) -> Stage<L> {
+    pub(crate) fn new(layout: &L, digests: &[Digest]) -> Self {
         let mut stage = Stage::empty();
         stage.tile[..digests.len()].copy_from_slice(digests);
         stage.len = digests.len();
@@ -57,13 +63,13 @@ impl<L: Tiled> Stage<L> {
     /// The digests of the tile and, behind them, arbitrary ones.
     #[inline(always)]
     pub(crate) fn tile(&self) -> &Tile {
-        &self.tile
+        self.hashed.unwrap_or(&self.tile)
     }
 
     /// The digests of the tile.
     #[inline(always)]
     pub(crate) fn digests(&self) -> &[Digest] {
-        &self.tile[..self.len]
+        &self.tile()[..self.len]
     }
 
     #[inline(always)]
@@ -72,7 +78,7 @@ impl<L: Tiled> Stage<L> {
     }
 
     #[inline(always)]
-    pub(crate) fn before<'a>(&'a self, next: &'a Stage<L>) -> Pair<'a, L::Places> {
+    pub(crate) fn before<'a>(&'a self, next: &'a Self) -> Pair<'a, L::Places> {
         Pair { now: &self.places, next: &next.places }
     }
 }
@@ -144,6 +150,7 @@ impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> Result<W, W::Error> {
         let Pipeline { layout, hasher, keys, mut work } = self;
+        let layout = &{ *layout };
         let mut stages = [Stage::empty(), Stage::empty()];
         let [mut now, mut next] = stages.each_mut();
         let mut ranges = tiles(keys.len());
@@ -155,9 +162,12 @@ impl<L: Tiled, B: Batch + ?Sized, W: Work<L>> Kernel for Pipeline<'_, L, B, W> {
             let is_last = upcoming.is_none();
             if let Some(range) = upcoming {
                 next.len = range.len();
-                keys.digest_tile_with(simd, range, hasher, &mut next.tile[..next.len], &mut ends);
+                next.hashed = keys.hashed_tile(range.start);
+                if next.hashed.is_none() {
+                    keys.digest_tile_with(simd, range, hasher, &mut next.tile[..next.len], &mut ends);
+                }
                 if W::PLACES {
-                    layout.places(&next.tile, &mut next.places);
+                    layout.places(next.hashed.unwrap_or(&next.tile), &mut next.places);
                 }
                 if now.len == 0 {
                     work.start(layout, next);
