@@ -266,7 +266,8 @@ impl Group {
     ///
     /// As long as many keys are found, each filter is asked alone, and those it has found drop out. Once few are, what is
     /// left are mostly strangers, for which all of the others have to be asked anyway, and can be at once.
-    pub fn ask<'a>(&mut self, mut filters: impl Iterator<Item = &'a BloomFilter>) {
+    pub fn ask<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
+        let mut filters = filters.peekable();
         while let Some(filter) = filters.next() {
             if self.digests.is_empty() {
                 return;
@@ -275,7 +276,10 @@ impl Group {
             if found * WORTH_MOVING <= self.digests.len() {
                 return self.ask_all(filters);
             }
-            self.drop_found();
+            // After the last filter no digests are passed on, so its answers can stay where they are.
+            if filters.peek().is_some() {
+                self.drop_found();
+            }
         }
     }
 
@@ -309,6 +313,9 @@ impl Group {
 
     /// Drops all that was found.
     pub fn drop_found(&mut self) {
+        if self.found.iter().all(|word| *word == 0) {
+            return;
+        }
         let len = self.digests.len();
         // Up to whole tiles, of which what is beyond the end counts as found.
         self.digests.resize(len.next_multiple_of(TILE), Digest::default());
