@@ -12,7 +12,7 @@ use umbel::file::{self, Examined};
 
 /// Tell what is in a filter or sketch: its kind and shape, its keys, how full it is, its rate.
 ///
-/// Its hash and its metadata are printed too. No secret is needed. Every checksum of the file is verified on the way, since what is told is counted from its bits;
+/// Its hash and its metadata are printed too. No secret is needed. Every checksum of the file is verified on the way, since the report is counted from its bits;
 /// a damaged file is named, the others are told about all the same, and the exit code is 2.
 #[derive(clap::Args)]
 pub struct Args {

@@ -33,7 +33,7 @@ use umbel::sketch::{Frequent, Item};
   umbel top -o monday.umbel monday.txt
   umbel top monday.umbel tuesday.umbel                of both days, without their lines")]
 pub struct Args {
-    /// Print so many lines
+    /// Number of lines to print
     #[arg(short, long, value_name = "N", value_parser = number::count, default_value = "10")]
     number: u64,
 

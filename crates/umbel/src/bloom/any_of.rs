@@ -8,12 +8,9 @@
 use super::{Blocked, Bloom};
 use crate::arch::{Simd, prefetch};
 use crate::hash::MULTIPLIER;
-use crate::key::Hashed;
-use crate::tile::{self, Lookup, Pair, Places, Stage, TILE, Tile, Tiled, Work, low_bits};
+use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
 use crate::words::Line;
-use crate::{Digest, Hasher, Level};
-use std::convert::Infallible;
-use std::slice;
+use crate::{Digest, Level};
 
 /// Filters in which a key has its bits in one line, and which are small.
 pub(crate) struct AnyOf<'a> {
@@ -117,36 +114,6 @@ impl<const N: usize, const FETCH: bool> Filters<'_, N, FETCH> {
 
     /// Sets the bits of the digests that one of the filters may hold.
     fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
-        let mark = MarkFound { found: found.iter_mut() };
-        let Ok(_) = tile::run(level, self, &Hasher::default(), &Hashed(digests), mark);
-    }
-}
-
-/// Adds the answers of each tile to those of other filters.
-struct MarkFound<'a> {
-    found: slice::IterMut<'a, u64>,
-}
-
-impl<'f, const N: usize, const FETCH: bool> Work<Filters<'f, N, FETCH>> for MarkFound<'_> {
-    type Error = Infallible;
-
-    #[inline(always)]
-    fn start(&self, filters: &Filters<'f, N, FETCH>, first: &Stage<'_, Filters<'f, N, FETCH>>) {
-        filters.prefetch(&(), first.places());
-    }
-
-    #[inline(always)]
-    fn tile<S: Simd>(
-        &mut self,
-        simd: S,
-        filters: &Filters<'f, N, FETCH>,
-        now: &Stage<'_, Filters<'f, N, FETCH>>,
-        next: &Stage<'_, Filters<'f, N, FETCH>>,
-    ) -> Result<(), Infallible> {
-        let answers = filters.contains_tile(simd, &(), now.tile(), now.before(next));
-        if let Some(found) = self.found.next() {
-            *found |= answers & low_bits(now.digests().len());
-        }
-        Ok(())
+        tile::mark_found(level, self, &(), digests, found);
     }
 }

@@ -101,7 +101,7 @@ pub const MAX_HASHES: u32 = 1024;
 ///
 /// The sizing rules are inverted by bisection on the rate itself, not by a second set of inverse formulas:
 /// what is promised is then, to the last bit, what the forward formula says.
-fn least(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
+pub(crate) fn least(range: std::ops::RangeInclusive<u64>, holds: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut low, mut high) = range.into_inner();
     if !holds(high) {
         return None;

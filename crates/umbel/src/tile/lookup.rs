@@ -3,8 +3,10 @@
 use super::pipeline::{Pair, Stage, Tiled, Work};
 use super::{Answers, TILE, Tile, low_bits};
 use crate::arch::{Kernel, Simd};
+use crate::key::Hashed;
 use crate::{Batch, Digest, Hasher, Level};
 use std::convert::Infallible;
+use std::slice;
 
 /// A structure that tests a tile of keys against its memory.
 #[doc(hidden)]
@@ -44,6 +46,40 @@ pub(crate) fn contains_batch<L: Lookup, B: Batch + ?Sized>(
     work.answers
 }
 
+/// Looks digests up, and adds the answers to those in `found`, one bit per digest.
+pub(crate) fn mark_found<L: Lookup>(
+    level: Level,
+    layout: &L,
+    memory: &L::Memory,
+    digests: &[Digest],
+    found: &mut [u64],
+) {
+    let work = ContainsBatch { memory, answers: found.iter_mut() };
+    let Ok(_) = super::run(level, layout, &Hasher::default(), &Hashed(digests), work);
+}
+
+/// A place for the answers of a batch, tile by tile.
+trait Sink {
+    fn push_tile(&mut self, answers: u64, len: usize);
+}
+
+impl Sink for Answers {
+    #[inline(always)]
+    fn push_tile(&mut self, answers: u64, len: usize) {
+        Answers::push_tile(self, answers, len);
+    }
+}
+
+/// Answers of other structures, to which those of this one are added.
+impl Sink for slice::IterMut<'_, u64> {
+    #[inline(always)]
+    fn push_tile(&mut self, answers: u64, _: usize) {
+        if let Some(found) = self.next() {
+            *found |= answers;
+        }
+    }
+}
+
 struct ContainsTile<'a, L: Lookup> {
     layout: &'a L,
     memory: &'a L::Memory,
@@ -63,12 +99,12 @@ impl<L: Lookup> Kernel for ContainsTile<'_, L> {
     }
 }
 
-struct ContainsBatch<'a, M: ?Sized> {
+struct ContainsBatch<'a, M: ?Sized, A> {
     memory: &'a M,
-    answers: Answers,
+    answers: A,
 }
 
-impl<L: Lookup> Work<L> for ContainsBatch<'_, L::Memory> {
+impl<L: Lookup, A: Sink> Work<L> for ContainsBatch<'_, L::Memory, A> {
     type Error = Infallible;
 
     #[inline(always)]

@@ -39,7 +39,7 @@ pub use answers::Answers;
 pub(crate) use answers::{low_bits, ones};
 pub(crate) use hash::{CHUNK, chunks, each, hash};
 pub use lookup::Lookup;
-pub(crate) use lookup::{contains_batch, contains_tile};
+pub(crate) use lookup::{contains_batch, contains_tile, mark_found};
 pub use pipeline::{Pair, Places, Stage, Tiled};
 pub(crate) use pipeline::{Work, run};
 

@@ -7,7 +7,7 @@ pub use builder::TopKBuilder;
 
 use super::table::{Entry, KeyTable};
 use super::{Item, add_to_total, each_key, sketch_methods};
-use crate::sizing::{Cardinality, Shape};
+use crate::sizing::{Cardinality, Shape, least};
 use crate::structure::Head;
 use crate::words::Words;
 use crate::{Batch, Digest, Error, Hasher, Key, Result, Stats, Structure};
@@ -342,17 +342,11 @@ const NEVER: f64 = 1e-12;
 
 impl Decay {
     fn new(base: f64) -> Decay {
-        let never = |count: u64| base.powf(count as f64) < NEVER;
-        // The smallest such count, by bisection: powers do not rise.
-        let (mut low, mut high) = (0, 1 << 32);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if never(middle) { high = middle } else { low = middle + 1 }
-        }
+        let never = |count| base.powf(count as f64) < NEVER;
         Decay {
             base,
             bits: -base.log2(),
-            never_from: low,
+            never_from: least(0..=u32::MAX.into(), never).unwrap_or(u64::MAX),
             powers: array::from_fn(|count| base.powf(count as f64)),
         }
     }
