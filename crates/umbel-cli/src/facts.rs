@@ -11,7 +11,7 @@ use std::fmt;
 use umbel::any::Stored;
 use umbel::file::{Examined, Meta};
 use umbel::hash::Strength;
-use umbel::kind::{Can, Holds};
+use umbel::kind::{Can, Category};
 use umbel::sizing::space_code::{coverage, sampling};
 use umbel::{Kind, Plan, Stats};
 
@@ -23,7 +23,7 @@ pub struct Facts {
     pub kind: String,
     /// A set, a map, a multiset or a sketch.
     #[serde(serialize_with = "display")]
-    pub holds: Holds,
+    pub holds: Category,
     /// Bits, counters or slots that keys can land on.
     pub cells: u64,
     pub hashes: u32,
@@ -81,10 +81,10 @@ impl Facts {
         // There are no more different keys than insertions, whatever the bits suggest.
         let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
         let grows = stats.kind.can().grow;
-        let holds = stats.kind.holds();
+        let holds = stats.kind.category();
         // A multiset is made for so many recordings, and its bits tell nothing of keys.
         let (estimate, held) =
-            if holds == Holds::Multiset { (None, stats.inserted) } else { (estimate, held) };
+            if holds == Category::Multiset { (None, stats.inserted) } else { (estimate, held) };
         let room = stats.capacity.filter(|_| !grows).zip(held);
         let keys =
             stats.capacity.map(|capacity| if grows { capacity.max(held.unwrap_or(0)) } else { capacity });
@@ -98,7 +98,7 @@ impl Facts {
             capacity: stats.capacity,
             // The names of a map's values are not in its cells.
             bits_per_key: keys.map(|keys| {
-                let bits = if stats.kind.holds() == Holds::Map { stats.bytes * 8 } else { stats.bits };
+                let bits = if stats.kind.category() == Category::Map { stats.bytes * 8 } else { stats.bits };
                 bits as f64 / keys as f64
             }),
             grows,
@@ -165,7 +165,7 @@ const VALUES: [&str; 2] = ["values", "code book bytes"];
 impl Facts {
     /// What its capacity is counted in.
     fn unit(&self) -> &'static str {
-        if self.holds == Holds::Multiset { "recording" } else { "key" }
+        if self.holds == Category::Multiset { "recording" } else { "key" }
     }
 
     /// The values of a map, in words.
@@ -183,7 +183,7 @@ impl Facts {
     /// The rate now, and the one that was asked for.
     fn rates(&self) -> String {
         match self.fpr_target {
-            Some(target) if self.holds == Holds::Map => {
+            Some(target) if self.holds == Category::Map => {
                 let (now, target) = (percent(self.fpr_now), percent(target));
                 format!("{now} of keys that are not in the map get a value, and {target} was asked for")
             }
@@ -248,15 +248,15 @@ impl fmt::Display for Facts {
             },
         );
         if let Some(count) = self.count.filter(|_| !self.fixed) {
-            rows.add(if self.holds == Holds::Multiset { "recordings" } else { "insertions" }, count);
+            rows.add(if self.holds == Category::Multiset { "recordings" } else { "insertions" }, count);
         }
-        if self.holds != Holds::Multiset {
+        if self.holds != Category::Multiset {
             rows.add(
                 "keys",
                 match (self.estimated_count, self.estimated_count_error) {
                     (Some(keys), Some(0.0)) if self.count.is_some() => format!("{keys:.0}"),
                     (Some(keys), Some(error)) => format!("{keys:.0} ± {error:.0}, estimated from the bits"),
-                    _ if self.holds == Holds::Sketch => "too many to tell".to_string(),
+                    _ if self.holds == Category::Sketch => "too many to tell".to_string(),
                     _ => "too many to tell: the filter is saturated".to_string(),
                 },
             );
@@ -274,7 +274,7 @@ impl fmt::Display for Facts {
         if !self.fixed {
             rows.add("fill", format!("{:.2} %", 100.0 * self.fill));
         }
-        if self.holds == Holds::Map {
+        if self.holds == Category::Map {
             rows.add("values", self.values());
         }
         for (name, value) in self.details.iter().filter(|(name, _)| !VALUES.contains(name)) {
@@ -282,9 +282,9 @@ impl fmt::Display for Facts {
             rows.add(name, (value * 1e4).round() / 1e4);
         }
         let rate = match self.holds {
-            Holds::Multiset => Some("noise"),
+            Category::Multiset => Some("noise"),
             // A sketch does not tell members from strangers.
-            Holds::Sketch => None,
+            Category::Sketch => None,
             _ => Some("rate"),
         };
         if let Some(name) = rate {

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use umbel::any::Stored;
 use umbel::file::{self, Loaded, Mapped, Meta, Options, ReadOnly, Storable};
 use umbel::hash::{KeyRing, Strength};
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{Hasher, Kind};
 use umbel_text::address::Screen;
 use umbel_text::password::Recipe;
@@ -60,14 +60,14 @@ impl Secrets {
     }
 
     /// A filter in memory, wholly verified; one that holds something else than wanted is refused.
-    pub fn load(&self, path: &Path, wanted: Holds) -> Result<Loaded> {
+    pub fn load(&self, path: &Path, wanted: Category) -> Result<Loaded> {
         let loaded = file::load(path, self.ring()?)?;
         check_holds(path, loaded.filter.kind(), wanted)?;
         Ok(loaded)
     }
 
     /// A filter where it lies, verified as far as it is touched; one that holds something else than wanted is refused.
-    pub fn map(&self, path: &Path, wanted: Holds) -> Result<Mapped> {
+    pub fn map(&self, path: &Path, wanted: Category) -> Result<Mapped> {
         signals::watch(path);
         let mapped = file::map(path, self.ring()?)?;
         check_holds(path, mapped.kind(), wanted)?;
@@ -75,23 +75,25 @@ impl Secrets {
     }
 
     /// A filter where it lies, wholly verified.
-    pub fn map_verified(&self, path: &Path, wanted: Holds) -> Result<Loaded<ReadOnly<Stored>>> {
+    pub fn map_verified(&self, path: &Path, wanted: Category) -> Result<Loaded<ReadOnly<Stored>>> {
         Ok(self.map(path, wanted)?.verify()?)
     }
 }
 
 /// Fails if the file does not hold the category that the command needs.
-pub fn check_holds(path: &Path, kind: Kind, wanted: Holds) -> Result<()> {
-    if kind.holds() == wanted { Ok(()) } else { Err(wrong_kind(path, kind)) }
+pub fn check_holds(path: &Path, kind: Kind, wanted: Category) -> Result<()> {
+    if kind.category() == wanted { Ok(()) } else { Err(wrong_kind(path, kind)) }
 }
 
 /// Returns the error for a file of a kind that the command cannot use; it names the command that can.
 pub fn wrong_kind(path: &Path, kind: Kind) -> anyhow::Error {
-    let holds = kind.holds();
+    let holds = kind.category();
     let remedy = match holds {
-        Holds::Map => "ask it with `umbel map get`".to_string(),
-        Holds::Multiset => "ask it with `umbel count get`, and add to it with `umbel count add`".to_string(),
-        Holds::Sketch => match sketch_command(kind) {
+        Category::Map => "ask it with `umbel map get`".to_string(),
+        Category::Multiset => {
+            "ask it with `umbel count get`, and add to it with `umbel count add`".to_string()
+        }
+        Category::Sketch => match sketch_command(kind) {
             Some(command) => format!("`umbel info` describes it, and `{command}` reads it"),
             None => "`umbel info` describes it".to_string(),
         },

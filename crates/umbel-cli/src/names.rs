@@ -8,7 +8,7 @@ use std::str::FromStr;
 use umbel::Kind;
 use umbel::counting::Overflow;
 use umbel::hash::Strength;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel_net::attribution::Method;
@@ -16,23 +16,24 @@ use umbel_net::flows::By;
 
 /// Kinds that are planned for a number of keys: all but sketches.
 pub fn planned_kind() -> impl TypedValueParser<Value = Kind> {
-    let planned: Vec<Kind> = Kind::ALL.iter().copied().filter(|kind| kind.holds() != Holds::Sketch).collect();
+    let planned: Vec<Kind> =
+        Kind::ALL.iter().copied().filter(|kind| kind.category() != Category::Sketch).collect();
     one_of(&planned)
 }
 
 /// Kinds of sets; of the others it is said what makes them.
 pub fn set_kind() -> impl TypedValueParser<Value = Kind> {
-    kind_of(Holds::Set)
+    kind_of(Category::Set)
 }
 
 /// Kinds of maps.
 pub fn map_kind() -> impl TypedValueParser<Value = Kind> {
-    kind_of(Holds::Map)
+    kind_of(Category::Map)
 }
 
 /// Kinds of multisets.
 pub fn count_kind() -> impl TypedValueParser<Value = Kind> {
-    kind_of(Holds::Multiset)
+    kind_of(Category::Multiset)
 }
 
 /// What the packets of a flow have in common.
@@ -46,21 +47,24 @@ pub fn method() -> impl TypedValueParser<Value = Method> {
 }
 
 /// The kinds that hold something.
-pub fn kinds_of(holds: Holds) -> impl Iterator<Item = Kind> {
-    Kind::ALL.iter().copied().filter(move |kind| kind.holds() == holds)
+pub fn kinds_of(holds: Category) -> impl Iterator<Item = Kind> {
+    Kind::ALL.iter().copied().filter(move |kind| kind.category() == holds)
 }
 
-fn kind_of(wanted: Holds) -> impl TypedValueParser<Value = Kind> {
+fn kind_of(wanted: Category) -> impl TypedValueParser<Value = Kind> {
     // The others are understood, so that more can be said than that they are wrong.
-    let names =
-        Kind::ALL.iter().map(move |kind| PossibleValue::new(kind.to_string()).hide(kind.holds() != wanted));
+    let names = Kind::ALL
+        .iter()
+        .map(move |kind| PossibleValue::new(kind.to_string()).hide(kind.category() != wanted));
     PossibleValuesParser::new(names).try_map(move |name| {
         let kind: Kind = name.parse().map_err(|error: umbel::Error| error.to_string())?;
-        match kind.holds() {
+        match kind.category() {
             holds if holds == wanted => Ok(kind),
-            Holds::Map => Err("it is a kind of map, which `umbel map build` builds".to_string()),
-            Holds::Multiset => Err("it is a kind of multiset, which `umbel count build` builds".to_string()),
-            Holds::Sketch => Err(match sketch_command(kind) {
+            Category::Map => Err("it is a kind of map, which `umbel map build` builds".to_string()),
+            Category::Multiset => {
+                Err("it is a kind of multiset, which `umbel count build` builds".to_string())
+            }
+            Category::Sketch => Err(match sketch_command(kind) {
                 Some(command) => format!("it is a kind of sketch, which `{command} -o` makes"),
                 None => "it is a kind of sketch, which only the library makes".to_string(),
             }),

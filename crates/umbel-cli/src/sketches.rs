@@ -52,7 +52,7 @@ impl SketchArgs {
             if found != kind {
                 return Err(wrong_kind(&path, found));
             }
-            let sketch = self.secrets.load(&path, kind.holds())?.filter;
+            let sketch = self.secrets.load(&path, kind.category())?.filter;
             saved.push((plain_name(&path), S::try_from(sketch)?));
         }
         Ok(Inputs { saved, lines })

@@ -7,7 +7,7 @@ use umbel::Kind;
 use umbel::aging::Window;
 use umbel::counting::Overflow;
 use umbel::cuckoo::Form;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::sketch::Distinct;
 use umbel::spec::Tuning;
 use umbel::variable_increment::Scheme;
@@ -145,7 +145,9 @@ impl MultisetArgs {
             (self.groups.is_some(), "--groups"),
             (self.levels.is_some(), "--levels"),
         ];
-        if let Some((_, option)) = given.iter().find(|(given, _)| *given && kind.holds() != Holds::Multiset) {
+        if let Some((_, option)) =
+            given.iter().find(|(given, _)| *given && kind.category() != Category::Multiset)
+        {
             bail!("{option} is for multisets: add --kind multi-resolution, or leave it out");
         }
         if self.levels.is_some() && kind == Kind::SpaceCode {

@@ -64,7 +64,7 @@ pub enum Kind {
 /// What a structure is, and so what it can be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Holds {
+pub enum Category {
     /// Whether a key is a member, see [`Filter`](crate::Filter).
     Set,
     /// Which value a key has, see [`Map`](crate::Map).
@@ -75,13 +75,13 @@ pub enum Holds {
     Sketch,
 }
 
-impl fmt::Display for Holds {
+impl fmt::Display for Category {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Holds::Set => "set",
-            Holds::Map => "map",
-            Holds::Multiset => "multiset",
-            Holds::Sketch => "sketch",
+            Category::Set => "set",
+            Category::Map => "map",
+            Category::Multiset => "multiset",
+            Category::Sketch => "sketch",
         })
     }
 }
@@ -164,12 +164,12 @@ impl Kind {
     ];
 
     /// What it is, and so what it can be asked for.
-    pub const fn holds(self) -> Holds {
+    pub const fn category(self) -> Category {
         match self {
-            Kind::Bloomier | Kind::BloomierMutable => Holds::Map,
-            Kind::SpaceCode | Kind::MultiResolution => Holds::Multiset,
-            Kind::Distinct | Kind::CountMin | Kind::TopK | Kind::Frequent => Holds::Sketch,
-            _ => Holds::Set,
+            Kind::Bloomier | Kind::BloomierMutable => Category::Map,
+            Kind::SpaceCode | Kind::MultiResolution => Category::Multiset,
+            Kind::Distinct | Kind::CountMin | Kind::TopK | Kind::Frequent => Category::Sketch,
+            _ => Category::Set,
         }
     }
 
@@ -193,7 +193,7 @@ impl Kind {
 
     /// The kind in a sentence, such as "a blocked filter" or "a count-min sketch".
     pub(crate) fn described(self) -> String {
-        let noun = if self.holds() == Holds::Sketch { "sketch" } else { "filter" };
+        let noun = if self.category() == Category::Sketch { "sketch" } else { "filter" };
         format!("{} {self} {noun}", self.article())
     }
 

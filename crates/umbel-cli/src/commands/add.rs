@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 
 /// Add lines to a filter.
 ///
@@ -49,7 +49,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     let lock = Lock::take(&args.filter)?;
     check_plain(&args.filter)?;
-    let mut loaded = args.secrets.load(&args.filter, Holds::Set)?;
+    let mut loaded = args.secrets.load(&args.filter, Category::Set)?;
     check_takes_keys(&args.filter, loaded.filter.kind())?;
     let options = loaded.options();
     loaded.filter = if args.new {

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::key::Hashed;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::KPolicy;
 use umbel::sketch::Distinct;
@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let meta = args.writing.check(args.input.files(), &args.hashing.secrets)?;
     let (filter, embed_key) = match &args.like {
         Some(like) => {
-            let loaded = args.hashing.secrets.map_verified(like, Holds::Set)?;
+            let loaded = args.hashing.secrets.map_verified(like, Category::Set)?;
             check_takes_keys(like, loaded.filter.kind())?;
             args.hashing.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
             (args.stream(loaded.filter.try_clone_empty()?)?, args.hashing.embed_key || loaded.embedded_key)

@@ -12,7 +12,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use umbel::Hasher;
 use umbel::file::Mapped;
 use umbel::key::Hashed;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 
 /// Print the lines that may be members of a filter.
 ///
@@ -116,7 +116,7 @@ impl Panel {
         let several = !args.others.is_empty();
         for path in std::iter::once(&args.filter).chain(&args.others) {
             check_plain(path)?;
-            let filter = args.secrets.map(path, Holds::Set)?;
+            let filter = args.secrets.map(path, Category::Set)?;
             let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
             let (name, forgets) = (path.display().to_string(), filter.kind().can().forget);
             panel.filters.push(Asked { name, filter: RwLock::new(filter), forgets, hasher });

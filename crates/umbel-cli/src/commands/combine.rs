@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::file::Options;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 
 /// Unite filters: the result holds the keys of all of them.
 ///
@@ -61,9 +61,9 @@ fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>
     args.target.check(&args.filters, &args.secrets)?;
     let mut all = args.filters.iter();
     let first = all.next().context("no filter is given")?;
-    let mut result = args.secrets.load(first, Holds::Set)?;
+    let mut result = args.secrets.load(first, Category::Set)?;
     for path in all {
-        let other = args.secrets.map_verified(path, Holds::Set)?;
+        let other = args.secrets.map_verified(path, Category::Set)?;
         check_same_form((first, &result.meta), (path, &other.meta))?;
         join(&mut result.filter, &other.filter)
             .with_context(|| format!("{} and {}", first.display(), path.display()))?;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::file::ReadOnly;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::sizing::estimate::Overlap;
 
 /// Compare filters: how many keys each holds, how many they share, how similar they are.
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut filters = Vec::new();
     let mut first = None;
     for path in &args.filters {
-        let loaded = args.secrets.map_verified(path, Holds::Set)?;
+        let loaded = args.secrets.map_verified(path, Category::Set)?;
         let (before, meta) = first.get_or_insert_with(|| (path, loaded.meta.clone()));
         check_same_form((before, meta), (path, &loaded.meta))?;
         filters.push((path.display().to_string(), loaded.filter));

@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{AnyFilter, Kind};
 
 /// Change the kind of a filter, where that is sound.
@@ -33,7 +33,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter), &args.secrets)?;
-    let loaded = args.secrets.load(&args.filter, Holds::Set)?;
+    let loaded = args.secrets.load(&args.filter, Category::Set)?;
     let (from, options) = (loaded.filter.kind(), loaded.options());
     let converted = match (loaded.filter, args.kind) {
         (filter, kind) if from == kind => filter,

@@ -9,7 +9,7 @@ use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::AnyFilter;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 
 /// Shrink a filter that turned out too large: fold it in half, once or more.
 ///
@@ -39,7 +39,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     args.target.check(std::slice::from_ref(&args.filter), &args.secrets)?;
-    let loaded = args.secrets.map_verified(&args.filter, Holds::Set)?;
+    let loaded = args.secrets.map_verified(&args.filter, Category::Set)?;
     let options = loaded.options();
     let whole = loaded.filter.into_kind::<AnyFilter>()?;
     // The file is not copied: the first fold reads it where it lies.

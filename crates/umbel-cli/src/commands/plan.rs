@@ -10,7 +10,7 @@ use crate::tuning::{MultisetArgs, TuningArgs};
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::sizing::{KPolicy, Known};
 use umbel::spec::plan;
 use umbel::{Kind, Plan, Spec};
@@ -79,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("say how many keys (-n) or how many bits (-m): nothing else tells the size of a filter");
     }
     if known.p.is_none() && known.k.is_none() && (known.n.is_none() || known.m.is_none()) {
-        known.p = Some(if kind.holds() == Holds::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });
+        known.p = Some(if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });
     }
     let spec = Spec::from_known(known)?.with_policy(args.policy);
     if args.compare {
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let mut tuning = args.tuning.of_kind(kind)?;
     args.multiset.of_kind(kind, &mut tuning)?;
-    if args.values.is_some() && kind.holds() != Holds::Map {
+    if args.values.is_some() && kind.category() != Category::Map {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }
     tuning.bloomier.largest = args.values;
@@ -125,7 +125,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
     let instead =
         if plan.kind == asked { "" } else { ", because below 64 KiB a blocked filter is not steady" };
     rows.add("kind", format!("{}{instead}", plan.kind));
-    let multiset = plan.kind.holds() == Holds::Multiset;
+    let multiset = plan.kind.category() == Category::Multiset;
     let (capacity, each) = if multiset { ("recordings", "recording") } else { ("keys", "key") };
     rows.add(capacity, plan.capacity);
     rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, facts.bits_per_key));
@@ -166,7 +166,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
 }
 
 fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
-    let plans: Vec<_> = kinds_of(Holds::Set).map(|kind| (kind, planned(kind, spec))).collect();
+    let plans: Vec<_> = kinds_of(Category::Set).map(|kind| (kind, planned(kind, spec))).collect();
     if let [(_, Err(first)), ..] = &plans[..]
         && plans.iter().all(|(_, plan)| plan.is_err())
     {

@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{AnyFilter, Removed, file};
 
 /// Remove lines from a filter of a kind that can.
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     check_plain(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
-    check_holds(&args.filter, kind, Holds::Set)?;
+    check_holds(&args.filter, kind, Category::Set)?;
     if !kind.can().remove {
         let why = if kind.can().fixed {
             "it was made from all its keys at once"
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     let lock = Lock::take(&args.filter)?;
-    let loaded = args.secrets.load(&args.filter, Holds::Set)?;
+    let loaded = args.secrets.load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     let outcome = match remove(args, &mut filter) {

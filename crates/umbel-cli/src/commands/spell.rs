@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use umbel::any::Stored;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel_text::content::{self, Format};
 use umbel_text::spelling::{Dictionary, LANGUAGES, Language, List, Suggestions, Word, each_word};
 
@@ -160,7 +160,7 @@ impl Args {
                 bail!("-p is for a list of words: the filter {} has its rate already", path.display());
             }
             signals::watch(&path);
-            let Stored::Set(filter) = self.secrets.load(&path, Holds::Set)?.filter else {
+            let Stored::Set(filter) = self.secrets.load(&path, Category::Set)?.filter else {
                 bail!("{} hashes by a family of the literature: build it without --family", path.display())
             };
             return Dictionary::from_filter(filter, List::parse(&files)?)

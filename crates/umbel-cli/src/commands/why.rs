@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::internals::Probe;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{Key, Kind};
 
 /// Show how a filter comes to its answer for one key.
@@ -102,7 +102,7 @@ fn is_one(bits: &u64) -> bool {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_plain(&args.filter)?;
-    let mut filter = args.secrets.map_verified(&args.filter, Holds::Set)?.filter;
+    let mut filter = args.secrets.map_verified(&args.filter, Category::Set)?.filter;
     filter.advance(clock::now())?;
     let explanation = explain(&filter, args.key.as_bytes())?;
     if args.json {

@@ -10,7 +10,7 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use umbel::any::Stored;
 use umbel::file::{Meta, Options};
-use umbel::kind::Holds;
+use umbel::kind::Category;
 
 /// Where something new goes, with what, and whether it is told about.
 #[derive(clap::Args)]
@@ -69,8 +69,8 @@ pub fn summary(facts: &Facts) -> String {
     // What is made at once has every key once, however many lines there were.
     let what = if *fixed { "keys" } else { "lines" };
     let (built, rate) = match holds {
-        Holds::Map => ("map", "rate"),
-        Holds::Multiset => ("multiset", "noise"),
+        Category::Map => ("map", "rate"),
+        Category::Multiset => ("multiset", "noise"),
         _ => ("filter", "rate"),
     };
     let (count, size, now) = (count.unwrap_or_default(), size(*bytes), percent(*fpr_now));

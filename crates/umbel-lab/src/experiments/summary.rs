@@ -5,7 +5,7 @@ use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
 };
 use umbel::key::Hashed;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::literature::{Family, Literature};
 use umbel::sizing::rate;
 use umbel::spec::{Construction, plan};
@@ -105,7 +105,7 @@ impl Experiment for Summary {
 }
 
 fn kinds() -> impl Iterator<Item = Kind> {
-    Kind::ALL.iter().copied().filter(|kind| kind.holds() == Holds::Set)
+    Kind::ALL.iter().copied().filter(|kind| kind.category() == Category::Set)
 }
 
 /// A set of any kind, those with hashes of the literature included.

@@ -19,7 +19,7 @@ use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
 use umbel::hash::HashId;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::words::{Mover, Words};
 use umbel::{AnyFilter, Filter, Kind, Stats};
 
@@ -212,7 +212,7 @@ pub fn replace<K: Kept>(context: &Context, key: &Text, value: K) -> Result<()> {
 
 /// A new structure of a kind.
 pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
-    if kind.holds() == Holds::Sketch {
+    if kind.category() == Category::Sketch {
         return Err(Failure::new(format!(
             "{} {kind} sketch is not reserved here: CMS.* and TOPK.* have sketches, and UMBEL.IMPORT takes saved ones",
             kind.article()

@@ -4,7 +4,7 @@ use crate::support::{Answer, Client, Server, carry, engines, items, wait_for};
 use umbel::aging::Timestamp;
 use umbel::any::Stored;
 use umbel::hash::KeyRing;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{Bloomier, Hasher, Kind, Spec, file};
 
 fn ok() -> Answer {
@@ -25,8 +25,9 @@ fn every_kind_that_takes_keys_can_be_reserved_filled_and_carried_away() {
         let (server, other) = (Server::start(engine, &[]), Server::start(engine, &[]));
         let (mut client, mut elsewhere) = (server.client(), other.client());
         let keys = items("k", 0..500);
-        let takes_keys =
-            |kind: &&Kind| kind.holds() == Holds::Set && !kind.can().fixed && **kind != Kind::Literature;
+        let takes_keys = |kind: &&Kind| {
+            kind.category() == Category::Set && !kind.can().fixed && **kind != Kind::Literature
+        };
         for kind in Kind::ALL.iter().filter(takes_keys) {
             let name = kind.to_string();
             assert_eq!(client.ask(&format!("UMBEL.RESERVE {name} {name} 100000 0.01")), ok(), "{name}");

@@ -8,7 +8,7 @@ use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, check_tail};
 use crate::words::{Mover, Words};
 use crate::{
-    Answers, Batch, BloomFilter, Design, Error, HashId, Hasher, Holds, Key, Kind, Mismatch, Result, Stats,
+    Answers, Batch, BloomFilter, Category, Design, Error, HashId, Hasher, Key, Kind, Mismatch, Result, Stats,
 };
 
 /// Whatever a file can hold.
@@ -30,11 +30,11 @@ pub enum Stored {
 impl Stored {
     /// What a file holds, unless it is a filter of the literature.
     pub(crate) fn restore(kind: Kind, parts: Parts) -> Result<Stored> {
-        Ok(match kind.holds() {
-            Holds::Map => AnyMap::restore(kind, parts)?.into(),
-            Holds::Multiset => AnyCount::restore(kind, parts)?.into(),
-            Holds::Sketch => AnySketch::restore(kind, parts)?.into(),
-            Holds::Set => AnyFilter::restore(kind, parts)?.into(),
+        Ok(match kind.category() {
+            Category::Map => AnyMap::restore(kind, parts)?.into(),
+            Category::Multiset => AnyCount::restore(kind, parts)?.into(),
+            Category::Sketch => AnySketch::restore(kind, parts)?.into(),
+            Category::Set => AnyFilter::restore(kind, parts)?.into(),
         })
     }
 

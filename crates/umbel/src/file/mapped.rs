@@ -10,8 +10,8 @@ use crate::map::push_values;
 use crate::tile;
 use crate::words::{Words, map_file};
 use crate::{
-    Answers, AnyCount, AnyFilter, AnyMap, Batch, CodeBook, Count, Digest, Error, Filter, Hasher, Holds, Key,
-    KeyRing, Kind, Map, Multiplicity, Probe, Result, Stats, Stored, TILE,
+    Answers, AnyCount, AnyFilter, AnyMap, Batch, Category, CodeBook, Count, Digest, Error, Filter, Hasher,
+    Key, KeyRing, Kind, Map, Multiplicity, Probe, Result, Stats, Stored, TILE,
 };
 use memmap2::Mmap;
 use std::fs::File;
@@ -161,7 +161,7 @@ impl Mapped<Stored> {
         in_place()?;
         let header = decode_header(&map)?;
         // A sketch is decoded at once, or every answer depends on all of it.
-        let verified = header.kind.holds() == Holds::Sketch;
+        let verified = header.kind.category() == Category::Sketch;
         if verified {
             header.check_chunks(&map)?;
         }

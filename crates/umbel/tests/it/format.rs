@@ -11,7 +11,7 @@ use umbel::any::Stored;
 use umbel::bloomier::CodeBook;
 use umbel::hash::KeyRing;
 use umbel::internals::Layout;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::sketch::{CountMin, Distinct, Frequent, TopK};
 use umbel::spec::{Construction, Tuning};
 use umbel::{
@@ -74,10 +74,10 @@ fn all() -> Vec<(String, Stored, Options)> {
         all.push((format!("literature-{family}"), literature(family), plain()));
     }
     for kind in Kind::ALL.iter().copied().filter(|kind| kind.number() > Kind::Literature.number()) {
-        let stored = match kind.holds() {
-            Holds::Map => map(kind, &[5, 1, 2, 0, 1, 5], Tuning::default(), None),
-            Holds::Multiset => counted(kind, Tuning::default()),
-            Holds::Sketch => sketched(kind),
+        let stored = match kind.category() {
+            Category::Map => map(kind, &[5, 1, 2, 0, 1, 5], Tuning::default(), None),
+            Category::Multiset => counted(kind, Tuning::default()),
+            Category::Sketch => sketched(kind),
             _ => tuned(kind, Tuning::default()),
         };
         all.push((kind.to_string(), stored, plain()));
@@ -253,11 +253,11 @@ fn golden_files_are_written_and_read_to_the_byte() {
         let verified = file::map(&path, &ring).unwrap().verify().unwrap();
         for key in FRUIT {
             assert!(loaded.filter.contains(key), "{name} {key}");
-            let mapped = match filter.kind().holds() {
-                Holds::Map => mapped.get(key).unwrap().is_some(),
-                Holds::Multiset => mapped.count(key).unwrap().value > 0.0,
+            let mapped = match filter.kind().category() {
+                Category::Map => mapped.get(key).unwrap().is_some(),
+                Category::Multiset => mapped.count(key).unwrap().value > 0.0,
                 // A sketch gives answers once it is verified.
-                Holds::Sketch => mapped.contains(key).is_err(),
+                Category::Sketch => mapped.contains(key).is_err(),
                 _ => mapped.contains(key).unwrap(),
             };
             assert!(mapped, "{name} {key}");

@@ -10,7 +10,7 @@ use umbel::file::{self, Options};
 use umbel::hash::KeyRing;
 
 use umbel::any::AnySketch;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::sketch::{CountMin, Distinct, Frequent, TopK};
 use umbel::spec::{Construction, plan};
 use umbel::{AnyCount, AnyFilter, AnyMap, Error, Hasher, Key, Kind, Removed, Spec};
@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 /// Every set of digests.
 fn sets() -> impl Iterator<Item = Kind> {
-    Kind::ALL.iter().copied().filter(|kind| kind.holds() == Holds::Set && *kind != Kind::Literature)
+    Kind::ALL.iter().copied().filter(|kind| kind.category() == Category::Set && *kind != Kind::Literature)
 }
 
 /// Every set that can be filled.

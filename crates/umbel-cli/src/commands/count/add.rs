@@ -9,7 +9,7 @@ use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{AnyCount, file};
 
 /// Go on counting: record more lines in a multiset.
@@ -38,7 +38,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.counts)?;
     let lock = Lock::take(&args.counts)?;
-    let loaded = args.secrets.load(&args.counts, Holds::Multiset)?;
+    let loaded = args.secrets.load(&args.counts, Category::Multiset)?;
     let options = loaded.options();
     let mut counts = AnyCount::try_from(loaded.filter)?;
     record(&mut counts, &args.input)?;

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::file::Mapped;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::space_code::Multiplicity;
 
 /// Print after each line how often its key was recorded: the estimate, and the limits of a 95 % interval.
@@ -39,7 +39,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_filter_first("count get MULTISET", &args.counts, args.input.files())?;
-    let counts = args.secrets.map(&args.counts, Holds::Multiset)?;
+    let counts = args.secrets.map(&args.counts, Category::Multiset)?;
     Selecting { line_buffered: args.line_buffered, count: false, quiet: false }.run(
         &args.input,
         |lot| ask(args, &counts, lot),

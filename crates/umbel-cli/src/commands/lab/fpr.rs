@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::any::Stored;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{Hasher, file};
 
 /// Measure the false-positive rate of a filter on keys that are not in it.
@@ -48,9 +48,9 @@ const ABSENT: &str = "A file with a key in each line that is not in the filter (
                       compressed with gzip or zstd is recognised";
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let wanted = match file::inspect(&args.filter)?.kind.holds() {
-        Holds::Map => Holds::Map,
-        _ => Holds::Set,
+    let wanted = match file::inspect(&args.filter)?.kind.category() {
+        Category::Map => Category::Map,
+        _ => Category::Set,
     };
     let mut filter = args.secrets.map_verified(&args.filter, wanted)?.filter;
     filter.advance(clock::now())?;

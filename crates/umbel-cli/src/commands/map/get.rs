@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel::bloomier::CodeBook;
 use umbel::file::Mapped;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 
 /// Print the value of each key that has one, after its line and a tab.
 ///
@@ -51,7 +51,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_filter_first("map get MAP", &args.map, args.input.files())?;
-    let map = args.secrets.map(&args.map, Holds::Map)?;
+    let map = args.secrets.map(&args.map, Category::Map)?;
     let book = map.book()?;
     let Args { line_buffered, count, quiet, .. } = *args;
     Selecting { line_buffered, count, quiet }.run(

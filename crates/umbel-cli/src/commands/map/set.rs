@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{AnyMap, Kind, file};
 
 /// Change the values of keys in a map that was built with --mutable.
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let input = args.input.keys();
     check_not_output(input.files(), &args.map)?;
     let kind = file::inspect(&args.map)?.kind;
-    check_holds(&args.map, kind, Holds::Map)?;
+    check_holds(&args.map, kind, Category::Map)?;
     if kind != Kind::BloomierMutable {
         bail!(
             "the values of {} cannot be changed: it is a {kind} map, whose values are part of what it was made from; build it with --mutable",
@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     let lock = Lock::take(&args.map)?;
-    let loaded = args.secrets.load(&args.map, Holds::Map)?;
+    let loaded = args.secrets.load(&args.map, Category::Map)?;
     let options = loaded.options();
     let mut map = AnyMap::try_from(loaded.filter)?;
     let outcome = match set(args, &mut map) {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use umbel::any::Stored;
 use umbel::hash::Strength;
 use umbel::key::Hashed;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel::{AnyFilter, file};
 use umbel_text::password::{Digester, List, Lists, Recipe};
 
@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let name = args.filter.display();
     let lock = Lock::take(&args.filter)?;
-    let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Holds::Set)?;
+    let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
     let recipe = Recipe::of(&options.meta).with_context(|| format!("cannot add to {name}"))?;

@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel_text::lines::Lines;
 use umbel_text::password::{Digester, Prefix, RangeList, Recipe, normalised, sha1};
 
@@ -70,7 +70,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             answer(args, |candidate| ask_range(&mut list, candidate).map_err(named))
         }
         (Some(path), None) => {
-            let filter = args.secrets.or_beside(path).map(path, Holds::Set)?;
+            let filter = args.secrets.or_beside(path).map(path, Category::Set)?;
             let failed = || format!("cannot ask {}", path.display());
             let recipe = Recipe::of(filter.meta()).with_context(failed)?;
             let hasher = filter.hasher().context("a filter of passwords has a hash of umbel")?;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use umbel::AnyFilter;
-use umbel::kind::Holds;
+use umbel::kind::Category;
 use umbel_text::address::{Address, Exact, Screen, Tally, Verdict};
 use umbel_text::lines::Lines;
 
@@ -76,7 +76,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "{file} is a file: send its lines with `umbel url check {filter} < {file}`, or write http://{file} if that is the address"
         );
     }
-    let loaded = args.secrets.load(&args.filter, Holds::Set)?;
+    let loaded = args.secrets.load(&args.filter, Category::Set)?;
     let screen = Screen::of_filter(AnyFilter::try_from(loaded.filter)?, &loaded.meta);
     let mut screen = screen.with_context(|| {
         format!("{} is not a filter of addresses: `umbel url build` makes one", args.filter.display())
