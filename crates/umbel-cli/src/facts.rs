@@ -11,7 +11,7 @@ use std::fmt;
 use umbel::any::Stored;
 use umbel::file::{Examined, Meta};
 use umbel::hash::Strength;
-use umbel::kind::{Can, Category};
+use umbel::kind::{Capabilities, Category};
 use umbel::sizing::space_code::{coverage, sampling};
 use umbel::{Kind, Plan, Stats};
 
@@ -80,7 +80,7 @@ impl Facts {
         let estimate = stats.estimate.estimate();
         // There are no more different keys than insertions, whatever the bits suggest.
         let held = estimate.map(|keys| (keys.value.round() as u64).min(stats.inserted.unwrap_or(u64::MAX)));
-        let grows = stats.kind.can().grow;
+        let grows = stats.kind.capabilities().grow;
         let holds = stats.kind.category();
         // A multiset is made for so many recordings, and its bits tell nothing of keys.
         let (estimate, held) =
@@ -102,7 +102,7 @@ impl Facts {
                 bits as f64 / keys as f64
             }),
             grows,
-            fixed: stats.kind.can().fixed,
+            fixed: stats.kind.capabilities().fixed,
             largest: None,
             count: stats.inserted,
             estimated_count: estimate.map(|estimate| estimate.value),
@@ -353,7 +353,7 @@ impl From<&Plan> for PlanFacts {
 
 impl From<Kind> for Able {
     fn from(kind: Kind) -> Able {
-        let Can { fixed, remove, grow, forget, union, intersect, fold, .. } = kind.can();
+        let Capabilities { fixed, remove, grow, forget, union, intersect, fold, .. } = kind.capabilities();
         let change = kind == Kind::BloomierMutable;
         Able { add: !fixed, change, remove, grow, forget, union, intersect, fold }
     }

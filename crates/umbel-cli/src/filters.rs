@@ -159,7 +159,7 @@ pub fn check_whole(mapped: &Mapped, path: &Path) -> Result<()> {
 
 /// Refuses to add keys to a filter that was made from all its keys at once.
 pub fn check_takes_keys(path: &Path, kind: Kind) -> Result<()> {
-    if !kind.can().fixed {
+    if !kind.capabilities().fixed {
         return Ok(());
     }
     bail!(

@@ -89,7 +89,7 @@ impl fmt::Display for Category {
 /// What a kind can do beside being asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Can {
+pub struct Capabilities {
     /// It is made from all its keys at once, and none can be added later.
     pub fixed: bool,
     /// Keys can be removed, see [`Remove`](crate::Remove).
@@ -112,9 +112,9 @@ pub struct Can {
     pub share: bool,
 }
 
-impl Can {
+impl Capabilities {
     /// Nothing.
-    pub(crate) const NOTHING: Can = Can {
+    pub(crate) const NOTHING: Capabilities = Capabilities {
         fixed: false,
         remove: false,
         grow: false,

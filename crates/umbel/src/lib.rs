@@ -205,7 +205,7 @@ use bloom::Layout;
 use bloomier::CodeBook;
 use hash::{HashId, KeyRing, Strength};
 use key::Hashed;
-use kind::{Can, Category, Design};
+use kind::{Capabilities, Category, Design};
 use retrieval::Construction;
 use set::Set;
 use space_code::Multiplicity;

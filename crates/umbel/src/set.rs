@@ -18,7 +18,7 @@ pub trait Set: Structure + Insert + Algebra {
     /// own: the result is the same as if this one had been given everything. It is a [union](Algebra::union) of which
     /// it is known that both counts of insertions add up.
     fn absorb(&mut self, part: &Self) -> Result<()> {
-        if !Self::CAN.absorb {
+        if !Self::CAPABILITIES.absorb {
             return Err(Error::cannot(
                 Self::KIND,
                 "be filled in parts",

@@ -8,7 +8,7 @@
 use crate::file::FormatError;
 use crate::sizing::Known;
 use crate::words::{LINE_BYTES, Mover, Words};
-use crate::{Can, Design, Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
+use crate::{Capabilities, Design, Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
 use std::fmt;
 use std::ops::{Deref, Range};
 
@@ -20,7 +20,7 @@ pub trait Structure: Sized + Send + Sync + 'static + sealed::Sealed {
     const KIND: Kind;
 
     /// What it can do beside being asked.
-    const CAN: Can;
+    const CAPABILITIES: Capabilities;
 
     /// What a specification leads to. Sketches are not made from one, and refuse.
     fn plan(spec: &Spec) -> Result<Plan> {

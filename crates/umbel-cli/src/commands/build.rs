@@ -110,7 +110,7 @@ impl Args {
             self.check(hasher)?;
         }
         match (function, self.capacity) {
-            (Function::Digest(hasher), _) if self.kind.can().fixed => self.at_once(hasher),
+            (Function::Digest(hasher), _) if self.kind.capabilities().fixed => self.at_once(hasher),
             (Function::Digest(hasher), Some(capacity)) => {
                 let filter = self.empty(capacity, hasher)?;
                 self.stream(filter)
@@ -136,7 +136,7 @@ impl Args {
     /// Finds mistaken options before the lines are read, where the filter is planned after them. A window of keys is the
     /// one that depends on how many there are.
     fn check(&self, hasher: &Hasher) -> Result<()> {
-        if !self.kind.can().forget {
+        if !self.kind.capabilities().forget {
             plan(self.kind, &self.spec(1, hasher)?)?;
         }
         Ok(())
@@ -190,7 +190,7 @@ impl Args {
         // Alone, a thread is faster with the digests: it has to read for itself what several read at the same time.
         // And what depends on the order of keys cannot be filled by several at all.
         if threads == 1
-            || !self.kind.can().absorb
+            || !self.kind.capabilities().absorb
             || self.max_bytes.is_some()
             || !self.input.can_be_read_again()?
         {
@@ -238,7 +238,7 @@ impl Args {
 
     /// Returns the number of keys to plan the filter for, from the number of lines and the sketch of distinct ones.
     fn room(&self, lines: u64, distinct: &Distinct) -> u64 {
-        if self.kind.can().multiset { lines.max(1) } else { digests::capacity(lines, distinct) }
+        if self.kind.capabilities().multiset { lines.max(1) } else { digests::capacity(lines, distinct) }
     }
 
     /// What a filter for so many keys is to be.

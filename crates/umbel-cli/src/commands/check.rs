@@ -118,7 +118,7 @@ impl Panel {
             check_plain(path)?;
             let filter = args.secrets.map(path, Category::Set)?;
             let hasher = filter.hasher().filter(|_| several).map(|hasher| panel.share(hasher));
-            let (name, forgets) = (path.display().to_string(), filter.kind().can().forget);
+            let (name, forgets) = (path.display().to_string(), filter.kind().capabilities().forget);
             panel.filters.push(Asked { name, filter: RwLock::new(filter), forgets, hasher });
         }
         Ok(panel)

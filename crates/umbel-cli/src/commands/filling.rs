@@ -33,16 +33,16 @@ impl Filling {
     pub fn new(filter: Stored, threads: usize) -> Result<Filling> {
         Ok(match filter {
             Stored::Set(filter)
-                if filter.kind().can().absorb && bytes(&filter) * (threads as u64 - 1) <= APART =>
+                if filter.kind().capabilities().absorb && bytes(&filter) * (threads as u64 - 1) <= APART =>
             {
                 let others =
                     (1..threads).map(|_| filter.try_clone_empty()).collect::<umbel::Result<Vec<_>>>()?;
                 Filling::Apart(iter::once(filter).chain(others).map(Mutex::new).collect())
             }
-            Stored::Set(filter) if filter.kind().can().share => {
+            Stored::Set(filter) if filter.kind().capabilities().share => {
                 Filling::Shared(Box::new(AnyConcurrent::new(filter)?))
             }
-            Stored::Set(filter) if !filter.kind().can().absorb => {
+            Stored::Set(filter) if !filter.kind().capabilities().absorb => {
                 Filling::InTurn(Box::new(Mutex::new(filter)))
             }
             filter => Filling::Alone(Box::new(Mutex::new(filter))),
@@ -111,7 +111,7 @@ fn bytes(filter: &AnyFilter) -> u64 {
 /// Says so if a filter holds more keys than it was made for, as far as its bits tell for certain.
 pub fn warn_if_overfull(filter: &Stored) {
     // One that grows is never too full, and insertions that are within bounds need no look at the bits.
-    if filter.kind().can().grow {
+    if filter.kind().capabilities().grow {
         return;
     }
     if filter.inserted().zip(filter.design()).is_some_and(|(count, design)| count <= design.capacity) {

@@ -44,7 +44,7 @@ use anyhow::{Result, bail};
 use std::process::ExitCode;
 use umbel::Kind;
 use umbel::file::Meta;
-use umbel::kind::Can;
+use umbel::kind::Capabilities;
 
 /// The rate of a filter for which none is asked.
 const DEFAULT_RATE: f64 = 0.01;
@@ -102,8 +102,8 @@ fn found(any: bool) -> ExitCode {
 }
 
 /// The names of the kinds that can do something.
-fn kinds_that(can: impl Fn(&Can) -> bool) -> String {
-    let names = Kind::ALL.iter().filter(|kind| can(&kind.can())).map(ToString::to_string);
+fn kinds_that(can: impl Fn(&Capabilities) -> bool) -> String {
+    let names = Kind::ALL.iter().filter(|kind| can(&kind.capabilities())).map(ToString::to_string);
     names.collect::<Vec<_>>().join(", ")
 }
 

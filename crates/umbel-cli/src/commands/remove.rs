@@ -58,8 +58,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_plain(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
     check_holds(&args.filter, kind, Category::Set)?;
-    if !kind.can().remove {
-        let why = if kind.can().fixed {
+    if !kind.capabilities().remove {
+        let why = if kind.capabilities().fixed {
             "it was made from all its keys at once"
         } else {
             "several keys share a bit, and clearing it for one would lose the others"

@@ -124,7 +124,7 @@ struct Found {
 
 /// Removes these keys, and tells which would not go. Kinds that cannot remove keep all.
 fn remove(filter: &mut AnyFilter, digests: &[Digest]) -> Result<Vec<Digest>> {
-    if !filter.kind().can().remove {
+    if !filter.kind().capabilities().remove {
         return Ok(digests.to_vec());
     }
     let mut kept = Vec::new();

@@ -125,7 +125,7 @@ impl AnySet {
     /// With these keys, whose digests are what the lab makes of them.
     fn of(lab: &Lab, kind: Kind, keys: &[u64], p: f64, hasher: &Hasher) -> Result<AnySet> {
         let n = keys.len() as u64;
-        if kind.can().fixed {
+        if kind.capabilities().fixed {
             let spec = Spec::new(n, p)?.with_hasher(hasher.clone());
             let construction = Construction { threads: 1, ..Construction::default() };
             return Ok(AnySet::Digests(AnyFilter::from_digests(
@@ -194,7 +194,7 @@ impl AnySet {
 
 /// The members that a kind promises to find: a filter that forgets has lost the oldest.
 fn promised(kind: Kind, members: &[u64]) -> &[u64] {
-    if kind.can().forget { &members[members.len().div_ceil(8)..] } else { members }
+    if kind.capabilities().forget { &members[members.len().div_ceil(8)..] } else { members }
 }
 
 /// What was measured of a kind, but for times.
@@ -279,7 +279,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
     let mut times: Vec<(Kind, Times)> = kinds.iter().map(|kind| (*kind, [None; WORK.len()])).collect();
     for (work, _) in WORK.iter().enumerate() {
         let takes_part: Vec<usize> =
-            (0..kinds.len()).filter(|at| work != 0 || !kinds[*at].can().fixed).collect();
+            (0..kinds.len()).filter(|at| work != 0 || !kinds[*at].capabilities().fixed).collect();
         let contestant = |at: &usize| -> Contestant<'_> {
             let (kind, set, members, hasher) = (kinds[*at], &sets[*at], &members[..], &hasher);
             let [mut members_asked, mut strangers_asked] =
@@ -288,7 +288,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
             let empty = move || AnySet::empty(kind, n, p, hasher);
             match work {
                 0 => Box::new(move || empty().map_or(0, |mut set| set.insert_each(members))),
-                1 if kind.can().fixed => Box::new(move || {
+                1 if kind.capabilities().fixed => Box::new(move || {
                     AnySet::of(lab, kind, members, p, hasher).map_or(0, |set| u64::from(set.stats().hashes))
                 }),
                 1 => Box::new(move || empty().map_or(0, |mut set| set.insert_batch(members))),
@@ -314,7 +314,7 @@ fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, findings: &mut Findings) 
     let batch = |times: &Times| times[4].zip(times[5]).map_or(f64::NAN, |(hit, miss)| hit.low + miss.low);
     let of =
         |wanted| timed.iter().find(|(kind, _)| *kind == wanted).map_or(f64::NAN, |(_, times)| batch(times));
-    let fillable = timed.iter().filter(|(kind, _)| !kind.can().fixed);
+    let fillable = timed.iter().filter(|(kind, _)| !kind.capabilities().fixed);
     let fastest = fillable.map(|(_, times)| batch(times)).fold(f64::INFINITY, f64::min);
     findings.criteria.push(
         Criterion::at_most(

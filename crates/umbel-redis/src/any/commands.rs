@@ -345,7 +345,7 @@ fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         let held = Held::existing(context, key)?;
         (held.kind()?, held.type_of())
     };
-    if !kind.can().remove {
+    if !kind.capabilities().remove {
         return Err(Failure::new(format!("keys cannot be taken out of {} {kind}", kind.article())));
     }
     let mut removed = Vec::with_capacity(items.len());

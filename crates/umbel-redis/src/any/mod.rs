@@ -220,7 +220,7 @@ pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
     }
     config::check_memory(umbel::spec::plan(kind, spec)?.bytes)?;
     // Multisets record by chance, and every server would have its own.
-    if kind.can().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
+    if kind.capabilities().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
         return Err(Failure::new(format!(
             "{} {kind} is not filled here: make it with `umbel build`, `umbel map` or `umbel count`, and bring it with UMBEL.IMPORT",
             kind.article()

@@ -26,7 +26,7 @@ fn every_kind_that_takes_keys_can_be_reserved_filled_and_carried_away() {
         let (mut client, mut elsewhere) = (server.client(), other.client());
         let keys = items("k", 0..500);
         let takes_keys = |kind: &&Kind| {
-            kind.category() == Category::Set && !kind.can().fixed && **kind != Kind::Literature
+            kind.category() == Category::Set && !kind.capabilities().fixed && **kind != Kind::Literature
         };
         for kind in Kind::ALL.iter().filter(takes_keys) {
             let name = kind.to_string();

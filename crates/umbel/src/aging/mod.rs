@@ -62,8 +62,8 @@ use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::words::{Mover, Words, relocate_vec};
 use crate::{
-    Answers, Batch, BloomFilter, Can, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan, Result, Set,
-    Spec, Stats, Structure,
+    Answers, Batch, BloomFilter, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan,
+    Result, Set, Spec, Stats, Structure,
 };
 use std::convert::Infallible;
 use std::fmt;
@@ -390,7 +390,7 @@ const GENERATION_PARAMS: usize = 2;
 impl Structure for Aging {
     const KIND: Kind = Kind::Aging;
 
-    const CAN: Can = Can { forget: true, multiset: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { forget: true, multiset: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         let Options { window, generations } = spec.tuning().aging;

@@ -5,8 +5,8 @@ use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
-    Can, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan, Result,
-    SpaceCode, Spec, Stats, Structure, TILE,
+    Capabilities, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan,
+    Result, SpaceCode, Spec, Stats, Structure, TILE,
 };
 
 family! { $

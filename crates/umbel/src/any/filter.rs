@@ -9,9 +9,10 @@ use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
-    Aging, Algebra, Answers, Batch, Blocked, Bloom, Can, Construction, Counting, Cuckoo, Deletable, Design,
-    Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan, Quotient,
-    Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan, tile,
+    Aging, Algebra, Answers, Batch, Blocked, Bloom, Capabilities, Construction, Counting, Cuckoo, Deletable,
+    Design, Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan,
+    Quotient, Removed, Result, Scalable, Set, Spec, Standard, Stats, Structure, VariableIncrement, plan,
+    tile,
 };
 use std::convert::Infallible;
 
@@ -66,7 +67,7 @@ impl AnyFilter {
     }
 
     /// A filter of this kind with the keys of these digests, as specified. For the kinds that are
-    /// [fixed](Can::fixed) it is the only way; the others are made for the capacity of the specification.
+    /// [fixed](Capabilities::fixed) it is the only way; the others are made for the capacity of the specification.
     ///
     /// ```
     /// use umbel::spec::Construction;
@@ -124,7 +125,7 @@ impl AnyFilter {
 
     /// Two kinds that differ cannot be combined; if one of them never can, building both alike would not help.
     fn cannot_combine(&self, other: &AnyFilter) -> Error {
-        match [self.kind(), other.kind()].into_iter().find(|kind| kind.can().fixed) {
+        match [self.kind(), other.kind()].into_iter().find(|kind| kind.capabilities().fixed) {
             Some(kind) => Error::cannot(
                 kind,
                 "be combined with another",
@@ -211,7 +212,7 @@ impl AnyFilter {
     ///
     /// # Errors
     ///
-    /// If the kind cannot remove keys; see [`Kind::can`].
+    /// If the kind cannot remove keys; see [`Kind::capabilities`].
     pub fn remove<K: Key + ?Sized>(&mut self, key: &K) -> Result<Removed> {
         self.remove_digest(key.digest(self.hasher()))
     }

@@ -5,8 +5,8 @@ use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::structure::{Parts, Probe};
 use crate::words::{Mover, Words};
 use crate::{
-    Batch, Bloomier, BloomierMutable, Can, CodeBook, Construction, Design, Digest, Error, Hashed, Hasher,
-    Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, tile,
+    Batch, Bloomier, BloomierMutable, Capabilities, CodeBook, Construction, Design, Digest, Error, Hashed,
+    Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, tile,
 };
 use std::convert::Infallible;
 

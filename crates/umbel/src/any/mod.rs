@@ -93,10 +93,10 @@ macro_rules! family {
 
         impl $any {
             /// What a kind can do, if it is one of these.
-            pub(super) const fn can(kind: Kind) -> Option<Can> {
+            pub(super) const fn capabilities(kind: Kind) -> Option<Capabilities> {
                 match kind {
-                    $(Kind::$kind => Some(<$type>::CAN),)*
-                    $(Kind::$fixed => Some(<$fixed_type>::CAN),)*
+                    $(Kind::$kind => Some(<$type>::CAPABILITIES),)*
+                    $(Kind::$fixed => Some(<$fixed_type>::CAPABILITIES),)*
                     _ => None,
                 }
             }
@@ -161,7 +161,7 @@ macro_rules! family {
             }
 
             fn check_kind(kind: Kind) -> Result<(), FormatError> {
-                $crate::file::expect_kind($any::can(kind).is_some(), kind, $what)
+                $crate::file::expect_kind($any::capabilities(kind).is_some(), kind, $what)
             }
 
             fn from_stored(stored: Stored) -> Result<$any> {
@@ -278,24 +278,24 @@ pub use map::AnyMap;
 pub use sketch::AnySketch;
 pub use stored::Stored;
 
-use crate::{Can, Error, Kind, Plan, Result, Spec};
+use crate::{Capabilities, Error, Kind, Plan, Result, Spec};
 
 impl Kind {
     /// What this kind can do beside being asked.
-    pub const fn can(self) -> Can {
-        if let Some(can) = AnyFilter::can(self) {
+    pub const fn capabilities(self) -> Capabilities {
+        if let Some(can) = AnyFilter::capabilities(self) {
             return can;
         }
-        if let Some(can) = AnyMap::can(self) {
+        if let Some(can) = AnyMap::capabilities(self) {
             return can;
         }
-        if let Some(can) = AnyCount::can(self) {
+        if let Some(can) = AnyCount::capabilities(self) {
             return can;
         }
-        if let Some(can) = AnySketch::can(self) {
+        if let Some(can) = AnySketch::capabilities(self) {
             return can;
         }
-        Can { union: true, intersect: true, ..Can::NOTHING }
+        Capabilities { union: true, intersect: true, ..Capabilities::NOTHING }
     }
 
     /// What filter of this kind, whatever its size, a specification leads to.

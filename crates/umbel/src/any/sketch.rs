@@ -5,7 +5,7 @@ use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::sketch::{CountMin, Distinct, Frequent, TopK};
 use crate::structure::Parts;
 use crate::words::{Mover, Words};
-use crate::{Can, Error, Hasher, Key, Kind, Mismatch, Plan, Result, Spec, Stats, Structure};
+use crate::{Capabilities, Error, Hasher, Key, Kind, Mismatch, Plan, Result, Spec, Stats, Structure};
 
 family! { $
     /// A sketch of any kind.

@@ -70,8 +70,8 @@ use crate::structure::{self, BITS, Head, Parts, Probe};
 use crate::tile::{self, split_tile};
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
-    Answers, Batch, Can, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec, Stats,
-    Structure,
+    Answers, Batch, Capabilities, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec,
+    Stats, Structure,
 };
 use kernels::Fill;
 use std::convert::Infallible;
@@ -152,8 +152,14 @@ impl<L: Layout> structure::sealed::Sealed for Bloom<L> {}
 impl<L: Layout> Structure for Bloom<L> {
     const KIND: Kind = L::KIND;
 
-    const CAN: Can =
-        Can { union: true, intersect: true, fold: true, absorb: true, share: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities {
+        union: true,
+        intersect: true,
+        fold: true,
+        absorb: true,
+        share: true,
+        ..Capabilities::NOTHING
+    };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(L::plan(spec)?.1)

@@ -55,7 +55,9 @@ use crate::sizing::{self, Known};
 use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE};
 use crate::tile;
 use crate::words::{LINE_BYTES, Mover, Words};
-use crate::{Batch, Can, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE};
+use crate::{
+    Batch, Capabilities, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
+};
 
 /// What only Bloomier filters ask for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -289,7 +291,7 @@ impl structure::sealed::Sealed for Bloomier {}
 impl Structure for Bloomier {
     const KIND: Kind = Kind::Bloomier;
 
-    const CAN: Can = Can { fixed: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { fixed: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         let largest = spec.tuning().bloomier.largest.unwrap_or(PLANNED_LARGEST);

@@ -12,7 +12,7 @@ use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
 use crate::tile::ones;
 use crate::words::{Mover, Packed, Words};
 use crate::{
-    Batch, Can, CodeBook, Digest, Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
+    Batch, Capabilities, CodeBook, Digest, Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
 
 /// A map whose values can be changed. Its keys cannot.
@@ -123,7 +123,7 @@ impl structure::sealed::Sealed for BloomierMutable {}
 impl Structure for BloomierMutable {
     const KIND: Kind = Kind::BloomierMutable;
 
-    const CAN: Can = Can { fixed: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { fixed: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         let width = value_bits(spec.tuning().bloomier.largest.unwrap_or(PLANNED_LARGEST));

@@ -15,8 +15,8 @@ use crate::structure::{self, Head, Parts, Probe};
 use crate::tile::{self, Stage, Work, split_tile};
 use crate::words::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::{
-    Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove, Removed, Result,
-    Set, Spec, Stats, Structure, TILE,
+    Algebra, Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove,
+    Removed, Result, Set, Spec, Stats, Structure, TILE,
 };
 use std::fmt::Debug;
 
@@ -315,7 +315,8 @@ impl<R: Rule> structure::sealed::Sealed for Counters<R> {}
 impl<R: Rule> Structure for Counters<R> {
     const KIND: Kind = R::KIND;
 
-    const CAN: Can = Can { remove: true, union: true, intersect: true, absorb: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { remove: true, union: true, intersect: true, absorb: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(R::plan(spec)?.1)

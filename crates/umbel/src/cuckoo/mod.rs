@@ -78,8 +78,8 @@ use crate::spec::check_rate;
 use crate::structure::{self, FINGERPRINTS, Head, Parts, Probe, small};
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
-    Answers, Batch, Can, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed, Result,
-    Set, Spec, Stats, Structure, TILE,
+    Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
+    Result, Set, Spec, Stats, Structure, TILE,
 };
 use table::Place;
 
@@ -250,7 +250,8 @@ impl structure::sealed::Sealed for Cuckoo {}
 impl Structure for Cuckoo {
     const KIND: Kind = Kind::Cuckoo;
 
-    const CAN: Can = Can { remove: true, union: true, intersect: true, multiset: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { remove: true, union: true, intersect: true, multiset: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(plan(spec)?.1)

@@ -67,8 +67,8 @@ use crate::spec::check_rate;
 use crate::structure::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
 use crate::words::{LINE_BITS, LINE_BYTES, Mover, Words, bits};
 use crate::{
-    Algebra, Answers, Batch, Bloom, Can, Digest, Filter, Hasher, Insert, Key, Kind, Layout, Mismatch, Plan,
-    Remove, Removed, Result, Set, Spec, Standard, Stats, Structure, TILE,
+    Algebra, Answers, Batch, Bloom, Capabilities, Digest, Filter, Hasher, Insert, Key, Kind, Layout,
+    Mismatch, Plan, Remove, Removed, Result, Set, Spec, Standard, Stats, Structure, TILE,
 };
 use std::convert::Infallible;
 
@@ -305,7 +305,8 @@ impl sealed::Sealed for Deletable {}
 impl Structure for Deletable {
     const KIND: Kind = Kind::Deletable;
 
-    const CAN: Can = Can { remove: true, union: true, intersect: true, absorb: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { remove: true, union: true, intersect: true, absorb: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(Deletable::shape(spec)?.1)

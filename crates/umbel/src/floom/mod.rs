@@ -60,8 +60,8 @@ use crate::structure::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
 use crate::tile::split_tile;
 use crate::words::{LINE_BYTES, Mover, Words, bits};
 use crate::{
-    Algebra, Bloom, Can, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan, Result, Set,
-    Spec, Standard, Stats, Structure,
+    Algebra, Bloom, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan,
+    Result, Set, Spec, Standard, Stats, Structure,
 };
 use patterns::Patterns;
 use std::convert::Infallible;
@@ -216,7 +216,8 @@ impl sealed::Sealed for Floom {}
 impl Structure for Floom {
     const KIND: Kind = Kind::Floom;
 
-    const CAN: Can = Can { union: true, intersect: true, absorb: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { union: true, intersect: true, absorb: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(Floom::shape(spec)?.1)

@@ -49,8 +49,8 @@ use crate::structure::{self, Head, Parts, Probe, TABLE};
 use crate::tile;
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
-    Algebra, Answers, Batch, Can, Digest, Error, Filter, Hasher, Kind, Mismatch, Plan, Result, Spec, Stats,
-    Structure,
+    Algebra, Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Kind, Mismatch, Plan, Result, Spec,
+    Stats, Structure,
 };
 
 const NO_KEYS: &str =
@@ -154,7 +154,7 @@ impl structure::sealed::Sealed for Fuse {}
 impl Structure for Fuse {
     const KIND: Kind = Kind::Fuse;
 
-    const CAN: Can = Can { fixed: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { fixed: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         let known = spec.known();

@@ -80,8 +80,8 @@ use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
 use crate::tile::{self, split_tile};
 use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
-    Answers, Batch, Can, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
-    Result, Set, Spec, Stats, Structure, TILE,
+    Answers, Batch, Capabilities, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove,
+    Removed, Result, Set, Spec, Stats, Structure, TILE,
 };
 use kernels::{ContainsDigest, Count, InsertTile, Inserted, RemoveOne};
 use slots::{OCCUPIED, SHIFTED, Slots};
@@ -302,8 +302,14 @@ impl structure::sealed::Sealed for Quotient {}
 impl Structure for Quotient {
     const KIND: Kind = Kind::Quotient;
 
-    const CAN: Can =
-        Can { remove: true, union: true, intersect: true, multiset: true, absorb: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities {
+        remove: true,
+        union: true,
+        intersect: true,
+        multiset: true,
+        absorb: true,
+        ..Capabilities::NOTHING
+    };
 
     fn plan(spec: &Spec) -> Result<Plan> {
         Ok(Quotient::planned(spec)?.1)

@@ -54,8 +54,8 @@ use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::tile::split_tile;
 use crate::words::{Mover, Words, relocate_vec};
 use crate::{
-    Answers, Batch, BloomFilter, Can, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan,
-    Result, Set, Spec, Stats, Structure,
+    Answers, Batch, BloomFilter, Capabilities, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level,
+    Plan, Result, Set, Spec, Stats, Structure,
 };
 
 /// How a scalable filter grows.
@@ -281,7 +281,8 @@ const PLACED: u64 = 16;
 impl Structure for Scalable {
     const KIND: Kind = Kind::Scalable;
 
-    const CAN: Can = Can { grow: true, union: true, intersect: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { grow: true, union: true, intersect: true, ..Capabilities::NOTHING };
 
     /// The plan of the first stage: `rate` is what it has when it is full, and `rate_asked` what all stages together do
     /// not exceed.

@@ -7,7 +7,7 @@ use crate::sizing::{Cardinality, Estimate};
 use crate::structure::{Head, Parts, REGISTERS, check_tail, small};
 use crate::tile;
 use crate::words::{LINE_BYTES, Mover, Words};
-use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
+use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use std::convert::Infallible;
 use std::fmt;
 
@@ -336,7 +336,7 @@ impl fmt::Debug for Distinct {
 impl Structure for Distinct {
     const KIND: Kind = Kind::Distinct;
 
-    const CAN: Can = Can { union: true, absorb: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { union: true, absorb: true, ..Capabilities::NOTHING };
 
     fn try_clone(&self) -> Result<Distinct> {
         Ok(Distinct { head: self.head.clone(), registers: self.registers.try_clone()?, ..*self })

@@ -6,7 +6,7 @@ use crate::file::FormatError;
 use crate::sizing::{Cardinality, Estimate};
 use crate::structure::{Body, Head, ITEMS, Parts};
 use crate::words::{Mover, Words};
-use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
+use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use std::cmp::Reverse;
 use std::fmt;
 
@@ -239,7 +239,8 @@ impl fmt::Debug for Frequent {
 impl Structure for Frequent {
     const KIND: Kind = Kind::Frequent;
 
-    const CAN: Can = Can { union: true, absorb: true, multiset: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { union: true, absorb: true, multiset: true, ..Capabilities::NOTHING };
 
     fn try_clone(&self) -> Result<Frequent> {
         Ok(Frequent { head: self.head.clone(), counters: self.counters.try_clone()?, ..*self })

@@ -7,7 +7,7 @@ use crate::file::FormatError;
 use crate::sizing::space_code::{self as formulas, MAX_HASHES};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::words::{Mover, Words};
-use crate::{Can, Digest, Error, Kind, Plan, Result, Spec, Standard, Structure};
+use crate::{Capabilities, Digest, Error, Kind, Plan, Result, Spec, Standard, Structure};
 
 impl<R: Resolution> structure::sealed::Sealed for SpaceCodeFilter<R> {}
 
@@ -18,7 +18,7 @@ const LEVEL_PARAMS: usize = 2;
 impl<R: Resolution> Structure for SpaceCodeFilter<R> {
     const KIND: Kind = R::KIND;
 
-    const CAN: Can = Can { union: true, multiset: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { union: true, multiset: true, ..Capabilities::NOTHING };
 
     /// `n` are recordings and `p` is the noise, that is the share of groups which are found though nothing hit them.
     fn plan(spec: &Spec) -> Result<Plan> {

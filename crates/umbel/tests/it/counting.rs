@@ -323,7 +323,7 @@ fn it_is_a_kind_among_kinds() {
     assert_eq!(filter.remove("apple").unwrap(), Removed::Removed);
     assert!(!filter.contains("apple") && filter.contains("pear"));
     assert!(matches!(filter.fold(), Err(Error::Cannot { .. })));
-    let can = Kind::Counting.can();
+    let can = Kind::Counting.capabilities();
     assert!(can.remove && can.union && can.intersect && can.absorb && !can.fold && !can.share);
     assert_eq!("counting".parse::<Kind>().unwrap(), Kind::Counting);
     let bytes = file::to_bytes(&filter, &FileOptions::default()).unwrap();

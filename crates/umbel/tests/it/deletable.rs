@@ -541,7 +541,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
         assert!(memory(&ours) == memory(&filter) && ours.inserted() == filter.inserted());
     }
     assert!(matches!(filter.fold(), Err(Error::Cannot { kind: Kind::Deletable, .. })));
-    assert!(Kind::Deletable.can().remove && !Kind::Deletable.can().share);
+    assert!(Kind::Deletable.capabilities().remove && !Kind::Deletable.capabilities().share);
 
     // What is certainly not there cannot be removed, and a false positive only by who does not check.
     let mut ours = filter.try_clone().expect("enough memory");

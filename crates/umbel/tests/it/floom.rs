@@ -427,7 +427,7 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert!(filter.fold().is_err());
     let mut any = AnyFilter::from(filter);
     assert!(matches!(any.remove(&keys[0]), Err(Error::Cannot { kind: Kind::Floom, .. })));
-    assert!(!Kind::Floom.can().remove && any.contains(&keys[0]));
+    assert!(!Kind::Floom.capabilities().remove && any.contains(&keys[0]));
 
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("keys.umbel");

@@ -221,8 +221,9 @@ fn crowded(kind: Kind) -> Stored {
 
 /// A filter of a kind, planned for few keys, so that those that can grow or turn have done so.
 fn tuned(kind: Kind, tuning: Tuning) -> Stored {
-    let spec = Spec::new(if kind.can().multiset { 20 } else { 3 }, 0.01).unwrap().with_tuning(tuning);
-    if kind.can().fixed {
+    let spec =
+        Spec::new(if kind.capabilities().multiset { 20 } else { 3 }, 0.01).unwrap().with_tuning(tuning);
+    if kind.capabilities().fixed {
         let digests = digests(&spec);
         return AnyFilter::from_digests(kind, &spec, digests, &Construction::default()).unwrap().into();
     }

@@ -23,7 +23,7 @@ fn sets() -> impl Iterator<Item = Kind> {
 
 /// Every set that can be filled.
 fn kinds() -> impl Iterator<Item = Kind> {
-    sets().filter(|kind| !kind.can().fixed)
+    sets().filter(|kind| !kind.capabilities().fixed)
 }
 
 fn build(kind: Kind, capacity: u64, rate: f64) -> AnyFilter {
@@ -132,7 +132,7 @@ fn every_kind_survives_the_way_through_a_file() {
         }
         let verified = mapped.verify().unwrap().filter.into_kind::<AnyFilter>().unwrap();
         assert_eq!(verified.contains_batch(&queries[..]), answers, "{kind}, verified");
-        if kind.can().fixed {
+        if kind.capabilities().fixed {
             continue;
         }
         let mut copy = verified.try_clone().unwrap();
@@ -240,11 +240,14 @@ fn what_is_filled_apart_is_what_is_filled_at_once() {
         let before = bytes(&left);
         match left.absorb(&right) {
             Ok(()) => {
-                assert!(kind.can().absorb, "{kind}");
+                assert!(kind.capabilities().absorb, "{kind}");
                 assert!(bytes(&left) == bytes(&whole), "{kind}");
             }
             Err(error) => {
-                assert!(!kind.can().absorb && matches!(error, Error::Cannot { .. }), "{kind}: {error}");
+                assert!(
+                    !kind.capabilities().absorb && matches!(error, Error::Cannot { .. }),
+                    "{kind}: {error}"
+                );
                 assert!(bytes(&left) == before, "{kind}: a refusal changes nothing");
             }
         }
@@ -254,7 +257,7 @@ fn what_is_filled_apart_is_what_is_filled_at_once() {
 #[test]
 fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
     for kind in kinds() {
-        let can = kind.can();
+        let can = kind.capabilities();
         let keys = Keys::of_build(9).members(2000);
         let mut filter = build(kind, 4000, 0.01);
         filter.insert_batch(&keys[..1000]).unwrap();
@@ -318,7 +321,7 @@ fn what_a_kind_cannot_do_it_refuses_and_stays_as_it_is() {
 
 #[test]
 fn what_is_made_at_once_is_planned_as_it_is_made_and_refuses_every_change() {
-    for kind in sets().filter(|kind| kind.can().fixed) {
+    for kind in sets().filter(|kind| kind.capabilities().fixed) {
         for (n, rate) in [(1, 0.01), (1000, 0.01), (50_000, 0.001), (300_000, 0.03)] {
             let keys = Keys::of_build(12).members(n);
             let filter = filled(kind, &keys, rate);
@@ -373,7 +376,7 @@ fn filters_of_other_hashes_shapes_and_kinds_do_not_mix() {
 
 #[test]
 fn removing_everything_leaves_what_an_empty_filter_is() {
-    for kind in kinds().filter(|kind| kind.can().remove && *kind != Kind::Deletable) {
+    for kind in kinds().filter(|kind| kind.capabilities().remove && *kind != Kind::Deletable) {
         let keys = Keys::of_build(10).members(3000);
         let mut filter = filled(kind, &keys, 0.01);
         let empty = filter.try_clone_empty().unwrap();
@@ -440,7 +443,7 @@ fn reseal(bytes: &mut [u8]) {
 fn what_was_made_at_once_says_from_how_many_keys() {
     for sample in samples() {
         let kind = Kind::from_number(u16::from_le_bytes([sample[10], sample[11]])).unwrap();
-        if !kind.can().fixed {
+        if !kind.capabilities().fixed {
             continue;
         }
         assert!(file::from_bytes(&sample, &KeyRing::new()).is_ok(), "{kind}");

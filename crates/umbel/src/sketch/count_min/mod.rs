@@ -11,7 +11,7 @@ use crate::sizing::{Cardinality, Shape};
 use crate::structure::{COUNTERS, Head, Parts, check_tail, small};
 use crate::tile;
 use crate::words::{Mover, Words};
-use crate::{Batch, Can, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
+use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use grid::{AddTile, CountTile, Grid, add, get};
 use std::convert::Infallible;
 use std::fmt;
@@ -280,7 +280,8 @@ impl fmt::Debug for CountMin {
 impl Structure for CountMin {
     const KIND: Kind = Kind::CountMin;
 
-    const CAN: Can = Can { union: true, absorb: true, multiset: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities =
+        Capabilities { union: true, absorb: true, multiset: true, ..Capabilities::NOTHING };
 
     fn try_clone(&self) -> Result<CountMin> {
         Ok(CountMin { head: self.head.clone(), counters: self.counters.try_clone()?, ..*self })

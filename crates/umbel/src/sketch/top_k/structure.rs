@@ -6,7 +6,7 @@ use crate::sketch::table::{Entry, KeyTable};
 use crate::sketch::{finish, items, summarize};
 use crate::structure::{Body, CELLS, Head, ITEMS, Parts, check_tail, small};
 use crate::words::{Mover, Words, relocate_box};
-use crate::{Can, Kind, Result, Structure};
+use crate::{Capabilities, Kind, Result, Structure};
 use std::fmt;
 
 impl fmt::Debug for TopK {
@@ -21,7 +21,7 @@ impl fmt::Debug for TopK {
 impl Structure for TopK {
     const KIND: Kind = Kind::TopK;
 
-    const CAN: Can = Can { multiset: true, ..Can::NOTHING };
+    const CAPABILITIES: Capabilities = Capabilities { multiset: true, ..Capabilities::NOTHING };
 
     fn try_clone(&self) -> Result<TopK> {
         let (cells, heap) = (self.cells.try_clone()?, self.heap.try_clone()?);
