@@ -11,8 +11,8 @@
 use crate::contestants::{Contestant, Job, Shared};
 use crate::keys::{Key, List};
 use std::hint::{black_box, select_unpredictable};
+use umbel::memory::{CacheLine, Words};
 use umbel::sizing::BlockedParams;
-use umbel::words::{Line, Words};
 
 /// Keys whose lines are in flight at once.
 const TILE: usize = 64;
@@ -57,7 +57,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    fn lines(&self) -> &[Line] {
+    fn lines(&self) -> &[CacheLine] {
         self.words.as_ref().expect("prepared before use").lines()
     }
 }
@@ -86,7 +86,7 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
         let lines = self.lines();
         assert!(u32::try_from(lines.len()).is_ok_and(|count| count > 0), "the array has 1 to 2^32 - 1 lines");
         match Level::detect() {
-            Level::Portable => walk::<K, Line>(lines, keys),
+            Level::Portable => walk::<K, CacheLine>(lines, keys),
             // SAFETY: `Level::detect` has seen these features.
             #[cfg(target_arch = "x86_64")]
             Level::Avx2 => unsafe { walk_avx2::<K>(lines, keys) },
@@ -111,18 +111,18 @@ impl<K: Hashed + ?Sized> Contestant<K> for Limit {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2")]
-fn walk_avx2<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
+fn walk_avx2<K: Hashed + ?Sized>(lines: &[CacheLine], keys: K::List<'_>) -> u64 {
     walk::<K, x86::Halves>(lines, keys)
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,avx512f,avx512dq,avx512vl")]
-fn walk_avx512<K: Hashed + ?Sized>(lines: &[Line], keys: K::List<'_>) -> u64 {
+fn walk_avx512<K: Hashed + ?Sized>(lines: &[CacheLine], keys: K::List<'_>) -> u64 {
     walk::<K, x86::Halves>(lines, keys)
 }
 
 #[inline(always)]
-fn walk<K: Hashed + ?Sized, S: Sum>(lines: &[Line], keys: K::List<'_>) -> u64 {
+fn walk<K: Hashed + ?Sized, S: Sum>(lines: &[CacheLine], keys: K::List<'_>) -> u64 {
     let mut sum = S::zero();
     let whole = keys.len() - keys.len() % TILE;
     let mut start = 0;
@@ -136,7 +136,7 @@ fn walk<K: Hashed + ?Sized, S: Sum>(lines: &[Line], keys: K::List<'_>) -> u64 {
 }
 
 #[inline(always)]
-fn walk_tile<K: Hashed + ?Sized, S: Sum>(lines: &[Line], keys: K::List<'_>, sum: &mut S) {
+fn walk_tile<K: Hashed + ?Sized, S: Sum>(lines: &[CacheLine], keys: K::List<'_>, sum: &mut S) {
     let count = lines.len() as u64;
     let mut places = [0u32; TILE];
     for (place, key) in places.iter_mut().zip(keys.iter()) {
@@ -158,18 +158,18 @@ fn walk_tile<K: Hashed + ?Sized, S: Sum>(lines: &[Line], keys: K::List<'_>, sum:
 /// of words turns it inside out, into gathers of single words.
 trait Sum {
     fn zero() -> Self;
-    fn add(&mut self, line: &Line);
+    fn add(&mut self, line: &CacheLine);
     fn fold(self) -> u64;
 }
 
-impl Sum for Line {
+impl Sum for CacheLine {
     #[inline(always)]
     fn zero() -> Self {
-        Line([0; 8])
+        CacheLine([0; 8])
     }
 
     #[inline(always)]
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &CacheLine) {
         for (word, more) in self.0.iter_mut().zip(line.0) {
             *word ^= more;
         }
@@ -183,7 +183,7 @@ impl Sum for Line {
 
 #[cfg(target_arch = "x86_64")]
 mod x86 {
-    use super::{Line, Sum};
+    use super::{CacheLine, Sum};
     use std::arch::x86_64::*;
 
     /// A line in two registers. Used only inside the AVX2 shell.
@@ -197,7 +197,7 @@ mod x86 {
         }
 
         #[inline(always)]
-        fn add(&mut self, line: &Line) {
+        fn add(&mut self, line: &CacheLine) {
             let half = (&raw const *line).cast::<__m256i>();
             // SAFETY: only called inside the AVX2 shell; a line is two halves, aligned to 64 bytes.
             unsafe {
@@ -208,7 +208,7 @@ mod x86 {
 
         #[inline(always)]
         fn fold(self) -> u64 {
-            let mut line = Line([0; 8]);
+            let mut line = CacheLine([0; 8]);
             let half = (&raw mut line).cast::<__m256i>();
             // SAFETY: only called inside the AVX2 shell; a line is two halves, aligned to 64 bytes.
             unsafe {
@@ -337,7 +337,7 @@ mod tests {
                     lines[place].0.iter().fold(sum, |sum, word| sum ^ word)
                 });
                 assert_eq!(Contestant::<K>::count(&limit, keys), plain);
-                assert_eq!(walk::<K, Line>(lines, keys), plain);
+                assert_eq!(walk::<K, CacheLine>(lines, keys), plain);
                 // The level below the best one, which the line above does not reach on a wider machine.
                 #[cfg(target_arch = "x86_64")]
                 if !matches!(Level::detect(), Level::Portable) {

@@ -3,8 +3,8 @@
 
 use super::{Filter, Job};
 use crate::keys::Strings;
-use ::umbel::sizing::Known;
-use ::umbel::spec::{Construction, Tuning};
+use ::umbel::sizing::Given;
+use ::umbel::spec::{Construction, KindOptions};
 use ::umbel::{Arena, Batch, Bloomier, BloomierMutable, Digest, Fuse, Hasher, Spec};
 
 /// What can be built from digests.
@@ -87,13 +87,13 @@ pub struct Made<S> {
 
 impl<S: Static> Made<S> {
     fn new(job: &Job) -> Made<S> {
-        let mut tuning = Tuning::default();
-        tuning.fuse.fingerprint_bits = Some(8);
-        tuning.bloomier.largest = Some(1);
+        let mut options = KindOptions::default();
+        options.fuse.fingerprint_bits = Some(8);
+        options.bloomier.largest = Some(1);
         // Two values in cells of eight bits; fuse filters look at the width of their fingerprints only.
-        let known = Known { n: Some(job.n.max(1)), p: Some(2.0 / 256.0), ..Known::default() };
-        let spec = Spec::from_known(known).expect("sizes that peers accept");
-        Made { spec: spec.with_hasher(Hasher::fast(job.seed)).with_tuning(tuning), built: None }
+        let given = Given { n: Some(job.n.max(1)), p: Some(2.0 / 256.0), ..Given::default() };
+        let spec = Spec::from_given(given).expect("sizes that peers accept");
+        Made { spec: spec.with_hasher(Hasher::fast(job.seed)).with_options(options), built: None }
     }
 
     fn build<B: Batch + ?Sized>(&mut self, keys: &B, threads: Option<usize>) {

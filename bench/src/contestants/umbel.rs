@@ -7,7 +7,7 @@ use ::umbel::cuckoo::Form;
 use ::umbel::file::ReadOnly;
 use ::umbel::hash::KeyRing;
 use ::umbel::internals::{Layout, Set};
-use ::umbel::spec::Tuning;
+use ::umbel::spec::KindOptions;
 use ::umbel::{Arena, Blocked, Bloom, Concurrent, Cuckoo, Hasher, Scalable, Spec, file};
 
 /// A key at a time.
@@ -42,25 +42,25 @@ pub struct Grown(Scalable);
 pub struct SemiSorted(Cuckoo);
 
 fn create<S: Set>(job: &Job) -> S {
-    tuned(job, job.n, Tuning::default())
+    tuned(job, job.n, KindOptions::default())
 }
 
-fn tuned<S: Set>(job: &Job, capacity: u64, tuning: Tuning) -> S {
+fn tuned<S: Set>(job: &Job, capacity: u64, options: KindOptions) -> S {
     let spec = Spec::new(capacity.max(1), job.p).expect("sizes that peers accept");
-    S::build(&spec.with_hasher(Hasher::fast(job.seed)).with_tuning(tuning)).expect("memory for a filter")
+    S::build(&spec.with_hasher(Hasher::fast(job.seed)).with_options(options)).expect("memory for a filter")
 }
 
 impl Grown {
     fn create(job: &Job) -> Grown {
-        Grown(tuned(job, job.n.div_ceil(GROWN), Tuning::default()))
+        Grown(tuned(job, job.n.div_ceil(GROWN), KindOptions::default()))
     }
 }
 
 impl SemiSorted {
     fn create(job: &Job) -> SemiSorted {
-        let mut tuning = Tuning::default();
-        tuning.cuckoo.form = Form::SemiSorted;
-        SemiSorted(tuned(job, job.n, tuning))
+        let mut options = KindOptions::default();
+        options.cuckoo.form = Form::SemiSorted;
+        SemiSorted(tuned(job, job.n, options))
     }
 }
 

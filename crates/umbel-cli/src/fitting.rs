@@ -4,7 +4,7 @@ use crate::facts::percent;
 use crate::output::warn;
 use crate::progress::size;
 use anyhow::{Context, Result, bail};
-use umbel::sizing::Known;
+use umbel::sizing::Given;
 use umbel::spec::plan;
 use umbel::{Kind, Plan, Spec};
 
@@ -29,16 +29,16 @@ pub fn within(kind: Kind, wanted: Spec, limit: Option<Limit>, asked: Option<f64>
         return Ok(wanted);
     }
     let capacity = planned.capacity;
-    let known = |m| Known { n: Some(capacity), m: Some(m), ..Known::default() };
-    let tight = |known| {
-        let spec = Spec::from_known(known)?.with_policy(wanted.policy()).with_hasher(wanted.hasher().clone());
-        let spec = spec.with_tuning(wanted.tuning().clone());
+    let given = |m| Given { n: Some(capacity), m: Some(m), ..Given::default() };
+    let tight = |given| {
+        let spec = Spec::from_given(given)?.with_policy(wanted.policy()).with_hasher(wanted.hasher().clone());
+        let spec = spec.with_options(wanted.options().clone());
         Ok::<_, umbel::Error>((plan(kind, &spec)?, spec))
     };
     // Memory comes in lines of 512 bits, and some kinds round up.
     let (best, spec) = (0..4u64)
         .filter_map(|less| {
-            tight(known((most.saturating_sub(beside) / 64).checked_sub(less)?.checked_mul(512)?)).ok()
+            tight(given((most.saturating_sub(beside) / 64).checked_sub(less)?.checked_mul(512)?)).ok()
         })
         .find(|(plan, _)| fits(plan))
         .with_context(|| format!("--max-bytes {most} is too small for {capacity} keys"))?;

@@ -17,6 +17,7 @@ mod fitting;
 mod hashing;
 mod hex;
 mod input;
+mod kind_options;
 mod names;
 mod number;
 mod output;
@@ -26,7 +27,6 @@ mod runs;
 mod signals;
 mod sketches;
 mod sync;
-mod tuning;
 mod typed;
 
 use std::process::ExitCode;

@@ -27,7 +27,7 @@ pub fn watch(path: &Path) {
     lock(&MAPPED).push((path.to_owned(), len));
     WATCH.call_once(|| {
         let Ok((mut wake, signal)) = UnixStream::pair() else { return };
-        umbel::words::release_bus_signal();
+        umbel::memory::release_bus_signal();
         if pipe::register(SIGBUS, signal).is_err() {
             // Without the sentence the signal still ends the program.
             return;

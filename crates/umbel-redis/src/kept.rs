@@ -25,7 +25,7 @@ use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, sum};
 use umbel::file::{self, Image, Storable};
 use umbel::hash::KeyRing;
-use umbel::words::{LINE_BYTES, Mover, Words};
+use umbel::memory::{LINE_BYTES, Mover, Words};
 
 /// A value that consists of a few numbers and of filters.
 pub trait Kept: Sized + Send + 'static {

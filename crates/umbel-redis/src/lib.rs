@@ -35,7 +35,7 @@ use std::ffi::{CStr, c_int};
 fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
     // Of the engine, which counts it.
-    umbel::words::take_from_allocator();
+    umbel::memory::take_from_allocator();
     loading.value::<kept::Slot<bloom::Bloom>>()?;
     loading.value::<kept::Slot<cuckoo::Cuckoos>>()?;
     loading.value::<kept::Slot<any::Any>>()?;

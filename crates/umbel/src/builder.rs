@@ -2,7 +2,7 @@
 
 use crate::key::Hashed;
 use crate::set::Set;
-use crate::sizing::{KPolicy, Known};
+use crate::sizing::{Given, KPolicy};
 use crate::space_code::{Resolution, SpaceCodeFilter};
 use crate::structure::Structure;
 use crate::{
@@ -31,7 +31,7 @@ use std::time::Duration;
 /// and [`hashes`](Builder::hashes) (k) will do; the rest follows by the rules of [`sizing`](crate::sizing).
 #[must_use = "a builder makes a filter only when `build` is called"]
 pub struct Builder<F> {
-    known: Known,
+    given: Given,
     /// The hash, the rounding of k, and the options of the kind. What is known is kept apart until it is complete.
     spec: Spec,
     kind: PhantomData<fn() -> F>,
@@ -40,42 +40,42 @@ pub struct Builder<F> {
 // Not derived: a builder can be copied and shown whatever `F` can.
 impl<F> Clone for Builder<F> {
     fn clone(&self) -> Builder<F> {
-        Builder { known: self.known, spec: self.spec.clone(), kind: PhantomData }
+        Builder { given: self.given, spec: self.spec.clone(), kind: PhantomData }
     }
 }
 
 impl<F> fmt::Debug for Builder<F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder").field("known", &self.known).field("spec", &self.spec).finish()
+        f.debug_struct("Builder").field("given", &self.given).field("spec", &self.spec).finish()
     }
 }
 
 impl<F> Builder<F> {
     pub(crate) fn new() -> Builder<F> {
-        Builder { known: Known::default(), spec: Spec::default(), kind: PhantomData }
+        Builder { given: Given::default(), spec: Spec::default(), kind: PhantomData }
     }
 
     /// Sets the number of keys to plan for (n).
     pub fn capacity(mut self, keys: u64) -> Self {
-        self.known.n = Some(keys);
+        self.given.n = Some(keys);
         self
     }
 
     /// Sets the false-positive rate at capacity (p).
     pub fn rate(mut self, rate: f64) -> Self {
-        self.known.p = Some(rate);
+        self.given.p = Some(rate);
         self
     }
 
     /// Sets the number of bits (m).
     pub fn bits(mut self, bits: u64) -> Self {
-        self.known.m = Some(bits);
+        self.given.m = Some(bits);
         self
     }
 
     /// Sets the number of hash functions (k).
     pub fn hashes(mut self, hashes: u32) -> Self {
-        self.known.k = Some(hashes);
+        self.given.k = Some(hashes);
         self
     }
 
@@ -98,7 +98,7 @@ impl<F> Builder<F> {
     ///
     /// If digests of 64 bits cannot tell that many keys apart at that rate.
     pub fn spec(self) -> Result<Spec> {
-        self.spec.with_known(self.known)
+        self.spec.with_given(self.given)
     }
 }
 
@@ -157,13 +157,13 @@ where
 impl Builder<Counting> {
     /// Sets the bits of a counter, 2 to 16; the default is 4.
     pub fn counter_bits(mut self, bits: u32) -> Self {
-        self.spec.tuning_mut().counting.counter_bits = bits;
+        self.spec.options_mut().counting.counter_bits = bits;
         self
     }
 
     /// Sets what happens when a counter is at its largest value.
     pub fn overflow(mut self, overflow: counting::Overflow) -> Self {
-        self.spec.tuning_mut().counting.overflow = overflow;
+        self.spec.options_mut().counting.overflow = overflow;
         self
     }
 }
@@ -171,7 +171,7 @@ impl Builder<Counting> {
 impl Builder<VariableIncrement> {
     /// Sets what probes add to their cells.
     pub fn scheme(mut self, scheme: variable_increment::Scheme) -> Self {
-        self.spec.tuning_mut().variable_increment.scheme = scheme;
+        self.spec.options_mut().variable_increment.scheme = scheme;
         self
     }
 }
@@ -179,7 +179,7 @@ impl Builder<VariableIncrement> {
 impl Builder<Deletable> {
     /// Sets the filter bits for each collision bit: the fewer, the more keys can be removed.
     pub fn region_bits(mut self, bits: u64) -> Self {
-        self.spec.tuning_mut().deletable.region_bits = bits;
+        self.spec.options_mut().deletable.region_bits = bits;
         self
     }
 }
@@ -187,19 +187,19 @@ impl Builder<Deletable> {
 impl Builder<Scalable> {
     /// Sets how much tighter the rate of each stage is than that of the one before, between 0 and 1.
     pub fn tightening(mut self, ratio: f64) -> Self {
-        self.spec.tuning_mut().scalable.tightening = ratio;
+        self.spec.options_mut().scalable.tightening = ratio;
         self
     }
 
     /// Sets how many times the keys of a stage the next one holds.
     pub fn growth(mut self, factor: u32) -> Self {
-        self.spec.tuning_mut().scalable.growth = factor;
+        self.spec.options_mut().scalable.growth = factor;
         self
     }
 
     /// Sets the kind of the stages.
     pub fn stage(mut self, stage: scalable::Stage) -> Self {
-        self.spec.tuning_mut().scalable.stage = stage;
+        self.spec.options_mut().scalable.stage = stage;
         self
     }
 }
@@ -207,19 +207,19 @@ impl Builder<Scalable> {
 impl Builder<Aging> {
     /// Sets the time after which a key is forgotten. The filter needs to be told the time: see [`Aging::advance`].
     pub fn window(mut self, time: Duration) -> Self {
-        self.spec.tuning_mut().aging.window = Some(aging::Window::Time(time));
+        self.spec.options_mut().aging.window = Some(aging::Window::Time(time));
         self
     }
 
     /// Sets the number of other keys after which a key is forgotten; the default is the capacity.
     pub fn window_keys(mut self, keys: u64) -> Self {
-        self.spec.tuning_mut().aging.window = Some(aging::Window::Keys(keys));
+        self.spec.options_mut().aging.window = Some(aging::Window::Keys(keys));
         self
     }
 
     /// Sets in how many parts the window is forgotten.
     pub fn generations(mut self, generations: u32) -> Self {
-        self.spec.tuning_mut().aging.generations = generations;
+        self.spec.options_mut().aging.generations = generations;
         self
     }
 }
@@ -227,25 +227,25 @@ impl Builder<Aging> {
 impl Builder<Cuckoo> {
     /// Sets the bits of a fingerprint (f), 2 to 32; the default follows from the rate.
     pub fn fingerprint_bits(mut self, bits: u32) -> Self {
-        self.spec.tuning_mut().cuckoo.fingerprint_bits = Some(bits);
+        self.spec.options_mut().cuckoo.fingerprint_bits = Some(bits);
         self
     }
 
     /// Sets the slots of a bucket (b): 1, 2, 4 or 8.
     pub fn slots(mut self, slots: u32) -> Self {
-        self.spec.tuning_mut().cuckoo.slots = slots;
+        self.spec.options_mut().cuckoo.slots = slots;
         self
     }
 
     /// Sets how buckets are stored.
     pub fn form(mut self, form: cuckoo::Form) -> Self {
-        self.spec.tuning_mut().cuckoo.form = form;
+        self.spec.options_mut().cuckoo.form = form;
         self
     }
 
     /// Sets the share of slots taken at capacity.
     pub fn load(mut self, load: f64) -> Self {
-        self.spec.tuning_mut().cuckoo.load = Some(load);
+        self.spec.options_mut().cuckoo.load = Some(load);
         self
     }
 }
@@ -253,13 +253,13 @@ impl Builder<Cuckoo> {
 impl Builder<Quotient> {
     /// Sets the bits of a remainder, 1 to 57; the default needs the least memory.
     pub fn remainder_bits(mut self, bits: u32) -> Self {
-        self.spec.tuning_mut().quotient.remainder_bits = Some(bits);
+        self.spec.options_mut().quotient.remainder_bits = Some(bits);
         self
     }
 
     /// Sets the share of slots filled at capacity, 0.01 to 0.95.
     pub fn load(mut self, load: f64) -> Self {
-        self.spec.tuning_mut().quotient.load = load;
+        self.spec.options_mut().quotient.load = load;
         self
     }
 }
@@ -267,7 +267,7 @@ impl Builder<Quotient> {
 impl Builder<floom::Floom> {
     /// Sets the number of regions (b), the patterns that get a bit, and the boundaries of regions.
     pub fn options(mut self, options: floom::Options) -> Self {
-        self.spec.tuning_mut().floom = options;
+        self.spec.options_mut().floom = options;
         self
     }
 }
@@ -285,25 +285,25 @@ impl<R: Resolution> Build for SpaceCodeFilter<R> {
 impl<R: Resolution> Builder<SpaceCodeFilter<R>> {
     /// Sets the groups of hash functions (l), 1 to 64.
     pub fn groups(mut self, groups: u32) -> Self {
-        self.spec.tuning_mut().space_code.groups = groups;
+        self.spec.options_mut().space_code.groups = groups;
         self
     }
 
     /// Sets how many different keys will be recorded, if that is known: fewer bits will do then.
     pub fn distinct_keys(mut self, keys: u64) -> Self {
-        self.spec.tuning_mut().space_code.keys = Some(keys);
+        self.spec.options_mut().space_code.keys = Some(keys);
         self
     }
 
     /// Sets where the random numbers start: different in filters that are to be united.
     pub fn seed(mut self, seed: u64) -> Self {
-        self.spec.tuning_mut().space_code.seed = seed;
+        self.spec.options_mut().space_code.seed = seed;
         self
     }
 
     /// Sets the number of the epoch, with which the groups of every key change.
     pub fn epoch(mut self, epoch: u64) -> Self {
-        self.spec.tuning_mut().space_code.epoch = epoch;
+        self.spec.options_mut().space_code.epoch = epoch;
         self
     }
 }
@@ -311,7 +311,7 @@ impl<R: Resolution> Builder<SpaceCodeFilter<R>> {
 impl Builder<MultiResolution> {
     /// Sets the number of levels (r), 1 to 16.
     pub fn levels(mut self, levels: u32) -> Self {
-        self.spec.tuning_mut().space_code.levels = levels;
+        self.spec.options_mut().space_code.levels = levels;
         self
     }
 }

@@ -15,10 +15,10 @@
 use crate::arch::{Kernel, Simd};
 use crate::bloom::{AnyOf, Bits};
 use crate::file::FormatError;
-use crate::sizing::{Cardinality, Known, MAX_KEYS, Shape, greatest, scalable};
+use crate::memory::{LINE_BYTES, Mover, relocate_box};
+use crate::sizing::{Cardinality, Given, MAX_KEYS, Shape, greatest, scalable};
 use crate::structure::{Head, Parts, Probe, small};
 use crate::tile::{self, CHUNK, low_bits, ones};
-use crate::words::{LINE_BYTES, Mover, relocate_box};
 use crate::{
     Answers, Batch, Blocked, Bloom, BloomFilter, Digest, Error, Hashed, Kind, Layout, Level, Partitioned,
     Result, Spec, Standard, Stats, TILE,
@@ -150,7 +150,7 @@ pub(crate) struct Size {
 
 /// Keys and rate that a specification means, for a chain that needs `bits(n, p)` bits for n keys at rate p.
 pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>) -> Result<(u64, f64)> {
-    let Known { n, p, m, k } = spec.known();
+    let Given { n, p, m, k } = spec.given();
     if let Some(k) = k {
         let needs = "to be left open: it follows from the rate of each part of the filter";
         return Err(Error::parameter("k", k, needs));
@@ -179,7 +179,7 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
             let no_room = || Error::parameter("m", m, format!("room for at least one key at p = {p}"));
             greatest(1..=MAX_KEYS, |n| fits(n, p, m)).map(|n| (n, p)).ok_or_else(no_room)
         }
-        _ => spec.known().solve(spec.policy()).map(|params| (params.capacity, params.rate)),
+        _ => spec.given().solve(spec.policy()).map(|params| (params.capacity, params.rate)),
     }
 }
 

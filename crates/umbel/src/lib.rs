@@ -155,6 +155,8 @@ pub mod kind;
 mod lines;
 pub mod literature;
 mod map;
+#[doc(hidden)]
+pub mod memory;
 mod methods;
 pub mod quotient;
 mod retrieval;
@@ -170,8 +172,6 @@ mod stats;
 mod structure;
 mod tile;
 pub mod variable_increment;
-#[doc(hidden)]
-pub mod words;
 
 pub use aging::Aging;
 pub use any::{AnyCount, AnyFilter, AnyMap};

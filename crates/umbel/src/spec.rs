@@ -12,9 +12,9 @@
 //! # Ok::<(), umbel::Error>(())
 //! ```
 
+use crate::memory::LINE_BYTES;
 pub use crate::retrieval::Construction;
-use crate::sizing::{self, BlockedParams, KPolicy, Known, Params, PartitionedParams};
-use crate::words::LINE_BYTES;
+use crate::sizing::{self, BlockedParams, Given, KPolicy, Params, PartitionedParams};
 use crate::{
     Blocked, Error, Hasher, Kind, Layout, Partitioned, Result, Standard, aging, bloomier, counting, cuckoo,
     deletable, floom, fuse, quotient, scalable, space_code, variable_increment,
@@ -24,16 +24,16 @@ use crate::{
 /// hash and the rounding policy.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Spec {
-    known: Known,
+    given: Given,
     policy: KPolicy,
     hasher: Hasher,
-    tuning: Tuning,
+    options: KindOptions,
 }
 
 /// What only some kinds ask for. Everything has a default, and each kind looks at its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
-pub struct Tuning {
+pub struct KindOptions {
     /// Of counting filters.
     pub counting: counting::Options,
     /// Of variable-increment filters.
@@ -61,20 +61,20 @@ pub struct Tuning {
 impl Spec {
     /// A filter for `capacity` keys with a false-positive rate of `rate`.
     pub fn new(capacity: u64, rate: f64) -> Result<Spec> {
-        Spec::from_known(Known { n: Some(capacity), p: Some(rate), ..Known::default() })
+        Spec::from_given(Given { n: Some(capacity), p: Some(rate), ..Given::default() })
     }
 
     /// A filter of which something else is known, such as its size.
-    pub fn from_known(known: Known) -> Result<Spec> {
-        Spec::default().with_known(known)
+    pub fn from_given(given: Given) -> Result<Spec> {
+        Spec::default().with_given(given)
     }
 
     /// With this knowledge instead.
-    pub(crate) fn with_known(self, known: Known) -> Result<Spec> {
-        if let (Some(n), Some(p)) = (known.n, known.p) {
+    pub(crate) fn with_given(self, given: Given) -> Result<Spec> {
+        if let (Some(n), Some(p)) = (given.n, given.p) {
             check_floor(n, p)?;
         }
-        Ok(Spec { known, ..self })
+        Ok(Spec { given, ..self })
     }
 
     /// With this hash instead of the fast one with seed 0.
@@ -88,22 +88,22 @@ impl Spec {
     }
 
     /// With what only some kinds ask for.
-    pub fn with_tuning(self, tuning: Tuning) -> Spec {
-        Spec { tuning, ..self }
+    pub fn with_options(self, options: KindOptions) -> Spec {
+        Spec { options, ..self }
     }
 
     /// What only some kinds ask for.
-    pub fn tuning(&self) -> &Tuning {
-        &self.tuning
+    pub fn options(&self) -> &KindOptions {
+        &self.options
     }
 
-    pub(crate) fn tuning_mut(&mut self) -> &mut Tuning {
-        &mut self.tuning
+    pub(crate) fn options_mut(&mut self) -> &mut KindOptions {
+        &mut self.options
     }
 
     /// What is known of the filter.
-    pub fn known(&self) -> Known {
-        self.known
+    pub fn given(&self) -> Given {
+        self.given
     }
 
     /// How k is rounded.
@@ -160,7 +160,7 @@ pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
     if kind != Kind::Blocked {
         return planned;
     }
-    let tiny = spec.known.m.is_some_and(|m| m < sizing::blocked::STEADY_BITS);
+    let tiny = spec.given.m.is_some_and(|m| m < sizing::blocked::STEADY_BITS);
     match planned {
         Ok(plan) if plan.stored_bits < sizing::blocked::STEADY_BITS => Kind::Standard.plan(spec),
         Err(_) if tiny => Kind::Standard.plan(spec),
@@ -170,10 +170,10 @@ pub fn plan(kind: Kind, spec: &Spec) -> Result<Plan> {
 
 /// The layout of a standard filter, and its plan.
 pub(crate) fn standard(spec: &Spec) -> Result<(Standard, Plan)> {
-    let params = spec.known.solve(spec.policy)?;
+    let params = spec.given.solve(spec.policy)?;
     // A size that the caller has named is kept. Any other is rounded up to whole words, so that the filter can be
     // folded in half at least six times.
-    let bits = if spec.known.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
+    let bits = if spec.given.m.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
     let layout = Standard::new(bits, params.hashes)?;
     let plan = spec.planned(&layout, params.capacity, params.bits, params.rate, params.hashes)?;
     Ok((layout, plan))
@@ -181,7 +181,7 @@ pub(crate) fn standard(spec: &Spec) -> Result<(Standard, Plan)> {
 
 /// The layout of a partitioned filter, and its plan.
 pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
-    let Known { n, p, m, k } = spec.known;
+    let Given { n, p, m, k } = spec.given;
     let params = match (n, p, m, k) {
         (Some(n), Some(p), None, None) => PartitionedParams::for_capacity(n, p)?,
         (Some(n), Some(p), None, Some(k)) => PartitionedParams::for_hashes(n, p, k)?,
@@ -189,13 +189,13 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
         (None, Some(p), Some(m), Some(k)) => PartitionedParams::for_bits_hashes_and_rate(m, k, p)?,
         // For everything else the standard filter's rules give m and k, and the slices follow.
         _ => {
-            let params = spec.known.solve(spec.policy)?;
+            let params = spec.given.solve(spec.policy)?;
             PartitionedParams::for_bits(params.bits, params.hashes)?
         }
     };
     let capacity = n.unwrap_or(params.capacity);
     let rate = sizing::partitioned::rate(params.slice_bits, capacity, params.hashes)?;
-    check_rate(&spec.known, rate, capacity, params.bits, None)?;
+    check_rate(&spec.given, rate, capacity, params.bits, None)?;
     // Slices of whole bytes, unless the caller has named a size: they can be folded in half three times.
     let slice_bits = if m.is_some() { params.slice_bits } else { params.slice_bits.next_multiple_of(8) };
     let layout = Partitioned::new(slice_bits, params.hashes)?;
@@ -205,7 +205,7 @@ pub(crate) fn partitioned(spec: &Spec) -> Result<(Partitioned, Plan)> {
 
 /// The layout of a blocked filter, and its plan, whatever its size.
 pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
-    let Known { n, p, m, k } = spec.known;
+    let Given { n, p, m, k } = spec.given;
     let params = match (n, p, m, k.map(lines_per_key).transpose()?) {
         (Some(n), Some(p), None, None) => BlockedParams::for_capacity(n, p)?,
         (Some(n), Some(p), None, Some(lines)) => BlockedParams::with_lines_per_key(n, p, lines)?,
@@ -215,15 +215,15 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
         (None, Some(p), Some(m), Some(lines)) => BlockedParams::for_bits_lines_and_rate(m, lines, p)?,
         // For everything else the standard filter's rules give what is missing, or say what.
         (_, _, _, lines) => {
-            let known = spec.known.solve(spec.policy)?;
-            let bits = known.bits.max(sizing::blocked::SMALLEST_BITS);
+            let solved = spec.given.solve(spec.policy)?;
+            let bits = solved.bits.max(sizing::blocked::SMALLEST_BITS);
             match lines {
-                Some(lines) => BlockedParams::for_bits_and_lines(bits, known.capacity, lines)?,
-                None => BlockedParams::for_bits(bits, known.capacity)?,
+                Some(lines) => BlockedParams::for_bits_and_lines(bits, solved.capacity, lines)?,
+                None => BlockedParams::for_bits(bits, solved.capacity)?,
             }
         }
     };
-    check_rate(&spec.known, params.rate, params.capacity, params.bits, None)?;
+    check_rate(&spec.given, params.rate, params.capacity, params.bits, None)?;
     let layout = Blocked::new(params.lines, params.lines_per_key)?;
     let plan = spec.planned(&layout, params.capacity, params.bits, params.rate, params.lines_per_key)?;
     Ok((layout, plan))
@@ -234,14 +234,14 @@ pub(crate) fn blocked(spec: &Spec) -> Result<(Blocked, Plan)> {
 /// The error names the setting that the caller has chosen: the size, else `option` (such as the bits of a fingerprint),
 /// else k.
 pub(crate) fn check_rate(
-    known: &Known,
+    given: &Given,
     rate: f64,
     n: u64,
     bits: u64,
     option: Option<(&'static str, u32)>,
 ) -> Result<()> {
-    let Some(p) = known.p.filter(|p| rate > *p) else { return Ok(()) };
-    let setting = match (known.m, option, known.k) {
+    let Some(p) = given.p.filter(|p| rate > *p) else { return Ok(()) };
+    let setting = match (given.m, option, given.k) {
         (None, Some((name, value)), _) => format!("{name} = {value}"),
         (None, None, Some(k)) => format!("k = {k}"),
         _ => format!("m = {bits} bits"),
@@ -278,7 +278,7 @@ impl Spec {
             bytes: layout.lines() * LINE_BYTES as u64,
             hashes: layout.hashes(),
             lines_touched,
-            rate_asked: self.known.p.unwrap_or(rate),
+            rate_asked: self.given.p.unwrap_or(rate),
             rate,
         })
     }
@@ -287,18 +287,18 @@ impl Spec {
     /// whole k would miss the rate asked for, k stays and the bits or the keys give way. Keys, bits and rate together
     /// may contradict each other; that is for the kind to [check](check_rate), which knows what its parts make of it.
     pub(crate) fn standard_part(&self, m: Option<u64>) -> Result<Params> {
-        let Known { n, p, k, .. } = self.known;
-        let known = Known { n, p: if n.is_some() && m.is_some() { None } else { p }, m, k };
-        let params = known.solve(self.policy)?;
-        match known.p {
-            Some(p) if params.rate > p => Known { k: Some(params.hashes), ..known }.solve(self.policy),
+        let Given { n, p, k, .. } = self.given;
+        let given = Given { n, p: if n.is_some() && m.is_some() { None } else { p }, m, k };
+        let params = given.solve(self.policy)?;
+        match given.p {
+            Some(p) if params.rate > p => Given { k: Some(params.hashes), ..given }.solve(self.policy),
             _ => Ok(params),
         }
     }
 
     /// The plan, unless nobody can want it.
     pub(crate) fn finish(&self, plan: Plan) -> Result<Plan> {
-        check_floor(plan.capacity, self.known.p.unwrap_or(1.0))?;
+        check_floor(plan.capacity, self.given.p.unwrap_or(1.0))?;
         if plan.rate_asked >= 1.0 {
             let capacity = plan.capacity;
             let needs =
@@ -326,8 +326,8 @@ mod tests {
     fn a_rate_below_the_collision_floor_of_the_digest_is_refused() {
         assert!(Spec::new(1 << 40, 1e-8).unwrap_err().to_string().contains("cannot be told apart"));
         assert!(Spec::new(1 << 40, 1e-5).is_ok());
-        let known = Known { m: Some(1 << 48), p: Some(1e-9), ..Known::default() };
-        assert!(plan(Kind::Standard, &Spec::from_known(known).unwrap()).is_err());
+        let given = Given { m: Some(1 << 48), p: Some(1e-9), ..Given::default() };
+        assert!(plan(Kind::Standard, &Spec::from_given(given).unwrap()).is_err());
     }
 
     #[test]
@@ -347,19 +347,19 @@ mod tests {
     #[test]
     fn a_plan_never_promises_what_its_numbers_cannot_keep() {
         for (m, k, p) in [(1_000_000, 3, 0.001), (1_000_000, 20, 0.0001), (1_000_000, 1, 0.3)] {
-            let known = Known { m: Some(m), k: Some(k), p: Some(p), ..Known::default() };
+            let given = Given { m: Some(m), k: Some(k), p: Some(p), ..Given::default() };
             for kind in [Kind::Standard, Kind::Partitioned] {
-                let plan = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
+                let plan = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
                 assert!(plan.rate <= p && plan.hashes == k, "{kind} {m} {k} {p}: {plan:?}");
             }
         }
         for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
-            let known = Known { n: Some(1_000_000), m: Some(8_000_000), p: Some(0.01), ..Known::default() };
-            assert!(plan(kind, &Spec::from_known(known).unwrap()).is_err(), "{kind}: too few bits");
+            let given = Given { n: Some(1_000_000), m: Some(8_000_000), p: Some(0.01), ..Given::default() };
+            assert!(plan(kind, &Spec::from_given(given).unwrap()).is_err(), "{kind}: too few bits");
         }
         // A number of hashes that no blocked filter has is refused; the filter is not built as something else.
-        let known = Known { n: Some(100_000_000), p: Some(0.01), k: Some(7), ..Known::default() };
-        let error = plan(Kind::Blocked, &Spec::from_known(known).unwrap()).unwrap_err();
+        let given = Given { n: Some(100_000_000), p: Some(0.01), k: Some(7), ..Given::default() };
+        let error = plan(Kind::Blocked, &Spec::from_given(given).unwrap()).unwrap_err();
         assert!(error.to_string().contains("eight bits in each of"), "{error}");
     }
 
@@ -367,29 +367,29 @@ mod tests {
     fn any_sufficient_subset_leads_to_a_plan_of_every_kind() {
         let (n, p, m, k) = (Some(1_000_000), Some(0.01), Some(12_000_000), Some(8));
         for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
-            for known in [
-                Known { n, p, ..Known::default() },
-                Known { n, p, k, ..Known::default() },
-                Known { n, m, ..Known::default() },
-                Known { n, m, k, ..Known::default() },
-                Known { m, p, ..Known::default() },
-                Known { m, p, k, ..Known::default() },
-                Known { n, k, ..Known::default() },
-                Known { m, k, ..Known::default() },
-                Known { n, p, m, ..Known::default() },
-                Known { n, p, m, k },
+            for given in [
+                Given { n, p, ..Given::default() },
+                Given { n, p, k, ..Given::default() },
+                Given { n, m, ..Given::default() },
+                Given { n, m, k, ..Given::default() },
+                Given { m, p, ..Given::default() },
+                Given { m, p, k, ..Given::default() },
+                Given { n, k, ..Given::default() },
+                Given { m, k, ..Given::default() },
+                Given { n, p, m, ..Given::default() },
+                Given { n, p, m, k },
             ] {
-                let plan = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
-                assert_eq!(plan.kind, kind, "{known:?}");
-                assert!(known.n.is_none_or(|n| n == plan.capacity), "{known:?} {plan:?}");
-                assert!(known.k.is_none_or(|k| k == plan.hashes), "{known:?} {plan:?}");
+                let plan = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
+                assert_eq!(plan.kind, kind, "{given:?}");
+                assert!(given.n.is_none_or(|n| n == plan.capacity), "{given:?} {plan:?}");
+                assert!(given.k.is_none_or(|k| k == plan.hashes), "{given:?} {plan:?}");
                 // Slices are whole and of one length, so a partitioned filter may be a bit per slice larger.
-                assert!(known.m.is_none_or(|m| plan.stored_bits < m + 8), "{known:?} {plan:?}");
+                assert!(given.m.is_none_or(|m| plan.stored_bits < m + 8), "{given:?} {plan:?}");
                 // The policy that rounds k may miss the rate by what rounding costs.
-                assert!(known.p.is_none_or(|p| plan.rate <= p * 1.02), "{known:?} {plan:?}");
-                let filter = AnyFilter::build(kind, &Spec::from_known(known).unwrap()).unwrap();
+                assert!(given.p.is_none_or(|p| plan.rate <= p * 1.02), "{given:?} {plan:?}");
+                let filter = AnyFilter::build(kind, &Spec::from_given(given).unwrap()).unwrap();
                 let predicted = filter.predicted_rate(plan.capacity).unwrap();
-                assert!((predicted / plan.rate - 1.0).abs() < 0.001, "{known:?} {plan:?}");
+                assert!((predicted / plan.rate - 1.0).abs() < 0.001, "{given:?} {plan:?}");
             }
         }
     }
@@ -397,8 +397,8 @@ mod tests {
     #[test]
     fn a_filter_that_would_say_yes_to_everything_is_refused() {
         for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
-            let known = Known { n: Some(1_000_000), m: Some(512), ..Known::default() };
-            let error = plan(kind, &Spec::from_known(known).unwrap()).unwrap_err();
+            let given = Given { n: Some(1_000_000), m: Some(512), ..Given::default() };
+            let error = plan(kind, &Spec::from_given(given).unwrap()).unwrap_err();
             assert!(error.to_string().contains("yes to everything"), "{kind}: {error}");
         }
     }
@@ -416,15 +416,15 @@ mod tests {
 
     #[test]
     fn a_size_instead_of_a_rate_is_kept() {
-        let known = Known { n: Some(1_000_000), m: Some(16_000_000), ..Known::default() };
-        let spec = Spec::from_known(known).unwrap();
+        let given = Given { n: Some(1_000_000), m: Some(16_000_000), ..Given::default() };
+        let spec = Spec::from_given(given).unwrap();
         for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
             let plan = plan(kind, &spec).unwrap();
             assert!(plan.stored_bits <= 16_000_100, "{kind}");
             assert!(plan.rate < 0.001, "{kind} {}", plan.rate);
         }
-        let known = Known { p: Some(0.01), m: Some(16_000_000), ..Known::default() };
-        let spec = Spec::from_known(known).unwrap();
+        let given = Given { p: Some(0.01), m: Some(16_000_000), ..Given::default() };
+        let spec = Spec::from_given(given).unwrap();
         for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
             let plan = plan(kind, &spec).unwrap();
             assert!((1_500_000..1_700_000).contains(&plan.capacity), "{kind} {}", plan.capacity);

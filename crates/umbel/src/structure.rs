@@ -6,8 +6,8 @@
 //! inherent methods only), and a line in a list of `any/`.
 
 use crate::file::FormatError;
-use crate::sizing::Known;
-use crate::words::{LINE_BYTES, Mover, Words};
+use crate::memory::{LINE_BYTES, Mover, Words};
+use crate::sizing::Given;
 use crate::{Capabilities, Design, Digest, Error, Hasher, Kind, Level, Plan, Result, Spec};
 use std::fmt;
 use std::ops::{Deref, Range};
@@ -174,7 +174,7 @@ impl Head {
     /// The head of what was made from so many different keys at once, in so many bits and with this rate. A size that was
     /// given is kept, or nothing is made; without a rate, what it allows was asked for.
     pub(crate) fn of_all(spec: &Spec, keys: u64, bits: u64, rate: f64) -> Result<Head> {
-        let Known { p, m, .. } = spec.known();
+        let Given { p, m, .. } = spec.given();
         if let Some(m) = m.filter(|m| bits > *m) {
             return Err(Error::parameter(
                 "m",

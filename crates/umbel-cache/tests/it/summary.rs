@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
-use umbel::words::Words;
+use umbel::memory::Words;
 use umbel_cache::{Applied, Key, Outcome, Peers, Summary, Trigger, Update, Version, View};
 
 fn key(number: u32) -> Key {

@@ -10,10 +10,10 @@ use crate::filters::check_takes_keys;
 use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
+use crate::kind_options::KindOptionArgs;
 use crate::names;
 use crate::number;
 use crate::output::warn;
-use crate::tuning::TuningArgs;
 use anyhow::{Result, bail};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ pub struct Args {
     policy: KPolicy,
 
     #[command(flatten)]
-    tuning: TuningArgs,
+    options: KindOptionArgs,
 
     /// Take no more memory than this; refused if -p asks for more, otherwise the rate is what it allows
     #[arg(long, value_name = "SIZE", value_parser = number::bytes)]
@@ -104,7 +104,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn build(&self) -> Result<Stored> {
-        self.tuning.of_kind(self.kind)?;
+        self.options.of_kind(self.kind)?;
         let function = self.function()?;
         if let Function::Digest(hasher) = &function {
             self.check(hasher)?;
@@ -245,7 +245,7 @@ impl Args {
     fn spec(&self, capacity: u64, hasher: &Hasher) -> Result<Spec> {
         let rate = self.fpr.unwrap_or(DEFAULT_RATE);
         let spec = Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(hasher.clone());
-        Ok(spec.with_tuning(self.tuning.of_kind(self.kind)?))
+        Ok(spec.with_options(self.options.of_kind(self.kind)?))
     }
 
     fn limit(&self) -> Option<Limit> {

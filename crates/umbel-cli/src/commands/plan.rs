@@ -2,16 +2,16 @@
 
 use super::{DEFAULT_NOISE, DEFAULT_RATE};
 use crate::facts::{Columns, PlanFacts, Rows, percent};
+use crate::kind_options::{KindOptionArgs, MultisetArgs};
 use crate::names::{self, kinds_of};
 use crate::number;
 use crate::output;
 use crate::progress::size;
-use crate::tuning::{MultisetArgs, TuningArgs};
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
 use umbel::kind::Category;
-use umbel::sizing::{KPolicy, Known};
+use umbel::sizing::{Given, KPolicy};
 use umbel::spec::plan;
 use umbel::{Kind, Plan, Spec};
 
@@ -54,7 +54,7 @@ pub struct Args {
     policy: KPolicy,
 
     #[command(flatten)]
-    tuning: TuningArgs,
+    options: KindOptionArgs,
 
     /// Of a map: how many values there can be, or 0..N for the integers up to N [default: 256]
     #[arg(long, value_name = "N|0..N", value_parser = values)]
@@ -74,24 +74,24 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let kind = args.kind.unwrap_or(if args.hashes.is_some() { Kind::Standard } else { Kind::Blocked });
-    let mut known = Known { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
-    if known.n.is_none() && known.m.is_none() {
+    let mut given = Given { n: args.capacity, p: args.fpr, m: args.bits, k: args.hashes };
+    if given.n.is_none() && given.m.is_none() {
         bail!("say how many keys (-n) or how many bits (-m): nothing else tells the size of a filter");
     }
-    if known.p.is_none() && known.k.is_none() && (known.n.is_none() || known.m.is_none()) {
-        known.p = Some(if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });
+    if given.p.is_none() && given.k.is_none() && (given.n.is_none() || given.m.is_none()) {
+        given.p = Some(if kind.category() == Category::Multiset { DEFAULT_NOISE } else { DEFAULT_RATE });
     }
-    let spec = Spec::from_known(known)?.with_policy(args.policy);
+    let spec = Spec::from_given(given)?.with_policy(args.policy);
     if args.compare {
-        return compare(args, &spec.with_tuning(args.tuning.of_all()));
+        return compare(args, &spec.with_options(args.options.of_all()));
     }
-    let mut tuning = args.tuning.of_kind(kind)?;
-    args.multiset.of_kind(kind, &mut tuning)?;
+    let mut options = args.options.of_kind(kind)?;
+    args.multiset.of_kind(kind, &mut options)?;
     if args.values.is_some() && kind.category() != Category::Map {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }
-    tuning.bloomier.largest = args.values;
-    let plan = planned(kind, &spec.with_tuning(tuning))?;
+    options.bloomier.largest = args.values;
+    let plan = planned(kind, &spec.with_options(options))?;
     let facts = PlanFacts::from(&plan);
     if args.json {
         output::json(&facts)?;

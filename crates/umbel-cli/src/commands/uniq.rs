@@ -10,9 +10,9 @@ use anyhow::Result;
 use std::process::ExitCode;
 use umbel::aging::Window;
 use umbel::any::Stored;
-use umbel::sizing::{Known, MAX_KEYS};
+use umbel::sizing::{Given, MAX_KEYS};
 use umbel::sketch::Distinct;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Digest, Kind, Spec};
 
 /// Print the first occurrence of every line, without sorting, in bounded memory.
@@ -68,17 +68,17 @@ const MEMORY: u64 = 64 << 20;
 const ENOUGH: f64 = 1.02;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let mut tuning = Tuning::default();
-    (tuning.aging.window, tuning.aging.generations) = (args.window, args.generations);
+    let mut options = KindOptions::default();
+    (options.aging.window, options.aging.generations) = (args.window, args.generations);
     // A window of lines is all it has to hold.
     let n = args.capacity.or(match args.window {
         Some(Window::Keys(keys)) if args.max_bytes.is_none() => Some(keys),
         _ => None,
     });
     let m = if n.is_some() { None } else { Some(args.max_bytes.unwrap_or(MEMORY).saturating_mul(8)) };
-    let known = Known { n, p: Some(args.fpr), m, k: None };
+    let given = Given { n, p: Some(args.fpr), m, k: None };
     let kind = if args.window.is_some() { Kind::Aging } else { Kind::Blocked };
-    let filter = AnyFilter::build(kind, &Spec::from_known(known)?.with_tuning(tuning))?;
+    let filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_options(options))?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
     let mut losses = Losses { capacity, asked: args.fpr, seen: new_distinct()?, ..Losses::default() };
     let (_, tally) =

@@ -4,7 +4,7 @@ use crate::trace::elements;
 use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Result, Series, Table};
 use umbel::bloomier::textbook::{Element, fill, lookup, match_in_rounds};
 use umbel::hash::reduce;
-use umbel::spec::{Construction, Tuning};
+use umbel::spec::{Construction, KindOptions};
 use umbel::{Bloomier, Digest, Hasher, Spec};
 
 pub struct Values;
@@ -122,12 +122,12 @@ fn thresholds(lab: &Lab, findings: &mut Findings) {
 
 fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, builds, queries) = (5000u64, 10, lab.either(100_000, 1_000_000));
-    let mut tuning = Tuning::default();
-    tuning.bloomier.segments = Some(3);
+    let mut options = KindOptions::default();
+    options.bloomier.segments = Some(3);
     let (mut masked, mut plain) = (0.0, 0.0);
     for number in 0..builds {
         let (keys, hasher) = (Keys::of_build(100 + number), lab.hasher(number));
-        let spec = Spec::new(n, 4.0 / 256.0)?.with_hasher(hasher.clone()).with_tuning(tuning.clone());
+        let spec = Spec::new(n, 4.0 / 256.0)?.with_hasher(hasher.clone()).with_options(options.clone());
         let pairs = lab.digests(&hasher, &keys.members(n)).into_iter().zip((0..n).map(|i| i % 4)).collect();
         let map = Bloomier::from_pairs(
             &spec,

@@ -6,7 +6,7 @@ use crate::{
     measure,
 };
 use umbel::key::Hashed;
-use umbel::sizing::{KPolicy, Known, Params, rate};
+use umbel::sizing::{Given, KPolicy, Params, rate};
 use umbel::{Bloom, Standard};
 
 pub struct ChoiceOfK;
@@ -214,7 +214,7 @@ fn one_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, p) = (lab.count(&KEYS), lab.number(&RATE));
     let most = lab.count(&MOST) as u32;
     let shapes: Vec<Params> = (1..=most)
-        .map(|k| Known { n: Some(n), p: Some(p), k: Some(k), m: None }.solve(KPolicy::Round))
+        .map(|k| Given { n: Some(n), p: Some(p), k: Some(k), m: None }.solve(KPolicy::Round))
         .collect::<umbel::Result<_>>()?;
     let mut table = Table::new("one_rate", &["k", "bits_per_key", "theory", "measured"]);
     let least = shapes.iter().min_by_key(|shape| shape.bits).map_or(1, |shape| shape.hashes);

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use umbel::cuckoo::{Form, Table as Buckets};
 use umbel::hash::reduce;
 use umbel::sizing::{cuckoo, quotient, rate};
-use umbel::spec::{Tuning, plan};
+use umbel::spec::{KindOptions, plan};
 use umbel::{Cuckoo, Digest, Error, Kind, Quotient, Removed, Spec};
 
 pub struct Alternatives;
@@ -222,16 +222,16 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Series::new("cuckoo, semi-sorted", Mark::Line, 2, form(Form::SemiSorted)?),
     ];
     // Fingerprints have whole bits, so that real filters come in steps.
-    let mut semi_sorted = Tuning::default();
+    let mut semi_sorted = KindOptions::default();
     semi_sorted.cuckoo.form = Form::SemiSorted;
-    let real = |kind, p: f64, tuning: &Tuning| -> umbel::Result<f64> {
-        let spec = Spec::new(n, p)?.with_tuning(tuning.clone());
+    let real = |kind, p: f64, options: &KindOptions| -> umbel::Result<f64> {
+        let spec = Spec::new(n, p)?.with_options(options.clone());
         Ok(plan(kind, &spec)?.bits as f64 / n as f64)
     };
     for (kind, label, colour) in
         [(Kind::Quotient, "quotient, 80 % full", 3), (Kind::Fuse, "fuse, cannot be changed", 4)]
     {
-        let points = curve(&|p| real(kind, p, &Tuning::default()))?;
+        let points = curve(&|p| real(kind, p, &KindOptions::default()))?;
         series.push(Series::new(label, Mark::Line, colour, points));
     }
     findings.charts.push(Chart {
@@ -255,7 +255,7 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
             "fuse",
         ],
     );
-    let plain = Tuning::default();
+    let plain = KindOptions::default();
     for p in [0.1, 0.05, 0.03, 0.025, 0.01, 0.005, 0.0041, 0.003, 0.001, 0.0001] {
         let bits = [
             rate::information_minimum(p)?,

@@ -6,7 +6,7 @@ use crate::{
 };
 use umbel::sizing::space_code::{Rule, coverage, inaccuracy, mle, mve};
 use umbel::space_code::Estimator;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{Count, MultiResolution, SpaceCode, Spec};
 
 pub struct Groups;
@@ -178,9 +178,9 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (number, (packets, printed)) in (1..).zip(ACCURACY).filter(|(_, row)| row.0 <= most) {
         // Large flows are fewer, so that a run ends.
         let flows = flows.min(4_000_000 * lab.either(1, 10) / packets);
-        let mut tuning = Tuning::default();
-        tuning.space_code.keys = Some(flows);
-        let spec = Spec::new(flows * packets, 0.005)?.with_hasher(lab.hasher(number)).with_tuning(tuning);
+        let mut options = KindOptions::default();
+        options.space_code.keys = Some(flows);
+        let spec = Spec::new(flows * packets, 0.005)?.with_hasher(lab.hasher(number)).with_options(options);
         let mut filter = MultiResolution::build(&spec)?;
         let digests = lab.digests(spec.hasher(), &lab.keys(number).members(flows));
         for _ in 0..packets {

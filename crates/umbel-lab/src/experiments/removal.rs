@@ -8,7 +8,7 @@ use umbel::cuckoo::Form;
 use umbel::internals::Layout;
 use umbel::key::Hashed;
 use umbel::sizing::deletable;
-use umbel::spec::{Tuning, plan};
+use umbel::spec::{KindOptions, plan};
 use umbel::{AnyFilter, Deletable, Digest, Hasher, Kind, Removed, Spec};
 
 pub struct Removal;
@@ -22,13 +22,13 @@ const QUERIES: Parameter =
 struct Contestant {
     name: &'static str,
     kind: Kind,
-    tuning: Tuning,
+    options: KindOptions,
 }
 
 fn contestants() -> Vec<Contestant> {
-    let with = |name, kind| Contestant { name, kind, tuning: Tuning::default() };
+    let with = |name, kind| Contestant { name, kind, options: KindOptions::default() };
     let mut semi_sorted = with("cuckoo, semi-sorted", Kind::Cuckoo);
-    semi_sorted.tuning.cuckoo.form = Form::SemiSorted;
+    semi_sorted.options.cuckoo.form = Form::SemiSorted;
     vec![
         with("standard", Kind::Standard),
         with("deletable", Kind::Deletable),
@@ -142,7 +142,7 @@ fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
     let mut bits = 0;
     for build in 0..builds {
         let (keys, hasher) = (Keys::of_build(build), lab.hasher(build));
-        let spec = spec(n, p, &contestant.tuning, hasher.clone())?;
+        let spec = spec(n, p, &contestant.options, hasher.clone())?;
         let mut filter = AnyFilter::build(contestant.kind, &spec)?;
         bits = filter.stats().bits;
         let mut members = lab.digests(&hasher, &keys.members(n));
@@ -174,8 +174,8 @@ fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
     })
 }
 
-fn spec(n: u64, p: f64, tuning: &Tuning, hasher: Hasher) -> Result<Spec> {
-    Ok(Spec::new(n, p)?.with_tuning(tuning.clone()).with_hasher(hasher))
+fn spec(n: u64, p: f64, options: &KindOptions, hasher: Hasher) -> Result<Spec> {
+    Ok(Spec::new(n, p)?.with_options(options.clone()).with_hasher(hasher))
 }
 
 fn judge(lab: &Lab, p: f64, contestant: &Contestant, found: &Found, findings: &mut Findings) -> Result<()> {
@@ -187,7 +187,7 @@ fn judge(lab: &Lab, p: f64, contestant: &Contestant, found: &Found, findings: &m
     match contestant.kind {
         Kind::Standard => push(Criterion::at_most(share, found.removed, 0.0)),
         Kind::Deletable => {
-            let predicted = predicted(lab, p, &contestant.tuning)?;
+            let predicted = predicted(lab, p, &contestant.options)?;
             push(Criterion::near(share, found.removed, predicted, deviation(lab)));
         }
         _ => {
@@ -199,9 +199,9 @@ fn judge(lab: &Lab, p: f64, contestant: &Contestant, found: &Found, findings: &m
 }
 
 /// The share of keys of a full deletable filter that theory expects to be removable.
-fn predicted(lab: &Lab, p: f64, tuning: &Tuning) -> Result<f64> {
+fn predicted(lab: &Lab, p: f64, options: &KindOptions) -> Result<f64> {
     let n = lab.count(&KEYS);
-    let filter = Deletable::build(&spec(n, p, tuning, lab.hasher(0))?)?;
+    let filter = Deletable::build(&spec(n, p, options, lab.hasher(0))?)?;
     Ok(deletable::deletability(filter.layout().bits(), filter.regions(), n, filter.layout().hashes())?)
 }
 
@@ -232,9 +232,9 @@ fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Re
     let (mut line, mut dots) = (Vec::new(), Vec::new());
     for region_bits in [1, 2, 3, 4, 6, 8, 12, 16, 32, 64] {
         let mut contestant =
-            Contestant { name: "deletable", kind: Kind::Deletable, tuning: Tuning::default() };
-        contestant.tuning.deletable.region_bits = region_bits;
-        let (found, theory) = (measured(lab, p, &contestant)?, predicted(lab, p, &contestant.tuning)?);
+            Contestant { name: "deletable", kind: Kind::Deletable, options: KindOptions::default() };
+        contestant.options.deletable.region_bits = region_bits;
+        let (found, theory) = (measured(lab, p, &contestant)?, predicted(lab, p, &contestant.options)?);
         let claim = format!("share removed from a deletable filter with regions of {region_bits} bits");
         findings.criteria.push(Criterion::near(claim, found.removed, theory, deviation(lab)));
         line.push((found.bits_per_key, theory));
@@ -273,7 +273,7 @@ fn by_rate(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let mut points = Vec::new();
         for step in 0..=120 {
             let p = 0.1 * 0.001f64.powf(f64::from(step) / 120.0);
-            let plan = plan(contestant.kind, &spec(n, p, &contestant.tuning, lab.hasher(0))?)?;
+            let plan = plan(contestant.kind, &spec(n, p, &contestant.options, lab.hasher(0))?)?;
             points.push((p, plan.bits as f64 / n as f64));
         }
         let mark = if contestant.kind == Kind::Standard { Mark::Dashes } else { Mark::Line };

@@ -9,7 +9,7 @@ use umbel::key::Hashed;
 use umbel::scalable::Stage;
 use umbel::sizing::scalable::{Schedule, compound};
 use umbel::sizing::{PartitionedParams, partitioned, rate};
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{Bloom, Digest, Hasher, Kind, Partitioned, Scalable, Spec, Standard};
 
 pub struct Growing;
@@ -220,10 +220,10 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
         shapes.iter().zip(&ends).flat_map(|(stage, end)| [end - stage.0 / 2, *end]).collect();
     let total = sizes[sizes.len() - 1];
 
-    let mut tuning = Tuning::default();
-    tuning.scalable.tightening = r;
-    tuning.scalable.growth = s;
-    tuning.scalable.stage = Stage::Partitioned;
+    let mut options = KindOptions::default();
+    options.scalable.tightening = r;
+    options.scalable.growth = s;
+    options.scalable.stage = Stage::Partitioned;
     let mut tight = vec![Vec::new(); sizes.len()];
     let mut loose = tight.clone();
     let mut single = vec![Vec::new(); count];
@@ -232,7 +232,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
         // A few more than fit, since the filter leaves out what it takes for known.
         let members = lab.digests(&hasher, &keys.members(total + (2.0 * p * total as f64) as u64 + 100));
         let strangers = lab.digests(&hasher, &keys.strangers(queries));
-        let spec = Spec::new(n, p)?.with_hasher(hasher.clone()).with_tuning(tuning.clone());
+        let spec = Spec::new(n, p)?.with_hasher(hasher.clone()).with_options(options.clone());
         let mut filter = Scalable::build(&spec)?;
         let mut control = Untightened::new(schedule, p, hasher.clone(), strangers.len())?;
         let (mut next, mut done) = (0, 0);

@@ -5,7 +5,7 @@ use crate::{
 };
 use umbel::sizing::space_code::Rule;
 use umbel::space_code::Estimator;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{Count, Digest, MultiResolution, SpaceCode, Spec};
 
 pub struct FlowSizes;
@@ -48,9 +48,9 @@ impl Experiment for FlowSizes {
             .collect();
         shuffle(&mut arrivals, lab);
 
-        let mut tuning = Tuning::default();
-        tuning.space_code.keys = Some(flows);
-        let spec = Spec::new(arrivals.len() as u64, 0.005)?.with_hasher(lab.hasher(0)).with_tuning(tuning);
+        let mut options = KindOptions::default();
+        options.space_code.keys = Some(flows);
+        let spec = Spec::new(arrivals.len() as u64, 0.005)?.with_hasher(lab.hasher(0)).with_options(options);
         let mut filter = MultiResolution::build(&spec)?;
         let digests = |keys: &[u64]| lab.digests(spec.hasher(), keys);
         filter.insert_tile(&digests(&arrivals));
@@ -198,10 +198,10 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
 /// every level has its noise, and as many levels as that takes.
 fn single_packets(lab: &Lab) -> Result<[f64; 2]> {
     let (n, levels) = lab.either((200_000, 6), (10_000_000, 9));
-    let mut tuning = Tuning::default();
-    tuning.space_code.levels = levels;
+    let mut options = KindOptions::default();
+    options.space_code.levels = levels;
     let mut filter =
-        MultiResolution::build(&Spec::new(n, 0.005)?.with_hasher(lab.hasher(1)).with_tuning(tuning))?;
+        MultiResolution::build(&Spec::new(n, 0.005)?.with_hasher(lab.hasher(1)).with_options(options))?;
     let members: Vec<Digest> = lab.digests(filter.hasher(), &lab.keys(1).members(n));
     filter.insert_tile(&members);
     let asked = &members[..200_000];

@@ -4,7 +4,7 @@ use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table, measure,
 };
 use umbel::sizing::variable_increment::{best_hashes, excluded_by_b_h, excluded_by_range, rate};
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::variable_increment::{Increments, Scheme, gaps, is_b_h, is_b_tilde_h};
 use umbel::{Counting, Hasher, Kind, Spec, VariableIncrement, counting};
 
@@ -173,9 +173,9 @@ fn memory(findings: &mut Findings) -> Result<()> {
         let bits = match scheme {
             None => plain,
             Some(scheme) => {
-                let mut tuning = Tuning::default();
-                tuning.variable_increment.scheme = scheme;
-                umbel::spec::plan(Kind::VariableIncrement, &spec.clone().with_tuning(tuning))?.bits as f64
+                let mut options = KindOptions::default();
+                options.variable_increment.scheme = scheme;
+                umbel::spec::plan(Kind::VariableIncrement, &spec.clone().with_options(options))?.bits as f64
             }
         };
         let kib = bits / 8192.0;

@@ -8,7 +8,7 @@ use crate::payload::{self, PayloadFilter, Scheme};
 use crate::{Error, Result};
 use std::sync::OnceLock;
 use umbel::internals::TILE;
-use umbel::sizing::Known;
+use umbel::sizing::Given;
 use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
 /// What an epoch says about itself.
@@ -147,8 +147,8 @@ impl Epoch {
             let (m, n) = ((bits * share).max(512.0) as u64, records.len().max(1) as u64);
             // A blocked filter sets eight bits for each record, which is too many if it has fewer.
             let kind = if m < 8 * n { Kind::Standard } else { Kind::Blocked };
-            let known = Known { m: Some(m), n: Some(n), ..Known::default() };
-            let mut filter = AnyFilter::build(kind, &Spec::from_known(known)?.with_hasher(hasher.clone()))?;
+            let given = Given { m: Some(m), n: Some(n), ..Given::default() };
+            let mut filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_hasher(hasher.clone()))?;
             records.chunks(TILE).try_for_each(|tile| filter.insert_tile(tile))?;
             Ok::<_, Error>(filter)
         };

@@ -7,7 +7,7 @@ use umbel::aging::Timestamp;
 use umbel::counting::{self, Overflow};
 
 use crate::Result;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{Counting, Kind, Spec};
 
 /// A counting filter, and the list that tells what may be removed from it and when.
@@ -23,10 +23,10 @@ pub(super) struct Ledger {
 impl Ledger {
     /// Counters stick: one that was decremented after an overflow would let an attacker through.
     pub fn new(options: &Options) -> Result<Ledger> {
-        let mut tuning = Tuning::default();
-        tuning.counting = counting::Options { overflow: Overflow::Sticky, ..counting::Options::default() };
+        let mut kind_options = KindOptions::default();
+        kind_options.counting = counting::Options { overflow: Overflow::Sticky, ..counting::Options::default() };
         let spec = Spec::new(options.capacity, options.rate)?;
-        let filter = Counting::build(&spec.with_hasher(options.hasher.clone()).with_tuning(tuning))?;
+        let filter = Counting::build(&spec.with_hasher(options.hasher.clone()).with_options(kind_options))?;
         Ok(Ledger::empty(filter))
     }
 

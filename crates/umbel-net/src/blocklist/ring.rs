@@ -6,7 +6,7 @@ use std::time::Duration;
 use umbel::aging::{self, Timestamp, Window};
 
 use crate::{Error, Result};
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{Aging, Kind, Spec};
 
 /// A ring of filters, and what is known about what they hold.
@@ -24,9 +24,9 @@ impl Ring {
     pub fn new(options: &Options, generations: u32, now: Timestamp) -> Result<Ring> {
         let too_many = || Error::parameter("capacity", options.capacity, "fewer addresses");
         let room = options.capacity.checked_mul(generations.max(1).into()).ok_or_else(too_many)?;
-        let mut tuning = Tuning::default();
-        tuning.aging = aging::Options { window: Some(Window::Time(options.lifetime)), generations };
-        let spec = Spec::new(room, options.rate)?.with_hasher(options.hasher.clone()).with_tuning(tuning);
+        let mut kind_options = KindOptions::default();
+        kind_options.aging = aging::Options { window: Some(Window::Time(options.lifetime)), generations };
+        let spec = Spec::new(room, options.rate)?.with_hasher(options.hasher.clone()).with_options(kind_options);
         let mut filter = Aging::build(&spec)?;
         filter.advance(now)?;
         Ok(Ring { filter, lengths: Lengths::default(), taken: 0 })

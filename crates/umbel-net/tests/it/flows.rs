@@ -3,7 +3,7 @@
 use crate::common::real_captures;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{Digest, MultiResolution, SpaceCode, Spec};
 use umbel_net::capture::{Flow, Packet, Reader, Time};
 use umbel_net::flows::{By, Comparison, Meter};
@@ -42,10 +42,10 @@ fn zipf() -> Vec<u32> {
 
 /// A specification with a noise of half a per cent.
 fn spec(packets: u64, flows: Option<u64>, seed: u64) -> Spec {
-    let mut tuning = Tuning::default();
-    tuning.space_code.keys = flows;
-    tuning.space_code.seed = seed;
-    Spec::new(packets, 0.005).unwrap().with_tuning(tuning)
+    let mut options = KindOptions::default();
+    options.space_code.keys = flows;
+    options.space_code.seed = seed;
+    Spec::new(packets, 0.005).unwrap().with_options(options)
 }
 
 /// Relative errors of flows by their size, over several builds, and the noise at the end.
@@ -183,12 +183,12 @@ fn one_resolution_cannot_tell_200_from_400_and_several_can() {
 }
 
 fn measure(sizes: &[u32], bytes: u64) -> (Meter, Comparison) {
-    let known = umbel::sizing::Known {
+    let given = umbel::sizing::Given {
         n: Some(sizes.iter().map(|size| u64::from(*size)).sum()),
         m: Some(bytes * 8),
         ..Default::default()
     };
-    let mut meter = Meter::new(By::Source, &Spec::from_known(known).unwrap()).unwrap().with_exact();
+    let mut meter = Meter::new(By::Source, &Spec::from_given(given).unwrap()).unwrap().with_exact();
     for flow in shuffled(sizes, 5) {
         meter.record(&packet(flow)).unwrap();
     }

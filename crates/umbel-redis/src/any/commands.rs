@@ -12,7 +12,7 @@ use umbel::aging::{self, Timestamp, Window};
 use umbel::any::Stored;
 use umbel::internals::TILE;
 use umbel::sizing::Estimate;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Hasher, Kind, Removed, Spec};
 
 /// All of them.
@@ -153,13 +153,13 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let kind: Kind = String::from_utf8_lossy(&kind).parse()?;
     let capacity = arguments.take()?.parse::<u64>().ok_or_else(|| Failure::new("bad capacity"))?;
     let rate = arguments.take()?.parse::<f64>().ok_or_else(|| Failure::new("bad error rate"))?;
-    let (mut tuning, mut secret, mut fast) = (Tuning::default(), config::secret(), false);
+    let (mut options, mut secret, mut fast) = (KindOptions::default(), config::secret(), false);
     while let Some(option) = arguments.next() {
         if option.is("WINDOW") {
-            tuning.aging.window = Some(parse_window(arguments.take()?)?);
+            options.aging.window = Some(parse_window(arguments.take()?)?);
         } else if option.is("GENERATIONS") {
             let number = arguments.take()?.parse::<u32>().ok_or_else(|| Failure::new("bad generations"))?;
-            tuning.aging.generations = number;
+            options.aging.generations = number;
         } else if option.is("FAST") {
             fast = true;
         } else if option.is("SEED") {
@@ -168,7 +168,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
             return Err(Failure::new("Unknown argument received"));
         }
     }
-    let Tuning { aging, .. } = &tuning;
+    let KindOptions { aging, .. } = &options;
     if kind != Kind::Aging && *aging != aging::Options::default() {
         return Err(Failure::new(format!(
             "WINDOW and GENERATIONS are for aging filters, and this is {kind}"
@@ -181,7 +181,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     };
     let generations = aging.generations.to_string();
     let hasher = if fast { Hasher::default() } else { Hasher::keyed(secret) };
-    let spec = Spec::new(capacity, rate)?.with_hasher(hasher).with_tuning(tuning);
+    let spec = Spec::new(capacity, rate)?.with_hasher(hasher).with_options(options);
     if Held::open(context, key)?.is_some() {
         return Err(Failure::new("item exists"));
     }

@@ -20,7 +20,7 @@ use umbel::any::Stored;
 use umbel::file::Storable;
 use umbel::hash::HashId;
 use umbel::kind::Category;
-use umbel::words::{Mover, Words};
+use umbel::memory::{Mover, Words};
 use umbel::{AnyFilter, Filter, Kind, Stats};
 
 /// A structure of any kind under a key.

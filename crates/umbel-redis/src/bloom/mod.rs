@@ -13,9 +13,9 @@ use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
 use umbel::internals::TILE;
+use umbel::memory::{Mover, Words};
 use umbel::scalable::Stage;
-use umbel::spec::Tuning;
-use umbel::words::{Mover, Words};
+use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Batch, Digest, Hasher, Kind, Spec};
 
 /// No stage is larger than the one before by more.
@@ -58,11 +58,11 @@ impl Bloom {
     /// An empty filter.
     pub fn new(design: &Design) -> Result<Bloom> {
         let Design { rate, capacity, expansion, secret } = *design;
-        let mut tuning = Tuning::default();
-        tuning.scalable.growth = expansion.max(1);
+        let mut options = KindOptions::default();
+        options.scalable.growth = expansion.max(1);
         // Most keys of a server hold little, and there are many of them.
-        tuning.scalable.stage = Stage::Compact;
-        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_tuning(tuning);
+        options.scalable.stage = Stage::Compact;
+        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_options(options);
         // The library takes a standard filter instead of a small blocked one, whose rate would vary with its keys.
         let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };
         config::check_memory(umbel::spec::plan(kind, &spec)?.bytes)?;

@@ -20,9 +20,9 @@ use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
 use umbel::hash::reduce;
 
+use umbel::memory::{Mover, Words, relocate_vec};
 use umbel::sizing::CuckooParams;
 use umbel::sizing::scalable::compound;
-use umbel::words::{Mover, Words, relocate_vec};
 use umbel::{AnyFilter, Cuckoo, Digest, Hasher, Kind, Removed, Stats};
 
 /// There are no more levels, and no more filters in all of them.

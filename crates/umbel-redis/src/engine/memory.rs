@@ -9,7 +9,7 @@ use super::raw::{self, DefragCtx};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
-use umbel::words::Mover;
+use umbel::memory::Mover;
 
 /// The alignment that filters ask for.
 const LINE: usize = 64;

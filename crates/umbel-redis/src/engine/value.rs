@@ -9,7 +9,7 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
-use umbel::words::{Mover, relocate_box};
+use umbel::memory::{Mover, relocate_box};
 
 /// A type of values.
 pub trait Value: Sized + Send + 'static {

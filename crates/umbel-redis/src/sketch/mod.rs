@@ -13,8 +13,8 @@ use crate::kept::{self, Kept};
 use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::any::Stored;
+use umbel::memory::{LINE_BYTES, Mover, Words};
 use umbel::sketch::CountMin;
-use umbel::words::{LINE_BYTES, Mover, Words};
 
 /// The most rows of a sketch: each is read for every item.
 pub const MAX_DEPTH: u32 = 256;

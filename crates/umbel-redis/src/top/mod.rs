@@ -14,8 +14,8 @@ use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint};
+use umbel::memory::{LINE_BYTES, Mover, Words};
 use umbel::sketch::{TopK, TopKBuilder};
-use umbel::words::{LINE_BYTES, Mover, Words};
 
 /// The most rows of a list: every item competes for a cell of each.
 pub const MAX_DEPTH: u32 = 32;

@@ -47,9 +47,9 @@ pub use nearest::{Collection, Nearest, Pair};
 pub use visible::{is_html, visible_text};
 
 use crate::Result;
+use umbel::memory::count_common;
 use umbel::sizing::Estimate;
 use umbel::sizing::estimate::Overlap;
-use umbel::words::count_common;
 use umbel::{Bloom, Standard};
 
 /// Bits for each element, at least; twice as many at most, since sizes are powers of two.

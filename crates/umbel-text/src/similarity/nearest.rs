@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use crate::{Error, Result};
-use umbel::words::count_common;
+use umbel::memory::count_common;
 
 /// Documents, each with the filter that fits it.
 #[derive(Debug, Default)]

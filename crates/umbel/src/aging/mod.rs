@@ -7,13 +7,13 @@
 //! ```
 //! use std::time::Duration;
 //! use umbel::aging::{Aging, Options, Timestamp, Window};
-//! use umbel::spec::Tuning;
+//! use umbel::spec::KindOptions;
 //! use umbel::Spec;
 //!
 //! // Who sent too much in the last hour? Up to a million of them.
-//! let mut tuning = Tuning::default();
-//! tuning.aging = Options { window: Some(Window::Time(Duration::from_secs(3600))), ..Options::default() };
-//! let mut banned = Aging::build(&Spec::new(1_000_000, 0.001)?.with_tuning(tuning))?;
+//! let mut options = KindOptions::default();
+//! options.aging = Options { window: Some(Window::Time(Duration::from_secs(3600))), ..Options::default() };
+//! let mut banned = Aging::build(&Spec::new(1_000_000, 0.001)?.with_options(options))?;
 //!
 //! let start = Timestamp::from_millis(1_800_000_000_000);
 //! let later = |minutes: u64| Timestamp::from_millis(start.millis() + minutes * 60_000);
@@ -57,10 +57,10 @@
 use crate::algebra::{Algebra, Mismatch};
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
+use crate::memory::{Mover, Words, relocate_vec};
 use crate::methods::{insert_methods, set_methods, structure_methods};
 use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
-use crate::words::{Mover, Words, relocate_vec};
 use crate::{
     Answers, Batch, BloomFilter, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan,
     Result, Set, Spec, Stats, Structure,
@@ -217,12 +217,12 @@ impl Aging {
     /// ```
     /// use std::time::Duration;
     /// use umbel::aging::{Aging, Options, Timestamp, Window};
-    /// use umbel::spec::Tuning;
+    /// use umbel::spec::KindOptions;
     /// use umbel::Spec;
     ///
-    /// let mut tuning = Tuning::default();
-    /// tuning.aging = Options { window: Some(Window::Time(Duration::from_secs(60))), ..Options::default() };
-    /// let mut seen = Aging::build(&Spec::new(1000, 0.001)?.with_tuning(tuning))?;
+    /// let mut options = KindOptions::default();
+    /// options.aging = Options { window: Some(Window::Time(Duration::from_secs(60))), ..Options::default() };
+    /// let mut seen = Aging::build(&Spec::new(1000, 0.001)?.with_options(options))?;
     /// seen.advance(Timestamp::from_millis(1_800_000_000_000))?;
     /// seen.insert("apple");
     /// assert_eq!(seen.at(Timestamp::from_millis(1_800_000_030_000)).contains_batch(&["apple"]).count(), 1);
@@ -393,7 +393,7 @@ impl Structure for Aging {
     const CAPABILITIES: Capabilities = Capabilities { forget: true, multiset: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
-        let Options { window, generations } = spec.tuning().aging;
+        let Options { window, generations } = spec.options().aging;
         aging::check_generations(generations)?;
         let ring = u64::from(generations);
         let bits = |n, p| Ok(chain::measure(aging::generation(n, p, generations)?)?.bits * ring);
@@ -531,7 +531,7 @@ impl Structure for Aging {
 impl Set for Aging {
     fn build(spec: &Spec) -> Result<Aging> {
         let plan = Aging::plan(spec)?;
-        let Options { window, generations } = spec.tuning().aging;
+        let Options { window, generations } = spec.options().aging;
         let shape = aging::generation(plan.capacity, plan.rate_asked, generations)?;
         let planned = plan.capacity.div_ceil(generations.into());
         let window = window.unwrap_or(Window::Keys(plan.capacity));

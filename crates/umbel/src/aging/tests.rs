@@ -2,8 +2,8 @@ use super::*;
 
 fn used() -> Aging {
     let aging = Options { window: Some(Window::Time(Duration::from_millis(40))), generations: 4 };
-    let tuning = crate::spec::Tuning { aging, ..Default::default() };
-    let mut filter = Aging::build(&Spec::new(100, 0.01).unwrap().with_tuning(tuning)).unwrap();
+    let options = crate::spec::KindOptions { aging, ..Default::default() };
+    let mut filter = Aging::build(&Spec::new(100, 0.01).unwrap().with_options(options)).unwrap();
     for now in [1000, 1010, 1020, 1030, 1047] {
         filter.advance(Timestamp(now)).unwrap();
         filter.insert(&now);

@@ -2,8 +2,8 @@
 
 use super::Stored;
 use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::memory::{Mover, Words};
 use crate::structure::{Parts, Probe};
-use crate::words::{Mover, Words};
 use crate::{
     Capabilities, Count, Design, Digest, Error, Hasher, Kind, Mismatch, MultiResolution, Multiplicity, Plan,
     Result, SpaceCode, Spec, Stats, Structure, TILE,

@@ -4,10 +4,10 @@ use super::{Stored, no_set};
 use crate::aging::{Timestamp, Window};
 use crate::file::{Encoder, FormatError, Options, Storable};
 use crate::floom::Floom;
+use crate::memory::{Mover, Words};
 use crate::methods::{filter_methods, try_insert_methods};
 use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, Probe};
-use crate::words::{Mover, Words};
 use crate::{
     Aging, Algebra, Answers, Batch, Blocked, Bloom, Capabilities, Construction, Counting, Cuckoo, Deletable,
     Design, Digest, Error, Filter, Fuse, Hashed, Hasher, Insert, Key, Kind, Mismatch, Partitioned, Plan,

@@ -2,8 +2,8 @@
 
 use super::Stored;
 use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::memory::{Mover, Words};
 use crate::structure::{Parts, Probe};
-use crate::words::{Mover, Words};
 use crate::{
     Batch, Bloomier, BloomierMutable, Capabilities, CodeBook, Construction, Design, Digest, Error, Hashed,
     Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE, tile,

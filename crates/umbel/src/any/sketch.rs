@@ -2,9 +2,9 @@
 
 use super::Stored;
 use crate::file::{Encoder, FormatError, Options, Storable};
+use crate::memory::{Mover, Words};
 use crate::sketch::{CountMin, Distinct, Frequent, TopK};
 use crate::structure::Parts;
-use crate::words::{Mover, Words};
 use crate::{Capabilities, Error, Hasher, Key, Kind, Mismatch, Plan, Result, Spec, Stats, Structure};
 
 family! { $

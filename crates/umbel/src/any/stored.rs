@@ -4,9 +4,9 @@ use super::{AnyCount, AnyFilter, AnyMap, AnySketch};
 use crate::aging::Timestamp;
 use crate::file::{FormatError, Storable};
 use crate::literature::Literature;
+use crate::memory::{Mover, Words};
 use crate::sizing::estimate::Overlap;
 use crate::structure::{Parts, check_tail};
-use crate::words::{Mover, Words};
 use crate::{
     Answers, Batch, BloomFilter, Category, Design, Error, HashId, Hasher, Key, Kind, Mismatch, Result, Stats,
 };

@@ -17,7 +17,7 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use crate::words::Line;
+use crate::memory::CacheLine;
 use portable::Portable;
 use std::fmt;
 
@@ -55,13 +55,13 @@ pub trait Simd: Copy {
     /// Whether a loop of 64-bit multiplications, built from 32-bit ones, is faster than one by one.
     const WIDE: bool;
     /// Whether all eight bits of `x` are set in `line`.
-    fn test(self, line: &Line, x: u64) -> bool;
+    fn test(self, line: &CacheLine, x: u64) -> bool;
     /// Whether all eight bits of `x` are set in the line with the number `lines[i][key]` of any of the filters `i`.
     #[inline(always)]
     fn test_any<const N: usize>(
         self,
         x: u64,
-        filters: &[&[Line]; N],
+        filters: &[&[CacheLine]; N],
         lines: &[[u64; 64]; N],
         key: usize,
     ) -> bool {
@@ -72,9 +72,9 @@ pub trait Simd: Copy {
         found
     }
     /// Sets the eight bits of `x` in `line`.
-    fn set(self, line: &mut Line, x: u64);
+    fn set(self, line: &mut CacheLine, x: u64);
     /// The eight one-bit masks of `x`.
-    fn masks(self, x: u64) -> Line;
+    fn masks(self, x: u64) -> CacheLine;
     /// The lowest bits of `bits`, put in order into the places of the set bits of `mask`.
     fn deposit(self, bits: u64, mask: u64) -> u64;
     /// The values whose bit in `keep` is set, in order; behind them is anything.
@@ -191,12 +191,12 @@ mod tests {
     use super::*;
 
     struct Case {
-        line: Line,
+        line: CacheLine,
         x: u64,
     }
 
     impl Kernel for Case {
-        type Output = (bool, Line, Line);
+        type Output = (bool, CacheLine, CacheLine);
         #[inline(always)]
         fn run<S: Simd>(self, simd: S) -> Self::Output {
             let mut line = self.line;
@@ -208,8 +208,8 @@ mod tests {
     }
 
     /// The definition, spelled out bit by bit.
-    fn naive(case: &Case) -> (bool, Line, Line) {
-        let (mut all, mut line, mut masks) = (true, case.line, Line::default());
+    fn naive(case: &Case) -> (bool, CacheLine, CacheLine) {
+        let (mut all, mut line, mut masks) = (true, case.line, CacheLine::default());
         for lane in 0..8 {
             let bit = 1u64 << ((case.x >> (16 + 6 * lane)) & 63);
             all &= case.line.0[lane] & bit != 0;
@@ -340,7 +340,7 @@ mod tests {
         };
         let mut present = 0;
         for round in 0..20_000 {
-            let mut line = Line::default();
+            let mut line = CacheLine::default();
             // Denser and denser lines, so that both answers occur.
             for word in &mut line.0 {
                 *word = (0..round % 7).fold(next(), |word, _| word | next());

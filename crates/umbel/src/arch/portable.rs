@@ -1,7 +1,7 @@
 //! The portable token: eight 64-bit operations per line, which any compiler vectorises as far as its target allows.
 
 use super::Simd;
-use crate::words::Line;
+use crate::memory::CacheLine;
 
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
@@ -63,21 +63,21 @@ impl Simd for Portable {
     const WIDE: bool = false;
 
     #[inline(always)]
-    fn test(self, line: &Line, x: u64) -> bool {
+    fn test(self, line: &CacheLine, x: u64) -> bool {
         // Without branches: a miss leaves after two lanes on average, but where is not predictable.
         (0..8).fold(0, |missing, lane| missing | (mask(x, lane) & !line.0[lane])) == 0
     }
 
     #[inline(always)]
-    fn set(self, line: &mut Line, x: u64) {
+    fn set(self, line: &mut CacheLine, x: u64) {
         for lane in 0..8 {
             line.0[lane] |= mask(x, lane);
         }
     }
 
     #[inline(always)]
-    fn masks(self, x: u64) -> Line {
-        Line(std::array::from_fn(|lane| mask(x, lane)))
+    fn masks(self, x: u64) -> CacheLine {
+        CacheLine(std::array::from_fn(|lane| mask(x, lane)))
     }
 
     #[inline(always)]

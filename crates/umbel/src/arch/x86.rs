@@ -4,7 +4,7 @@
 //! which a kernel is inlined. BMI2 is part of both, because the probe stream lives on 64 x 64 -> 128 bit multiplies.
 
 use super::{Kernel, Simd, portable};
-use crate::words::Line;
+use crate::memory::CacheLine;
 use std::arch::x86_64::*;
 
 pub(super) fn has_avx2() -> bool {
@@ -63,9 +63,9 @@ impl Simd for Avx2 {
     const WIDE: bool = true;
 
     #[inline(always)]
-    fn test(self, line: &Line, x: u64) -> bool {
+    fn test(self, line: &CacheLine, x: u64) -> bool {
         let (low, high) = self.halves(x);
-        // SAFETY: the token is proof of AVX2; a `Line` is 64 bytes, aligned to 64, so both halves may be loaded.
+        // SAFETY: the token is proof of AVX2; a `CacheLine` is 64 bytes, aligned to 64, so both halves may be loaded.
         unsafe {
             let at = std::ptr::from_ref(line).cast::<__m256i>();
             let missing_low = _mm256_andnot_si256(_mm256_load_si256(at), low);
@@ -76,16 +76,16 @@ impl Simd for Avx2 {
     }
 
     #[inline(always)]
-    fn set(self, line: &mut Line, x: u64) {
+    fn set(self, line: &mut CacheLine, x: u64) {
         let (low, high) = self.halves(x);
         // SAFETY: the token is proof of AVX2.
         unsafe { set_halves(line, low, high) };
     }
 
     #[inline(always)]
-    fn masks(self, x: u64) -> Line {
+    fn masks(self, x: u64) -> CacheLine {
         let (low, high) = self.halves(x);
-        let mut line = Line::default();
+        let mut line = CacheLine::default();
         // SAFETY: as in `set`.
         unsafe {
             let at = std::ptr::from_mut(&mut line).cast::<__m256i>();
@@ -130,8 +130,8 @@ impl Simd for Avx2 {
 /// # Safety
 /// The processor must have AVX2.
 #[inline(always)]
-unsafe fn set_halves(line: &mut Line, low: __m256i, high: __m256i) {
-    // SAFETY: a `Line` is 64 bytes, aligned to 64, and borrowed exclusively.
+unsafe fn set_halves(line: &mut CacheLine, low: __m256i, high: __m256i) {
+    // SAFETY: a `CacheLine` is 64 bytes, aligned to 64, and borrowed exclusively.
     unsafe {
         let at = std::ptr::from_mut(line).cast::<__m256i>();
         _mm256_store_si256(at, _mm256_or_si256(_mm256_load_si256(at), low));
@@ -170,9 +170,9 @@ impl Simd for Avx512 {
     const WIDE: bool = true;
 
     #[inline(always)]
-    fn test(self, line: &Line, x: u64) -> bool {
+    fn test(self, line: &CacheLine, x: u64) -> bool {
         let (low, high) = self.halves(x);
-        // SAFETY: the token is proof of AVX-512VL; a `Line` is 64 bytes, aligned to 64.
+        // SAFETY: the token is proof of AVX-512VL; a `CacheLine` is 64 bytes, aligned to 64.
         unsafe {
             let at = std::ptr::from_ref(line).cast::<__m256i>();
             // One bit per lane, so a lane is either zero (missing) or not.
@@ -186,7 +186,7 @@ impl Simd for Avx512 {
     fn test_any<const N: usize>(
         self,
         x: u64,
-        filters: &[&[Line]; N],
+        filters: &[&[CacheLine]; N],
         lines: &[[u64; 64]; N],
         key: usize,
     ) -> bool {
@@ -194,22 +194,22 @@ impl Simd for Avx512 {
         let mut found = false;
         for (filter, lines) in filters.iter().zip(lines) {
             let line = std::ptr::from_ref(&filter[lines[key] as usize]);
-            // SAFETY: the token is proof of AVX-512F; a `Line` is 64 bytes, aligned to 64.
+            // SAFETY: the token is proof of AVX-512F; a `CacheLine` is 64 bytes, aligned to 64.
             found |= unsafe { _mm512_test_epi64_mask(_mm512_load_si512(line.cast()), masks) } == 0xff;
         }
         found
     }
 
     #[inline(always)]
-    fn set(self, line: &mut Line, x: u64) {
+    fn set(self, line: &mut CacheLine, x: u64) {
         let (low, high) = self.halves(x);
         // SAFETY: the token is proof of AVX2.
         unsafe { set_halves(line, low, high) };
     }
 
     #[inline(always)]
-    fn masks(self, x: u64) -> Line {
-        let mut line = Line::default();
+    fn masks(self, x: u64) -> CacheLine {
+        let mut line = CacheLine::default();
         // SAFETY: as in `set`.
         unsafe { _mm512_store_si512(std::ptr::from_mut(&mut line).cast(), self.whole(x)) };
         line

@@ -8,14 +8,14 @@
 use super::{Blocked, Bloom};
 use crate::arch::{Simd, prefetch};
 use crate::hash::MULTIPLIER;
+use crate::memory::CacheLine;
 use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
-use crate::words::Line;
 use crate::{Digest, Level};
 
 /// Filters in which a key has its bits in one line, and which are small.
 pub(crate) struct AnyOf<'a> {
-    near: Vec<&'a [Line]>,
-    far: Vec<&'a [Line]>,
+    near: Vec<&'a [CacheLine]>,
+    far: Vec<&'a [CacheLine]>,
 }
 
 impl<'a> AnyOf<'a> {
@@ -52,7 +52,7 @@ impl<'a> AnyOf<'a> {
 
 /// `N` filters that are asked together; with `FETCH`, ones whose lines have to be prefetched.
 #[derive(Clone, Copy)]
-struct Filters<'a, const N: usize, const FETCH: bool>([&'a [Line]; N]);
+struct Filters<'a, const N: usize, const FETCH: bool>([&'a [CacheLine]; N]);
 
 /// The line of each key of a tile in each filter.
 type LinesOfAll<const N: usize> = [[u64; TILE]; N];

@@ -29,9 +29,9 @@ use super::layout::{Layout, half, sealed::Sealed};
 use super::sorter::{Group, Sorter};
 use crate::arch::{Simd, prefetch};
 use crate::hash::{MULTIPLIER, POWERS, reduce};
+use crate::memory::{AtomicWords, CacheLine, LINE_BITS};
 use crate::sizing::{self, MAX_BITS, estimate::Shape};
 use crate::tile::{Lookup, Pair, Places, TILE, Tile, Tiled, ones};
-use crate::words::{AtomicWords, LINE_BITS, Line};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -120,7 +120,7 @@ impl Places for LinePlaces {
 /// Tests each key of a tile against its first line and returns the answers as a bit mask; with `FETCH`, also prefetches
 /// the first lines of the next tile.
 #[inline(always)]
-fn first_lines<S: Simd, const FETCH: bool>(simd: S, lines: &[Line], at: Pair<'_, LinePlaces>) -> u64 {
+fn first_lines<S: Simd, const FETCH: bool>(simd: S, lines: &[CacheLine], at: Pair<'_, LinePlaces>) -> u64 {
     let mut answer = 0;
     // From the last key to the first: each answer is shifted in from below.
     for ((line, lanes), next) in at.now.line.iter().zip(&at.now.lanes).zip(&at.next.line).rev() {
@@ -142,17 +142,23 @@ impl Tiled for Blocked {
 }
 
 impl Lookup for Blocked {
-    type Memory = [Line];
+    type Memory = [CacheLine];
 
     #[inline(always)]
-    fn prefetch(&self, lines: &[Line], places: &LinePlaces) {
+    fn prefetch(&self, lines: &[CacheLine], places: &LinePlaces) {
         for line in &places.line {
             prefetch(lines, *line as usize);
         }
     }
 
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, simd: S, lines: &[Line], tile: &Tile, at: Pair<'_, LinePlaces>) -> u64 {
+    fn contains_tile<S: Simd>(
+        &self,
+        simd: S,
+        lines: &[CacheLine],
+        tile: &Tile,
+        at: Pair<'_, LinePlaces>,
+    ) -> u64 {
         let mut answer = if lines.len() <= Blocked::NEAR {
             first_lines::<S, false>(simd, lines, at)
         } else {
@@ -205,9 +211,9 @@ impl Layout for Blocked {
         sizing::blocked::rate(self.lines, n, self.lines_per_key)
     }
 
-    fn rate_of(&self, lines: &[Line]) -> f64 {
+    fn rate_of(&self, lines: &[CacheLine]) -> f64 {
         let line_rate =
-            |line: &Line| line.0.iter().map(|lane| f64::from(lane.count_ones()) / 64.0).product::<f64>();
+            |line: &CacheLine| line.0.iter().map(|lane| f64::from(lane.count_ones()) / 64.0).product::<f64>();
         let mean = lines.iter().map(line_rate).sum::<f64>() / lines.len() as f64;
         mean.powi(self.lines_per_key as i32)
     }
@@ -220,7 +226,7 @@ impl Layout for Blocked {
         Blocked::new(lines, u32::try_from(lines_per_key).unwrap_or(u32::MAX))
     }
 
-    fn fold(from: &[Line], to: &mut [Line]) {
+    fn fold(from: &[CacheLine], to: &mut [CacheLine]) {
         for (pair, folded) in from.chunks_exact(2).zip(to) {
             for (word, both) in folded.0.iter_mut().zip(pair[0].0.iter().zip(&pair[1].0)) {
                 *word = both.0 | both.1;
@@ -240,7 +246,7 @@ impl Layout for Blocked {
     const PLACES_TO_INSERT: bool = true;
 
     #[inline(always)]
-    fn contains<S: Simd>(&self, simd: S, lines: &[Line], digest: Digest) -> bool {
+    fn contains<S: Simd>(&self, simd: S, lines: &[CacheLine], digest: Digest) -> bool {
         let mut present = simd.test(&lines[self.line(digest, 0)], Blocked::lanes(digest, 0));
         let mut j = 1;
         // In this order: with one line per key its answer, which cannot be predicted, must not decide a branch.
@@ -252,7 +258,7 @@ impl Layout for Blocked {
     }
 
     #[inline(always)]
-    fn insert<S: Simd>(&self, simd: S, lines: &mut [Line], digest: Digest) -> bool {
+    fn insert<S: Simd>(&self, simd: S, lines: &mut [CacheLine], digest: Digest) -> bool {
         let mut present = true;
         for j in 0..self.lines_per_key {
             let (line, x) = (&mut lines[self.line(digest, j)], Blocked::lanes(digest, j));
@@ -263,7 +269,13 @@ impl Layout for Blocked {
     }
 
     #[inline(always)]
-    fn insert_tile<S: Simd>(&self, simd: S, lines: &mut [Line], tile: &[Digest], at: Pair<'_, LinePlaces>) {
+    fn insert_tile<S: Simd>(
+        &self,
+        simd: S,
+        lines: &mut [CacheLine],
+        tile: &[Digest],
+        at: Pair<'_, LinePlaces>,
+    ) {
         for j in 1..self.lines_per_key {
             for digest in tile {
                 prefetch(lines, self.line(*digest, j));

@@ -3,9 +3,9 @@
 use super::kernels::{FillShared, FlushShared, InsertDigestShared, Shared, SortShared};
 use super::sorter::Sorter;
 use super::{Bloom, Layout};
+use crate::memory::AtomicWords;
 use crate::structure::Head;
 use crate::tile;
-use crate::words::AtomicWords;
 use crate::{Answers, Batch, Digest, Hasher, Key, Result};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

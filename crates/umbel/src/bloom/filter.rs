@@ -7,9 +7,9 @@ use crate::file::{Encoder, FormatError, Options, Storable, expect_kind};
 use crate::kind::Design;
 use crate::methods::{file_methods, filter_methods, insert_methods};
 
+use crate::memory::{Mover, Words};
 use crate::sizing::Overlap;
 use crate::structure::{Parts, Probe, Structure};
-use crate::words::{Mover, Words};
 use crate::{
     Answers, AnyFilter, Batch, Digest, Error, Filter, Hasher, Insert, Key, Kind, Level, Plan, Result, Spec,
     Stats, Stored, spec,

@@ -6,8 +6,8 @@ use super::layout::Layout;
 use super::sorter::Sorter;
 use crate::Digest;
 use crate::arch::{Kernel, Simd};
+use crate::memory::{AtomicWords, CacheLine};
 use crate::tile::{Lookup, Pair, Stage, TILE, Tile, Tiled, Work};
-use crate::words::{AtomicWords, Line};
 use std::convert::Infallible;
 
 /// One digest.
@@ -43,7 +43,7 @@ impl<L: Layout> Kernel for InsertDigest<'_, L> {
 /// Digests into owned memory.
 pub(super) struct InsertTile<'a, L> {
     pub layout: &'a L,
-    pub lines: &'a mut [Line],
+    pub lines: &'a mut [CacheLine],
     pub tile: &'a [Digest],
 }
 
@@ -64,7 +64,7 @@ impl<L: Layout> Kernel for InsertTile<'_, L> {
 /// One tile of digests, at most 64, into owned memory; the bits of the answer are the new ones.
 pub(super) struct InsertTileNew<'a, L> {
     pub layout: &'a L,
-    pub lines: &'a mut [Line],
+    pub lines: &'a mut [CacheLine],
     pub tile: &'a [Digest],
 }
 
@@ -84,7 +84,7 @@ impl<L: Layout> Kernel for InsertTileNew<'_, L> {
 
 /// Inserts each key of a batch into owned memory.
 pub(super) struct Fill<'a> {
-    pub lines: &'a mut [Line],
+    pub lines: &'a mut [CacheLine],
 }
 
 impl<L: Layout> Work<L> for Fill<'_> {

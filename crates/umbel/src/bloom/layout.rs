@@ -2,9 +2,9 @@
 
 use super::sorter::{Group, Sorter};
 use crate::arch::Simd;
+use crate::memory::{AtomicWords, CacheLine};
 use crate::sizing::estimate::Shape;
 use crate::tile::{Lookup, Pair};
-use crate::words::{AtomicWords, Line};
 use crate::{Digest, Error, Kind, Plan, Result, Spec};
 use std::fmt::Debug;
 
@@ -15,7 +15,7 @@ use std::fmt::Debug;
 /// whatever was inserted is found.
 #[doc(hidden)]
 pub trait Layout:
-    Lookup<Memory = [Line]> + Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed
+    Lookup<Memory = [CacheLine]> + Copy + Eq + Debug + Send + Sync + 'static + sealed::Sealed
 {
     /// The kind of filter this layout makes.
     const KIND: Kind;
@@ -43,7 +43,7 @@ pub trait Layout:
 
     /// The false-positive rate that these very bits have.
     #[doc(hidden)]
-    fn rate_of(&self, lines: &[Line]) -> f64;
+    fn rate_of(&self, lines: &[CacheLine]) -> f64;
 
     /// The two numbers that describe the layout in a file.
     #[doc(hidden)]
@@ -55,7 +55,7 @@ pub trait Layout:
 
     /// Folds the bits of `from` into the memory of the folded layout.
     #[doc(hidden)]
-    fn fold(from: &[Line], to: &mut [Line]);
+    fn fold(from: &[CacheLine], to: &mut [CacheLine]);
 
     /// Visits the bits of a digest in probe order.
     fn visit(&self, digest: Digest, visit: &mut dyn FnMut(u64));
@@ -66,11 +66,17 @@ pub trait Layout:
     #[doc(hidden)]
     const PLACES_TO_INSERT: bool;
     #[doc(hidden)]
-    fn contains<S: Simd>(&self, simd: S, lines: &[Line], digest: Digest) -> bool;
+    fn contains<S: Simd>(&self, simd: S, lines: &[CacheLine], digest: Digest) -> bool;
     #[doc(hidden)]
-    fn insert<S: Simd>(&self, simd: S, lines: &mut [Line], digest: Digest) -> bool;
+    fn insert<S: Simd>(&self, simd: S, lines: &mut [CacheLine], digest: Digest) -> bool;
     #[doc(hidden)]
-    fn insert_tile<S: Simd>(&self, simd: S, lines: &mut [Line], tile: &[Digest], at: Pair<'_, Self::Places>);
+    fn insert_tile<S: Simd>(
+        &self,
+        simd: S,
+        lines: &mut [CacheLine],
+        tile: &[Digest],
+        at: Pair<'_, Self::Places>,
+    );
     #[doc(hidden)]
     fn prefetch_shared(&self, words: &AtomicWords, places: &Self::Places);
     #[doc(hidden)]

@@ -61,6 +61,7 @@ pub use scattered::{Partitioned, Standard};
 
 use crate::arch::Simd;
 use crate::file::FormatError;
+use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{
     absorb_methods, insert_methods, intersect_methods, overlap_methods, set_methods, structure_methods,
     union_methods,
@@ -68,7 +69,6 @@ use crate::methods::{
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, BITS, Head, Parts, Probe};
 use crate::tile::{self, split_tile};
-use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Capabilities, Design, Digest, Filter, Hasher, Insert, Key, Kind, Plan, Result, Set, Spec,
     Stats, Structure,

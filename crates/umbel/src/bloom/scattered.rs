@@ -28,10 +28,10 @@
 use super::layout::{Layout, half, sealed::Sealed};
 use crate::arch::{Simd, prefetch};
 use crate::hash::{MULTIPLIER, reduce};
+use crate::memory::{AtomicWords, CacheLine, LINE_BITS, as_words, as_words_mut};
 use crate::sizing::{self, MAX_BITS, MAX_HASHES, estimate::Shape};
 use crate::structure::small;
 use crate::tile::{Lookup, Pair, Places, TILE, Tile, Tiled};
-use crate::words::{AtomicWords, LINE_BITS, Line, as_words, as_words_mut};
 use crate::{Digest, Error, Kind, Plan, Result, Spec, spec};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -186,17 +186,23 @@ impl<L: Scatter> Tiled for L {
 }
 
 impl<L: Scatter> Lookup for L {
-    type Memory = [Line];
+    type Memory = [CacheLine];
 
     #[inline(always)]
-    fn prefetch(&self, lines: &[Line], places: &FirstPositions) {
+    fn prefetch(&self, lines: &[CacheLine], places: &FirstPositions) {
         for position in &places.0 {
             prefetch(as_words(lines), self.word(*position));
         }
     }
 
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, _: S, lines: &[Line], tile: &Tile, at: Pair<'_, FirstPositions>) -> u64 {
+    fn contains_tile<S: Simd>(
+        &self,
+        _: S,
+        lines: &[CacheLine],
+        tile: &Tile,
+        at: Pair<'_, FirstPositions>,
+    ) -> u64 {
         contains_tile(*self, as_words(lines), tile, at)
     }
 }
@@ -237,7 +243,7 @@ macro_rules! scattered_layout {
                 $rate(self.$cells, n, self.hashes)
             }
 
-            fn rate_of(&self, lines: &[Line]) -> f64 {
+            fn rate_of(&self, lines: &[CacheLine]) -> f64 {
                 self.rate_of_words(as_words(lines))
             }
 
@@ -249,7 +255,7 @@ macro_rules! scattered_layout {
                 $layout::new(cells, small(hashes))
             }
 
-            fn fold(from: &[Line], to: &mut [Line]) {
+            fn fold(from: &[CacheLine], to: &mut [CacheLine]) {
                 fold(as_words(from), as_words_mut(to));
             }
 
@@ -260,12 +266,12 @@ macro_rules! scattered_layout {
             const PLACES_TO_INSERT: bool = false;
 
             #[inline(always)]
-            fn contains<S: Simd>(&self, _: S, lines: &[Line], digest: Digest) -> bool {
+            fn contains<S: Simd>(&self, _: S, lines: &[CacheLine], digest: Digest) -> bool {
                 contains(*self, as_words(lines), digest)
             }
 
             #[inline(always)]
-            fn insert<S: Simd>(&self, _: S, lines: &mut [Line], digest: Digest) -> bool {
+            fn insert<S: Simd>(&self, _: S, lines: &mut [CacheLine], digest: Digest) -> bool {
                 insert(*self, as_words_mut(lines), digest)
             }
 
@@ -273,7 +279,7 @@ macro_rules! scattered_layout {
             fn insert_tile<S: Simd>(
                 &self,
                 _: S,
-                lines: &mut [Line],
+                lines: &mut [CacheLine],
                 tile: &[Digest],
                 _: Pair<'_, FirstPositions>,
             ) {

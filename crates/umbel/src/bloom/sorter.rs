@@ -1,7 +1,7 @@
 //! Keys collected by the region of memory they will be written to.
 
 use crate::TILE;
-use crate::words::{AtomicWords, LINE_WORDS};
+use crate::memory::{AtomicWords, LINE_WORDS};
 use std::cell::Cell;
 
 /// A pigeonhole for every region.

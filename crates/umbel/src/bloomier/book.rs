@@ -1,8 +1,8 @@
 //! The code book of a map whose values are not integers: a number for each distinct value.
 
 use crate::file::FormatError;
+use crate::memory::{LINE_WORDS, Mover, Words};
 use crate::structure::{BOOK, Parts, check_tail};
-use crate::words::{LINE_WORDS, Mover, Words};
 use crate::{Error, Result};
 use std::borrow::Cow;
 

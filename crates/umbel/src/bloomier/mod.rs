@@ -18,7 +18,7 @@
 //! # When to take it
 //!
 //! Take it to look up a small value for each of many keys when some wrong answers for unknown keys
-//! do no harm, and all keys are known at once. It costs 1.13 times the bits of a value plus log2(1
+//! do no harm, and all keys are given at once. It costs 1.13 times the bits of a value plus log2(1
 //! / rate) for each key: 10.2 bits for one of five values at 1 %. A lookup reads three cells, in
 //! three cache lines.
 //!
@@ -48,13 +48,13 @@ pub use mutable::BloomierMutable;
 
 use crate::file::FormatError;
 use crate::map::{get_by_tiles, get_each};
+use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{map_methods, structure_methods};
 use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, Wish, build, decode_tile};
 use crate::sizing::estimate::{Cardinality, Estimate};
-use crate::sizing::{self, Known};
+use crate::sizing::{self, Given};
 use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE};
 use crate::tile;
-use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Batch, Capabilities, Digest, Error, Hasher, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
@@ -94,7 +94,7 @@ impl Values {
     fn of(spec: &Spec, pairs: &[(Digest, u64)], book: Option<CodeBook>) -> Result<Values> {
         let named = book.as_ref().map(|book| book.len() - 1);
         let found = pairs.iter().map(|(_, value)| *value).max().unwrap_or_default();
-        let largest = spec.tuning().bloomier.largest.or(named).unwrap_or(found);
+        let largest = spec.options().bloomier.largest.or(named).unwrap_or(found);
         if named.is_some_and(|named| largest > named) {
             return Err(Error::parameter("values", largest, "a name in the code book for each value"));
         }
@@ -164,7 +164,7 @@ fn pairs<B: Batch + ?Sized>(hasher: &Hasher, keys: &B, values: &[u64]) -> Result
 
 /// How the table is wanted.
 fn wish<'a>(spec: &Spec, width: u32, construction: &Construction<'a>) -> Wish<'a> {
-    let arranged = match spec.tuning().bloomier.segments {
+    let arranged = match spec.options().bloomier.segments {
         Some(k) => Arranged::Segments { k },
         None => Arranged::Fuse,
     };
@@ -182,7 +182,7 @@ fn failed(error: BuildError<u64>) -> Error {
 /// The plan of a map with this many answers that strangers can get from cells of its first table, and so many bits
 /// beside each of them.
 fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Result<(Shape, Plan)> {
-    let Known { p, m, k, .. } = spec.known();
+    let Given { p, m, k, .. } = spec.given();
     if let Some(k) = k {
         return Err(Error::parameter(
             "k",
@@ -229,7 +229,7 @@ fn rate(answers: u128, width: u32, n: u64) -> f64 {
 /// For how many keys a map is planned.
 fn planned_keys(spec: &Spec) -> Result<u64> {
     let nothing = || Error::parameter("n", "nothing", "a number of keys: a map is made for those it has");
-    spec.known().n.ok_or_else(nothing)
+    spec.given().n.ok_or_else(nothing)
 }
 
 impl Bloomier {
@@ -294,7 +294,7 @@ impl Structure for Bloomier {
     const CAPABILITIES: Capabilities = Capabilities { fixed: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
-        let largest = spec.tuning().bloomier.largest.unwrap_or(PLANNED_LARGEST);
+        let largest = spec.options().bloomier.largest.unwrap_or(PLANNED_LARGEST);
         Ok(plan_map(Kind::Bloomier, spec, planned_keys(spec)?, u128::from(largest) + 1, 0)?.1)
     }
 

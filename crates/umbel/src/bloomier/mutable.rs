@@ -5,12 +5,12 @@ use super::{PLANNED_LARGEST, Values, bytes, failed, pairs, plan_map, planned_key
 use crate::arch::prefetch;
 use crate::file::FormatError;
 use crate::map::get_each;
+use crate::memory::{Mover, Packed, Words};
 use crate::methods::{map_methods, structure_methods};
 use crate::retrieval::{Construction, Shape, Sink, build, decode_tile};
 use crate::sizing::bloomier::value_bits;
 use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
 use crate::tile::ones;
-use crate::words::{Mover, Packed, Words};
 use crate::{
     Batch, Capabilities, CodeBook, Digest, Hasher, Key, Kind, Map, Plan, Result, Spec, Stats, Structure, TILE,
 };
@@ -92,7 +92,7 @@ impl BloomierMutable {
 
 /// As how many places a stranger's answer can be taken.
 fn cells_of_key(spec: &Spec) -> u128 {
-    spec.tuning().bloomier.segments.unwrap_or(3).into()
+    spec.options().bloomier.segments.unwrap_or(3).into()
 }
 
 /// Each key finds the place of its cell, where its value is kept.
@@ -126,7 +126,7 @@ impl Structure for BloomierMutable {
     const CAPABILITIES: Capabilities = Capabilities { fixed: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
-        let width = value_bits(spec.tuning().bloomier.largest.unwrap_or(PLANNED_LARGEST));
+        let width = value_bits(spec.options().bloomier.largest.unwrap_or(PLANNED_LARGEST));
         Ok(plan_map(Kind::BloomierMutable, spec, planned_keys(spec)?, cells_of_key(spec), width)?.1)
     }
 

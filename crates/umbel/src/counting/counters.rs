@@ -6,6 +6,7 @@ use crate::arch::Simd;
 use crate::bloom::scattered::{self, Scatter};
 use crate::file::FormatError;
 use crate::hash::reduce;
+use crate::memory::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::methods::{
     absorb_methods, intersect_methods, overlap_methods, remove_methods, set_methods, structure_methods,
     try_insert_methods, union_methods,
@@ -13,7 +14,6 @@ use crate::methods::{
 use crate::sizing::{Cardinality, Overlap, Shape};
 use crate::structure::{self, Head, Parts, Probe};
 use crate::tile::{self, Stage, Work, split_tile};
-use crate::words::{LINE_BITS, LINE_BYTES, Mover, Packed, Words};
 use crate::{
     Algebra, Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Plan, Remove,
     Removed, Result, Set, Spec, Stats, Structure, TILE,
@@ -296,7 +296,7 @@ pub(crate) fn planned<R: Rule>(spec: &Spec, rule: &R, capacity: u64, rate: f64, 
         bytes: cells.lines() * LINE_BYTES as u64,
         hashes,
         lines_touched: hashes * lines_per_cell,
-        rate_asked: spec.known().p.unwrap_or(rate),
+        rate_asked: spec.given().p.unwrap_or(rate),
         rate,
     })
 }

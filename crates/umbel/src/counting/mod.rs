@@ -55,9 +55,9 @@ pub use counters::{Counters, Rule};
 use crate::algebra::Mismatch;
 use crate::bloom::scattered::check_hashes;
 use crate::file::FormatError;
-use crate::sizing::{self, Known};
+use crate::memory::{LINE_BITS, Packed, Words};
+use crate::sizing::{self, Given};
 use crate::structure::{COUNTERS, small};
-use crate::words::{LINE_BITS, Packed, Words};
 use crate::{Bloom, Error, Hasher, Key, Kind, Plan, Removed, Result, Spec, Standard, spec};
 use counters::{At, add, full, in_cells, planned, probes, take_key};
 use std::fmt;
@@ -163,10 +163,10 @@ impl Rule for Ones {
 
     /// The plan of a standard filter with as many counters as that has bits.
     fn plan(spec: &Spec) -> Result<(Ones, Plan)> {
-        let options = spec.tuning().counting;
+        let options = spec.options().counting;
         let width = u64::from(options.counter_bits.max(1));
-        let Known { n, p, m, k } = spec.known();
-        let standard = Spec::from_known(Known { n, p, m: m.map(|bits| bits / width), k })?;
+        let Given { n, p, m, k } = spec.given();
+        let standard = Spec::from_given(Given { n, p, m: m.map(|bits| bits / width), k })?;
         let (_, plan) =
             spec::standard(&standard.with_policy(spec.policy())).map_err(|error| in_cells(error, width))?;
         let rule = Ones::new(plan.stored_bits, plan.hashes, options)?;

@@ -69,14 +69,14 @@ pub use table::Table;
 
 use crate::file::FormatError;
 use crate::hash::reduce;
+use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{
     intersect_methods, remove_methods, set_methods, structure_methods, try_insert_methods, union_methods,
 };
 use crate::sizing::cuckoo::rate_of;
-use crate::sizing::{Cardinality, CuckooParams, Estimate, Known};
+use crate::sizing::{Cardinality, CuckooParams, Estimate, Given};
 use crate::spec::check_rate;
 use crate::structure::{self, FINGERPRINTS, Head, Parts, Probe, small};
-use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
     Result, Set, Spec, Stats, Structure, TILE,
@@ -382,7 +382,7 @@ impl Set for Cuckoo {
 
 /// The shape a specification leads to, and its plan.
 fn plan(spec: &Spec) -> Result<(Table, Plan)> {
-    let (Known { n, p, m, k }, options) = (spec.known(), &spec.tuning().cuckoo);
+    let (Given { n, p, m, k }, options) = (spec.given(), &spec.options().cuckoo);
     if let Some(k) = k {
         let needs = "to be left open: a key is one fingerprint in one of two buckets";
         return Err(Error::parameter("k", k, needs));
@@ -396,13 +396,13 @@ fn plan(spec: &Spec) -> Result<(Table, Plan)> {
         }
         // The standard filter's rules say what is missing.
         _ => {
-            let known = spec.known().solve(spec.policy())?;
-            CuckooParams::for_bits(known.bits, known.capacity, options)?
+            let solved = spec.given().solve(spec.policy())?;
+            CuckooParams::for_bits(solved.bits, solved.capacity, options)?
         }
     };
     let CuckooParams { capacity, buckets, fingerprint_bits, slots, form, bits, rate } = params;
     let fingerprints = options.fingerprint_bits.map(|bits| ("fingerprint bits", bits));
-    check_rate(&spec.known(), rate, capacity, bits, fingerprints)?;
+    check_rate(&spec.given(), rate, capacity, bits, fingerprints)?;
     let table = Table::new(buckets, fingerprint_bits, slots, form)?;
     let plan = spec.finish(Plan {
         kind: Kind::Cuckoo,

@@ -2,9 +2,9 @@
 
 use super::codes;
 use crate::hash::{MULTIPLIER, reduce};
+use crate::memory::LINE_BITS;
 use crate::sizing::MAX_BITS;
 use crate::sizing::cuckoo::{self as sizing, Form};
-use crate::words::LINE_BITS;
 use crate::{Digest, Error, Result};
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::file;
-use crate::words::LINE_WORDS;
+use crate::memory::LINE_WORDS;
 use crate::{AnyFilter, KeyRing, Level};
 use proptest::prelude::*;
 

@@ -57,6 +57,7 @@ mod tests;
 use crate::arch::prefetch;
 use crate::bloom::OUT_OF_CACHE;
 use crate::file::FormatError;
+use crate::memory::{LINE_BITS, LINE_BYTES, Mover, Words, bits};
 use crate::methods::{
     absorb_methods, insert_methods, intersect_methods, overlap_methods, remove_methods, set_methods,
     structure_methods, union_methods,
@@ -65,14 +66,13 @@ use crate::sizing::deletable::{at_least_one_of, check_region_bits};
 use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
 use crate::structure::{self, BITS, COLLISIONS, Head, Parts, Probe, sealed, small};
-use crate::words::{LINE_BITS, LINE_BYTES, Mover, Words, bits};
 use crate::{
     Algebra, Answers, Batch, Bloom, Capabilities, Digest, Filter, Hasher, Insert, Key, Kind, Layout,
     Mismatch, Plan, Remove, Removed, Result, Set, Spec, Standard, Stats, Structure, TILE,
 };
 use std::convert::Infallible;
 
-/// What a deletable filter can be told in [`Tuning`](crate::spec::Tuning).
+/// What a deletable filter can be told in [`KindOptions`](crate::spec::KindOptions).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// Filter bits for each collision bit: the fewer, the more keys can be removed, and the more memory it takes. See
@@ -174,15 +174,15 @@ impl Deletable {
     }
 
     fn shape(spec: &Spec) -> Result<(Standard, Plan)> {
-        let region_bits = spec.tuning().deletable.region_bits;
+        let region_bits = spec.options().deletable.region_bits;
         let regions = Regions::new(region_bits)?;
-        let share = spec.known().m.map(|m| sizing::deletable::filter_bits(m, region_bits)).transpose()?;
+        let share = spec.given().m.map(|m| sizing::deletable::filter_bits(m, region_bits)).transpose()?;
         let params = spec.standard_part(share)?;
         // A size that the caller has named is kept, as in the standard filter.
         let stored = if share.is_some() { params.bits } else { params.bits.next_multiple_of(64) };
         let layout = Standard::new(stored, params.hashes)?;
         let bits = params.bits + sizing::deletable::regions(params.bits, region_bits)?;
-        check_rate(&spec.known(), params.rate, params.capacity, bits, None)?;
+        check_rate(&spec.given(), params.rate, params.capacity, bits, None)?;
         let plan = spec.finish(Plan {
             kind: Kind::Deletable,
             capacity: params.capacity,
@@ -192,7 +192,7 @@ impl Deletable {
             hashes: params.hashes,
             // Lookups have no use for the collision bits.
             lines_touched: params.hashes,
-            rate_asked: spec.known().p.unwrap_or(params.rate),
+            rate_asked: spec.given().p.unwrap_or(params.rate),
             rate: params.rate,
         })?;
         Ok((layout, plan))
@@ -365,7 +365,7 @@ impl Structure for Deletable {
 impl Set for Deletable {
     fn build(spec: &Spec) -> Result<Deletable> {
         let (layout, plan) = Deletable::shape(spec)?;
-        Deletable::with_head(layout, spec.tuning().deletable.region_bits, Head::planned(spec, &plan))
+        Deletable::with_head(layout, spec.options().deletable.region_bits, Head::planned(spec, &plan))
     }
 
     fn clear(&mut self) {

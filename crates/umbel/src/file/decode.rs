@@ -3,8 +3,8 @@
 use super::header::{ChunkSums, Header, PREAMBLE, Secret, Section, StoredHash};
 use super::{FormatError, Meta, Options, ReadOnly};
 use crate::literature::{Family, Literature, Scheme};
+use crate::memory::{LINE_BYTES, Words};
 use crate::structure::{BITS, Head, Parts, small};
-use crate::words::{LINE_BYTES, Words};
 use crate::{Design, Error, HashId, Hasher, KeyRing, Kind, Result, Stored};
 use std::fs::{File, Metadata};
 use std::io::{self, Read};

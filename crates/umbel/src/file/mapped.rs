@@ -7,8 +7,8 @@ use super::{FormatError, Info, Loaded, Meta, ReadOnly, Storable};
 use super::{Placing, part::Part};
 use crate::aging::Timestamp;
 use crate::map::push_values;
+use crate::memory::{Words, map_file};
 use crate::tile;
-use crate::words::{Words, map_file};
 use crate::{
     Answers, AnyCount, AnyFilter, AnyMap, Batch, Category, CodeBook, Count, Digest, Error, Filter, Hasher,
     Key, KeyRing, Kind, Map, Multiplicity, Probe, Result, Stats, Stored, TILE,
@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 ///
 /// The file must be neither changed nor shortened while it is mapped. A part that is changed after it was verified may
 /// give wrong answers; when a missing part is touched, the system ends the program with the signal SIGBUS (a program that
-/// wants to say more needs [`release_bus_signal`](crate::words::release_bus_signal) and a handler).
+/// wants to say more needs [`release_bus_signal`](crate::memory::release_bus_signal) and a handler).
 /// [`save`](super::save) does neither: it replaces a file by a new one, and who has mapped the old one keeps it.
 pub fn map(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Mapped> {
     let path = path.as_ref();

@@ -50,6 +50,7 @@ mod patterns;
 mod tests;
 
 use crate::file::FormatError;
+use crate::memory::{LINE_BYTES, Mover, Words, bits};
 use crate::methods::{
     absorb_methods, insert_methods, intersect_methods, overlap_methods, set_methods, structure_methods,
     union_methods,
@@ -58,7 +59,6 @@ use crate::sizing::{self, Overlap};
 use crate::spec::check_rate;
 use crate::structure::{self, BITS, Head, PATTERNS, Parts, Probe, sealed, small};
 use crate::tile::split_tile;
-use crate::words::{LINE_BYTES, Mover, Words, bits};
 use crate::{
     Algebra, Bloom, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Layout, Mismatch, Plan,
     Result, Set, Spec, Standard, Stats, Structure,
@@ -66,7 +66,7 @@ use crate::{
 use patterns::Patterns;
 use std::convert::Infallible;
 
-/// What a Floom filter can be told in [`Tuning`](crate::spec::Tuning).
+/// What a Floom filter can be told in [`KindOptions`](crate::spec::KindOptions).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Options {
     /// b: how many regions, 1 to 24. Unless it is given,
@@ -131,7 +131,7 @@ impl Floom {
     }
 
     fn shape(spec: &Spec) -> Result<(Patterns, Plan)> {
-        let (known, options) = (spec.known(), &spec.tuning().floom);
+        let (known, options) = (spec.given(), &spec.options().floom);
         let params = match known.m {
             None => spec.standard_part(None)?,
             Some(budget) => beside_the_table(spec, budget)?,
@@ -179,13 +179,13 @@ impl Floom {
 /// Without a number of regions, what follows from the size: of a budget that was given, as that is what does not
 /// change while it is shared out.
 fn default_regions(spec: &Spec, bits: u64) -> u32 {
-    sizing::floom::default_regions(spec.known().m.unwrap_or(bits))
+    sizing::floom::default_regions(spec.given().m.unwrap_or(bits))
 }
 
 /// The largest standard filter that fits into a budget together with its table. The table of ranked patterns grows with
 /// k, and k with the bits that the table leaves, so that they are found by bisection.
 fn beside_the_table(spec: &Spec, budget: u64) -> Result<sizing::Params> {
-    let options = &spec.tuning().floom;
+    let options = &spec.options().floom;
     let regions = options.regions.unwrap_or_else(|| default_regions(spec, budget));
     sizing::floom::check_regions(regions)?;
     let total = |bits| -> Result<u64> {

@@ -2,8 +2,8 @@
 
 use super::Options;
 use crate::file::FormatError;
+use crate::memory::LINE_BITS;
 use crate::sizing::floom::{self, MAX_REGIONS};
-use crate::words::LINE_BITS;
 use crate::{Digest, Error, Layout, Result, Standard};
 
 /// One more than the most regions.

@@ -40,14 +40,14 @@
 //!   membership.* ICALP 2008. `DP08`
 
 use crate::file::FormatError;
+use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{filter_methods, structure_methods};
 use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
 use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
-use crate::sizing::{self, Known};
+use crate::sizing::{self, Given};
 use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, TABLE};
 use crate::tile;
-use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Algebra, Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Kind, Mismatch, Plan, Result, Spec,
     Stats, Structure,
@@ -108,8 +108,8 @@ impl Fuse {
 
 /// The shape that so many keys get, and its plan.
 fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
-    let Known { p, m, .. } = spec.known();
-    let given = spec.tuning().fuse.fingerprint_bits;
+    let Given { p, m, .. } = spec.given();
+    let given = spec.options().fuse.fingerprint_bits;
     let width = match (given, p, m) {
         (Some(width), _, _) => sizing::fuse::check_bits(width)?,
         (None, Some(p), _) => sizing::fuse::bits_for(p)?,
@@ -131,7 +131,7 @@ fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
         return Err(Error::parameter("m", m, needs));
     }
     let fingerprints = given.map(|bits| ("fingerprint bits", bits));
-    check_rate(&spec.known(), rate, n, shape.bits(), fingerprints)?;
+    check_rate(&spec.given(), rate, n, shape.bits(), fingerprints)?;
     let plan = spec.finish(Plan {
         kind: Kind::Fuse,
         capacity: n,
@@ -157,16 +157,16 @@ impl Structure for Fuse {
     const CAPABILITIES: Capabilities = Capabilities { fixed: true, ..Capabilities::NOTHING };
 
     fn plan(spec: &Spec) -> Result<Plan> {
-        let known = spec.known();
-        if let Some(k) = known.k {
+        let given = spec.given();
+        if let Some(k) = given.k {
             return Err(Error::parameter("k", k, "to be left out: each key has three cells"));
         }
-        let n = match (known.n, known.m) {
+        let n = match (given.n, given.m) {
             (Some(n), _) => n,
             (None, Some(m)) => {
-                let least = Known { m: None, ..known };
+                let least = Given { m: None, ..given };
                 let fits = |n| {
-                    let spec = Spec::from_known(least)?.with_tuning(spec.tuning().clone());
+                    let spec = Spec::from_given(least)?.with_options(spec.options().clone());
                     Ok::<_, Error>(plan_for(&spec, n)?.1.stored_bits <= m)
                 };
                 fits(1)?;

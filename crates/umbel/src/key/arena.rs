@@ -3,7 +3,7 @@
 use super::{Batch, Key, hash_each};
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::hash::{Ends, Function};
-use crate::words::LINE_BYTES;
+use crate::memory::LINE_BYTES;
 use crate::{Digest, Error, Hasher, Level, Result, TILE};
 use std::ops::Range;
 

@@ -3,7 +3,7 @@
 use super::Key;
 use crate::arch::{Simd, prefetch};
 use crate::hash::Ends;
-use crate::words::LINE_BYTES;
+use crate::memory::LINE_BYTES;
 use crate::{Digest, Hasher, TILE};
 use std::ops::Range;
 

@@ -4,8 +4,8 @@ use super::{Literature, Scheme};
 use crate::Result;
 use crate::counting::Flip;
 use crate::file::FormatError;
+use crate::memory::bits;
 use crate::structure::check_tail;
-use crate::words::bits;
 
 impl Literature {
     /// Creates a filter from its bits: bit `i` of the filter is bit `i % 8` of byte `i / 8`.

@@ -2,9 +2,9 @@
 
 use super::{Family, Scheme};
 use crate::algebra::Mismatch;
+use crate::memory::{LINE_BITS, LINE_BYTES, Words, bits};
 use crate::sizing::estimate::{Cardinality, Overlap, Shape};
 use crate::sizing::{KPolicy, Params, rate};
-use crate::words::{LINE_BITS, LINE_BYTES, Words, bits};
 use crate::{Answers, Batch, Design, Key, Kind, Result, Stats};
 
 /// A Bloom filter that hashes the key itself, as often as its [`Family`] asks for.

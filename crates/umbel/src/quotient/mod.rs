@@ -69,16 +69,16 @@ pub use crate::sizing::quotient::Options;
 pub use sorted::Fingerprints;
 
 use crate::file::FormatError;
+use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{
     absorb_methods, intersect_methods, overlap_methods, remove_methods, set_methods, structure_methods,
     try_insert_methods, union_methods,
 };
 use crate::sizing::estimate::{Cardinality, Shape};
-use crate::sizing::{self, Known, MAX_BITS, QuotientParams, quotient as sizes};
+use crate::sizing::{self, Given, MAX_BITS, QuotientParams, quotient as sizes};
 use crate::spec::check_rate;
 use crate::structure::{self, Head, Parts, Probe, SLOTS, small};
 use crate::tile::{self, split_tile};
-use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{
     Answers, Batch, Capabilities, Design, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove,
     Removed, Result, Set, Spec, Stats, Structure, TILE,
@@ -251,8 +251,8 @@ impl Quotient {
     }
 
     fn params_of(spec: &Spec) -> Result<QuotientParams> {
-        let options = &spec.tuning().quotient;
-        let Known { n, p, m, k } = spec.known();
+        let options = &spec.options().quotient;
+        let Given { n, p, m, k } = spec.given();
         if let Some(k) = k.filter(|k| *k != 1) {
             return Err(Error::parameter("k", k, "1 or to be left open: a key has one fingerprint"));
         }
@@ -265,7 +265,7 @@ impl Quotient {
                 return Err(Error::parameter("n, p, m", "one of them", needs));
             }
         };
-        check_rate(&spec.known(), params.rate, params.capacity, params.bits, None)?;
+        check_rate(&spec.given(), params.rate, params.capacity, params.bits, None)?;
         Ok(params)
     }
 
@@ -281,7 +281,7 @@ impl Quotient {
             hashes: 1,
             // Metadata and remainders of its block, and the metadata of the block before; rarely more.
             lines_touched: 3,
-            rate_asked: spec.known().p.unwrap_or(params.rate),
+            rate_asked: spec.given().p.unwrap_or(params.rate),
             rate: params.rate,
         })?;
         Ok((slots, plan))

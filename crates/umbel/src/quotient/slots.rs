@@ -23,8 +23,8 @@
 
 use crate::arch::{Simd, prefetch};
 use crate::hash::reduce;
+use crate::memory::LINE_BITS;
 use crate::sizing::quotient::{BLOCK, METADATA_BITS, check_shape, overflow_blocks, range, stored_bits};
-use crate::words::LINE_BITS;
 use crate::{Digest, Result};
 use std::ops::Range;
 

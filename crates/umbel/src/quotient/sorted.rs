@@ -3,9 +3,9 @@
 
 use super::slots::{CONTINUATION, OCCUPIED, SHIFTED, Slots};
 use crate::file::FormatError;
+use crate::memory::Words;
 use crate::sizing::quotient::BLOCK;
 use crate::structure::check_tail;
-use crate::words::Words;
 use std::cmp::Ordering;
 use std::iter::Peekable;
 

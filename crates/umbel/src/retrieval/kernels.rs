@@ -2,8 +2,8 @@
 
 use super::{MAX_CELLS_OF_KEY, NEAR, Place, Reduce, Shape, Vector, placed, z};
 use crate::arch::{Kernel, Simd, prefetch_byte};
+use crate::memory::{CacheLine, as_words, read_bits, read_bytes};
 use crate::tile::{Lookup, Pair, Places, Stage, TILE, Tile, Tiled, Work};
-use crate::words::{Line, as_words, read_bits, read_bytes};
 use crate::{Digest, Level};
 use std::convert::Infallible;
 
@@ -85,7 +85,7 @@ impl Shape {
     }
 
     #[inline(always)]
-    fn decode_tile_at(&self, lines: &[Line], at: Pair<'_, Starts>) -> [u64; TILE] {
+    fn decode_tile_at(&self, lines: &[CacheLine], at: Pair<'_, Starts>) -> [u64; TILE] {
         let mut values = [0; TILE];
         if self.cells_of_key() == 3 {
             self.decode_all::<3>(as_words(lines), at, &mut values);
@@ -106,10 +106,10 @@ impl Tiled for Shape {
 }
 
 impl Lookup for Shape {
-    type Memory = [Line];
+    type Memory = [CacheLine];
 
     #[inline(always)]
-    fn prefetch(&self, lines: &[Line], starts: &Starts) {
+    fn prefetch(&self, lines: &[CacheLine], starts: &Starts) {
         for i in 0..TILE {
             self.fetch::<3>(as_words(lines), starts, i);
         }
@@ -117,7 +117,7 @@ impl Lookup for Shape {
 
     /// Whether the table says 0.
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, _: S, lines: &[Line], tile: &Tile, at: Pair<'_, Starts>) -> u64 {
+    fn contains_tile<S: Simd>(&self, _: S, lines: &[CacheLine], tile: &Tile, at: Pair<'_, Starts>) -> u64 {
         if self.width > 64 {
             return (0..TILE).fold(0, |all, i| all | u64::from(self.contains(as_words(lines), tile[i])) << i);
         }
@@ -128,7 +128,7 @@ impl Lookup for Shape {
 
 /// The values of a batch of keys, for [`tile::run`](crate::tile::run); cells have at most 64 bits.
 pub(crate) struct Decode<'a, F> {
-    pub lines: &'a [Line],
+    pub lines: &'a [CacheLine],
     /// Given the values of each tile, in order.
     pub take: F,
 }
@@ -157,7 +157,7 @@ impl<F: FnMut(&[u64])> Work<Shape> for Decode<'_, F> {
 
 struct DecodeTile<'a> {
     shape: &'a Shape,
-    lines: &'a [Line],
+    lines: &'a [CacheLine],
     tile: &'a [Digest],
 }
 
@@ -173,6 +173,6 @@ impl Kernel for DecodeTile<'_> {
 }
 
 /// What the table says of each of at most 64 digests, for cells of at most 64 bits; behind them is anything.
-pub(crate) fn decode_tile(shape: &Shape, level: Level, lines: &[Line], tile: &[Digest]) -> [u64; TILE] {
+pub(crate) fn decode_tile(shape: &Shape, level: Level, lines: &[CacheLine], tile: &[Digest]) -> [u64; TILE] {
     level.run(DecodeTile { shape, lines, tile: &tile[..tile.len().min(TILE)] })
 }

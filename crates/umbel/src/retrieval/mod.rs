@@ -56,8 +56,8 @@ pub(crate) use kernels::{Decode, decode_tile};
 pub(crate) use peel::{Sink, Zero};
 
 use crate::hash::{MULTIPLIER, POWERS, reduce, reduce_narrow};
+use crate::memory::{LINE_BITS, read_bits, read_bytes, read_near};
 use crate::sizing::{MAX_BITS, retrieval as sizing};
-use crate::words::{LINE_BITS, read_bits, read_bytes, read_near};
 use crate::{Digest, Error, Result};
 
 /// The widest cell.

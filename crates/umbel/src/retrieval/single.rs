@@ -3,8 +3,8 @@
 
 use super::{Scalar, Shape, placed, read_cell};
 use crate::file::FormatError;
+use crate::memory::Words;
 use crate::structure::check_tail;
-use crate::words::Words;
 use crate::{Digest, Probe, Result};
 
 impl Shape {

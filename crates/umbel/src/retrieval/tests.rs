@@ -2,8 +2,8 @@ use super::build::Built;
 use super::*;
 use crate::Hasher;
 use crate::Level;
+use crate::memory::Words;
 use crate::tile;
-use crate::words::Words;
 use proptest::prelude::*;
 use std::collections::HashMap;
 

@@ -45,6 +45,7 @@
 
 use crate::chain::{self, Group, Link};
 use crate::file::FormatError;
+use crate::memory::{Mover, Words, relocate_vec};
 use crate::methods::{
     intersect_methods, overlap_methods, set_methods, structure_methods, try_insert_methods, union_methods,
 };
@@ -52,7 +53,6 @@ use crate::sizing::Shape;
 use crate::sizing::scalable::{Schedule, automatic, compact, compound, partitioned, shape_rate};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
 use crate::tile::split_tile;
-use crate::words::{Mover, Words, relocate_vec};
 use crate::{
     Answers, Batch, BloomFilter, Capabilities, Design, Digest, Error, Filter, Hasher, Insert, Kind, Level,
     Plan, Result, Set, Spec, Stats, Structure,
@@ -287,7 +287,7 @@ impl Structure for Scalable {
     /// The plan of the first stage: `rate` is what it has when it is full, and `rate_asked` what all stages together do
     /// not exceed.
     fn plan(spec: &Spec) -> Result<Plan> {
-        let Options { tightening, growth, stage } = spec.tuning().scalable;
+        let Options { tightening, growth, stage } = spec.options().scalable;
         let shape = |n, p| {
             let first = Scalable::stage_design(&Schedule::new(n, p, tightening, growth)?, 0);
             stage.shape(first.capacity, first.rate)
@@ -437,7 +437,7 @@ impl Structure for Scalable {
 impl Set for Scalable {
     fn build(spec: &Spec) -> Result<Scalable> {
         let plan = Scalable::plan(spec)?;
-        let Options { tightening, growth, stage } = spec.tuning().scalable;
+        let Options { tightening, growth, stage } = spec.options().scalable;
         let schedule = Schedule::new(plan.capacity, plan.rate_asked, tightening, growth)?;
         Scalable::first(Head::planned(spec, &plan), schedule, stage)
     }

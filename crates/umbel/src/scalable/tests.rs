@@ -118,9 +118,9 @@ fn places_in_a_file_that_make_no_sense_are_refused() {
 #[test]
 fn one_that_claims_the_last_stage_opens_no_further() {
     let mut spec = Spec::new(1, 0.01).unwrap();
-    let mut tuning = crate::spec::Tuning::default();
-    (tuning.scalable.growth, tuning.scalable.tightening) = (1, 0.99);
-    spec = spec.with_tuning(tuning);
+    let mut options = crate::spec::KindOptions::default();
+    (options.scalable.growth, options.scalable.tightening) = (1, 0.99);
+    spec = spec.with_options(options);
     let empty = Scalable::build(&spec).unwrap();
     let mut params = empty.params();
     params[4] += PLACED;

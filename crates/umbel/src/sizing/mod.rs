@@ -12,7 +12,7 @@
 //! | --- | --- |
 //! | a number of keys and a rate | `for_capacity` of [`Params`], [`PartitionedParams`], [`BlockedParams`], [`CuckooParams`], [`QuotientParams`] |
 //! | a budget of bits, and keys or slices | their `for_bits` |
-//! | any other two or three of n, p, m, k | [`Known::solve`] |
+//! | any other two or three of n, p, m, k | [`Given::solve`] |
 //! | a finished filter and its load | [`rate::classic`], [`partitioned::rate`], [`blocked::rate`], [`cuckoo::rate_of`], [`quotient::rate`] |
 //! | a small filter, where the classic formula is too low | [`rate::exact`], [`rate::exact_distinct`] |
 //! | a filter that removes keys, or that knows patterns | [`deletable::deletability`], [`floom::rate`] |
@@ -20,7 +20,7 @@
 //! | two filters | [`Shape::overlap`] |
 //!
 //! ```
-//! use umbel::sizing::{BlockedParams, KPolicy, Known, Params, Shape};
+//! use umbel::sizing::{BlockedParams, KPolicy, Given, Params, Shape};
 //!
 //! # fn main() -> umbel::Result<()> {
 //! // A million keys, one wrong answer in a hundred.
@@ -28,7 +28,7 @@
 //! assert_eq!((plan.bits, plan.hashes), (9_585_059, 7));
 //!
 //! // What does the same megabyte hold at one in a thousand?
-//! let fewer = Known { m: Some(plan.bits), p: Some(0.001), ..Known::default() }.solve(KPolicy::Round)?;
+//! let fewer = Given { m: Some(plan.bits), p: Some(0.001), ..Given::default() }.solve(KPolicy::Round)?;
 //! assert_eq!(fewer.capacity, 666_666);
 //!
 //! // One cache line per lookup costs five per cent more memory.
@@ -86,7 +86,7 @@ pub use estimate::{Cardinality, Estimate, Overlap, Shape};
 pub use partitioned::PartitionedParams;
 pub use policy::KPolicy;
 pub use quotient::QuotientParams;
-pub use solve::{Known, Params};
+pub use solve::{Given, Params};
 
 /// The largest filter, in bits: 32 TiB. Far below the 2^53 up to which `f64` counts exactly.
 pub const MAX_BITS: u64 = 1 << 48;

@@ -27,7 +27,7 @@
 //!   `Bender12`
 
 use super::{MAX_BITS, MAX_KEYS, check, greatest, least};
-use crate::words::{LINE_BITS, LINE_BYTES};
+use crate::memory::{LINE_BITS, LINE_BYTES};
 use crate::{Error, Result};
 
 /// The share of slots that are filled at capacity, unless another is asked for. The literature goes up to 0.9, which takes a

@@ -73,7 +73,7 @@ impl Params {
     }
 }
 
-/// What is known of a filter; [`solve`](Known::solve) finds the rest.
+/// What is known of a filter; [`solve`](Given::solve) finds the rest.
 ///
 /// | Known | What follows |
 /// | --- | --- |
@@ -92,20 +92,20 @@ impl Params {
 /// that the formulas themselves give for n and p are never refused.
 ///
 /// ```
-/// use umbel::sizing::{KPolicy, Known};
+/// use umbel::sizing::{KPolicy, Given};
 ///
 /// # fn main() -> umbel::Result<()> {
-/// let known = Known { m: Some(8 << 20), p: Some(0.001), ..Known::default() };
-/// let params = known.solve(KPolicy::Round)?;
+/// let given = Given { m: Some(8 << 20), p: Some(0.001), ..Given::default() };
+/// let params = given.solve(KPolicy::Round)?;
 /// assert_eq!((params.capacity, params.hashes), (583_450, 10));
 ///
-/// let missing = Known { p: Some(0.001), k: Some(10), ..Known::default() }.solve(KPolicy::Round);
+/// let missing = Given { p: Some(0.001), k: Some(10), ..Given::default() }.solve(KPolicy::Round);
 /// assert!(missing.unwrap_err().to_string().contains("n or m"));
 /// # Ok(())
 /// # }
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Known {
+pub struct Given {
     /// The number of keys.
     pub n: Option<u64>,
     /// The false-positive rate.
@@ -116,7 +116,7 @@ pub struct Known {
     pub k: Option<u32>,
 }
 
-impl Known {
+impl Given {
     /// Finds what is not known, or says what is missing or contradicts itself.
     pub fn solve(&self, policy: KPolicy) -> Result<Params> {
         match (self.n, self.p, self.m, self.k) {
@@ -260,8 +260,8 @@ fn no_room(m: u64, p: f64) -> Error {
     Error::parameter("m", m, format!("room for at least one key at p = {p}"))
 }
 
-fn missing(known: &str, needs: &str) -> Error {
-    Error::parameter("known", known, needs)
+fn missing(given: &str, needs: &str) -> Error {
+    Error::parameter("known", given, needs)
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@
 //! * O. Rottenstreich, Y. Kanizo and I. Keslassy. *The variable-increment counting Bloom filter.*
 //!   IEEE/ACM Transactions on Networking 22(4), 2014. `RKK14`
 
-use super::{Known, MAX_KEYS, Params, check, greatest, least, rate};
+use super::{Given, MAX_KEYS, Params, check, greatest, least, rate};
 use crate::{Error, Result};
 
 /// e_0, e_1 and e_2 of the increments L, ..., 2L-1: 1, (L-1)/L and (L-1)(L+1)/(6L²). Three keys exclude nothing.
@@ -86,25 +86,25 @@ fn formula(cells: u64, n: u64, k: u32, excluded: &[f64]) -> f64 {
 impl Params {
     /// A filter of at most `most_cells` cells from what is known of it, where `m` and
     /// [`bits`](Params::bits) are numbers of cells. Of all that keep the rate, it has the fewest cells.
-    pub(crate) fn of_cells(known: Known, most_cells: u64, excluded: &[f64]) -> Result<Params> {
+    pub(crate) fn of_cells(given: Given, most_cells: u64, excluded: &[f64]) -> Result<Params> {
         let of = |cells, n, k| {
             Ok(Params { capacity: n, bits: cells, hashes: k, rate: rate(cells, n, k, excluded)? })
         };
         let best = |cells, n| best_hashes(cells, n, excluded);
-        let k_or_best = |cells, n| known.k.map_or_else(|| best(cells, n), Ok);
-        match (known.n, known.p, known.m) {
+        let k_or_best = |cells, n| given.k.map_or_else(|| best(cells, n), Ok);
+        match (given.n, given.p, given.m) {
             (Some(n), Some(p), None) => {
                 check::capacity(n)?;
                 check::rate(p)?;
                 let most_hashes = (2.0 * (1.0 / p).log2()).ceil().clamp(1.0, 1024.0) as u32 + 1;
-                let ks = known.k.map_or(1..=most_hashes, |k| k..=k);
+                let ks = given.k.map_or(1..=most_hashes, |k| k..=k);
                 let sized = ks.filter_map(|k| {
                     check::hashes(k).ok()?;
                     Some((least(1..=most_cells, |cells| formula(cells, n, k, excluded) <= p)?, k))
                 });
                 let Some((cells, k)) = sized.min() else {
                     let needs = format!("fewer keys or a higher rate: p = {p} takes more than 2^48 bits");
-                    known.k.map_or(Ok(()), check::hashes)?;
+                    given.k.map_or(Ok(()), check::hashes)?;
                     return Err(Error::parameter("n", n, needs));
                 };
                 of(cells, n, k)

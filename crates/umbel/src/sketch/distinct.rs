@@ -3,10 +3,10 @@
 use super::{add_to_total, finish, sketch_methods, summarize, total};
 use crate::arch::{Kernel, Simd};
 use crate::file::FormatError;
+use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::sizing::{Cardinality, Estimate};
 use crate::structure::{Head, Parts, REGISTERS, check_tail, small};
 use crate::tile;
-use crate::words::{LINE_BYTES, Mover, Words};
 use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use std::convert::Infallible;
 use std::fmt;

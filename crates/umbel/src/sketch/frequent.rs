@@ -3,9 +3,9 @@
 use super::table::{Entry, KeyTable, MAX_ENTRIES};
 use super::{Item, add_to_total, each_key, finish, items, sketch_methods, summarize, total};
 use crate::file::FormatError;
+use crate::memory::{Mover, Words};
 use crate::sizing::{Cardinality, Estimate};
 use crate::structure::{Body, Head, ITEMS, Parts};
-use crate::words::{Mover, Words};
 use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use std::cmp::Reverse;
 use std::fmt;

@@ -4,7 +4,7 @@
 use super::table::Entry;
 use crate::file::FormatError;
 use crate::file::fields::Fields;
-use crate::words::{LINE_BYTES, Words};
+use crate::memory::{LINE_BYTES, Words};
 use crate::{Hasher, Result};
 
 /// The bytes of an item beside its key.

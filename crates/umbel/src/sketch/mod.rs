@@ -95,7 +95,7 @@ macro_rules! sketch_methods {
 
             /// Lets the memory be moved.
             #[doc(hidden)]
-            pub fn relocate(&mut self, mover: &mut dyn $crate::words::Mover) {
+            pub fn relocate(&mut self, mover: &mut dyn $crate::memory::Mover) {
                 $crate::structure::Structure::relocate(self, mover);
             }
         }

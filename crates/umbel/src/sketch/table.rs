@@ -1,7 +1,7 @@
 //! Counted keys that are found by their digest.
 
 use crate::hash::reduce;
-use crate::words::{Mover, relocate_vec};
+use crate::memory::{Mover, relocate_vec};
 use crate::{Digest, Error, Result};
 
 /// A key and its count. An entry whose count is 0 is free and cannot be found.

@@ -4,9 +4,9 @@ use crate::arch::{Kernel, Simd, prefetch};
 use crate::bloom::scattered::{self, Scatter};
 use crate::bloom::{Layout, OUT_OF_CACHE};
 use crate::hash::reduce;
+use crate::memory::{Mover, Words, bits};
 use crate::sizing::space_code::MAX_LEVELS;
 use crate::structure::Probe;
-use crate::words::{Mover, Words, bits};
 use crate::{Digest, Level, Result, Standard, TILE};
 use std::sync::OnceLock;
 

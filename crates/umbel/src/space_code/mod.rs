@@ -61,19 +61,19 @@
 //!   per-flow traffic measurement.* INFOCOM 2004. `Kumar04`
 
 mod array;
-mod kept;
+mod persist;
 
 use crate::algebra::Mismatch;
 use crate::bloom::Layout;
 use crate::builder::Builder;
 use crate::chain::keys_and_rate;
 pub use crate::count::Multiplicity;
+use crate::memory::LINE_BYTES;
 use crate::methods::{count_methods, structure_methods};
 use crate::sizing::space_code::{self as formulas, LevelParams, Rule, sampling};
 use crate::sizing::{Cardinality, greatest};
 use crate::structure::{self, Head};
 use crate::tile::{self, low_bits};
-use crate::words::LINE_BYTES;
 use crate::{Count, Digest, Error, Hasher, Kind, Plan, Result, Spec, Standard, Stats, TILE};
 use array::{Array, Hits};
 use std::marker::PhantomData;
@@ -211,7 +211,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
     /// An empty filter as specified. `n` are recordings, and `p` is the noise.
     pub fn build(spec: &Spec) -> Result<Self> {
         let (layouts, plan) = Self::plan_levels(spec)?;
-        Self::empty(Head::planned(spec, &plan), spec.tuning().space_code, layouts)
+        Self::empty(Head::planned(spec, &plan), spec.options().space_code, layouts)
     }
 
     fn empty(head: Head, options: Options, layouts: Vec<Standard>) -> Result<Self> {
@@ -227,7 +227,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
 
     /// What each level will be, and the plan.
     fn plan_levels(spec: &Spec) -> Result<(Vec<Standard>, Plan)> {
-        let options = spec.tuning().space_code;
+        let options = spec.options().space_code;
         check(&options, R::levels(&options))?;
         let Options { groups, keys, .. } = options;
         let exact = |n, p| formulas::levels(n, keys, groups, R::levels(&options), p);
@@ -247,7 +247,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
             bytes: lines * LINE_BYTES as u64,
             hashes: layouts.first().map_or(0, Layout::hashes),
             lines_touched: u64::from(probes).min(lines) as u32,
-            rate_asked: spec.known().p.unwrap_or(p),
+            rate_asked: spec.given().p.unwrap_or(p),
             rate: predicted(&layouts, &options, n)?,
         })?;
         Ok((layouts, plan))

@@ -1,7 +1,7 @@
 use super::*;
 use crate::Structure;
+use crate::memory::Words;
 use crate::structure::Parts;
-use crate::words::Words;
 use crate::{Key, Level};
 
 fn digest(key: u64) -> Digest {
@@ -9,8 +9,8 @@ fn digest(key: u64) -> Digest {
 }
 
 fn tuned(n: u64, p: f64, options: Options) -> Spec {
-    let tuning = crate::spec::Tuning { space_code: options, ..Default::default() };
-    Spec::new(n, p).unwrap().with_tuning(tuning)
+    let options = crate::spec::KindOptions { space_code: options, ..Default::default() };
+    Spec::new(n, p).unwrap().with_options(options)
 }
 
 fn words<R: Resolution>(filter: &SpaceCodeFilter<R>) -> Vec<Vec<u64>> {

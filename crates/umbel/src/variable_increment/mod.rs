@@ -50,9 +50,9 @@ use crate::bloom::scattered::check_hashes;
 use crate::counting::counters::{self, Counters, Rule, in_cells, planned};
 use crate::file::FormatError;
 use crate::hash::reduce;
-use crate::sizing::{Known, MAX_BITS, Params, variable_increment};
+use crate::memory::Packed;
+use crate::sizing::{Given, MAX_BITS, Params, variable_increment};
 use crate::structure::{INCREMENTS, small};
-use crate::words::Packed;
 use crate::{Hasher, Kind, Plan, Result, Spec};
 use scheme::Table;
 
@@ -119,12 +119,12 @@ impl Rule for Increments {
 
     /// The number of cells and probes with the least memory for the rate, or the lowest rate for the memory.
     fn plan(spec: &Spec) -> Result<(Increments, Plan)> {
-        let scheme = spec.tuning().variable_increment.scheme.clone();
+        let scheme = spec.options().variable_increment.scheme.clone();
         let table = Table::new(&scheme)?;
         let width = u64::from(table.width());
-        let Known { n, p, m, k } = spec.known();
-        let known = Known { n, p, m: m.map(|bits| bits / width), k };
-        let params = Params::of_cells(known, MAX_BITS / width, &table.excluded())
+        let Given { n, p, m, k } = spec.given();
+        let given = Given { n, p, m: m.map(|bits| bits / width), k };
+        let params = Params::of_cells(given, MAX_BITS / width, &table.excluded())
             .map_err(|error| in_cells(error, width))?;
         let rule = Increments::new(params.bits, params.hashes, scheme)?;
         let plan = planned(spec, &rule, params.capacity, params.rate, params.bits)?;

@@ -8,18 +8,18 @@ use std::time::Duration;
 use umbel::aging::{Aging, Options, Timestamp, Window};
 use umbel::hash::KeyRing;
 use umbel::internals::{Algebra, Level, Set, Structure};
-use umbel::sizing::Known;
-use umbel::spec::Tuning;
+use umbel::sizing::Given;
+use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Digest, Error, Hasher, Key, Kind, Spec, file};
 
-fn tuning(window: Option<Window>, generations: u32) -> Tuning {
-    let mut tuning = Tuning::default();
-    tuning.aging = Options { window, generations };
-    tuning
+fn options(window: Option<Window>, generations: u32) -> KindOptions {
+    let mut options = KindOptions::default();
+    options.aging = Options { window, generations };
+    options
 }
 
 fn build(capacity: u64, rate: f64, window: Option<Window>, generations: u32) -> Aging {
-    Aging::build(&Spec::new(capacity, rate).unwrap().with_tuning(tuning(window, generations))).unwrap()
+    Aging::build(&Spec::new(capacity, rate).unwrap().with_options(options(window, generations))).unwrap()
 }
 
 fn by_time(capacity: u64, millis: u64, generations: u32) -> Aging {
@@ -224,7 +224,7 @@ fn the_rate_at_capacity_is_not_above_the_one_asked_for() {
             let (mut found, mut of_the_bits, mut predicted) = (0, 0.0, 0.0);
             for build in 0..builds {
                 let (keys, spec) = (Keys::of_build(build), Spec::new(capacity, rate).unwrap());
-                let spec = spec.with_hasher(Hasher::fast(build)).with_tuning(tuning(window, generations));
+                let spec = spec.with_hasher(Hasher::fast(build)).with_options(options(window, generations));
                 let mut filter = Aging::build(&spec).unwrap();
                 // Twice around the ring, and then exactly full.
                 for (i, part) in keys
@@ -356,7 +356,7 @@ fn what_it_cannot_do_is_refused_and_changes_nothing() {
 #[test]
 fn bad_parameters_are_named() {
     let refused = |window, generations| {
-        let spec = Spec::new(1000, 0.01).unwrap().with_tuning(tuning(window, generations));
+        let spec = Spec::new(1000, 0.01).unwrap().with_options(options(window, generations));
         match Aging::build(&spec) {
             Err(Error::Parameter { name, .. }) => name,
             other => panic!("{other:?}"),
@@ -369,16 +369,16 @@ fn bad_parameters_are_named() {
     {
         assert_eq!(refused(window, 8), "window", "{window:?}");
     }
-    let known = Known { n: Some(1000), p: Some(0.01), k: Some(7), ..Known::default() };
-    assert!(Aging::build(&Spec::from_known(known).unwrap()).is_err());
+    let given = Given { n: Some(1000), p: Some(0.01), k: Some(7), ..Given::default() };
+    assert!(Aging::build(&Spec::from_given(given).unwrap()).is_err());
     for (n, m) in [(1000, 20_000), (100_000, 2_000_000)] {
-        let spec = Spec::from_known(Known { n: Some(n), m: Some(m), ..Known::default() }).unwrap();
+        let spec = Spec::from_given(Given { n: Some(n), m: Some(m), ..Given::default() }).unwrap();
         let plan = Aging::plan(&spec).unwrap();
         assert!(plan.capacity == n && plan.stored_bits <= m && plan.rate <= plan.rate_asked, "{plan:?}");
         let stats = Aging::build(&spec).unwrap().stats();
         assert_eq!((stats.bits, stats.bytes, stats.hashes), (plan.stored_bits, plan.bytes, plan.hashes));
     }
-    let spec = Spec::from_known(Known { m: Some(200_000), p: Some(0.01), ..Known::default() }).unwrap();
+    let spec = Spec::from_given(Given { m: Some(200_000), p: Some(0.01), ..Given::default() }).unwrap();
     let plan = Aging::plan(&spec).unwrap();
     assert!(plan.stored_bits <= 200_000 && (10_000..16_000).contains(&plan.capacity), "{plan:?}");
 }

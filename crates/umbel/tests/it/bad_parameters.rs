@@ -4,11 +4,11 @@
 use std::fmt::Debug;
 use umbel::internals::Layout;
 use umbel::literature::{Family, Scheme};
+use umbel::memory::Words;
 use umbel::sizing::{
-    BlockedParams, KPolicy, Known, Params, PartitionedParams, Shape, blocked, partitioned, rate,
+    BlockedParams, Given, KPolicy, Params, PartitionedParams, Shape, blocked, partitioned, rate,
 };
 use umbel::spec::plan;
-use umbel::words::Words;
 use umbel::{Arena, Blocked, Bloom, Error, Hasher, Kind, Partitioned, Result, Spec, Standard};
 
 /// The result is a parameter error whose sentence starts with the parameter and the value given.
@@ -69,7 +69,7 @@ fn rates_that_are_none_are_refused() {
         assert_all_refuse("p", 1000, p);
         for policy in KPolicy::ALL {
             assert_names("p", Params::for_capacity(1000, p, policy));
-            assert_names("p", Known { m: Some(1000), p: Some(p), ..Known::default() }.solve(policy));
+            assert_names("p", Given { m: Some(1000), p: Some(p), ..Given::default() }.solve(policy));
         }
         assert_names("p", PartitionedParams::for_capacity(1000, p));
         assert_names("p", PartitionedParams::for_bits_and_rate(100_000, p));
@@ -122,15 +122,15 @@ fn no_hash_functions_or_far_too_many_are_refused() {
         assert_names("k", Partitioned::from_params([1000, k.into()]));
         assert_names("k", rate::classic(1000, 10, k));
         assert_names("k", Shape::Standard { bits: 1000, hashes: k }.cardinality(10));
-        for known in [
-            Known { n: Some(1000), k: Some(k), ..Known::default() },
-            Known { m: Some(1000), k: Some(k), ..Known::default() },
-            Known { n: Some(1000), p: Some(0.01), k: Some(k), ..Known::default() },
-            Known { m: Some(1000), p: Some(0.01), k: Some(k), ..Known::default() },
-            Known { n: Some(1000), m: Some(9586), k: Some(k), ..Known::default() },
+        for given in [
+            Given { n: Some(1000), k: Some(k), ..Given::default() },
+            Given { m: Some(1000), k: Some(k), ..Given::default() },
+            Given { n: Some(1000), p: Some(0.01), k: Some(k), ..Given::default() },
+            Given { m: Some(1000), p: Some(0.01), k: Some(k), ..Given::default() },
+            Given { n: Some(1000), m: Some(9586), k: Some(k), ..Given::default() },
         ] {
             for kind in KINDS {
-                assert_names("k", Spec::from_known(known).and_then(|spec| plan(kind, &spec)));
+                assert_names("k", Spec::from_given(given).and_then(|spec| plan(kind, &spec)));
             }
         }
         assert_names("k", Scheme::new(Family::Murmur3, k, 1000));
@@ -141,8 +141,8 @@ fn no_hash_functions_or_far_too_many_are_refused() {
     assert_names("k", Partitioned::from_params([1000, (1 << 32) + 7]));
     // A blocked filter sets eight bits in each of one to four lines.
     for k in [7, 9, 40] {
-        let known = Known { n: Some(1000), p: Some(0.01), k: Some(k), ..Known::default() };
-        assert_names("k", Spec::from_known(known).and_then(|spec| Bloom::<Blocked>::build(&spec)));
+        let given = Given { n: Some(1000), p: Some(0.01), k: Some(k), ..Given::default() };
+        assert_names("k", Spec::from_given(given).and_then(|spec| Bloom::<Blocked>::build(&spec)));
     }
 }
 
@@ -154,13 +154,13 @@ fn no_bits_are_refused() {
     assert_names("m", rate::classic(0, 10, 7));
     assert_names("m", Shape::Standard { bits: 0, hashes: 7 }.cardinality(0));
     assert_names("m", Scheme::new(Family::Murmur3, 7, 0));
-    for known in [
-        Known { n: Some(1000), m: Some(0), ..Known::default() },
-        Known { p: Some(0.01), m: Some(0), ..Known::default() },
-        Known { n: Some(1000), p: Some(0.01), m: Some(0), ..Known::default() },
+    for given in [
+        Given { n: Some(1000), m: Some(0), ..Given::default() },
+        Given { p: Some(0.01), m: Some(0), ..Given::default() },
+        Given { n: Some(1000), p: Some(0.01), m: Some(0), ..Given::default() },
     ] {
         for kind in KINDS {
-            assert_names("m", Spec::from_known(known).and_then(|spec| plan(kind, &spec)));
+            assert_names("m", Spec::from_given(given).and_then(|spec| plan(kind, &spec)));
         }
     }
     assert_names("lines", Words::zeroed(0));
@@ -169,12 +169,12 @@ fn no_bits_are_refused() {
 #[test]
 fn absurd_sizes_are_refused_when_they_are_planned() {
     for m in [1 << 60, u64::MAX] {
-        for known in [
-            Known { n: Some(1000), m: Some(m), ..Known::default() },
-            Known { p: Some(0.01), m: Some(m), ..Known::default() },
+        for given in [
+            Given { n: Some(1000), m: Some(m), ..Given::default() },
+            Given { p: Some(0.01), m: Some(m), ..Given::default() },
         ] {
             for kind in KINDS {
-                assert_names("m", Spec::from_known(known).and_then(|spec| plan(kind, &spec)));
+                assert_names("m", Spec::from_given(given).and_then(|spec| plan(kind, &spec)));
             }
         }
     }
@@ -212,14 +212,14 @@ fn lines_per_key_other_than_one_to_four_are_refused() {
 
 #[test]
 fn too_little_knowledge_is_refused_with_what_is_missing() {
-    for (known, missing) in [
-        (Known::default(), "two of"),
-        (Known { n: Some(1000), ..Known::default() }, "p, m or k"),
-        (Known { p: Some(0.01), ..Known::default() }, "n or m"),
-        (Known { m: Some(1000), ..Known::default() }, "n, p or k"),
+    for (given, missing) in [
+        (Given::default(), "two of"),
+        (Given { n: Some(1000), ..Given::default() }, "p, m or k"),
+        (Given { p: Some(0.01), ..Given::default() }, "n or m"),
+        (Given { m: Some(1000), ..Given::default() }, "n, p or k"),
     ] {
         for kind in KINDS {
-            let error = Spec::from_known(known).and_then(|spec| plan(kind, &spec)).expect_err("not enough");
+            let error = Spec::from_given(given).and_then(|spec| plan(kind, &spec)).expect_err("not enough");
             assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
             assert!(error.to_string().contains(missing), "{error}");
         }
@@ -228,9 +228,9 @@ fn too_little_knowledge_is_refused_with_what_is_missing() {
 
 #[test]
 fn knowledge_that_contradicts_itself_is_refused() {
-    let known = Known { n: Some(1_000_000), p: Some(0.001), m: Some(1_000_000), ..Known::default() };
+    let given = Given { n: Some(1_000_000), p: Some(0.001), m: Some(1_000_000), ..Given::default() };
     for kind in KINDS {
-        let error = Spec::from_known(known).and_then(|spec| plan(kind, &spec)).expect_err("too few bits");
+        let error = Spec::from_given(given).and_then(|spec| plan(kind, &spec)).expect_err("too few bits");
         let Error::Contradiction { settings, .. } = &error else { panic!("{kind}: {error:?}") };
         let named =
             ["m = ", "p = "].iter().all(|name| settings.iter().any(|setting| setting.starts_with(name)));

@@ -12,16 +12,16 @@ use umbel::file::{self, Options};
 use umbel::hash::KeyRing;
 use umbel::hash::reduce;
 use umbel::internals::{Level, Structure, TILE};
-use umbel::sizing::Known;
-use umbel::spec::{Construction, Tuning, plan};
+use umbel::sizing::Given;
+use umbel::spec::{Construction, KindOptions, plan};
 use umbel::{AnyMap, Bloomier, BloomierMutable, Digest, Error, Hasher, Key, Kind, Map, Spec};
 
 const MAPS: [Kind; 2] = [Kind::Bloomier, Kind::BloomierMutable];
 
 fn spec(n: usize, rate: f64, segments: Option<u32>, largest: Option<u64>) -> Spec {
-    let mut tuning = Tuning::default();
-    (tuning.bloomier.segments, tuning.bloomier.largest) = (segments, largest);
-    Spec::new(n as u64, rate).unwrap().with_tuning(tuning)
+    let mut options = KindOptions::default();
+    (options.bloomier.segments, options.bloomier.largest) = (segments, largest);
+    Spec::new(n as u64, rate).unwrap().with_options(options)
 }
 
 fn build(
@@ -240,9 +240,9 @@ fn values_that_do_not_fit_are_refused() {
 
 #[test]
 fn no_rate_is_promised_that_digests_cannot_keep() {
-    let known = Known { n: Some(1_000_000), m: Some(100_000_000), ..Known::default() };
+    let given = Given { n: Some(1_000_000), m: Some(100_000_000), ..Given::default() };
     for kind in MAPS {
-        let plan = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
+        let plan = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
         assert!(plan.rate >= 1e6 / 2f64.powi(64), "{kind}: {}", plan.rate);
     }
 }
@@ -357,10 +357,10 @@ fn a_plan_is_what_is_built() {
             assert!(plan.rate <= rate && stats.capacity == Some(n), "{kind} {n}");
         }
         // Half the memory of the literature's arrangement with room to spare, and never more than asked for.
-        let known = Known { n: Some(100_000), m: Some(2_000_000), ..Known::default() };
-        let planned = plan(kind, &Spec::from_known(known).unwrap()).unwrap();
+        let given = Given { n: Some(100_000), m: Some(2_000_000), ..Given::default() };
+        let planned = plan(kind, &Spec::from_given(given).unwrap()).unwrap();
         assert!(planned.stored_bits <= 2_000_000 && planned.rate < 0.05, "{kind}: {planned:?}");
-        let known = Known { n: Some(100_000), m: Some(500_000), ..Known::default() };
-        assert!(plan(kind, &Spec::from_known(known).unwrap()).is_err(), "{kind}: less than the values need");
+        let given = Given { n: Some(100_000), m: Some(500_000), ..Given::default() };
+        assert!(plan(kind, &Spec::from_given(given).unwrap()).is_err(), "{kind}: less than the values need");
     }
 }

@@ -7,7 +7,7 @@ use umbel::counting::{Flip, Ones, Options, Overflow, Rule};
 use umbel::file::{self, Options as FileOptions};
 use umbel::hash::KeyRing;
 use umbel::sizing::counting::overflow_share;
-use umbel::sizing::{KPolicy, Known};
+use umbel::sizing::{Given, KPolicy};
 use umbel::spec::plan;
 use umbel::{AnyFilter, Bloom, Counting, Error, Hasher, Kind, Removed, Spec, Standard};
 
@@ -281,17 +281,17 @@ fn plans_count_all_bits() {
     );
     // A budget is one of memory.
     let (n, m, p) = (Some(100_000), Some(4_000_000), Some(0.01));
-    for known in [Known { n, m, ..Known::default() }, Known { m, p, ..Known::default() }] {
-        let planned = plan(Kind::Counting, &Spec::from_known(known).unwrap()).unwrap();
+    for given in [Given { n, m, ..Given::default() }, Given { m, p, ..Given::default() }] {
+        let planned = plan(Kind::Counting, &Spec::from_given(given).unwrap()).unwrap();
         assert_eq!(planned.stored_bits, 4_000_000, "{planned:?}");
         assert!(planned.rate < 0.0102 && planned.capacity >= 100_000, "{planned:?}");
     }
     let strict = spec.clone().with_policy(KPolicy::Strict);
     assert!(plan(Kind::Counting, &strict).unwrap().rate <= 0.01);
     // Another width.
-    let mut tuning = spec.tuning().clone();
-    tuning.counting = options(3, Overflow::Error);
-    let narrow = spec.with_tuning(tuning);
+    let mut kind_options = spec.options().clone();
+    kind_options.counting = options(3, Overflow::Error);
+    let narrow = spec.with_options(kind_options);
     assert_eq!(plan(Kind::Counting, &narrow).unwrap().stored_bits, 3 * bits.stored_bits);
     assert_eq!(Counting::build(&narrow).unwrap().rule().overflow(), Overflow::Error);
 }
@@ -311,8 +311,8 @@ fn what_makes_no_sense_is_refused() {
     {
         assert!(Ones::from_params(params).is_err(), "{params:?}");
     }
-    let known = Known { n: Some(1_000_000), m: Some(1_000_000), p: Some(0.01), ..Known::default() };
-    let error = plan(Kind::Counting, &Spec::from_known(known).unwrap()).unwrap_err().to_string();
+    let given = Given { n: Some(1_000_000), m: Some(1_000_000), p: Some(0.01), ..Given::default() };
+    let error = plan(Kind::Counting, &Spec::from_given(given).unwrap()).unwrap_err().to_string();
     assert!(error.contains("counters of 4 bits"), "{error}");
 }
 

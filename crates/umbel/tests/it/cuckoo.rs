@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use umbel::cuckoo::{Form, Options, Table};
 use umbel::hash::KeyRing;
 use umbel::internals::{Level, Structure, TILE};
-use umbel::sizing::{CuckooParams, Known, cuckoo};
-use umbel::spec::{Tuning, plan};
+use umbel::sizing::{CuckooParams, Given, cuckoo};
+use umbel::spec::{KindOptions, plan};
 use umbel::{AnyFilter, Cuckoo, Digest, Error, Hasher, Key, Kind, Removed, Spec, file};
 
 fn empty(buckets: u64, bits: u32, slots: u32, form: Form) -> Cuckoo {
@@ -19,9 +19,9 @@ fn empty(buckets: u64, bits: u32, slots: u32, form: Form) -> Cuckoo {
 }
 
 fn spec(capacity: u64, rate: f64, cuckoo: Options) -> Spec {
-    let mut tuning = Tuning::default();
-    tuning.cuckoo = cuckoo;
-    Spec::new(capacity, rate).unwrap().with_tuning(tuning)
+    let mut options = KindOptions::default();
+    options.cuckoo = cuckoo;
+    Spec::new(capacity, rate).unwrap().with_options(options)
 }
 
 fn bytes(filter: &Cuckoo) -> Vec<u8> {
@@ -501,15 +501,15 @@ fn bad_parameters_are_named() {
     ] {
         assert_eq!(refused(plan(Kind::Cuckoo, &spec(n, p, options))), name, "{n} {p} {options:?}");
     }
-    let known = |known| plan(Kind::Cuckoo, &Spec::from_known(known).unwrap());
-    assert_eq!(refused(known(Known { n: Some(1000), p: Some(0.01), k: Some(4), ..Known::default() })), "k");
-    assert_eq!(refused(known(Known { n: Some(1000), m: Some(4000), ..Known::default() })), "m");
+    let given = |given| plan(Kind::Cuckoo, &Spec::from_given(given).unwrap());
+    assert_eq!(refused(given(Given { n: Some(1000), p: Some(0.01), k: Some(4), ..Given::default() })), "k");
+    assert_eq!(refused(given(Given { n: Some(1000), m: Some(4000), ..Given::default() })), "m");
     assert_eq!(
-        refused(known(Known { n: Some(1000), m: Some(9000), p: Some(0.001), ..Known::default() })),
+        refused(given(Given { n: Some(1000), m: Some(9000), p: Some(0.001), ..Given::default() })),
         "m and p"
     );
-    assert_eq!(refused(known(Known { p: Some(0.001), m: Some(20), ..Known::default() })), "m");
-    assert!(known(Known { n: Some(1000), ..Known::default() }).is_err());
+    assert_eq!(refused(given(Given { p: Some(0.001), m: Some(20), ..Given::default() })), "m");
+    assert!(given(Given { n: Some(1000), ..Given::default() }).is_err());
     assert!(
         cuckoo::rate(8, 4, 1.1).is_err()
             && cuckoo::rate(8, 3, 0.5).is_err()
@@ -521,21 +521,21 @@ fn bad_parameters_are_named() {
 fn any_sufficient_subset_leads_to_a_plan_that_the_filter_keeps() {
     let (n, p, m) = (Some(100_000), Some(0.001), Some(1_500_000));
     for form in FORMS {
-        for known in [
-            Known { n, p, ..Known::default() },
-            Known { n, m, ..Known::default() },
-            Known { p, m, ..Known::default() },
-            Known { n, p, m, ..Known::default() },
+        for given in [
+            Given { n, p, ..Given::default() },
+            Given { n, m, ..Given::default() },
+            Given { p, m, ..Given::default() },
+            Given { n, p, m, ..Given::default() },
         ] {
-            let mut tuning = Tuning::default();
-            tuning.cuckoo.form = form;
-            let spec = Spec::from_known(known).unwrap().with_tuning(tuning);
+            let mut options = KindOptions::default();
+            options.cuckoo.form = form;
+            let spec = Spec::from_given(given).unwrap().with_options(options);
             let plan = plan(Kind::Cuckoo, &spec).unwrap();
             assert!(
-                known.n.is_none_or(|n| plan.capacity == n) && known.p.is_none_or(|p| plan.rate <= p),
+                given.n.is_none_or(|n| plan.capacity == n) && given.p.is_none_or(|p| plan.rate <= p),
                 "{plan:?}"
             );
-            assert!(known.m.is_none_or(|m| plan.stored_bits <= m && plan.stored_bits > m - 200), "{plan:?}");
+            assert!(given.m.is_none_or(|m| plan.stored_bits <= m && plan.stored_bits > m - 200), "{plan:?}");
             let mut filter = Cuckoo::build(&spec).unwrap();
             let stats = filter.stats();
             assert_eq!((plan.stored_bits, plan.bytes, plan.hashes), (stats.bits, stats.bytes, stats.hashes));

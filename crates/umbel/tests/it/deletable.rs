@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use umbel::error::Mismatch;
 use umbel::internals::{Set, Structure};
 use umbel::sizing::deletable::{complement, deletability, printed, resettable};
-use umbel::sizing::{Known, rate};
-use umbel::spec::{Tuning, plan};
+use umbel::sizing::{Given, rate};
+use umbel::spec::{KindOptions, plan};
 use umbel::{AnyFilter, Deletable, Digest, Error, Hasher, Kind, Removed, Spec};
 
 fn empty(bits: u64, hashes: u32, region_bits: u64) -> Deletable {
@@ -23,9 +23,9 @@ fn filter_of(bits: u64, hashes: u32, region_bits: u64, keys: &[u64]) -> Deletabl
 }
 
 fn tuned(region_bits: u64, spec: Spec) -> Spec {
-    let mut tuning = Tuning::default();
-    tuning.deletable.region_bits = region_bits;
-    spec.with_tuning(tuning)
+    let mut options = KindOptions::default();
+    options.deletable.region_bits = region_bits;
+    spec.with_options(options)
 }
 
 /// A row of the table: a budget of m bits, k, n, r; the three formulas, and what was simulated by others.
@@ -477,19 +477,19 @@ fn plans_count_the_collision_bits() {
         assert!((filter.predicted_rate(1_000_000).expect("valid") / planned.rate - 1.0).abs() < 0.001);
     }
     // A budget is that of all bits: m = m' + r.
-    let known = |known| Spec::from_known(known).expect("enough is known");
-    for (known, bits) in [
-        (Known { n: Some(22), m: Some(240), k: Some(5), ..Known::default() }, 216),
-        (Known { n: Some(22), m: Some(240), ..Known::default() }, 216),
-        (Known { p: Some(0.1), m: Some(240), ..Known::default() }, 216),
-        (Known { p: Some(0.1), m: Some(240), k: Some(3), ..Known::default() }, 216),
-        (Known { m: Some(240), k: Some(3), ..Known::default() }, 216),
-        (Known { n: Some(22), p: Some(0.1), m: Some(240), ..Known::default() }, 216),
+    let given = |given| Spec::from_given(given).expect("enough is known");
+    for (given, bits) in [
+        (Given { n: Some(22), m: Some(240), k: Some(5), ..Given::default() }, 216),
+        (Given { n: Some(22), m: Some(240), ..Given::default() }, 216),
+        (Given { p: Some(0.1), m: Some(240), ..Given::default() }, 216),
+        (Given { p: Some(0.1), m: Some(240), k: Some(3), ..Given::default() }, 216),
+        (Given { m: Some(240), k: Some(3), ..Given::default() }, 216),
+        (Given { n: Some(22), p: Some(0.1), m: Some(240), ..Given::default() }, 216),
     ]
-    .map(|(filter, bits)| (tuned(9, known(filter)), bits))
+    .map(|(filter, bits)| (tuned(9, given(filter)), bits))
     {
-        let planned = plan(Kind::Deletable, &known).expect("a plan");
-        let filter = Deletable::build(&known).expect("enough memory");
+        let planned = plan(Kind::Deletable, &given).expect("a plan");
+        let filter = Deletable::build(&given).expect("enough memory");
         assert_eq!((planned.bits, planned.stored_bits), (240, 240));
         assert_eq!((filter.sections()[0].1.words().len(), filter.regions()), (8, 24));
         assert_eq!(filter.params()[0], bits);
@@ -514,10 +514,10 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert_eq!(name(Deletable::with_capacity(10, 0.0)), "p");
     assert_eq!(name(Deletable::with_capacity(10, f64::NAN)), "p");
     assert_eq!(name(Deletable::with_layout(standard(10, 3), 0, Hasher::default())), "region bits");
-    let known = |known| Spec::from_known(known).and_then(|spec| Deletable::build(&spec));
-    assert_eq!(name(known(Known { n: Some(1), m: Some(1), ..Known::default() })), "m");
-    assert_eq!(name(known(Known { n: Some(1), ..Known::default() })), "known");
-    let too_few = known(Known { n: Some(1_000_000), p: Some(0.01), m: Some(9_600_000), ..Known::default() });
+    let given = |given| Spec::from_given(given).and_then(|spec| Deletable::build(&spec));
+    assert_eq!(name(given(Given { n: Some(1), m: Some(1), ..Given::default() })), "m");
+    assert_eq!(name(given(Given { n: Some(1), ..Given::default() })), "known");
+    let too_few = given(Given { n: Some(1_000_000), p: Some(0.01), m: Some(9_600_000), ..Given::default() });
     let error = too_few.unwrap_err().to_string();
     let named = ["m = 9600000 bits", "p = 0.01", "1000000 keys"].iter().all(|part| error.contains(part));
     assert!(named, "{error}");

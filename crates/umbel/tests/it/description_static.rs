@@ -6,7 +6,7 @@ use crate::second_reader::{
     C, File, bit, bits, empty, packed, parse, position, positions, read, set, stream,
 };
 use umbel::any::Stored;
-use umbel::spec::{Construction, Tuning};
+use umbel::spec::{Construction, KindOptions};
 use umbel::{AnyMap, Kind, Spec, file};
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
@@ -202,9 +202,9 @@ fn keys_of_a_mutable_map_find_which_of_their_cells_has_their_value() {
 
 /// A mutable map that the library made from integers: what takes too many keys, or rare ones, for a golden file.
 fn written(keys: std::ops::Range<u64>, segments: Option<u32>) -> File {
-    let (count, mut tuning) = (keys.end - keys.start, Tuning::default());
-    tuning.bloomier.segments = segments;
-    let spec = Spec::new(count, 0.01).unwrap().with_tuning(tuning);
+    let (count, mut options) = (keys.end - keys.start, KindOptions::default());
+    options.bloomier.segments = segments;
+    let spec = Spec::new(count, 0.01).unwrap().with_options(options);
     let digests = spec.hasher().digest_batch(&keys.clone().collect::<Vec<_>>());
     let pairs = digests.into_iter().zip(keys.map(|key| key % 7)).collect();
     let map =

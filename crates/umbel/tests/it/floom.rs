@@ -10,8 +10,8 @@ use umbel::error::Mismatch;
 use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::internals::{Set, Structure};
-use umbel::sizing::{KPolicy, Known, Params, floom, rate};
-use umbel::spec::{Tuning, plan};
+use umbel::sizing::{Given, KPolicy, Params, floom, rate};
+use umbel::spec::{KindOptions, plan};
 use umbel::{AnyFilter, Error, Hasher, Kind, Spec};
 
 fn options(regions: u32) -> Options {
@@ -29,9 +29,9 @@ fn filter_of(bits: u64, hashes: u32, options: &Options, keys: &[u64]) -> Floom {
 }
 
 fn tuned(floom: Options, spec: Spec) -> Spec {
-    let mut tuning = Tuning::default();
-    tuning.floom = floom;
-    spec.with_tuning(tuning)
+    let mut options = KindOptions::default();
+    options.floom = floom;
+    spec.with_options(options)
 }
 
 /// The set-up of the published figures: M bits rounded up to bytes, and k from the bits before that.
@@ -348,17 +348,17 @@ fn plans_count_the_table() {
     }
     // A budget is that of all bits.
     let (n, p, m, k) = (Some(10_000), Some(0.01), Some(160_000), Some(7));
-    for known in [
-        Known { n, m, ..Known::default() },
-        Known { n, m, k, ..Known::default() },
-        Known { p, m, ..Known::default() },
-        Known { p, m, k, ..Known::default() },
-        Known { n, p, m, ..Known::default() },
-        Known { n, p, m, k },
-        Known { m, k, ..Known::default() },
+    for given in [
+        Given { n, m, ..Given::default() },
+        Given { n, m, k, ..Given::default() },
+        Given { p, m, ..Given::default() },
+        Given { p, m, k, ..Given::default() },
+        Given { n, p, m, ..Given::default() },
+        Given { n, p, m, k },
+        Given { m, k, ..Given::default() },
     ] {
         for options in [Options::default(), options(16), Options { ranked: true, ..options(16) }] {
-            let spec = tuned(options, Spec::from_known(known).expect("enough is known"));
+            let spec = tuned(options, Spec::from_given(given).expect("enough is known"));
             let planned = plan(Kind::Floom, &spec).expect("a plan");
             let filter = Floom::build(&spec).expect("enough memory");
             assert!(
@@ -366,8 +366,8 @@ fn plans_count_the_table() {
                 "{planned:?}"
             );
             assert_eq!(planned.bits, filter.stats().bits);
-            assert!(known.k.is_none_or(|k| k == planned.hashes) && planned.rate <= planned.rate_asked);
-            assert!(known.n.is_none_or(|n| n == planned.capacity));
+            assert!(given.k.is_none_or(|k| k == planned.hashes) && planned.rate <= planned.rate_asked);
+            assert!(given.n.is_none_or(|n| n == planned.capacity));
         }
     }
 }
@@ -392,15 +392,15 @@ fn what_makes_no_sense_is_refused_and_changes_nothing() {
     assert_eq!(name(Floom::with_layout(standard(10, 7), &options(11), Hasher::default())), "regions");
     assert_eq!(name(Floom::with_capacity(0, 0.01)), "n");
     assert_eq!(name(Floom::with_capacity(10, 1.0)), "p");
-    let known = |regions, known| {
-        Spec::from_known(known).and_then(|spec| Floom::build(&tuned(options(regions), spec)))
+    let given = |regions, given| {
+        Spec::from_given(given).and_then(|spec| Floom::build(&tuned(options(regions), spec)))
     };
     // The table alone takes more than the budget, or leaves too little.
-    assert_eq!(name(known(16, Known { n: Some(10), m: Some(65_536), ..Known::default() })), "m");
-    assert_eq!(name(known(16, Known { n: Some(10), m: Some(65_540), ..Known::default() })), "m");
-    assert_eq!(name(known(0, Known { n: Some(10), m: Some(65_540), ..Known::default() })), "regions");
+    assert_eq!(name(given(16, Given { n: Some(10), m: Some(65_536), ..Given::default() })), "m");
+    assert_eq!(name(given(16, Given { n: Some(10), m: Some(65_540), ..Given::default() })), "m");
+    assert_eq!(name(given(0, Given { n: Some(10), m: Some(65_540), ..Given::default() })), "regions");
     let too_few =
-        known(16, Known { n: Some(1_000_000), p: Some(0.01), m: Some(9_000_000), ..Known::default() });
+        given(16, Given { n: Some(1_000_000), p: Some(0.01), m: Some(9_000_000), ..Given::default() });
     let error = too_few.unwrap_err().to_string();
     let named = ["m = 9000000 bits", "p = 0.01", "1000000 keys"].iter().all(|part| error.contains(part));
     assert!(named, "{error}");

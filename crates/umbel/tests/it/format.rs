@@ -13,7 +13,7 @@ use umbel::hash::KeyRing;
 use umbel::internals::Layout;
 use umbel::kind::Category;
 use umbel::sketch::{CountMin, Distinct, Frequent, TopK};
-use umbel::spec::{Construction, Tuning};
+use umbel::spec::{Construction, KindOptions};
 use umbel::{
     AnyCount, AnyFilter, AnyMap, Blocked, Bloom, Digest, Hasher, Key, Kind, Partitioned, Scalable, Spec,
     Standard, aging, bloomier, counting, cuckoo, floom, scalable, space_code, variable_increment,
@@ -75,17 +75,17 @@ fn all() -> Vec<(String, Stored, Options)> {
     }
     for kind in Kind::ALL.iter().copied().filter(|kind| kind.number() > Kind::Literature.number()) {
         let stored = match kind.category() {
-            Category::Map => map(kind, &[5, 1, 2, 0, 1, 5], Tuning::default(), None),
-            Category::Multiset => counted(kind, Tuning::default()),
+            Category::Map => map(kind, &[5, 1, 2, 0, 1, 5], KindOptions::default(), None),
+            Category::Multiset => counted(kind, KindOptions::default()),
             Category::Sketch => sketched(kind),
-            _ => tuned(kind, Tuning::default()),
+            _ => tuned(kind, KindOptions::default()),
         };
         all.push((kind.to_string(), stored, plain()));
     }
     for kind in [Kind::Counting, Kind::Cuckoo, Kind::Quotient] {
         all.push((format!("{kind}-crowded"), crowded(kind), plain()));
     }
-    let mut other = Tuning::default();
+    let mut other = KindOptions::default();
     other.counting = counting::Options { counter_bits: 3, overflow: counting::Overflow::Error };
     other.variable_increment.scheme = variable_increment::Scheme::b_h(&[1, 4, 8, 13], 3, true);
     other.scalable = scalable::Options { tightening: 0.5, growth: 4, stage: scalable::Stage::Partitioned };
@@ -111,7 +111,7 @@ fn all() -> Vec<(String, Stored, Options)> {
     all.push(("bloomier-wide".into(), map(Kind::Bloomier, &wide, other.clone(), None), plain()));
     all.push(("scalable-united".into(), united_stages(), plain()));
     let book = CodeBook::new(&["red", "", "grün"]).ok();
-    let mutable = map(Kind::BloomierMutable, &[0, 1, 2, 0, 1, 2], Tuning::default(), book);
+    let mutable = map(Kind::BloomierMutable, &[0, 1, 2, 0, 1, 2], KindOptions::default(), book);
     all.push(("bloomier-mutable-book".into(), mutable, plain()));
     other.fuse.fingerprint_bits = Some(19);
     all.push(("fuse-other".into(), tuned(Kind::Fuse, other.clone()), plain()));
@@ -193,15 +193,15 @@ fn digests(spec: &Spec) -> Vec<Digest> {
 }
 
 /// A map from them to values.
-fn map(kind: Kind, values: &[u64; 6], tuning: Tuning, book: Option<CodeBook>) -> Stored {
-    let spec = Spec::new(6, 0.01).unwrap().with_tuning(tuning);
+fn map(kind: Kind, values: &[u64; 6], options: KindOptions, book: Option<CodeBook>) -> Stored {
+    let spec = Spec::new(6, 0.01).unwrap().with_options(options);
     let pairs = digests(&spec).into_iter().zip(*values).collect();
     AnyMap::from_pairs(kind, &spec, pairs, book, &Construction::default()).unwrap().into()
 }
 
 /// A multiset of them, in which some come more often.
-fn counted(kind: Kind, tuning: Tuning) -> Stored {
-    let spec = Spec::new(60, 0.005).unwrap().with_tuning(tuning);
+fn counted(kind: Kind, options: KindOptions) -> Stored {
+    let spec = Spec::new(60, 0.005).unwrap().with_options(options);
     let mut counts = AnyCount::build(kind, &spec).unwrap();
     for (digest, times) in digests(&spec).into_iter().zip([1, 2, 3, 5, 8, 13]) {
         (0..times).for_each(|_| counts.insert_digest(digest));
@@ -220,9 +220,9 @@ fn crowded(kind: Kind) -> Stored {
 }
 
 /// A filter of a kind, planned for few keys, so that those that can grow or turn have done so.
-fn tuned(kind: Kind, tuning: Tuning) -> Stored {
+fn tuned(kind: Kind, options: KindOptions) -> Stored {
     let spec =
-        Spec::new(if kind.capabilities().multiset { 20 } else { 3 }, 0.01).unwrap().with_tuning(tuning);
+        Spec::new(if kind.capabilities().multiset { 20 } else { 3 }, 0.01).unwrap().with_options(options);
     if kind.capabilities().fixed {
         let digests = digests(&spec);
         return AnyFilter::from_digests(kind, &spec, digests, &Construction::default()).unwrap().into();

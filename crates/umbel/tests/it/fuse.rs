@@ -6,8 +6,8 @@ use proptest::test_runner::RngSeed;
 use std::collections::HashSet;
 use umbel::file::{self, Options};
 use umbel::internals::{Level, Structure, TILE};
-use umbel::sizing::Known;
-use umbel::spec::{Construction, Tuning, plan};
+use umbel::sizing::Given;
+use umbel::spec::{Construction, KindOptions, plan};
 use umbel::{Digest, Fuse, Hasher, Key, Kind, Spec};
 
 fn from(keys: &[u64], rate: f64, threads: usize) -> Fuse {
@@ -17,10 +17,10 @@ fn from(keys: &[u64], rate: f64, threads: usize) -> Fuse {
 }
 
 fn with_bits(keys: &[u64], bits: u32, seed: u64) -> Fuse {
-    let mut tuning = Tuning::default();
-    tuning.fuse.fingerprint_bits = Some(bits);
-    let known = Known { n: Some(keys.len() as u64), ..Known::default() };
-    let spec = Spec::from_known(known).unwrap().with_hasher(Hasher::fast(seed)).with_tuning(tuning);
+    let mut options = KindOptions::default();
+    options.fuse.fingerprint_bits = Some(bits);
+    let given = Given { n: Some(keys.len() as u64), ..Given::default() };
+    let spec = Spec::from_given(given).unwrap().with_hasher(Hasher::fast(seed)).with_options(options);
     let digests = spec.hasher().digest_batch(keys);
     Fuse::from_digests(&spec, digests, &Construction::default()).unwrap()
 }
@@ -176,28 +176,28 @@ fn an_empty_set_says_no() {
 
 #[test]
 fn what_makes_no_sense_is_refused_by_name() {
-    let parameter = |known: Known, bits: Option<u32>| {
-        let mut tuning = Tuning::default();
-        tuning.fuse.fingerprint_bits = bits;
-        refused(Spec::from_known(known).and_then(|spec| plan(Kind::Fuse, &spec.with_tuning(tuning))))
+    let parameter = |given: Given, bits: Option<u32>| {
+        let mut options = KindOptions::default();
+        options.fuse.fingerprint_bits = bits;
+        refused(Spec::from_given(given).and_then(|spec| plan(Kind::Fuse, &spec.with_options(options))))
     };
-    let n = Known { n: Some(1000), ..Known::default() };
+    let n = Given { n: Some(1000), ..Given::default() };
     assert_eq!(parameter(n, None), "p");
     assert_eq!(parameter(n, Some(3)), "fingerprint bits");
     assert_eq!(parameter(n, Some(33)), "fingerprint bits");
-    assert_eq!(parameter(Known { p: Some(1e-10), ..n }, None), "p");
-    assert_eq!(parameter(Known { p: Some(0.01), ..n }, Some(6)), "fingerprint bits and p");
-    assert_eq!(parameter(Known { p: Some(0.01), k: Some(3), ..n }, None), "k");
-    assert_eq!(parameter(Known { p: Some(0.01), m: Some(7000), ..n }, None), "m");
-    assert_eq!(parameter(Known { m: Some(2000), ..n }, None), "m");
-    assert_eq!(parameter(Known { p: Some(0.01), m: Some(7), ..Known::default() }, None), "m");
+    assert_eq!(parameter(Given { p: Some(1e-10), ..n }, None), "p");
+    assert_eq!(parameter(Given { p: Some(0.01), ..n }, Some(6)), "fingerprint bits and p");
+    assert_eq!(parameter(Given { p: Some(0.01), k: Some(3), ..n }, None), "k");
+    assert_eq!(parameter(Given { p: Some(0.01), m: Some(7000), ..n }, None), "m");
+    assert_eq!(parameter(Given { m: Some(2000), ..n }, None), "m");
+    assert_eq!(parameter(Given { p: Some(0.01), m: Some(7), ..Given::default() }, None), "m");
 }
 
 #[test]
 fn what_is_said_of_the_rate_is_that_of_the_table_even_if_keys_come_twice() {
     let keys: Vec<u64> = (0..200_000).map(|i| i % 100_000).collect();
-    let known = Known { n: Some(1), m: Some(2_000_000), ..Known::default() };
-    let spec = Spec::from_known(known).unwrap();
+    let given = Given { n: Some(1), m: Some(2_000_000), ..Given::default() };
+    let spec = Spec::from_given(given).unwrap();
     let filter =
         Fuse::from_digests(&spec, spec.hasher().digest_batch(&keys[..]), &Construction::default()).unwrap();
     let stats = filter.stats();
@@ -209,11 +209,11 @@ fn what_is_said_of_the_rate_is_that_of_the_table_even_if_keys_come_twice() {
 
 #[test]
 fn a_size_instead_of_a_rate_or_a_number_of_keys_is_kept() {
-    let spec = |known| Spec::from_known(known).unwrap();
-    let known = Known { n: Some(1_000_000), m: Some(12_000_000), ..Known::default() };
-    let wide = plan(Kind::Fuse, &spec(known)).unwrap();
+    let spec = |given| Spec::from_given(given).unwrap();
+    let given = Given { n: Some(1_000_000), m: Some(12_000_000), ..Given::default() };
+    let wide = plan(Kind::Fuse, &spec(given)).unwrap();
     assert!(wide.stored_bits <= 12_000_000 && wide.rate == 1.0 / 1024.0, "{wide:?}");
-    let known = Known { p: Some(0.001), m: Some(12_000_000), ..Known::default() };
-    let many = plan(Kind::Fuse, &spec(known)).unwrap();
+    let given = Given { p: Some(0.001), m: Some(12_000_000), ..Given::default() };
+    let many = plan(Kind::Fuse, &spec(given)).unwrap();
     assert!(many.stored_bits <= 12_000_000 && many.capacity > 1_030_000, "{many:?}");
 }

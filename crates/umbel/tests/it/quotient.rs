@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use umbel::error::Mismatch;
 use umbel::internals::{Level, Structure, TILE};
 use umbel::quotient::Options;
-use umbel::sizing::{Known, quotient};
-use umbel::spec::{Tuning, plan};
+use umbel::sizing::{Given, quotient};
+use umbel::spec::{KindOptions, plan};
 use umbel::{AnyFilter, Digest, Error, Hasher, Key, Kind, Quotient, Removed, Spec, file};
 
 fn fixed(cases: u32) -> ProptestConfig {
@@ -407,15 +407,15 @@ fn bad_input_gets_typed_answers() {
     named(Quotient::with_slots(64, 58, hasher()), "remainder bits");
     named(Quotient::with_capacity(0, 0.01), "n");
     named(Quotient::with_capacity(10, 1.0), "p");
-    let spec = |n, p, m, k| Spec::from_known(Known { n, p, m, k }).unwrap();
+    let spec = |n, p, m, k| Spec::from_given(Given { n, p, m, k }).unwrap();
     named(Quotient::build(&spec(Some(100), Some(0.01), None, Some(3))), "k");
     named(Quotient::build(&spec(Some(100), None, None, None)), "n, p, m");
     named(Quotient::build(&spec(Some(10_000), None, Some(512), None)), "m");
     named(Quotient::build(&spec(Some(10_000), Some(1e-6), Some(130_000), None)), "m and p");
     let tuned = |options: Options| {
-        let mut tuning = Tuning::default();
-        tuning.quotient = options;
-        Quotient::build(&Spec::new(1000, 0.01).unwrap().with_tuning(tuning))
+        let mut kind_options = KindOptions::default();
+        kind_options.quotient = options;
+        Quotient::build(&Spec::new(1000, 0.01).unwrap().with_options(kind_options))
     };
     named(tuned(Options::default().with_load(1.0)), "load");
     named(tuned(Options::default().with_remainder_bits(0)), "remainder bits");
@@ -449,7 +449,7 @@ fn any_two_of_keys_rate_and_bits_lead_to_a_plan() {
         (Some(100), Some(0.001), None),
         (Some(100), None, Some(4096)),
     ] {
-        let spec = Spec::from_known(Known { n, p, m, k: None }).unwrap();
+        let spec = Spec::from_given(Given { n, p, m, k: None }).unwrap();
         let plan = plan(Kind::Quotient, &spec).unwrap();
         assert!(n.is_none_or(|n| n == plan.capacity) && p.is_none_or(|p| plan.rate <= p), "{plan:?}");
         assert!(m.is_none_or(|m| plan.bytes * 8 <= m && plan.bytes * 8 > m * 9 / 10), "{plan:?}");

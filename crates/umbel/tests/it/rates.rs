@@ -7,7 +7,7 @@
 
 use crate::common::{CHUNK, Keys, chunks, count_found, fill, moments};
 use umbel::internals::Layout;
-use umbel::sizing::Known;
+use umbel::sizing::Given;
 use umbel::spec::plan;
 use umbel::{Arena, Batch, Blocked, Bloom, Hasher, Kind, Partitioned, Spec, Standard};
 
@@ -288,9 +288,9 @@ fn a_size_and_a_rate_lead_to_a_capacity_that_keeps_the_rate() {
     for bits in [512, 1000, 4096, 100_000, 10_000_000] {
         for step in 0..=100 {
             let rate = 10f64.powf(-1.0 - f64::from(step) / 20.0);
-            let known = Known { m: Some(bits), p: Some(rate), ..Known::default() };
+            let given = Given { m: Some(bits), p: Some(rate), ..Given::default() };
             for kind in [Kind::Standard, Kind::Partitioned, Kind::Blocked] {
-                let spec = Spec::from_known(known).expect("valid");
+                let spec = Spec::from_given(given).expect("valid");
                 let plan = plan(kind, &spec).expect("room for a key");
                 let over = plan.rate / rate - 1.0;
                 let capacity = plan.capacity;

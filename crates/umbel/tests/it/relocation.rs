@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use umbel::any::Stored;
 use umbel::file::{self, Options};
 use umbel::hash::KeyRing;
-use umbel::words::Mover;
+use umbel::memory::Mover;
 use umbel::{Hasher, Kind};
 
 /// Moves everything, and spoils what was there.

@@ -10,18 +10,18 @@ use umbel::internals::{Level, Set, Structure};
 use umbel::key::Hashed;
 use umbel::scalable::{Options, Stage};
 use umbel::sizing::scalable::{Schedule, compound};
-use umbel::sizing::{Known, rate};
-use umbel::spec::Tuning;
+use umbel::sizing::{Given, rate};
+use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Digest, Error, Hasher, Key, Kind, Scalable, Spec, file};
 
-fn options(tightening: f64, growth: u32, stage: Stage) -> Tuning {
-    let mut tuning = Tuning::default();
-    tuning.scalable = Options { tightening, growth, stage };
-    tuning
+fn options(tightening: f64, growth: u32, stage: Stage) -> KindOptions {
+    let mut options = KindOptions::default();
+    options.scalable = Options { tightening, growth, stage };
+    options
 }
 
-fn tuned(capacity: u64, rate: f64, tuning: Tuning) -> Scalable {
-    Scalable::build(&Spec::new(capacity, rate).unwrap().with_tuning(tuning)).unwrap()
+fn tuned(capacity: u64, rate: f64, options: KindOptions) -> Scalable {
+    Scalable::build(&Spec::new(capacity, rate).unwrap().with_options(options)).unwrap()
 }
 
 fn bits_per_key(filter: &Scalable, keys: u64) -> f64 {
@@ -77,7 +77,7 @@ fn the_measured_rate_of_the_paper_comes_out_and_without_tightening_it_does_not()
         let (keys, hasher) = (Keys::of_build(build), Hasher::fast(build));
         let strangers = hasher.digest_batch(&keys.strangers(questions));
         let spec = Spec::new(1000, 0.01).unwrap().with_hasher(hasher.clone());
-        let mut filter = Scalable::build(&spec.with_tuning(options(0.5, 2, Stage::Partitioned))).unwrap();
+        let mut filter = Scalable::build(&spec.with_options(options(0.5, 2, Stage::Partitioned))).unwrap();
         fill_to(&mut filter, keys, &mut 0, 63_000);
         total += filter.contains_batch(&Hashed(&strangers)).count();
         // The stages one by one, and the same without tightening, as plain filters.
@@ -131,7 +131,7 @@ fn the_rate_asked_for_is_not_exceeded_at_any_size() {
                 let keys = Keys::of_build(build);
                 let spec = Spec::new(capacity, asked).unwrap().with_hasher(Hasher::fast(build));
                 let mut filter =
-                    Scalable::build(&spec.with_tuning(options(tightening, 2, Stage::Automatic))).unwrap();
+                    Scalable::build(&spec.with_options(options(tightening, 2, Stage::Automatic))).unwrap();
                 let strangers = filter.hasher().digest_batch(&keys.strangers(questions));
                 let mut next = 0;
                 for (size, found) in sizes.iter().zip(&mut found) {
@@ -340,13 +340,13 @@ fn what_it_cannot_do_is_refused_and_changes_nothing() {
     let before = file::to_bytes(&filter, &file::Options::default()).unwrap();
     let mut other = Scalable::with_capacity(100, 0.01).unwrap();
     other.insert_batch(&Keys::of_build(8).members(200)).unwrap();
-    for tuning in [
+    for options in [
         options(0.8, 2, Stage::Automatic),
         options(0.85, 4, Stage::Automatic),
         options(0.85, 2, Stage::Partitioned),
         options(0.85, 2, Stage::Compact),
     ] {
-        assert!(matches!(filter.union(&tuned(100, 0.01, tuning)), Err(Error::Mismatch(_))));
+        assert!(matches!(filter.union(&tuned(100, 0.01, options)), Err(Error::Mismatch(_))));
     }
     let seeded = Spec::new(100, 0.01).unwrap().with_hasher(Hasher::fast(1));
     assert_eq!(filter.mismatch(&Scalable::build(&seeded).unwrap()).unwrap().what, "seed");
@@ -465,7 +465,7 @@ fn a_promise_that_would_be_worth_nothing_is_not_made() {
 #[test]
 fn bad_parameters_are_named() {
     let build = |tightening, growth| {
-        let spec = Spec::new(1000, 0.01).unwrap().with_tuning(options(tightening, growth, Stage::Automatic));
+        let spec = Spec::new(1000, 0.01).unwrap().with_options(options(tightening, growth, Stage::Automatic));
         Scalable::build(&spec).map(drop)
     };
     for tightening in [1.0, 0.0, -0.5, 1.5, f64::NAN, f64::INFINITY] {
@@ -479,38 +479,38 @@ fn bad_parameters_are_named() {
     for (capacity, rate) in [(0, 0.01), (10, 0.0), (10, 1.0), (10, f64::NAN), (u64::MAX, 0.01)] {
         assert!(Spec::new(capacity, rate).and_then(|spec| Scalable::build(&spec)).is_err());
     }
-    let known = Known { n: Some(1000), p: Some(0.01), k: Some(7), ..Known::default() };
-    let error = Scalable::build(&Spec::from_known(known).unwrap()).unwrap_err();
+    let given = Given { n: Some(1000), p: Some(0.01), k: Some(7), ..Given::default() };
+    let error = Scalable::build(&Spec::from_given(given).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Parameter { name: "k", .. }), "{error}");
 }
 
 #[test]
 fn a_size_instead_of_a_rate_or_of_a_capacity_is_kept() {
     for (n, m) in [(1000, 12_000), (1000, 40_000), (100_000, 2_000_000)] {
-        let spec = Spec::from_known(Known { n: Some(n), m: Some(m), ..Known::default() }).unwrap();
+        let spec = Spec::from_given(Given { n: Some(n), m: Some(m), ..Given::default() }).unwrap();
         let plan = Scalable::plan(&spec).unwrap();
         assert!(plan.capacity == n && plan.stored_bits <= m && plan.stored_bits * 20 > m * 18, "{plan:?}");
         assert!(plan.rate <= plan.rate_asked && plan.rate_asked < 1.0);
         assert_eq!(Scalable::build(&spec).unwrap().stats().bits, plan.stored_bits);
     }
     for (m, p) in [(12_000, 0.01), (2_000_000, 0.001)] {
-        let spec = Spec::from_known(Known { m: Some(m), p: Some(p), ..Known::default() }).unwrap();
+        let spec = Spec::from_given(Given { m: Some(m), p: Some(p), ..Given::default() }).unwrap();
         let plan = Scalable::plan(&spec).unwrap();
         assert!(plan.stored_bits <= m && plan.rate <= p * 0.15 * 1.001, "{plan:?}");
         let more = Spec::new(plan.capacity * 11 / 10, p).unwrap();
         assert!(Scalable::plan(&more).unwrap().stored_bits > m);
     }
-    let known = Known { n: Some(1000), p: Some(0.01), m: Some(5000), ..Known::default() };
-    assert!(Scalable::plan(&Spec::from_known(known).unwrap()).is_err(), "too few bits");
-    let known = Known { n: Some(1_000_000), m: Some(512), ..Known::default() };
-    assert!(Scalable::plan(&Spec::from_known(known).unwrap()).is_err(), "far too few bits");
+    let given = Given { n: Some(1000), p: Some(0.01), m: Some(5000), ..Given::default() };
+    assert!(Scalable::plan(&Spec::from_given(given).unwrap()).is_err(), "too few bits");
+    let given = Given { n: Some(1_000_000), m: Some(512), ..Given::default() };
+    assert!(Scalable::plan(&Spec::from_given(given).unwrap()).is_err(), "far too few bits");
 }
 
 #[test]
 fn an_end_of_growth_is_an_error_and_loses_nothing() {
     // Rates shrink so fast that the digest itself would soon be too coarse; sizes end at 2^48 bits.
-    let tuning = options(1e-9, 1, Stage::Automatic);
-    let mut filter = tuned(2, 0.5, tuning);
+    let options = options(1e-9, 1, Stage::Automatic);
+    let mut filter = tuned(2, 0.5, options);
     let keys = Keys::of_build(12);
     let members = keys.members(100_000);
     let error = filter.insert_batch(&members).unwrap_err();

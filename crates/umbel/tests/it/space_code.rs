@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use umbel::any::Stored;
 use umbel::hash::KeyRing;
 use umbel::internals::Structure;
-use umbel::sizing::Known;
+use umbel::sizing::Given;
 use umbel::sizing::space_code::{self as formulas, Rule};
 use umbel::space_code::{Estimator, Options, Resolution, SpaceCodeFilter};
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{AnyCount, AnyFilter, Error, Hasher, Key, Kind, MultiResolution, SpaceCode, Spec, file};
 
 /// Random numbers for the tests, not those of the filters.
@@ -34,9 +34,9 @@ impl Random {
 }
 
 fn tuned(recordings: u64, noise: f64, options: Options) -> Spec {
-    let mut tuning = Tuning::default();
-    tuning.space_code = options;
-    Spec::new(recordings, noise).unwrap().with_tuning(tuning)
+    let mut kind_options = KindOptions::default();
+    kind_options.space_code = options;
+    Spec::new(recordings, noise).unwrap().with_options(kind_options)
 }
 
 /// Relative errors, summed up.
@@ -614,22 +614,22 @@ fn random_numbers_can_come_from_elsewhere() {
 fn plans_are_what_is_built() {
     let (n, p, m) = (Some(100_000), Some(0.005), Some(1_600_000));
     for kind in [Kind::SpaceCode, Kind::MultiResolution] {
-        for known in [
-            Known { n, p, ..Known::default() },
-            Known { n, m, ..Known::default() },
-            Known { m, p, ..Known::default() },
-            Known { n, p, m, ..Known::default() },
+        for given in [
+            Given { n, p, ..Given::default() },
+            Given { n, m, ..Given::default() },
+            Given { m, p, ..Given::default() },
+            Given { n, p, m, ..Given::default() },
         ] {
-            let spec = Spec::from_known(known).unwrap();
+            let spec = Spec::from_given(given).unwrap();
             let plan = umbel::spec::plan(kind, &spec).unwrap();
             let stats = AnyCount::build(kind, &spec).unwrap().stats();
             assert_eq!((plan.kind, plan.stored_bits, plan.bytes), (kind, stats.bits, stats.bytes));
             assert_eq!((Some(plan.capacity), Some(plan.rate_asked)), (stats.capacity, stats.rate_target));
             assert_eq!(plan.hashes, stats.hashes);
             assert!(plan.rate <= plan.rate_asked && plan.rate > 0.85 * plan.rate_asked, "{plan:?}");
-            assert!(known.m.is_none_or(|m| plan.stored_bits <= m) && plan.bits <= plan.stored_bits);
-            assert!(known.n.is_none_or(|n| n == plan.capacity));
-            if known.n.is_none() || known.p.is_none() {
+            assert!(given.m.is_none_or(|m| plan.stored_bits <= m) && plan.bits <= plan.stored_bits);
+            assert!(given.n.is_none_or(|n| n == plan.capacity));
+            if given.n.is_none() || given.p.is_none() {
                 assert!(plan.stored_bits as f64 > 0.99 * 1.6e6, "{plan:?}");
             }
             let counts = AnyCount::build(kind, &spec).unwrap();
@@ -714,16 +714,16 @@ fn what_makes_no_sense_is_refused() {
     }
     assert!(SpaceCode::with_capacity(0, 0.01).is_err() && SpaceCode::with_capacity(1, 0.0).is_err());
     assert!(SpaceCode::with_capacity(1, 1.0).is_err() && SpaceCode::with_capacity(1, f64::NAN).is_err());
-    let known = Known { n: Some(1000), p: Some(0.01), k: Some(7), ..Known::default() };
-    let error = SpaceCode::build(&Spec::from_known(known).unwrap()).unwrap_err();
+    let given = Given { n: Some(1000), p: Some(0.01), k: Some(7), ..Given::default() };
+    let error = SpaceCode::build(&Spec::from_given(given).unwrap()).unwrap_err();
     assert!(error.to_string().contains("left open"), "{error}");
-    for known in [
-        Known { n: Some(1000), ..Known::default() },
-        Known { n: Some(1000), m: Some(64), ..Known::default() },
-        Known { n: Some(1000), m: Some(64), p: Some(0.01), ..Known::default() },
+    for given in [
+        Given { n: Some(1000), ..Given::default() },
+        Given { n: Some(1000), m: Some(64), ..Given::default() },
+        Given { n: Some(1000), m: Some(64), p: Some(0.01), ..Given::default() },
     ] {
-        let spec = Spec::from_known(known).unwrap();
-        assert!(matches!(MultiResolution::build(&spec), Err(Error::Parameter { .. })), "{known:?}");
+        let spec = Spec::from_given(given).unwrap();
+        assert!(matches!(MultiResolution::build(&spec), Err(Error::Parameter { .. })), "{given:?}");
     }
     let spec = Spec::new(10, 0.01).unwrap();
     assert!(

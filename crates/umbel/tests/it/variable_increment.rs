@@ -5,7 +5,7 @@ use crate::common::{Keys, moments};
 use proptest::prelude::*;
 use umbel::counting::Rule;
 use umbel::internals::Set;
-use umbel::sizing::Known;
+use umbel::sizing::Given;
 use umbel::spec::plan;
 use umbel::variable_increment::{Increments, Scheme};
 use umbel::{AnyFilter, Counting, Error, Hasher, Kind, Removed, Spec, VariableIncrement};
@@ -157,9 +157,9 @@ fn the_rate_at_capacity_is_the_one_asked_for() {
             for build in 0..builds {
                 let keys = Keys::of_build(build);
                 let spec = Spec::new(n, p).unwrap().with_hasher(Hasher::fast(build));
-                let mut tuning = spec.tuning().clone();
-                tuning.variable_increment.scheme = scheme.clone();
-                let mut filter = VariableIncrement::build(&spec.with_tuning(tuning)).unwrap();
+                let mut options = spec.options().clone();
+                options.variable_increment.scheme = scheme.clone();
+                let mut filter = VariableIncrement::build(&spec.with_options(options)).unwrap();
                 filter.insert_batch(&keys.members(n)).unwrap();
                 let strangers = if n == 100 { 10_000 } else { 100_000 };
                 rates.push(
@@ -218,9 +218,9 @@ fn sets_are_compared_by_their_cells() {
 fn plans_take_the_least_memory() {
     let spec = Spec::new(1_000_000, 0.001).unwrap();
     let with = |scheme: Scheme| {
-        let mut tuning = spec.tuning().clone();
-        tuning.variable_increment.scheme = scheme;
-        spec.clone().with_tuning(tuning)
+        let mut options = spec.options().clone();
+        options.variable_increment.scheme = scheme;
+        spec.clone().with_options(options)
     };
     let counting = plan(Kind::Counting, &spec).unwrap();
     let range = plan(Kind::VariableIncrement, &spec).unwrap();
@@ -237,8 +237,8 @@ fn plans_take_the_least_memory() {
     assert_eq!(built.predicted_rate(1_000_000).unwrap(), range.rate);
     // A budget is one of memory.
     let (n, m, p) = (Some(100_000), Some(3_500_000), Some(0.01));
-    for known in [Known { n, m, ..Known::default() }, Known { m, p, ..Known::default() }] {
-        let planned = plan(Kind::VariableIncrement, &Spec::from_known(known).unwrap()).unwrap();
+    for given in [Given { n, m, ..Given::default() }, Given { m, p, ..Given::default() }] {
+        let planned = plan(Kind::VariableIncrement, &Spec::from_given(given).unwrap()).unwrap();
         assert!(planned.stored_bits <= 3_500_000 && planned.stored_bits > 3_400_000, "{planned:?}");
         assert!(planned.rate <= 0.01 && planned.capacity >= 100_000, "{planned:?}");
     }
@@ -261,10 +261,10 @@ fn what_makes_no_sense_is_refused() {
         assert!(Increments::from_params(params).is_err(), "{params:?}");
     }
     assert!(Increments::from_params(&[10, 3, 1, 0, 0, 0, 7, 4]).is_ok());
-    let known = Known { n: Some(1_000_000), m: Some(1_000_000), p: Some(0.01), ..Known::default() };
-    assert!(plan(Kind::VariableIncrement, &Spec::from_known(known).unwrap()).is_err());
-    let known = Known { n: Some(1000), k: Some(3), ..Known::default() };
-    assert!(plan(Kind::VariableIncrement, &Spec::from_known(known).unwrap()).is_err());
+    let given = Given { n: Some(1_000_000), m: Some(1_000_000), p: Some(0.01), ..Given::default() };
+    assert!(plan(Kind::VariableIncrement, &Spec::from_given(given).unwrap()).is_err());
+    let given = Given { n: Some(1000), k: Some(3), ..Given::default() };
+    assert!(plan(Kind::VariableIncrement, &Spec::from_given(given).unwrap()).is_err());
 }
 
 #[test]
@@ -279,24 +279,24 @@ fn it_is_a_kind_among_kinds() {
 
 #[test]
 fn what_is_wrong_is_said_in_the_terms_of_who_asked() {
-    let error = |known, scheme| {
-        let mut tuning = umbel::spec::Tuning::default();
-        tuning.variable_increment.scheme = scheme;
-        let spec = Spec::from_known(known).unwrap().with_tuning(tuning);
+    let error = |given, scheme| {
+        let mut options = umbel::spec::KindOptions::default();
+        options.variable_increment.scheme = scheme;
+        let spec = Spec::from_given(given).unwrap().with_options(options);
         plan(Kind::VariableIncrement, &spec).unwrap_err().to_string()
     };
     // A size is asked for in bits.
-    let known = Known { n: Some(1000), p: Some(0.01), m: Some(5000), k: None };
-    let said = error(known, Scheme::default());
+    let given = Given { n: Some(1000), p: Some(0.01), m: Some(5000), k: None };
+    let said = error(given, Scheme::default());
     assert!(said.contains("m = 714") && said.contains("counted in counters of 7 bits"), "{said}");
     // The width follows from the increments, of which 4095 is the largest that fits.
-    let known = Known { n: Some(1000), p: Some(0.01), ..Known::default() };
-    let said = error(known, Scheme::set(&[1, 4096]));
+    let given = Given { n: Some(1000), p: Some(0.01), ..Given::default() };
+    let said = error(given, Scheme::set(&[1, 4096]));
     assert!(said.contains("bits per cell = 17") && said.contains("4095 is the largest"), "{said}");
     let spec = |largest| {
-        let mut tuning = umbel::spec::Tuning::default();
-        tuning.variable_increment.scheme = Scheme::set(&[4, largest]);
-        Spec::from_known(known).unwrap().with_tuning(tuning)
+        let mut options = umbel::spec::KindOptions::default();
+        options.variable_increment.scheme = Scheme::set(&[4, largest]);
+        Spec::from_given(given).unwrap().with_options(options)
     };
     assert!(plan(Kind::VariableIncrement, &spec(4095)).is_ok());
 }

@@ -4,7 +4,7 @@
 //! They show the bits after every step, which is why positions are given here instead of hashed.
 
 use std::fmt;
-use umbel::words::Words;
+use umbel::memory::Words;
 
 /// The Bloom filter of the examples: set positions, test positions, show the bits from cell 0 on. The memory
 /// is that of the real filters, which take their positions from no one.

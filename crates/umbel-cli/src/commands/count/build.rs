@@ -6,14 +6,14 @@ use crate::commands::writing::WriteArgs;
 use crate::digests;
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
+use crate::kind_options::MultisetArgs;
 use crate::output::warn;
-use crate::tuning::MultisetArgs;
 use crate::{names, number};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::hash::Strength;
 use umbel::key::Hashed;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::{AnyCount, Hasher, Kind, Spec};
 
 /// Count repeated lines into a multiset.
@@ -42,7 +42,7 @@ pub struct Args {
     kind: Kind,
 
     #[command(flatten)]
-    tuning: MultisetArgs,
+    options: MultisetArgs,
 
     /// The hash
     #[arg(long, value_parser = names::strength())]
@@ -74,10 +74,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 impl Args {
     /// An empty multiset for so many recordings of so many different keys, unless --keys says how many.
     fn empty(&self, recordings: u64, keys: Option<u64>, hasher: Hasher) -> Result<AnyCount> {
-        let mut tuning = Tuning::default();
-        self.tuning.of_kind(self.kind, &mut tuning)?;
-        tuning.space_code.keys = tuning.space_code.keys.or(keys);
-        let spec = Spec::new(recordings, self.noise)?.with_hasher(hasher).with_tuning(tuning);
+        let mut options = KindOptions::default();
+        self.options.of_kind(self.kind, &mut options)?;
+        options.space_code.keys = options.space_code.keys.or(keys);
+        let spec = Spec::new(recordings, self.noise)?.with_hasher(hasher).with_options(options);
         Ok(AnyCount::build(self.kind, &spec)?)
     }
 
@@ -89,7 +89,7 @@ impl Args {
         if digests.count() == 0 {
             warn("there were no lines: the multiset is empty, and made for one; give -n to add to it later");
         }
-        self.tuning.check_keys(&distinct)?;
+        self.options.check_keys(&distinct)?;
         let keys = digests::capacity(digests.count(), &distinct);
         let mut counts = self.empty(digests.count().max(1), Some(keys), hasher)?;
         for piece in digests.into_pieces()? {

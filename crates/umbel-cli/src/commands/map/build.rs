@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use umbel::any::Stored;
 use umbel::bloomier::CodeBook;
 use umbel::hash::Strength;
-use umbel::spec::{Construction, Tuning, plan};
+use umbel::spec::{Construction, KindOptions, plan};
 use umbel::{AnyMap, Hasher, Kind, Spec};
 
 /// Build a map from lines of a key, a tab and a value.
@@ -84,10 +84,10 @@ impl Args {
 
     /// What a map of so many keys with values up to this one is to be.
     fn spec(&self, count: u64, largest: Option<u64>, hasher: &Hasher) -> Result<Spec> {
-        let mut tuning = Tuning::default();
-        tuning.bloomier.largest = largest;
+        let mut options = KindOptions::default();
+        options.bloomier.largest = largest;
         let spec = Spec::new(count, self.fpr.unwrap_or(DEFAULT_RATE))?;
-        Ok(spec.with_hasher(hasher.clone()).with_tuning(tuning))
+        Ok(spec.with_hasher(hasher.clone()).with_options(options))
     }
 
     fn build(&self) -> Result<Stored> {

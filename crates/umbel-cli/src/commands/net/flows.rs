@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel::sizing::Known;
-use umbel::spec::Tuning;
+use umbel::sizing::Given;
+use umbel::spec::KindOptions;
 use umbel::{Hasher, Key, Spec};
 use umbel_net::capture::{Counts, Reader};
 use umbel_net::flows::{By, Comparison, Errors, Measured, Meter};
@@ -109,23 +109,23 @@ impl Args {
             }
             None => (None, None),
         };
-        let known = match self.memory {
+        let given = match self.memory {
             Some(bytes) => {
                 let n = packets.filter(|_| self.noise.is_none());
                 let p = if n.is_none() { self.noise.or(Some(DEFAULT_NOISE)) } else { None };
                 // Each level ends with a whole line of memory.
-                let lines = u64::from(Tuning::default().space_code.levels) * 64;
+                let lines = u64::from(KindOptions::default().space_code.levels) * 64;
                 let bytes = bytes.saturating_sub(lines).max(1);
-                Known { m: Some(bytes.saturating_mul(8)), n, p, ..Known::default() }
+                Given { m: Some(bytes.saturating_mul(8)), n, p, ..Given::default() }
             }
             None => {
                 let (n, p) = (packets.unwrap_or(DEFAULT_PACKETS), self.noise.unwrap_or(DEFAULT_NOISE));
-                Known { n: Some(n), p: Some(p), ..Known::default() }
+                Given { n: Some(n), p: Some(p), ..Given::default() }
             }
         };
-        let mut tuning = Tuning::default();
-        tuning.space_code.keys = flows;
-        Ok(Spec::from_known(known)?.with_tuning(tuning))
+        let mut options = KindOptions::default();
+        options.space_code.keys = flows;
+        Ok(Spec::from_given(given)?.with_options(options))
     }
 
     /// Counts the packets, and estimates the number of flows.

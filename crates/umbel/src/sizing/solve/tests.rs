@@ -58,8 +58,8 @@ fn planning_and_asking_what_the_bits_hold_are_inverse() {
         for n in [1, 7, 1000, 58_110, 1 << 33] {
             for p in [0.5, 0.05, 0.01, 1e-6] {
                 let planned = plan(n, p, policy);
-                let known = Known { m: Some(planned.bits), p: Some(p), ..Known::default() };
-                let back = known.solve(policy).unwrap();
+                let given = Given { m: Some(planned.bits), p: Some(p), ..Given::default() };
+                let back = given.solve(policy).unwrap();
                 assert!(back.capacity >= n && back.bits == planned.bits, "{policy} n {n} p {p}");
                 assert!(plan(back.capacity, p, policy).bits <= planned.bits, "{policy} n {n} p {p}");
             }
@@ -70,7 +70,7 @@ fn planning_and_asking_what_the_bits_hold_are_inverse() {
 #[test]
 fn every_sufficient_subset_gives_the_rest() {
     let (n, p, m, k) = (Some(1000), Some(0.01), Some(9586), Some(7));
-    let solve = |n, p, m, k| Known { n, p, m, k }.solve(KPolicy::Round).unwrap();
+    let solve = |n, p, m, k| Given { n, p, m, k }.solve(KPolicy::Round).unwrap();
     let summary = |s: Params| (s.capacity, s.bits, s.hashes);
     assert_eq!(summary(solve(n, p, None, None)), (1000, 9586, 7));
     assert_eq!(summary(solve(n, None, m, None)), (1000, 9586, 7));
@@ -91,11 +91,11 @@ fn every_sufficient_subset_gives_the_rest() {
 
 #[test]
 fn too_few_bits_are_refused_with_the_number_needed() {
-    let known = Known { n: Some(1000), p: Some(0.01), m: Some(9000), k: None };
-    let message = known.solve(KPolicy::Round).unwrap_err().to_string();
+    let given = Given { n: Some(1000), p: Some(0.01), m: Some(9000), k: None };
+    let message = given.solve(KPolicy::Round).unwrap_err().to_string();
     assert!(message.contains("9586"), "{message}");
-    let known = Known { k: Some(3), m: Some(9586), ..known };
-    let message = known.solve(KPolicy::Round).unwrap_err().to_string();
+    let given = Given { k: Some(3), m: Some(9586), ..given };
+    let message = given.solve(KPolicy::Round).unwrap_err().to_string();
     assert!(message.contains(&fewest_bits(1000, 0.01, 3).unwrap().to_string()), "{message}");
 }
 
@@ -104,38 +104,38 @@ fn what_the_formulas_give_is_never_refused_and_strict_means_strict() {
     for policy in KPolicy::ALL {
         for (n, p) in [(1000, 0.01), (500, 0.05), (58_110, 0.04), (7, 0.3), (3, 0.9)] {
             let params = plan(n, p, policy);
-            let known = Known { n: Some(n), p: Some(p), m: Some(params.bits), k: None };
-            assert_eq!(known.solve(policy).unwrap(), params, "{policy} n {n} p {p}");
-            let known = Known { k: Some(params.hashes), ..known };
-            assert_eq!(known.solve(policy).unwrap(), params, "{policy} n {n} p {p}");
+            let given = Given { n: Some(n), p: Some(p), m: Some(params.bits), k: None };
+            assert_eq!(given.solve(policy).unwrap(), params, "{policy} n {n} p {p}");
+            let given = Given { k: Some(params.hashes), ..given };
+            assert_eq!(given.solve(policy).unwrap(), params, "{policy} n {n} p {p}");
         }
     }
     for n in 1..40 {
         for p in [0.7, 0.3, 0.1, 0.02, 1e-3, 1e-5] {
             let bits = plan(n, p, KPolicy::Strict).bits;
             for m in bits..bits + 5 {
-                let known = Known { n: Some(n), p: Some(p), m: Some(m), k: None };
-                assert!(known.solve(KPolicy::Strict).unwrap().rate <= p, "n {n} p {p} m {m}");
+                let given = Given { n: Some(n), p: Some(p), m: Some(m), k: None };
+                assert!(given.solve(KPolicy::Strict).unwrap().rate <= p, "n {n} p {p} m {m}");
             }
         }
     }
-    let known = Known { n: Some(1000), p: Some(0.01), m: Some(9586), k: Some(7) };
-    assert!(known.solve(KPolicy::Round).is_ok() && known.solve(KPolicy::Strict).is_err());
+    let given = Given { n: Some(1000), p: Some(0.01), m: Some(9586), k: Some(7) };
+    assert!(given.solve(KPolicy::Round).is_ok() && given.solve(KPolicy::Strict).is_err());
 }
 
 #[test]
 fn what_is_missing_is_named() {
-    let none = Known::default();
+    let none = Given::default();
     let insufficient = [
         (none, "two of n, p, m and k"),
-        (Known { n: Some(5), ..none }, "p, m or k"),
-        (Known { p: Some(0.1), ..none }, "n or m"),
-        (Known { m: Some(5), ..none }, "n, p or k"),
-        (Known { k: Some(5), ..none }, "n or m"),
-        (Known { p: Some(0.1), k: Some(5), ..none }, "n or m"),
+        (Given { n: Some(5), ..none }, "p, m or k"),
+        (Given { p: Some(0.1), ..none }, "n or m"),
+        (Given { m: Some(5), ..none }, "n, p or k"),
+        (Given { k: Some(5), ..none }, "n or m"),
+        (Given { p: Some(0.1), k: Some(5), ..none }, "n or m"),
     ];
-    for (known, missing) in insufficient {
-        let message = known.solve(KPolicy::Round).unwrap_err().to_string();
+    for (given, missing) in insufficient {
+        let message = given.solve(KPolicy::Round).unwrap_err().to_string();
         assert!(message.contains(missing), "{message}");
     }
 }
@@ -150,7 +150,7 @@ fn nonsense_is_refused_in_every_combination() {
         for p in ps {
             for (m, k) in ms.into_iter().flat_map(|m| ks.map(|k| (m, k))) {
                 for policy in KPolicy::ALL {
-                    let Ok(params) = (Known { n, p, m, k }).solve(policy) else {
+                    let Ok(params) = (Given { n, p, m, k }).solve(policy) else {
                         continue;
                     };
                     assert!((1..=MAX_KEYS).contains(&params.capacity), "{params:?}");

@@ -61,8 +61,8 @@ fn four_is_the_best_l() {
 #[test]
 fn memory_for_one_in_a_thousand() {
     let kilobytes = |width: u64, excluded: &[f64]| {
-        let known = Known { n: Some(2000), p: Some(0.001), ..Known::default() };
-        let params = Params::of_cells(known, 1 << 40, excluded).unwrap();
+        let given = Given { n: Some(2000), p: Some(0.001), ..Given::default() };
+        let params = Params::of_cells(given, 1 << 40, excluded).unwrap();
         assert!(params.rate <= 0.001);
         (params.bits * width) as f64 / 8.0 / 1024.0
     };
@@ -112,38 +112,38 @@ fn whatever_is_known_leads_to_a_plan_that_keeps_it() {
     let e = excluded(Scheme::default());
     let most = 1 << 40;
     let (n, p, m, k) = (Some(10_000), Some(0.001), Some(64_000), Some(6));
-    let plan = |known| Params::of_cells(known, most, &e);
-    let open = Known::default();
-    let free = plan(Known { n, p, ..open }).unwrap();
+    let plan = |given| Params::of_cells(given, most, &e);
+    let open = Given::default();
+    let free = plan(Given { n, p, ..open }).unwrap();
     assert!(free.rate <= 0.001 && rate(free.bits - 1, 10_000, free.hashes, &e).unwrap() > 0.001);
-    let six = plan(Known { n, p, k, ..open }).unwrap();
+    let six = plan(Given { n, p, k, ..open }).unwrap();
     assert!(six.hashes == 6 && six.bits >= free.bits && six.rate <= 0.001);
-    let sized = plan(Known { n, m, ..open }).unwrap();
+    let sized = plan(Given { n, m, ..open }).unwrap();
     assert!(sized.bits == 64_000 && sized.capacity == 10_000);
-    assert!(sized.rate <= plan(Known { n, m, k, ..open }).unwrap().rate);
-    let filled = plan(Known { p, m, ..open }).unwrap();
+    assert!(sized.rate <= plan(Given { n, m, k, ..open }).unwrap().rate);
+    let filled = plan(Given { p, m, ..open }).unwrap();
     assert!(filled.rate <= 0.001 && filled.capacity > 10_000);
-    assert!(plan(Known { n, p, m: Some(20_000), ..open }).is_err());
-    assert!(plan(Known { n, p, m, ..open }).is_ok());
-    for known in [
+    assert!(plan(Given { n, p, m: Some(20_000), ..open }).is_err());
+    assert!(plan(Given { n, p, m, ..open }).is_ok());
+    for given in [
         open,
-        Known { n, ..open },
-        Known { n, k, ..open },
-        Known { m, k, ..open },
-        Known { n: Some(0), p, ..open },
-        Known { n, p: Some(0.0), ..open },
-        Known { n, p: Some(f64::NAN), ..open },
-        Known { n, p, k: Some(0), ..open },
-        Known { n, m: Some(0), ..open },
-        Known { n, m, k: Some(5000), ..open },
-        Known { n: Some(1 << 48), p: Some(1e-300), ..open },
+        Given { n, ..open },
+        Given { n, k, ..open },
+        Given { m, k, ..open },
+        Given { n: Some(0), p, ..open },
+        Given { n, p: Some(0.0), ..open },
+        Given { n, p: Some(f64::NAN), ..open },
+        Given { n, p, k: Some(0), ..open },
+        Given { n, m: Some(0), ..open },
+        Given { n, m, k: Some(5000), ..open },
+        Given { n: Some(1 << 48), p: Some(1e-300), ..open },
     ] {
-        assert!(matches!(plan(known), Err(Error::Parameter { .. })), "{known:?}");
+        assert!(matches!(plan(given), Err(Error::Parameter { .. })), "{given:?}");
     }
     // From one key to a great many.
     for n in [1, 2, 3, 10, 1 << 20, 1 << 33] {
         for p in [0.9, 0.5, 0.1, 1e-3, 1e-9] {
-            let params = plan(Known { n: Some(n), p: Some(p), ..open }).unwrap();
+            let params = plan(Given { n: Some(n), p: Some(p), ..open }).unwrap();
             assert!(params.rate <= p, "n {n} p {p}: {params:?}");
         }
     }

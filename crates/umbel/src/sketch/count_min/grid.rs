@@ -2,8 +2,8 @@
 
 use crate::arch::{Kernel, Simd, prefetch};
 use crate::hash::reduce;
+use crate::memory::Packed;
 use crate::tile::TILE;
-use crate::words::Packed;
 use crate::{Digest, Error, Result};
 
 /// Rows and columns.

@@ -7,10 +7,10 @@ pub use sum::WeightedSum;
 
 use super::{add_to_total, finish, set_total, sketch_methods, summarize, total};
 use crate::file::FormatError;
+use crate::memory::{Mover, Words};
 use crate::sizing::{Cardinality, Shape};
 use crate::structure::{COUNTERS, Head, Parts, check_tail, small};
 use crate::tile;
-use crate::words::{Mover, Words};
 use crate::{Batch, Capabilities, Digest, Error, Hasher, Key, Kind, Mismatch, Result, Stats, Structure};
 use grid::{AddTile, CountTile, Grid, add, get};
 use std::convert::Infallible;

@@ -2,9 +2,9 @@
 
 use super::grid::{Grid, get, set};
 use super::{CountMin, mismatch};
+use crate::memory::Words;
 use crate::sketch::set_total;
 use crate::structure::Head;
-use crate::words::Words;
 use crate::{Error, Hasher, Mismatch, Result};
 
 /// A sum of sketches in which each has a weight; see [`CountMin::weighted_sum`].

@@ -2,9 +2,9 @@
 
 use super::TopK;
 use crate::hash::reduce;
+use crate::memory::{Packed, Words};
 use crate::sketch::table::{KeyTable, MAX_ENTRIES};
 use crate::structure::Head;
-use crate::words::{Packed, Words};
 use crate::{Digest, Error, Hasher, Result};
 
 /// Collects the settings of a [`TopK`].

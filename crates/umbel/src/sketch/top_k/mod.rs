@@ -7,9 +7,9 @@ pub use builder::TopKBuilder;
 
 use super::table::{Entry, KeyTable};
 use super::{Item, add_to_total, each_key, sketch_methods};
+use crate::memory::Words;
 use crate::sizing::{Cardinality, Shape, least};
 use crate::structure::Head;
-use crate::words::Words;
 use crate::{Batch, Digest, Error, Hasher, Key, Result, Stats, Structure};
 use std::array;
 use std::cmp::Reverse;

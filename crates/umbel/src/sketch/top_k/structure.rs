@@ -2,10 +2,10 @@
 
 use super::{TopK, TopKBuilder};
 use crate::file::FormatError;
+use crate::memory::{Mover, Words, relocate_box};
 use crate::sketch::table::{Entry, KeyTable};
 use crate::sketch::{finish, items, summarize};
 use crate::structure::{Body, CELLS, Head, ITEMS, Parts, check_tail, small};
-use crate::words::{Mover, Words, relocate_box};
 use crate::{Capabilities, Kind, Result, Structure};
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! Words that several threads change at once.
 
-use super::{LINE_WORDS, Line, Words};
+use super::{CacheLine, LINE_WORDS, Words};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Owned words seen as atomics.
@@ -109,7 +109,7 @@ impl HeldRegion<'_> {
     /// One locked operation per region instead of one per word: while it is held nobody else writes to it, so that
     /// plain loads and stores will do. Readers do not need the line to hold still.
     #[inline(always)]
-    pub(crate) fn set(&self, index: usize, masks: Line) -> u64 {
+    pub(crate) fn set(&self, index: usize, masks: CacheLine) -> u64 {
         let mut missing = 0;
         for (word, mask) in self.lines[index].iter().zip(masks.0) {
             let before = word.load(Ordering::Relaxed);

@@ -13,7 +13,7 @@ use std::ptr::{self, NonNull};
 /// ```
 /// use std::alloc::{Layout, alloc, dealloc};
 /// use std::ptr::NonNull;
-/// use umbel::words::Mover;
+/// use umbel::memory::Mover;
 /// use umbel::{AnyFilter, Kind, Spec};
 ///
 /// /// Moves everything.

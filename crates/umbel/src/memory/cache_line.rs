@@ -10,4 +10,4 @@ pub const LINE_BYTES: usize = 64;
 /// One cache line of eight 64-bit words, aligned so that no access to it ever crosses into a second line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(64))]
-pub struct Line(pub [u64; LINE_WORDS]);
+pub struct CacheLine(pub [u64; LINE_WORDS]);

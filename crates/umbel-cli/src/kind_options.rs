@@ -9,13 +9,13 @@ use umbel::counting::Overflow;
 use umbel::cuckoo::Form;
 use umbel::kind::Category;
 use umbel::sketch::Distinct;
-use umbel::spec::Tuning;
+use umbel::spec::KindOptions;
 use umbel::variable_increment::Scheme;
 
 /// What can be said about a filter of some kinds only.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of some kinds")]
-pub struct TuningArgs {
+pub struct KindOptionArgs {
     /// aging: forget a key after so many others (1e6) or so much time (30s, 10m, 2h, 7d) [default: as many as -n]
     #[arg(long, value_name = "KEYS|TIME", value_parser = number::window)]
     window: Option<Window>,
@@ -70,9 +70,9 @@ pub struct TuningArgs {
     semi_sorted: bool,
 }
 
-impl TuningArgs {
+impl KindOptionArgs {
     /// For a filter of this kind; an option that it does not have is a mistake.
-    pub fn of_kind(&self, kind: Kind) -> Result<Tuning> {
+    pub fn of_kind(&self, kind: Kind) -> Result<KindOptions> {
         let given = [
             (self.window.is_some(), "--window", &[Kind::Aging][..]),
             (self.generations.is_some(), "--generations", &[Kind::Aging]),
@@ -96,27 +96,27 @@ impl TuningArgs {
     }
 
     /// For filters of all kinds.
-    pub fn of_all(&self) -> Tuning {
-        let mut tuning = Tuning::default();
-        tuning.aging.window = self.window;
-        set(&mut tuning.aging.generations, self.generations);
-        set(&mut tuning.scalable.tightening, self.tightening);
-        set(&mut tuning.scalable.growth, self.growth);
-        set(&mut tuning.counting.counter_bits, self.counter_bits);
-        set(&mut tuning.counting.overflow, self.overflow);
+    pub fn of_all(&self) -> KindOptions {
+        let mut options = KindOptions::default();
+        options.aging.window = self.window;
+        set(&mut options.aging.generations, self.generations);
+        set(&mut options.scalable.tightening, self.tightening);
+        set(&mut options.scalable.growth, self.growth);
+        set(&mut options.counting.counter_bits, self.counter_bits);
+        set(&mut options.counting.overflow, self.overflow);
         if let Some(increments) = &self.increments {
-            tuning.variable_increment.scheme = Scheme::set(increments);
+            options.variable_increment.scheme = Scheme::set(increments);
         }
-        set(&mut tuning.deletable.region_bits, self.region_bits);
-        tuning.floom.regions = self.regions;
-        tuning.floom.ranked = self.ranked;
-        set(&mut tuning.quotient.load, self.load);
-        tuning.cuckoo.fingerprint_bits = self.fingerprint_bits;
-        tuning.fuse.fingerprint_bits = self.fingerprint_bits;
+        set(&mut options.deletable.region_bits, self.region_bits);
+        options.floom.regions = self.regions;
+        options.floom.ranked = self.ranked;
+        set(&mut options.quotient.load, self.load);
+        options.cuckoo.fingerprint_bits = self.fingerprint_bits;
+        options.fuse.fingerprint_bits = self.fingerprint_bits;
         if self.semi_sorted {
-            tuning.cuckoo.form = Form::SemiSorted;
+            options.cuckoo.form = Form::SemiSorted;
         }
-        tuning
+        options
     }
 }
 
@@ -139,7 +139,7 @@ pub struct MultisetArgs {
 
 impl MultisetArgs {
     /// For a multiset of this kind; an option that it does not have is a mistake.
-    pub fn of_kind(&self, kind: Kind, tuning: &mut Tuning) -> Result<()> {
+    pub fn of_kind(&self, kind: Kind, options: &mut KindOptions) -> Result<()> {
         let given = [
             (self.keys.is_some(), "--keys"),
             (self.groups.is_some(), "--groups"),
@@ -153,9 +153,9 @@ impl MultisetArgs {
         if self.levels.is_some() && kind == Kind::SpaceCode {
             bail!("--levels is for the kind multi-resolution: a space-code filter has one level");
         }
-        tuning.space_code.keys = self.keys;
-        set(&mut tuning.space_code.groups, self.groups);
-        set(&mut tuning.space_code.levels, self.levels);
+        options.space_code.keys = self.keys;
+        set(&mut options.space_code.groups, self.groups);
+        set(&mut options.space_code.levels, self.levels);
         Ok(())
     }
 

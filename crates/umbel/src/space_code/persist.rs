@@ -4,9 +4,9 @@ use super::array::Array;
 use super::{Options, Resolution, SpaceCodeFilter, check, predicted, salts};
 use crate::bloom::Layout;
 use crate::file::FormatError;
+use crate::memory::{Mover, Words};
 use crate::sizing::space_code::{self as formulas, MAX_HASHES};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
-use crate::words::{Mover, Words};
 use crate::{Capabilities, Digest, Error, Kind, Plan, Result, Spec, Standard, Structure};
 
 impl<R: Resolution> structure::sealed::Sealed for SpaceCodeFilter<R> {}

@@ -7,7 +7,7 @@ use crate::arch::{Kernel, Simd};
 /// counts are written over those of `counts`.
 ///
 /// ```
-/// use umbel::words::count_common;
+/// use umbel::memory::count_common;
 /// let mut counts = Vec::new();
 /// count_common(&[0b1100, 1], &[0b0110, 1, 0b0011, 0], &mut counts);
 /// assert_eq!(counts, [2, 0]);

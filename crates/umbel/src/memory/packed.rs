@@ -1,7 +1,7 @@
 //! Cells of a few bits each, packed without gaps: counters, fingerprints, remainders, tables.
 
+use crate::memory::LINE_BITS;
 use crate::sizing::MAX_BITS;
-use crate::words::LINE_BITS;
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 /// that hold the cells are handed in with each call.
 ///
 /// ```
-/// use umbel::words::{Packed, Words};
+/// use umbel::memory::{Packed, Words};
 /// let cells = Packed::new(1000, 5)?;
 /// let mut words = Words::zeroed(cells.lines())?;
 /// cells.set(words.words_mut(), 12, 21);

@@ -7,18 +7,18 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod bits;
+mod cache_line;
 mod common;
 #[cfg(all(unix, feature = "mmap"))]
 mod fault;
-mod line;
 mod packed;
 mod relocation;
 mod shared;
 
+pub use cache_line::{CacheLine, LINE_BITS, LINE_BYTES, LINE_WORDS};
 pub use common::count_common;
 #[cfg(all(unix, feature = "mmap"))]
 pub use fault::release_bus_signal;
-pub use line::{LINE_BITS, LINE_BYTES, LINE_WORDS, Line};
 pub use packed::Packed;
 pub(crate) use packed::{read_bits, write_bits};
 pub use relocation::{Mover, relocate_box, relocate_vec};
@@ -51,8 +51,8 @@ static FROM_ALLOCATOR: AtomicBool = AtomicBool::new(false);
 /// bound it. What is large is no longer in huge pages then.
 ///
 /// ```
-/// umbel::words::take_from_allocator();
-/// assert_eq!(umbel::words::Words::zeroed(1 << 17)?.count_ones(), 0);
+/// umbel::memory::take_from_allocator();
+/// assert_eq!(umbel::memory::Words::zeroed(1 << 17)?.count_ones(), 0);
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub fn take_from_allocator() {
@@ -63,7 +63,7 @@ pub fn take_from_allocator() {
 ///
 /// Reading costs the same in all three. Only owned words can be changed; [`Words::try_clone`] returns an owned copy.
 pub struct Words {
-    start: NonNull<Line>,
+    start: NonNull<CacheLine>,
     lines: usize,
     keep: Keep,
 }
@@ -93,7 +93,7 @@ impl Words {
     pub fn zeroed(lines: u64) -> Result<Words> {
         let too_large = || Error::OutOfMemory { bytes: lines.saturating_mul(LINE_BYTES as u64) };
         let count = usize::try_from(lines).map_err(|_| too_large())?;
-        let layout = Layout::array::<Line>(count).map_err(|_| too_large())?;
+        let layout = Layout::array::<CacheLine>(count).map_err(|_| too_large())?;
         if count == 0 {
             return Err(Error::parameter("lines", 0, "at least one line of 64 bytes"));
         }
@@ -133,16 +133,16 @@ impl Words {
         Some(Words { start, lines, keep: Keep::Static })
     }
 
-    fn aligned_range(bytes: &[u8], offset: usize, lines: usize) -> Option<NonNull<Line>> {
+    fn aligned_range(bytes: &[u8], offset: usize, lines: usize) -> Option<NonNull<CacheLine>> {
         let end = lines.checked_mul(LINE_BYTES)?.checked_add(offset)?;
         let range = bytes.get(offset..end)?;
-        let start = NonNull::from(range).cast::<Line>();
+        let start = NonNull::from(range).cast::<CacheLine>();
         (lines > 0 && start.is_aligned()).then_some(start)
     }
 
     /// The lines.
     #[inline(always)]
-    pub fn lines(&self) -> &[Line] {
+    pub fn lines(&self) -> &[CacheLine] {
         // SAFETY: `start` is valid for `lines` initialised lines for as long as `keep` lives, and `&self` keeps any
         // writer of this program away (writing needs `&mut self`, and `AtomicWords` owns its words); that nobody else
         // changes a mapped file is the contract of `file::map`.
@@ -162,7 +162,7 @@ impl Words {
     /// If the memory is mapped or static. Nobody outside the library gets there: structures over such memory are only
     /// handed out behind a shared reference, by [`Mapped`](crate::file::Mapped) and [`ReadOnly`](crate::file::ReadOnly).
     #[inline(always)]
-    pub fn lines_mut(&mut self) -> &mut [Line] {
+    pub fn lines_mut(&mut self) -> &mut [CacheLine] {
         assert!(self.is_owned(), "mapped and static memory is read-only");
         // SAFETY: as in `lines`; the memory is owned and borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.lines) }
@@ -269,8 +269,8 @@ pub(crate) fn map_file(file: &File) -> io::Result<Mmap> {
 
 /// Lines seen as the words they consist of.
 #[inline(always)]
-pub(crate) fn as_words(lines: &[Line]) -> &[u64] {
-    // SAFETY: a `Line` is eight `u64` in C layout without padding (its size equals its alignment).
+pub(crate) fn as_words(lines: &[CacheLine]) -> &[u64] {
+    // SAFETY: a `CacheLine` is eight `u64` in C layout without padding (its size equals its alignment).
     unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * LINE_WORDS) }
 }
 
@@ -307,7 +307,7 @@ fn read_bytes_at_end<const N: usize>(words: &[u64], byte: u64) -> u64 {
 
 /// Lines seen as the words they consist of, to be changed.
 #[inline(always)]
-pub(crate) fn as_words_mut(lines: &mut [Line]) -> &mut [u64] {
+pub(crate) fn as_words_mut(lines: &mut [CacheLine]) -> &mut [u64] {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * LINE_WORDS) }
 }
@@ -360,7 +360,7 @@ mod tests {
 
     #[test]
     fn static_words_are_used_in_place_and_cannot_be_changed() {
-        static BYTES: &[Line; 3] = &[Line([1; 8]), Line([2; 8]), Line([4; 8])];
+        static BYTES: &[CacheLine; 3] = &[CacheLine([1; 8]), CacheLine([2; 8]), CacheLine([4; 8])];
         // SAFETY: three lines are 192 bytes.
         let bytes = unsafe { std::slice::from_raw_parts(BYTES.as_ptr().cast::<u8>(), 192) };
         let mut words = Words::from_static(bytes, 64, 2).unwrap();
