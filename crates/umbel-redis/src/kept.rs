@@ -94,7 +94,7 @@ impl<'a> Stream<'a> {
         let [embedded, without] =
             [true, false].map(|embed_key| file::Options { embed_key, ..Default::default() });
         // Sealed ones are never written, and others have none.
-        let image = |filter| Image::of(filter, &embedded).or_else(|_| Image::of(filter, &without));
+        let image = |filter| Image::new(filter, &embedded).or_else(|_| Image::new(filter, &without));
         let filters = value.filters().into_iter().map(image).collect::<umbel::Result<Vec<Image<'a>>>>()?;
         let mut rest = value.rest()?;
         if !rest.is_empty() {

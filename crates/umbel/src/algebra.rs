@@ -58,7 +58,7 @@ impl Mismatch {
     }
 
     /// `Some` if the two values differ.
-    pub(crate) fn of<T: PartialEq + fmt::Display>(
+    pub(crate) fn between<T: PartialEq + fmt::Display>(
         what: &'static str,
         ours: T,
         theirs: T,
@@ -72,12 +72,14 @@ impl Mismatch {
     }
 
     /// The difference between two hashes, named as a person would.
-    pub(crate) fn of_hashes(ours: HashId, theirs: HashId) -> Option<Mismatch> {
-        Mismatch::of("hash", ours.strength, theirs.strength).or_else(|| match ours.strength {
-            Strength::Fast => Mismatch::of("seed", ours.value, theirs.value),
-            _ => {
-                Mismatch::of("key", format!("tag {:016x}", ours.value), format!("tag {:016x}", theirs.value))
-            }
+    pub(crate) fn between_hashes(ours: HashId, theirs: HashId) -> Option<Mismatch> {
+        Mismatch::between("hash", ours.strength, theirs.strength).or_else(|| match ours.strength {
+            Strength::Fast => Mismatch::between("seed", ours.value, theirs.value),
+            _ => Mismatch::between(
+                "key",
+                format!("tag {:016x}", ours.value),
+                format!("tag {:016x}", theirs.value),
+            ),
         })
     }
 }

@@ -128,14 +128,14 @@ fn shape_of([number, a, b]: [u64; 3]) -> Result<Shape> {
 
 /// Bits, bytes, hashes and lines touched of a filter of this shape.
 pub(crate) fn measure(shape: Shape) -> Result<Size> {
-    fn of<L: Layout>(layout: L, lines_touched: u32) -> Size {
+    fn size<L: Layout>(layout: L, lines_touched: u32) -> Size {
         let bytes = layout.lines() * LINE_BYTES as u64;
         Size { bits: layout.bits(), bytes, hashes: layout.hashes(), lines_touched }
     }
     Ok(match shape {
-        Shape::Standard { bits, hashes } => of(Standard::new(bits, hashes)?, hashes),
-        Shape::Partitioned { slice_bits, hashes } => of(Partitioned::new(slice_bits, hashes)?, hashes),
-        Shape::Blocked { lines, lines_per_key } => of(Blocked::new(lines, lines_per_key)?, lines_per_key),
+        Shape::Standard { bits, hashes } => size(Standard::new(bits, hashes)?, hashes),
+        Shape::Partitioned { slice_bits, hashes } => size(Partitioned::new(slice_bits, hashes)?, hashes),
+        Shape::Blocked { lines, lines_per_key } => size(Blocked::new(lines, lines_per_key)?, lines_per_key),
     })
 }
 
@@ -183,16 +183,16 @@ pub(crate) fn keys_and_rate(spec: &Spec, bits: impl Fn(u64, f64) -> Result<u64>)
     }
 }
 
-/// From this share on, keys that were found are taken out before the next link is asked: 1 in 8.
+/// The share of found keys, one in eight, above which they are dropped before the next filter is queried.
 const WORTH_MOVING: usize = 8;
 
-/// Keys that are asked for together: their digests, of which those that were found drop out on the way.
+/// Keys that are looked up together. Digests drop out once a filter contains them.
 pub(crate) struct Group {
     /// The digests that have not dropped out, in order.
     digests: Vec<Digest>,
-    /// One bit for each of them: whether it was found.
+    /// One bit per remaining digest: whether it was found.
     found: Vec<u64>,
-    /// The same of each time that digests dropped out, with the bits beyond the last digest set: what is 0 went on.
+    /// The `found` bits of each earlier round, with the bits beyond the last digest set: a 0 is a digest that went on.
     dropped: Vec<Vec<u64>>,
     len: usize,
     level: Level,
@@ -203,7 +203,7 @@ impl Group {
         Group { digests: Vec::new(), found: Vec::new(), dropped: Vec::new(), len: 0, level }
     }
 
-    /// The keys of a batch, group by group.
+    /// Hashes a batch and passes it to `visit`, group by group.
     pub fn each<B: Batch + ?Sized, E>(
         head: &Head,
         keys: &B,
@@ -219,8 +219,8 @@ impl Group {
         Ok(())
     }
 
-    /// A group of digests.
-    pub fn of(level: Level, digests: &[Digest]) -> Group {
+    /// Makes a group of digests.
+    pub fn from_digests(level: Level, digests: &[Digest]) -> Group {
         let mut group = Group { digests: digests.to_vec(), ..Group::new(level) };
         group.start();
         group
@@ -232,17 +232,17 @@ impl Group {
         self.found = vec![0; self.len.div_ceil(TILE)];
     }
 
-    /// How many keys it has, found or not.
+    /// Returns the number of keys, found or not.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// The digests that are left, in order. All that were found have been [dropped](Group::drop_found).
+    /// Returns the digests that remain, in order, after those found were [dropped](Group::drop_found).
     pub fn missing(&self) -> &[Digest] {
         &self.digests
     }
 
-    /// Which key of the group digest `i` of those that are left is of.
+    /// Returns the index in the group of the key whose digest is number `i` of those that remain.
     pub fn place(&self, i: usize) -> usize {
         self.dropped.iter().rev().fold(i, |mut rank, dropped| {
             let goes_on = |(_, word): &(usize, &u64)| {
@@ -262,19 +262,20 @@ impl Group {
         self.drop_found();
     }
 
-    /// Asks one filter after the other for what none has found yet.
+    /// Looks the remaining digests up in one filter after the other.
     ///
-    /// As long as many keys are found, each filter is asked alone, and those it has found drop out. Once few are, what is
-    /// left are mostly strangers, for which all of the others have to be asked anyway, and can be at once.
-    pub fn ask<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
+    /// While a filter contains many of them, filters are queried one by one, and found digests drop out. Once few are
+    /// found, most of the rest are in none of the filters. Those have to be looked up everywhere, so the remaining filters
+    /// are queried together.
+    pub fn query<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
         let mut filters = filters.peekable();
         while let Some(filter) = filters.next() {
             if self.digests.is_empty() {
                 return;
             }
-            let found = self.ask_one(filter);
+            let found = self.query_one(filter);
             if found * WORTH_MOVING <= self.digests.len() {
-                return self.ask_all(filters);
+                return self.query_all(filters);
             }
             // After the last filter no digests are passed on, so its answers can stay where they are.
             if filters.peek().is_some() {
@@ -283,10 +284,10 @@ impl Group {
         }
     }
 
-    /// Asks one filter; how many were found.
-    fn ask_one(&mut self, filter: &BloomFilter) -> usize {
+    /// Queries one filter and returns how many digests it contains.
+    fn query_one(&mut self, filter: &BloomFilter) -> usize {
         let before = self.count_found();
-        self.ask_all(std::iter::once(filter));
+        self.query_all(std::iter::once(filter));
         self.count_found() - before
     }
 
@@ -294,30 +295,30 @@ impl Group {
         self.found.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    fn ask_all<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
+    fn query_all<'a>(&mut self, filters: impl Iterator<Item = &'a BloomFilter>) {
         let mut blocked = AnyOf::new();
         for filter in filters {
             match filter {
                 BloomFilter(Bits::Blocked(filter)) if blocked.push(filter) => {}
-                filter => self.ask_alone(filter),
+                filter => self.query_alone(filter),
             }
         }
-        blocked.ask(self.level, &self.digests, &mut self.found);
+        blocked.query(self.level, &self.digests, &mut self.found);
     }
 
-    /// Asks one filter by its own loops. Not generic, so that they are compiled here and not again by every caller.
-    fn ask_alone(&mut self, filter: &BloomFilter) {
+    /// Queries one filter with its own loops. Not generic, so that they are compiled here and not by every caller.
+    fn query_alone(&mut self, filter: &BloomFilter) {
         let answers = filter.contains_batch(&Hashed(&self.digests));
         self.found.iter_mut().zip(answers.as_words()).for_each(|(found, word)| *found |= word);
     }
 
-    /// Drops all that was found.
+    /// Drops the digests that were found.
     pub fn drop_found(&mut self) {
         if self.found.iter().all(|word| *word == 0) {
             return;
         }
         let len = self.digests.len();
-        // Up to whole tiles, of which what is beyond the end counts as found.
+        // Fills the last tile up with digests that count as found.
         self.digests.resize(len.next_multiple_of(TILE), Digest::default());
         if let Some(last) = self.found.last_mut().filter(|_| !len.is_multiple_of(TILE)) {
             *last |= !0 << (len % TILE);
@@ -327,7 +328,7 @@ impl Group {
         self.dropped.push(std::mem::replace(&mut self.found, vec![0; kept.div_ceil(TILE)]));
     }
 
-    /// One bit for each key of the group: whether it was found.
+    /// Returns one bit per key of the group: whether it was found.
     fn answers(&self) -> Vec<u64> {
         let below = self.found.clone();
         let mut answers = self.dropped.iter().rev().fold(below, |below, dropped| {
@@ -342,7 +343,7 @@ impl Group {
     }
 }
 
-/// Moves digests whose bit is not set to the front, and tells how many they are; in whole tiles.
+/// Moves the digests whose bit is not set to the front, tile by tile, and returns their number.
 struct Sift<'a> {
     digests: &'a mut [Digest],
     found: &'a [u64],
@@ -388,7 +389,7 @@ impl Kernel for Spread<'_> {
     }
 }
 
-/// Asks a chain, in the order of `filters`, for many keys.
+/// Looks a batch up in a chain, in the order of `filters`.
 pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
     head: &Head,
     filters: impl Iterator<Item = &'a BloomFilter> + Clone,
@@ -396,7 +397,7 @@ pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
 ) -> Answers {
     let mut answers = Answers::with_capacity(keys.len());
     let Ok(()) = Group::each(head, keys, |group| {
-        group.ask(filters.clone());
+        group.query(filters.clone());
         for (tile, found) in group.answers().into_iter().enumerate() {
             answers.push_tile(found, TILE.min(group.len - tile * TILE));
         }
@@ -405,7 +406,7 @@ pub(crate) fn contains_batch<'a, B: Batch + ?Sized>(
     answers
 }
 
-/// Asks a chain, in the order of `filters`, for one digest.
+/// Looks one digest up in a chain, in the order of `filters`.
 pub(crate) fn contains_digest<'a>(
     level: Level,
     filters: impl Iterator<Item = &'a BloomFilter>,

@@ -38,7 +38,7 @@ pub struct Stats {
 
 impl Stats {
     /// What every structure knows of itself without a look at its cells; the rest is zero.
-    pub(crate) fn of<S: Structure>(structure: &S) -> Stats {
+    pub(crate) fn from_structure<S: Structure>(structure: &S) -> Stats {
         Stats {
             kind: S::KIND,
             cells: 0,

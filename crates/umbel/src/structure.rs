@@ -158,7 +158,7 @@ pub struct Head {
 }
 
 /// The most insertions that are counted: one more stands in files for an unknown number.
-pub(crate) const MOST_INSERTED: u64 = u64::MAX - 1;
+pub(crate) const MAX_INSERTED: u64 = u64::MAX - 1;
 
 impl Head {
     pub(crate) fn new(hasher: Hasher) -> Head {
@@ -193,7 +193,7 @@ impl Head {
 
     #[inline(always)]
     pub(crate) fn count_inserted(&mut self, keys: usize) {
-        self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64).min(MOST_INSERTED));
+        self.inserted = self.inserted.map(|before| before.saturating_add(keys as u64).min(MAX_INSERTED));
     }
 
     /// Counts a key that is no longer there.

@@ -24,7 +24,8 @@ impl Ledger {
     /// Counters stick: one that was decremented after an overflow would let an attacker through.
     pub fn new(options: &Options) -> Result<Ledger> {
         let mut kind_options = KindOptions::default();
-        kind_options.counting = counting::Options { overflow: Overflow::Sticky, ..counting::Options::default() };
+        kind_options.counting =
+            counting::Options { overflow: Overflow::Sticky, ..counting::Options::default() };
         let spec = Spec::new(options.capacity, options.rate)?;
         let filter = Counting::build(&spec.with_hasher(options.hasher.clone()).with_options(kind_options))?;
         Ok(Ledger::empty(filter))

@@ -26,7 +26,8 @@ impl Ring {
         let room = options.capacity.checked_mul(generations.max(1).into()).ok_or_else(too_many)?;
         let mut kind_options = KindOptions::default();
         kind_options.aging = aging::Options { window: Some(Window::Time(options.lifetime)), generations };
-        let spec = Spec::new(room, options.rate)?.with_hasher(options.hasher.clone()).with_options(kind_options);
+        let spec =
+            Spec::new(room, options.rate)?.with_hasher(options.hasher.clone()).with_options(kind_options);
         let mut filter = Aging::build(&spec)?;
         filter.advance(now)?;
         Ok(Ring { filter, lengths: Lengths::default(), taken: 0 })

@@ -24,9 +24,9 @@ pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     let held = Held::existing(context, key)?;
     let options = Options::default();
     let image = match held.structure()? {
-        Structure::Set(filter) => Image::of(filter, &options)?,
-        Structure::Cuckoo(filter) => Image::of(filter, &options)?,
-        Structure::Stored(stored) => Image::of(stored, &options)?,
+        Structure::Set(filter) => Image::new(filter, &options)?,
+        Structure::Cuckoo(filter) => Image::new(filter, &options)?,
+        Structure::Stored(stored) => Image::new(stored, &options)?,
     };
     let mut bytes = vec![0; image.len().saturating_sub(offset).min(count) as usize];
     image.read(offset, &mut bytes);

@@ -170,7 +170,7 @@ impl Aging {
     /// How many keys it holds that are not forgotten; one that was refreshed counts in each generation that has it.
     pub fn held(&self) -> u64 {
         // A file may claim any number.
-        self.told().live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
+        self.at_current().live().fold(0, |held, (_, link)| held.saturating_add(link.keys))
     }
 
     /// The false-positive rate the theory predicts for the keys that each generation holds now.
@@ -180,7 +180,7 @@ impl Aging {
     /// that were taken for repeated ones are not counted as held, so that it is too low where there are many of them.
     pub fn rate_of_held(&self) -> Result<f64> {
         let rate = |(_, link): (usize, &Link)| scalable::shape_rate(link.shape, link.keys.min(MAX_KEYS));
-        Ok(scalable::compound(self.told().live().map(rate).collect::<Result<Vec<f64>>>()?))
+        Ok(scalable::compound(self.at_current().live().map(rate).collect::<Result<Vec<f64>>>()?))
     }
 
     /// The last time that was told.
@@ -240,8 +240,8 @@ impl Aging {
         At { filter: self, current }
     }
 
-    /// The filter as it answers at the time that it was told.
-    fn told(&self) -> At<'_> {
+    /// Returns a view of the filter at the time it was last advanced to.
+    fn at_current(&self) -> At<'_> {
         At { filter: self, current: self.current }
     }
 
@@ -356,7 +356,7 @@ impl<'a> At<'a> {
             hashes: size.hashes,
             bytes: size.bytes * ring,
             details: vec![("generations", ring as f64), ("live generations", self.live().count() as f64)],
-            ..Stats::of(self.filter)
+            ..Stats::from_structure(self.filter)
         };
         chain::sum_up(stats, self.live().map(|(_, link)| link))
     }
@@ -428,7 +428,7 @@ impl Structure for Aging {
     }
 
     fn trace(&self, digest: Digest, probe: &mut dyn FnMut(Probe) -> Result<()>) -> Result<bool> {
-        chain::trace(self.told().live().map(|(i, link)| (i, &*link.filter)), digest, probe)
+        chain::trace(self.at_current().live().map(|(i, link)| (i, &*link.filter)), digest, probe)
     }
 
     fn head(&self) -> &Head {
@@ -565,20 +565,20 @@ impl Filter for Aging {
     }
 
     fn contains_digest(&self, digest: Digest) -> bool {
-        chain::contains_digest(self.head.level, self.told().filters(), digest)
+        chain::contains_digest(self.head.level, self.at_current().filters(), digest)
     }
 
     fn contains_tile(&self, tile: &[Digest]) -> u64 {
-        chain::contains_tile(self.told().filters(), tile)
+        chain::contains_tile(self.at_current().filters(), tile)
     }
 
     /// The estimate counts a key once for each generation that has it, so keys that were refreshed count more.
     fn stats(&self) -> Stats {
-        self.told().stats()
+        self.at_current().stats()
     }
 
     fn contains_batch<B: Batch + ?Sized>(&self, keys: &B) -> Answers {
-        self.told().contains_batch(keys)
+        self.at_current().contains_batch(keys)
     }
 }
 
@@ -608,8 +608,8 @@ impl Insert for Aging {
 impl Algebra for Aging {
     fn mismatch(&self, other: &Aging) -> Option<Mismatch> {
         let window = |filter: &Aging| format!("{:?}", filter.window);
-        Mismatch::of("number of generations", self.ring.len(), other.ring.len())
-            .or_else(|| Mismatch::of("window", window(self), window(other)))
+        Mismatch::between("number of generations", self.ring.len(), other.ring.len())
+            .or_else(|| Mismatch::between("window", window(self), window(other)))
             .or_else(|| self.ring[0].link.filter.mismatch(&other.ring[0].link.filter))
     }
 

@@ -12,7 +12,7 @@ use crate::memory::CacheLine;
 use crate::tile::{self, Lookup, Pair, Places, TILE, Tile, Tiled};
 use crate::{Digest, Level};
 
-/// Filters in which a key has its bits in one line, and which are small.
+/// Small filters in which a key has its bits in one line.
 pub(crate) struct AnyOf<'a> {
     near: Vec<&'a [CacheLine]>,
     far: Vec<&'a [CacheLine]>,
@@ -23,7 +23,7 @@ impl<'a> AnyOf<'a> {
         AnyOf { near: Vec::new(), far: Vec::new() }
     }
 
-    /// Takes the filter, if it is such a one.
+    /// Adds the filter if it is small and keeps each key in one line; returns whether it did.
     pub fn push(&mut self, filter: &'a Bloom<Blocked>) -> bool {
         let lines = filter.words.lines();
         let fits = filter.layout.lines_per_key() == 1 && u32::try_from(lines.len()).is_ok();
@@ -34,18 +34,18 @@ impl<'a> AnyOf<'a> {
         fits
     }
 
-    /// Sets the bits of the digests that one of them may hold.
-    pub fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
+    /// Sets the bit of each digest that one of the filters may contain.
+    pub fn query(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
         for filter in &self.far {
-            Filters::<1, true>([filter]).ask(level, digests, found);
+            Filters::<1, true>([filter]).query(level, digests, found);
         }
-        // So many at a time that the compiler can unroll the loop over them.
+        // Four at a time, a number for which the compiler unrolls the loop.
         let (fours, rest) = self.near.as_chunks::<4>();
         for filters in fours {
-            Filters::<4, false>(*filters).ask(level, digests, found);
+            Filters::<4, false>(*filters).query(level, digests, found);
         }
         for filter in rest {
-            Filters::<1, false>([filter]).ask(level, digests, found);
+            Filters::<1, false>([filter]).query(level, digests, found);
         }
     }
 }
@@ -112,8 +112,8 @@ impl<const N: usize, const FETCH: bool> Filters<'_, N, FETCH> {
         }
     }
 
-    /// Sets the bits of the digests that one of the filters may hold.
-    fn ask(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
+    /// Sets the bit of each digest that one of the filters may contain.
+    fn query(&self, level: Level, digests: &[Digest], found: &mut [u64]) {
         tile::mark_found(level, self, &(), digests, found);
     }
 }

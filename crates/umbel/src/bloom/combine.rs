@@ -16,9 +16,9 @@ impl<L: Layout> Bloom<L> {
 
 impl<L: Layout> Algebra for Bloom<L> {
     fn mismatch(&self, other: &Bloom<L>) -> Option<Mismatch> {
-        Mismatch::of("number of bits", self.layout.bits(), other.layout.bits())
-            .or_else(|| Mismatch::of("number of hashes", self.layout.hashes(), other.layout.hashes()))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+        Mismatch::between("number of bits", self.layout.bits(), other.layout.bits())
+            .or_else(|| Mismatch::between("number of hashes", self.layout.hashes(), other.layout.hashes()))
+            .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
     fn union(&mut self, other: &Bloom<L>) -> Result<()> {

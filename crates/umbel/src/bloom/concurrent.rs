@@ -36,7 +36,7 @@ pub struct Concurrent<L: Layout> {
     words: AtomicWords,
     /// As it was before this was shared: what is inserted now is counted apart.
     head: Head,
-    inserted: Tally,
+    inserted: StripedCount,
 }
 
 /// From this many keys on, a batch is sorted before it is written: to a few there is nothing to gain by it.
@@ -46,7 +46,7 @@ impl<L: Layout> Concurrent<L> {
     /// Shares a filter.
     pub fn new(filter: Bloom<L>) -> Concurrent<L> {
         let Bloom { layout, words, head } = filter;
-        Concurrent { layout, words: AtomicWords::new(words), head, inserted: Tally::default() }
+        Concurrent { layout, words: AtomicWords::new(words), head, inserted: StripedCount::default() }
     }
 
     /// The filter back, once all threads are done.
@@ -128,13 +128,13 @@ impl<L: Layout> Concurrent<L> {
 
 /// A count that threads do not fight over: each adds to one of a few cells, each in a cache line of its own.
 #[derive(Debug, Default)]
-struct Tally([Cell; 16]);
+struct StripedCount([Cell; 16]);
 
 #[derive(Debug, Default)]
 #[repr(align(64))]
 struct Cell(AtomicU64);
 
-impl Tally {
+impl StripedCount {
     #[inline]
     fn add(&self, keys: u64) {
         thread_local!(static CELL: usize = next_cell());

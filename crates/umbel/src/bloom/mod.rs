@@ -273,7 +273,7 @@ impl<L: Layout> Filter for Bloom<L> {
             bytes: self.layout.lines() * LINE_BYTES as u64,
             estimate: estimate.unwrap_or(Cardinality::Saturated),
             rate_now: self.layout.rate_of(self.words.lines()),
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 

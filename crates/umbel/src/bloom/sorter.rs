@@ -14,7 +14,7 @@ pub struct Sorter {
     /// [`STRIDE`] places for each region.
     keys: Box<[u64]>,
     /// How many of them are taken.
-    taken: [u32; MOST_REGIONS],
+    taken: [u32; MAX_REGIONS],
     /// The regions that have enough: the first `complete` of these.
     regions: [u16; TILE + 1],
     complete: usize,
@@ -31,14 +31,14 @@ pub struct Group<'a> {
     pub keys: &'a [u64],
 }
 
-const MOST_REGIONS: usize = AtomicWords::MOST_REGIONS;
+const MAX_REGIONS: usize = AtomicWords::MAX_REGIONS;
 
-/// So many keys make a group; more did not make two threads faster.
-const ENOUGH: u32 = 64;
+/// The keys of a full group. Larger groups did not make two threads faster.
+const GROUP_KEYS: u32 = 64;
 
 /// Room for a group and the tile that may arrive before it is taken out. An odd number of cache lines spreads the ends
 /// of the groups over the sets of the cache: a precaution, no difference was measured.
-const STRIDE: usize = ENOUGH as usize + TILE + LINE_WORDS;
+const STRIDE: usize = GROUP_KEYS as usize + TILE + LINE_WORDS;
 
 thread_local! {
     /// The pigeonholes of the last batch: fresh memory for every one would cost as much as the batch itself.
@@ -46,12 +46,12 @@ thread_local! {
 }
 
 impl Sorter {
-    /// For at most [`MOST_REGIONS`] regions.
+    /// For at most [`MAX_REGIONS`] regions.
     pub(super) fn new(regions: usize) -> Sorter {
         let spare = SPARE.take().filter(|keys| keys.len() >= regions * STRIDE);
         Sorter {
             keys: spare.unwrap_or_else(|| vec![0; regions * STRIDE].into()),
-            taken: [0; MOST_REGIONS],
+            taken: [0; MAX_REGIONS],
             regions: [0; TILE + 1],
             complete: 0,
             waiting: [[0; STRIDE]; 2],
@@ -104,7 +104,7 @@ impl Sorter {
 /// The parts of a [`Sorter`] that sorting needs, borrowed apart so that they stay in registers.
 pub(super) struct Sorting<'a> {
     keys: &'a mut [u64],
-    taken: &'a mut [u32; MOST_REGIONS],
+    taken: &'a mut [u32; MAX_REGIONS],
     regions: &'a mut [u16; TILE + 1],
     complete: &'a mut usize,
 }
@@ -117,6 +117,6 @@ impl Sorting<'_> {
         self.taken[region] = taken + 1;
         // Without a branch: the region is written down always and counted when it has just got enough.
         self.regions[*self.complete] = region as u16;
-        *self.complete += usize::from(taken + 1 == ENOUGH);
+        *self.complete += usize::from(taken + 1 == GROUP_KEYS);
     }
 }

@@ -23,7 +23,7 @@ pub struct CodeBook {
 }
 
 /// More values than this are refused; their map would be smaller with integers for values.
-const MOST: u64 = 1 << 32;
+const MAX_VALUES: u64 = 1 << 32;
 
 impl CodeBook {
     /// A book of these values, which are all different; the first has number 0.
@@ -133,7 +133,7 @@ fn lines(len: u64, bytes: u64) -> u64 {
 }
 
 fn check_len(len: u64) -> Result<()> {
-    if len == 0 || len > MOST {
+    if len == 0 || len > MAX_VALUES {
         return Err(Error::parameter("values", len, "at least one value, and at most 2^32"));
     }
     Ok(())

@@ -50,7 +50,9 @@ use crate::file::FormatError;
 use crate::map::{get_by_tiles, get_each};
 use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{map_methods, structure_methods};
-use crate::retrieval::{Arranged, BuildError, Construction, Decode, Shape, Sink, Wish, build, decode_tile};
+use crate::retrieval::{
+    Arranged, BuildError, Construction, Decode, Sink, TableShape, Wish, build, decode_tile,
+};
 use crate::sizing::estimate::{Cardinality, Estimate};
 use crate::sizing::{self, Given};
 use crate::structure::{self, BOOK, Head, Parts, Probe, TABLE};
@@ -76,7 +78,7 @@ const PLANNED_LARGEST: u64 = 255;
 
 /// A map that never changes.
 pub struct Bloomier {
-    shape: Shape,
+    shape: TableShape,
     words: Words,
     values: Values,
     head: Head,
@@ -91,7 +93,7 @@ pub(crate) struct Values {
 
 impl Values {
     /// The values of these pairs.
-    fn of(spec: &Spec, pairs: &[(Digest, u64)], book: Option<CodeBook>) -> Result<Values> {
+    fn new(spec: &Spec, pairs: &[(Digest, u64)], book: Option<CodeBook>) -> Result<Values> {
         let named = book.as_ref().map(|book| book.len() - 1);
         let found = pairs.iter().map(|(_, value)| *value).max().unwrap_or_default();
         let largest = spec.options().bloomier.largest.or(named).unwrap_or(found);
@@ -181,7 +183,7 @@ fn failed(error: BuildError<u64>) -> Error {
 
 /// The plan of a map with this many answers that strangers can get from cells of its first table, and so many bits
 /// beside each of them.
-fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Result<(Shape, Plan)> {
+fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Result<(TableShape, Plan)> {
     let Given { p, m, k, .. } = spec.given();
     if let Some(k) = k {
         return Err(Error::parameter(
@@ -191,13 +193,14 @@ fn plan_map(kind: Kind, spec: &Spec, n: u64, answers: u128, beside: u32) -> Resu
         ));
     }
     sizing::check::capacity(n)?;
-    let shape = |width| Shape::plan(n, &wish(spec, width, &Construction::default()));
-    let all = |shape: &Shape| shape.cells() * u64::from(shape.width() + beside);
+    let shape = |width| TableShape::plan(n, &wish(spec, width, &Construction::default()));
+    let all = |shape: &TableShape| shape.cells() * u64::from(shape.width() + beside);
     let shape = match (p, m) {
         (Some(p), _) => shape(sizing::bloomier::bits_for(answers, p)?)?,
         (None, Some(m)) => {
-            let wide =
-                (m / shape(1)?.cells()).saturating_sub(beside.into()).min(sizing::bloomier::MOST_BITS.into());
+            let wide = (m / shape(1)?.cells())
+                .saturating_sub(beside.into())
+                .min(sizing::bloomier::MAX_CELL_BITS.into());
             shape((wide as u32).max(1))?
         }
         (None, None) => return Err(Error::parameter("p", "nothing", "a rate or a size")),
@@ -248,9 +251,9 @@ impl Bloomier {
         book: Option<CodeBook>,
         construction: &Construction<'_>,
     ) -> Result<Bloomier> {
-        let values = Values::of(spec, &pairs, book)?;
+        let values = Values::new(spec, &pairs, book)?;
         let (shape, _) = plan_map(Kind::Bloomier, spec, (pairs.len() as u64).max(1), values.count(), 0)?;
-        let sinks = |shape: &Shape| Ok((0..shape.shards()).map(|_| Value).collect());
+        let sinks = |shape: &TableShape| Ok((0..shape.shards()).map(|_| Value).collect());
         let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
         let rate = rate(values.count(), built.shape.width(), built.keys);
         let head = Head::of_all(spec, built.keys, built.shape.bits(), rate)?;
@@ -335,7 +338,7 @@ impl Structure for Bloomier {
 
     fn restore(mut parts: Parts) -> Result<Bloomier> {
         let [shards, kind, a, b, width, seed, largest, names] = parts.params()?;
-        let shape = Shape::from_params([shards, kind, a, b, width, seed])?;
+        let shape = TableShape::from_params([shards, kind, a, b, width, seed])?;
         let words = parts.section(TABLE, shape.lines())?;
         let values = Values::restore(&mut parts, largest, names)?;
         if sizing::bloomier::rate(values.count(), shape.width()) > 1.0 {
@@ -399,7 +402,7 @@ fn bytes(map: &impl Structure) -> u64 {
 }
 
 /// What both maps say of themselves.
-fn stats<M: Structure>(map: &M, shape: &Shape, values: &Values) -> Stats {
+fn stats<M: Structure>(map: &M, shape: &TableShape, values: &Values) -> Stats {
     let keys = map.inserted().unwrap_or_default();
     let mut details = vec![("values", values.count() as f64), ("bits of a cell", shape.width().into())];
     if let Some(book) = &values.book {
@@ -413,6 +416,6 @@ fn stats<M: Structure>(map: &M, shape: &Shape, values: &Values) -> Stats {
         estimate: Cardinality::Estimated(Estimate { value: keys as f64, standard_error: 0.0 }),
         rate_now: map.predicted_rate(keys).unwrap_or(1.0),
         details,
-        ..Stats::of(map)
+        ..Stats::from_structure(map)
     }
 }

@@ -7,7 +7,7 @@ use crate::file::FormatError;
 use crate::map::get_each;
 use crate::memory::{Mover, Packed, Words};
 use crate::methods::{map_methods, structure_methods};
-use crate::retrieval::{Construction, Shape, Sink, build, decode_tile};
+use crate::retrieval::{Construction, Sink, TableShape, build, decode_tile};
 use crate::sizing::bloomier::value_bits;
 use crate::structure::{self, Head, Parts, Probe, TABLE, VALUES, check_tail};
 use crate::tile::ones;
@@ -29,7 +29,7 @@ use crate::{
 /// Who is not in the map is taken for someone who is at the map's rate, k / 2^q for k cells of a key; setting such a key
 /// overwrites the value of another.
 pub struct BloomierMutable {
-    shape: Shape,
+    shape: TableShape,
     /// For each key the number of its own cell among its cells.
     places: Words,
     /// In the cell of each key, its value.
@@ -55,11 +55,11 @@ impl BloomierMutable {
         book: Option<CodeBook>,
         construction: &Construction<'_>,
     ) -> Result<BloomierMutable> {
-        let values = Values::of(spec, &pairs, book)?;
+        let values = Values::new(spec, &pairs, book)?;
         let width = value_bits(values.largest);
         let n = (pairs.len() as u64).max(1);
         let (shape, _) = plan_map(Kind::BloomierMutable, spec, n, cells_of_key(spec), width)?;
-        let sinks = |shape: &Shape| (0..shape.shards()).map(|_| Place::new(shape, width)).collect();
+        let sinks = |shape: &TableShape| (0..shape.shards()).map(|_| ValueCells::new(shape, width)).collect();
         let built = build(&mut pairs, &wish(spec, shape.width(), construction), sinks).map_err(failed)?;
         let cells = Packed::new(built.shape.cells(), width)?;
         let mut held = Words::zeroed(cells.lines())?;
@@ -95,20 +95,20 @@ fn cells_of_key(spec: &Spec) -> u128 {
     spec.options().bloomier.segments.unwrap_or(3).into()
 }
 
-/// Each key finds the place of its cell, where its value is kept.
-struct Place {
+/// Stores the value of each key in one of its cells, and returns which one.
+struct ValueCells {
     cells: Packed,
     held: Words,
 }
 
-impl Place {
-    fn new(shape: &Shape, width: u32) -> Result<Place> {
+impl ValueCells {
+    fn new(shape: &TableShape, width: u32) -> Result<ValueCells> {
         let cells = Packed::new(shape.stride(), width)?;
-        Ok(Place { cells, held: Words::zeroed(cells.lines())? })
+        Ok(ValueCells { cells, held: Words::zeroed(cells.lines())? })
     }
 }
 
-impl Sink<u64> for Place {
+impl Sink<u64> for ValueCells {
     fn place(&mut self, cell: u64, which: u32, value: u64) -> u128 {
         self.cells.set(self.held.words_mut(), cell, value);
         which.into()
@@ -176,7 +176,7 @@ impl Structure for BloomierMutable {
 
     fn restore(mut parts: Parts) -> Result<BloomierMutable> {
         let [shards, kind, a, b, width, seed, largest, names] = parts.params()?;
-        let shape = Shape::from_params([shards, kind, a, b, width, seed])?;
+        let shape = TableShape::from_params([shards, kind, a, b, width, seed])?;
         let places = parts.section(TABLE, shape.lines())?;
         let cells = Packed::new(shape.cells(), value_bits(largest))?;
         let held = parts.section(VALUES, cells.lines())?;

@@ -432,7 +432,7 @@ impl<R: Rule> Filter for Counters<R> {
             estimate: self.shape().cardinality(used_cells).unwrap_or(Cardinality::Saturated),
             rate_now: passing.powi(self.rule.hashes() as i32),
             details: vec![("bits per cell", cells.width().into()), ("stuck cells", stuck)],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 
@@ -537,11 +537,13 @@ impl<R: Rule> Remove for Counters<R> {
 
 impl<R: Rule> Algebra for Counters<R> {
     fn mismatch(&self, other: &Counters<R>) -> Option<Mismatch> {
-        Mismatch::of("number of cells", self.rule.cells().cells(), other.rule.cells().cells())
-            .or_else(|| Mismatch::of("number of hashes", self.rule.hashes(), other.rule.hashes()))
-            .or_else(|| Mismatch::of("bits per cell", self.rule.cells().width(), other.rule.cells().width()))
+        Mismatch::between("number of cells", self.rule.cells().cells(), other.rule.cells().cells())
+            .or_else(|| Mismatch::between("number of hashes", self.rule.hashes(), other.rule.hashes()))
+            .or_else(|| {
+                Mismatch::between("bits per cell", self.rule.cells().width(), other.rule.cells().width())
+            })
             .or_else(|| self.rule.mismatch(&other.rule))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+            .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
     /// Adds the counters: a key that is in both can be removed twice.

@@ -194,7 +194,7 @@ impl Rule for Ones {
     }
 
     fn mismatch(&self, other: &Ones) -> Option<Mismatch> {
-        Mismatch::of("overflow policy", self.overflow, other.overflow)
+        Mismatch::between("overflow policy", self.overflow, other.overflow)
     }
 
     #[inline(always)]

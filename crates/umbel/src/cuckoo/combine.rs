@@ -35,13 +35,17 @@ impl Cuckoo {
 impl Algebra for Cuckoo {
     fn mismatch(&self, other: &Cuckoo) -> Option<Mismatch> {
         let (ours, theirs) = (&self.table, &other.table);
-        Mismatch::of("number of bits", ours.bits(), theirs.bits())
-            .or_else(|| Mismatch::of("number of buckets", ours.buckets(), theirs.buckets()))
+        Mismatch::between("number of bits", ours.bits(), theirs.bits())
+            .or_else(|| Mismatch::between("number of buckets", ours.buckets(), theirs.buckets()))
             .or_else(|| {
-                Mismatch::of("length of fingerprints", ours.fingerprint_bits(), theirs.fingerprint_bits())
+                Mismatch::between(
+                    "length of fingerprints",
+                    ours.fingerprint_bits(),
+                    theirs.fingerprint_bits(),
+                )
             })
-            .or_else(|| Mismatch::of("number of slots per bucket", ours.slots(), theirs.slots()))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+            .or_else(|| Mismatch::between("number of slots per bucket", ours.slots(), theirs.slots()))
+            .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
     /// Becomes the multiset of both: what is in both is there twice. Refused when there is no room for all, or for the

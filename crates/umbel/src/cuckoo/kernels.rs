@@ -1,6 +1,6 @@
 //! Lookups in both buckets of a key: the fastest search for each form of bucket, and tiles of keys.
 
-use super::table::{Place, Table, low_bits};
+use super::table::{Candidates, Table, low_bits};
 use super::{Cuckoo, codes};
 use crate::arch::{Simd, prefetch};
 use crate::sizing::cuckoo::Form;
@@ -111,7 +111,7 @@ macro_rules! with_search {
 
 /// Whether one of the two buckets holds the fingerprint.
 #[inline(always)]
-pub(super) fn finds(table: Table, words: &[u64], place: &Place) -> bool {
+pub(super) fn finds(table: Table, words: &[u64], place: &Candidates) -> bool {
     with_search!(table, search => {
         let [first, second] = place.buckets;
         search.finds(words, first, place.fingerprint) || search.finds(words, second, place.fingerprint)
@@ -124,18 +124,18 @@ struct Buckets<T> {
     table: Table,
     search: T,
     /// The fingerprint that has no place in the table.
-    victim: Option<Place>,
+    victim: Option<Candidates>,
 }
 
-impl Places for [Place; TILE] {
-    const EMPTY: [Place; TILE] = [Place { buckets: [0; 2], fingerprint: 0 }; TILE];
+impl Places for [Candidates; TILE] {
+    const EMPTY: [Candidates; TILE] = [Candidates { buckets: [0; 2], fingerprint: 0 }; TILE];
 }
 
 impl<T: Search> Tiled for Buckets<T> {
-    type Places = [Place; TILE];
+    type Places = [Candidates; TILE];
 
     #[inline(always)]
-    fn places(&self, tile: &Tile, places: &mut [Place; TILE]) {
+    fn places(&self, tile: &Tile, places: &mut [Candidates; TILE]) {
         for (place, digest) in places.iter_mut().zip(tile) {
             *place = self.table.place(*digest);
         }
@@ -146,16 +146,16 @@ impl<T: Search> Lookup for Buckets<T> {
     type Memory = [u64];
 
     #[inline(always)]
-    fn prefetch(&self, words: &[u64], places: &[Place; TILE]) {
+    fn prefetch(&self, words: &[u64], places: &[Candidates; TILE]) {
         places.iter().for_each(|place| prefetch_buckets(self.table, words, place));
     }
 
     #[inline(always)]
-    fn contains_tile<S: Simd>(&self, _: S, words: &[u64], _: &Tile, at: Pair<'_, [Place; TILE]>) -> u64 {
+    fn contains_tile<S: Simd>(&self, _: S, words: &[u64], _: &Tile, at: Pair<'_, [Candidates; TILE]>) -> u64 {
         let mut answers = 0;
         for i in 0..TILE {
             prefetch_buckets(self.table, words, &at.next[i]);
-            let Place { buckets: [first, second], fingerprint } = at.now[i];
+            let Candidates { buckets: [first, second], fingerprint } = at.now[i];
             // Both buckets, without a branch that cannot be predicted.
             let found =
                 self.search.finds(words, first, fingerprint) | self.search.finds(words, second, fingerprint);
@@ -172,7 +172,7 @@ impl<T: Search> Lookup for Buckets<T> {
 
 /// Prefetches both buckets of a key. A bucket may lie across two cache lines.
 #[inline(always)]
-pub(super) fn prefetch_buckets(table: Table, words: &[u64], place: &Place) {
+pub(super) fn prefetch_buckets(table: Table, words: &[u64], place: &Candidates) {
     for bucket in place.buckets {
         let bits = table.range(bucket);
         prefetch(words, (bits.start / 64) as usize);

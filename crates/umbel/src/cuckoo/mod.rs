@@ -81,7 +81,7 @@ use crate::{
     Answers, Batch, Capabilities, Digest, Error, Filter, Hasher, Insert, Key, Kind, Plan, Remove, Removed,
     Result, Set, Spec, Stats, Structure, TILE,
 };
-use table::Place;
+use table::Candidates;
 
 /// How many fingerprints move to make room for one, before it is given up.
 const MAX_KICKS: u32 = 500;
@@ -92,7 +92,7 @@ pub struct Cuckoo {
     words: Words,
     /// The fingerprint for which no place was found, if there is one. While it waits here, only keys with a free slot
     /// in one of their buckets are taken.
-    victim: Option<Place>,
+    victim: Option<Candidates>,
     head: Head,
 }
 
@@ -148,12 +148,12 @@ impl Cuckoo {
     }
 
     #[inline(always)]
-    fn count_place(&self, place: &Place) -> u32 {
+    fn count_place(&self, place: &Candidates) -> u32 {
         self.table.count(self.words.words(), place) + u32::from(self.is_victim(place))
     }
 
     #[inline(always)]
-    fn is_victim(&self, place: &Place) -> bool {
+    fn is_victim(&self, place: &Candidates) -> bool {
         self.victim.as_ref().is_some_and(|victim| victim.is_same(place))
     }
 
@@ -165,7 +165,7 @@ impl Cuckoo {
 
     /// Inserts a fingerprint; `true` when none like it was there.
     #[inline(always)]
-    fn put(&mut self, place: Place, kicks: u32) -> Result<bool> {
+    fn put(&mut self, place: Candidates, kicks: u32) -> Result<bool> {
         let copies = self.count_place(&place);
         if copies >= 2 * self.table.slots() {
             return Err(self.too_many_copies());
@@ -182,7 +182,7 @@ impl Cuckoo {
     }
 
     /// Takes a fingerprint out; `false` when there is none like it.
-    fn take(&mut self, place: &Place) -> bool {
+    fn take(&mut self, place: &Candidates) -> bool {
         let (table, words) = (self.table, self.words.words_mut());
         if place.buckets.into_iter().any(|bucket| table.replace(words, bucket, place.fingerprint, 0)) {
             // There is a free slot now, so whoever waits for one tries again.
@@ -224,8 +224,8 @@ impl Cuckoo {
 /// Which one has to move is a matter of chance, but the same chance for the same fingerprint, so that the same
 /// operations lead to the same bytes.
 #[cold]
-fn wander(table: Table, words: &mut [u64], place: Place, kicks: u32) -> Option<Place> {
-    let Place { buckets: [mut bucket, _], mut fingerprint } = place;
+fn wander(table: Table, words: &mut [u64], place: Candidates, kicks: u32) -> Option<Candidates> {
+    let Candidates { buckets: [mut bucket, _], mut fingerprint } = place;
     let mut chance = Digest::from_hash(bucket << 32 | u64::from(fingerprint)).salted(0).stream();
     for _ in 0..kicks {
         let slot = reduce(chance.draw(), table.slots().into());
@@ -298,7 +298,7 @@ impl Structure for Cuckoo {
     /// Buckets, bits of a fingerprint, slots, form, and of the victim its fingerprint, which is 0 if there is none, and
     /// the bucket it was last in.
     fn params(&self) -> Vec<u64> {
-        let Place { buckets: [bucket, _], fingerprint } = self.victim.unwrap_or_default();
+        let Candidates { buckets: [bucket, _], fingerprint } = self.victim.unwrap_or_default();
         let form = match self.table.form() {
             Form::Plain => 0,
             Form::SemiSorted => 1,
@@ -467,7 +467,7 @@ impl Filter for Cuckoo {
                 ("slots per bucket", table.slots().into()),
                 ("keys without a place", u32::from(victim.is_some()).into()),
             ],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 }
@@ -503,7 +503,7 @@ impl Insert for Cuckoo {
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
         for tile in tile.chunks(TILE) {
-            let mut places = [Place::default(); TILE];
+            let mut places = [Candidates::default(); TILE];
             for (place, digest) in places.iter_mut().zip(tile) {
                 *place = self.table.place(*digest);
                 kernels::prefetch_buckets(self.table, self.words.words(), place);

@@ -99,7 +99,7 @@ impl Table {
 
     /// The place of a key.
     #[inline(always)]
-    pub(super) fn place(&self, digest: Digest) -> Place {
+    pub(super) fn place(&self, digest: Digest) -> Candidates {
         let x = digest.get();
         let fingerprint = 1 + reduce(x.wrapping_mul(MULTIPLIER), self.fingerprints()) as u32;
         self.place_in(reduce(x, self.buckets), fingerprint)
@@ -107,12 +107,12 @@ impl Table {
 
     /// The place of a fingerprint one of whose buckets is known.
     #[inline(always)]
-    pub(super) fn place_in(&self, bucket: u64, fingerprint: u32) -> Place {
+    pub(super) fn place_in(&self, bucket: u64, fingerprint: u32) -> Candidates {
         let mixed = u64::from(fingerprint).wrapping_mul(MULTIPLIER);
         let mixed = (mixed ^ mixed >> 32).wrapping_mul(MULTIPLIER);
         let sum = 2 * reduce(mixed, self.buckets / 2) + 1;
         let other = if sum < bucket { sum + self.buckets - bucket } else { sum - bucket };
-        Place { buckets: [bucket, other], fingerprint }
+        Candidates { buckets: [bucket, other], fingerprint }
     }
 
     /// The bits of a bucket.
@@ -243,7 +243,7 @@ impl Table {
 
     /// How often a fingerprint is in its two buckets.
     #[inline(always)]
-    pub(super) fn count(&self, words: &[u64], place: &Place) -> u32 {
+    pub(super) fn count(&self, words: &[u64], place: &Candidates) -> u32 {
         let pair = place.buckets.map(|bucket| self.bucket(words, bucket));
         pair.iter().flatten().map(|found| u32::from(*found == place.fingerprint)).sum()
     }
@@ -251,7 +251,7 @@ impl Table {
     /// Puts a fingerprint into a free slot of its buckets; `false` when there is none. The emptier one is taken, which
     /// halves the number of fingerprints that have to move later.
     #[inline(always)]
-    pub(super) fn settle(&self, words: &mut [u64], place: &Place) -> bool {
+    pub(super) fn settle(&self, words: &mut [u64], place: &Candidates) -> bool {
         let [first, second] = place.buckets.map(|bucket| self.bucket(words, bucket));
         let free = |contents: &Bucket| contents.iter().filter(|fingerprint| **fingerprint == 0).count();
         let emptier = usize::from(free(&second) > free(&first));
@@ -269,14 +269,14 @@ impl Table {
 
 /// The fingerprint of a key and the two buckets it may be in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct Candidates {
     pub buckets: [u64; 2],
     pub fingerprint: u32,
 }
 
-impl Place {
+impl Candidates {
     /// Whether two keys cannot be told apart: then they have both buckets in common.
-    pub fn is_same(&self, other: &Place) -> bool {
+    pub fn is_same(&self, other: &Candidates) -> bool {
         self.fingerprint == other.fingerprint && self.buckets.contains(&other.buckets[0])
     }
 }

@@ -103,7 +103,7 @@ proptest! {
                 prop_assert_eq!(&found[..slots as usize], &plain[..]);
                 prop_assert!(table.is_written(&words, bucket));
                 for fingerprint in (1..5).map(|i| ((i * 0x3333_3333) & table.fingerprints()) as u32) {
-                    let place = Place { buckets: [bucket; 2], fingerprint };
+                    let place = Candidates { buckets: [bucket; 2], fingerprint };
                     let there = plain.contains(&fingerprint);
                     prop_assert_eq!(kernels::finds(table, &words, &place), there, "{} in {:?}", fingerprint, plain);
                     prop_assert_eq!(table.replace(&mut words.clone(), bucket, fingerprint, 1), there);

@@ -204,7 +204,7 @@ impl Deletable {
         if words.len() >= OUT_OF_CACHE {
             for position in tile.iter().flat_map(|digest| self.layout().positions(*digest)) {
                 prefetch(words, (position / 64) as usize);
-                prefetch(self.collisions.words(), (self.regions.of(position) / 64) as usize);
+                prefetch(self.collisions.words(), (self.regions.region_of(position) / 64) as usize);
             }
         }
     }
@@ -241,7 +241,7 @@ impl Regions {
     }
 
     #[inline(always)]
-    fn of(self, position: u64) -> u64 {
+    fn region_of(self, position: u64) -> u64 {
         position / self.bits
     }
 
@@ -253,7 +253,7 @@ impl Regions {
         for position in positions {
             let hit_before = bits::set(words, position);
             // Every other bit of a full filter is set: a branch would be mispredicted as often.
-            bits::or(collisions, self.of(position), hit_before);
+            bits::or(collisions, self.region_of(position), hit_before);
             new |= !hit_before;
         }
         new
@@ -265,7 +265,7 @@ impl Regions {
         collisions: &[u64],
         positions: impl Fn() -> I,
     ) -> Removed {
-        let mut free = positions().filter(|position| !bits::is_set(collisions, self.of(*position)));
+        let mut free = positions().filter(|position| !bits::is_set(collisions, self.region_of(*position)));
         if !positions().all(|position| bits::is_set(words, position)) {
             Removed::NotPresent
         } else if free.next().is_some() {
@@ -284,7 +284,7 @@ impl Regions {
     ) -> Removed {
         let verdict = self.verdict(words, collisions, &positions);
         if verdict == Removed::Removed {
-            let free = positions().filter(|position| !bits::is_set(collisions, self.of(*position)));
+            let free = positions().filter(|position| !bits::is_set(collisions, self.region_of(*position)));
             free.for_each(|position| bits::clear(words, position));
         }
         verdict
@@ -458,7 +458,7 @@ impl Remove for Deletable {
 
 impl Algebra for Deletable {
     fn mismatch(&self, other: &Deletable) -> Option<Mismatch> {
-        let regions = || Mismatch::of("bits of a region", self.regions.bits, other.regions.bits);
+        let regions = || Mismatch::between("bits of a region", self.regions.bits, other.regions.bits);
         self.filter.mismatch(&other.filter).or_else(regions)
     }
 
@@ -470,7 +470,7 @@ impl Algebra for Deletable {
         let (words, collisions) = self.cells();
         for (word, (ours, theirs)) in (0..).zip(words.iter().zip(other.filter.words().words())) {
             for bit in bits::ones(&[ours & theirs]) {
-                bits::set(collisions, regions.of(word * 64 + bit));
+                bits::set(collisions, regions.region_of(word * 64 + bit));
             }
         }
         self.collisions.merge(&other.collisions, |a, b| a | b);

@@ -12,7 +12,7 @@ struct Toy {
 const REGIONS: Regions = Regions { bits: 2 };
 
 impl Toy {
-    fn of(keys: &[&[u64]]) -> Toy {
+    fn new(keys: &[&[u64]]) -> Toy {
         let mut toy = Toy { words: [0], collisions: [0] };
         for key in keys {
             REGIONS.insert(&mut toy.words, &mut toy.collisions, key.iter().copied());
@@ -42,8 +42,8 @@ const X1: &[u64] = &[4, 5, 8];
 
 #[test]
 fn clearing_bits_of_a_standard_filter_loses_other_keys_and_a_deletable_one_keeps_them() {
-    assert_eq!(Toy::of(&[X0]).shown(), "0100100001");
-    let mut toy = Toy::of(&[X0, X1]);
+    assert_eq!(Toy::new(&[X0]).shown(), "0100100001");
+    let mut toy = Toy::new(&[X0, X1]);
     assert_eq!(toy.shown(), "0100110011");
     assert!(!toy.contains(&[0, 4, 8]) && toy.contains(&[1, 5, 8]), "a no, and a false positive");
 
@@ -63,7 +63,7 @@ fn clearing_bits_of_a_standard_filter_loses_other_keys_and_a_deletable_one_keeps
 fn a_key_stays_deletable_through_its_other_bit() {
     // The figure of the literature: entry 3 is hit by x and by y.
     let (x, y) = ([2, 7], [2, 5]);
-    let mut toy = Toy::of(&[&x, &y]);
+    let mut toy = Toy::new(&[&x, &y]);
     assert_eq!((toy.shown().as_str(), digits(&toy.collisions, 5).as_str()), ("0010010100", "01000"));
     assert_eq!(toy.remove(&x), Removed::Removed);
     assert_eq!(toy.shown(), "0010010000");
@@ -74,13 +74,13 @@ fn a_key_stays_deletable_through_its_other_bit() {
 
 #[test]
 fn what_collides_everywhere_is_not_deletable_and_nothing_changes() {
-    let mut toy = Toy::of(&[X0, X0]);
+    let mut toy = Toy::new(&[X0, X0]);
     let before = (toy.words, toy.collisions);
     assert_eq!(toy.remove(X0), Removed::NotDeletable);
     assert_eq!((toy.words, toy.collisions), before);
     // A key that meets itself collides with itself.
-    assert_eq!(Toy::of(&[&[3, 3]]).remove(&[3, 3]), Removed::NotDeletable);
-    let mut toy = Toy::of(&[&[3, 3, 8]]);
+    assert_eq!(Toy::new(&[&[3, 3]]).remove(&[3, 3]), Removed::NotDeletable);
+    let mut toy = Toy::new(&[&[3, 3, 8]]);
     assert_eq!((toy.remove(&[3, 3, 8]), toy.shown().as_str()), (Removed::Removed, "0001000000"));
 }
 

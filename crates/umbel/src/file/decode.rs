@@ -54,7 +54,7 @@ pub struct Info {
 }
 
 impl Info {
-    pub(super) fn of(header: &Header) -> Info {
+    pub(super) fn from_header(header: &Header) -> Info {
         let (hash, family) = match header.hash {
             StoredHash::Digest(id) => (Some(id), None),
             StoredHash::Family(number) => (None, u8::try_from(number).ok().and_then(Family::from_id)),
@@ -78,7 +78,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
     let path = path.as_ref();
     let (mut file, len) = open(path)?;
     let header = read_header(&mut file, len).map_err(|error| error.at(path))?;
-    Ok(Info::of(&header))
+    Ok(Info::from_header(&header))
 }
 
 /// Reads what a file of this length says about itself from its first bytes: for one that comes in pieces, before all of
@@ -92,7 +92,7 @@ pub fn inspect(path: impl AsRef<Path>) -> Result<Info> {
 /// # Ok::<(), umbel::Error>(())
 /// ```
 pub fn inspect_start(mut bytes: &[u8], len: u64) -> Result<Info> {
-    Ok(Info::of(&read_header(&mut bytes, len)?))
+    Ok(Info::from_header(&read_header(&mut bytes, len)?))
 }
 
 /// Reads and verifies a whole file, into memory of its own.

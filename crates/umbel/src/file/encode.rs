@@ -18,7 +18,7 @@ use std::{fs::File, io::BufWriter, path::Path};
 #[cfg(feature = "files")]
 pub fn save(path: impl AsRef<Path>, filter: &impl Storable, options: &Options) -> Result<()> {
     let path = path.as_ref();
-    let encoder = Encoder::of(filter, options)?;
+    let encoder = Encoder::for_filter(filter, options)?;
     let failed = |doing| move |source| Error::io(path, doing, source);
     // Whoever has the secret can build false positives.
     let placing = Placing { create_new: options.create_new, private: options.embed_key, locked: false };
@@ -93,12 +93,12 @@ pub fn save_with<E: From<Error>>(
 /// ```
 pub fn write(to: &mut impl Write, filter: &impl Storable, options: &Options) -> io::Result<()> {
     let invalid = |error| io::Error::new(io::ErrorKind::InvalidInput, error);
-    Encoder::of(filter, options).map_err(invalid)?.write(to)
+    Encoder::for_filter(filter, options).map_err(invalid)?.write(to)
 }
 
 /// The bytes of the file that [`save`] would write.
 pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
-    let encoder = Encoder::of(filter, options)?;
+    let encoder = Encoder::for_filter(filter, options)?;
     let mut bytes = Vec::new();
     let out_of_memory = |_| Error::OutOfMemory { bytes: encoder.header.file_len };
     bytes.try_reserve_exact(encoder.header.file_len as usize).map_err(out_of_memory)?;
@@ -108,7 +108,7 @@ pub fn to_bytes(filter: &impl Storable, options: &Options) -> Result<Vec<u8>> {
 
 /// How long the file will be.
 pub fn size(filter: &impl Storable, options: &Options) -> Result<u64> {
-    Ok(Encoder::of(filter, options)?.header.file_len)
+    Ok(Encoder::for_filter(filter, options)?.header.file_len)
 }
 
 /// Whatever can be written to a file: a filter of any kind, or one of the enums over them.
@@ -210,7 +210,7 @@ pub struct Encoder<'a> {
 
 impl<'a> Encoder<'a> {
     /// The encoder of a filter, with what depends on everything else in the header.
-    pub(super) fn of(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Encoder<'a>> {
+    pub(super) fn for_filter(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Encoder<'a>> {
         let mut encoder = filter.encoder(options)?;
         encoder.header.check_meta()?;
         encoder.header.place();

@@ -23,11 +23,11 @@ const SMALLEST_FILE: u64 = 128 + 64;
 
 const SMALLEST_CHUNK: u32 = 16;
 const LARGEST_CHUNK: u32 = 40;
-const MOST_CHUNKS: u64 = 1 << 17;
+const MAX_CHUNKS: u64 = 1 << 17;
 
 /// The most metadata entries, and the most bytes of all their names and values.
-const MOST_ENTRIES: usize = 4096;
-const MOST_META: usize = 1 << 20;
+const MAX_ENTRIES: usize = 4096;
+const MAX_META_BYTES: usize = 1 << 20;
 
 /// What a file says about itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,7 +96,7 @@ impl StoredHash {
 /// The smallest chunk, as a power of two, with which a body of this length has few enough of them.
 fn chunk_log2(body: u64) -> u32 {
     (SMALLEST_CHUNK..LARGEST_CHUNK)
-        .find(|log2| body.div_ceil(1 << log2) <= MOST_CHUNKS)
+        .find(|log2| body.div_ceil(1 << log2) <= MAX_CHUNKS)
         .unwrap_or(LARGEST_CHUNK)
 }
 
@@ -128,7 +128,7 @@ impl Header {
     /// Refuses more metadata than a file may have.
     pub fn check_meta(&self) -> Result<()> {
         let (entries, bytes) = (self.meta.len(), self.meta_len());
-        if entries > MOST_ENTRIES || bytes > MOST_META {
+        if entries > MAX_ENTRIES || bytes > MAX_META_BYTES {
             let got = format!("{entries} entries of {bytes} bytes");
             return Err(Error::parameter("metadata", got, "at most 4096 entries and 1 MiB"));
         }
@@ -289,7 +289,7 @@ impl Header {
         let embedded_key =
             if incompatible & EMBEDDED_KEY != 0 { Some(Secret(reader.array()?)) } else { None };
         let mut meta = BTreeMap::new();
-        if usize::from(entries) > MOST_ENTRIES {
+        if usize::from(entries) > MAX_ENTRIES {
             return Err(FormatError::invalid(format!("{entries} metadata entries")));
         }
         for _ in 0..entries {
@@ -326,7 +326,7 @@ impl Header {
 
     /// Whether the fields fit each other.
     fn check(&self) -> Result<(), FormatError> {
-        if self.meta_len() > MOST_META {
+        if self.meta_len() > MAX_META_BYTES {
             return Err(FormatError::invalid(format!("{} bytes of metadata", self.meta_len())));
         }
         if !(12..=LARGEST_CHUNK).contains(&self.chunk_log2) {

@@ -11,7 +11,7 @@ use std::cell::OnceCell;
 /// use umbel::{Blocked, Bloom, file};
 /// let mut filter = Bloom::<Blocked>::with_capacity(1000, 0.01)?;
 /// filter.insert("apple");
-/// let image = file::Image::of(&filter, &file::Options::default())?;
+/// let image = file::Image::new(&filter, &file::Options::default())?;
 /// let mut bytes = vec![0; image.len() as usize];
 /// for (i, piece) in bytes.chunks_mut(100).enumerate() {
 ///     image.read(100 * i as u64, piece);
@@ -29,8 +29,8 @@ pub struct Image<'a> {
 
 impl<'a> Image<'a> {
     /// The image of a filter.
-    pub fn of(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Image<'a>> {
-        Ok(Image { encoder: Encoder::of(filter, options)?, header: OnceCell::new() })
+    pub fn new(filter: &'a (impl Storable + ?Sized), options: &Options) -> Result<Image<'a>> {
+        Ok(Image { encoder: Encoder::for_filter(filter, options)?, header: OnceCell::new() })
     }
 
     /// How many bytes it has.

@@ -83,7 +83,7 @@ pub fn examine(path: impl AsRef<Path>) -> Result<Examined> {
     let path = path.as_ref();
     let (map, file) = map_whole(path)?;
     let mapped = Mapped::new(map, file, &KeyRing::blind(), path.to_owned()).map_err(|e| e.at(path))?;
-    let info = Info::of(&mapped.header);
+    let info = Info::from_header(&mapped.header);
     let filter = mapped.verify()?.filter;
     Ok(Examined { info, filter })
 }

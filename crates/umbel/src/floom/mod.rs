@@ -368,8 +368,8 @@ impl Algebra for Floom {
         let (ours, theirs) = (self.patterns, other.patterns);
         self.filter
             .mismatch(&other.filter)
-            .or_else(|| Mismatch::of("number of regions", ours.regions(), theirs.regions()))
-            .or_else(|| Mismatch::of("form of the patterns", ours.form(), theirs.form()))
+            .or_else(|| Mismatch::between("number of regions", ours.regions(), theirs.regions()))
+            .or_else(|| Mismatch::between("form of the patterns", ours.form(), theirs.form()))
     }
 
     fn union(&mut self, other: &Floom) -> Result<()> {

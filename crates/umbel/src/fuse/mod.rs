@@ -42,7 +42,7 @@
 use crate::file::FormatError;
 use crate::memory::{LINE_BYTES, Mover, Words};
 use crate::methods::{filter_methods, structure_methods};
-use crate::retrieval::{BuildError, Construction, Shape, Wish, Zero, build};
+use crate::retrieval::{BuildError, Construction, TableShape, Wish, Zero, build};
 use crate::sizing::estimate::{Cardinality, Estimate, Overlap};
 use crate::sizing::{self, Given};
 use crate::spec::check_rate;
@@ -66,7 +66,7 @@ pub struct Options {
 
 /// A static set.
 pub struct Fuse {
-    shape: Shape,
+    shape: TableShape,
     words: Words,
     head: Head,
 }
@@ -89,7 +89,7 @@ impl Fuse {
         };
         // Nothing is copied: both are eight bytes.
         let mut items: Vec<(Digest, ())> = digests.into_iter().map(|digest| (digest, ())).collect();
-        let zeros = |shape: &Shape| Ok((0..shape.shards()).map(|_| Zero).collect());
+        let zeros = |shape: &TableShape| Ok((0..shape.shards()).map(|_| Zero).collect());
         let built = build(&mut items, &wish, zeros).map_err(|error| match error {
             BuildError::Other(error) => error,
             // Nothing comes with the keys that could differ.
@@ -107,24 +107,24 @@ impl Fuse {
 }
 
 /// The shape that so many keys get, and its plan.
-fn plan_for(spec: &Spec, n: u64) -> Result<(Shape, Plan)> {
+fn plan_for(spec: &Spec, n: u64) -> Result<(TableShape, Plan)> {
     let Given { p, m, .. } = spec.given();
     let given = spec.options().fuse.fingerprint_bits;
     let width = match (given, p, m) {
         (Some(width), _, _) => sizing::fuse::check_bits(width)?,
         (None, Some(p), _) => sizing::fuse::bits_for(p)?,
         (None, None, Some(m)) => {
-            let least = Shape::plan(n, &Wish::fuse(sizing::fuse::LEAST_BITS))?;
+            let least = TableShape::plan(n, &Wish::fuse(sizing::fuse::MIN_FINGERPRINT_BITS))?;
             if least.bits() > m {
                 return Err(Error::parameter("m", m, format!("at least {} bits for {n} keys", least.bits())));
             }
-            (m / least.cells()).min(sizing::fuse::MOST_BITS.into()) as u32
+            (m / least.cells()).min(sizing::fuse::MAX_FINGERPRINT_BITS.into()) as u32
         }
         (None, None, None) => {
             return Err(Error::parameter("p", "nothing", "a rate, a size, or fingerprint bits"));
         }
     };
-    let shape = Shape::plan(n, &Wish::fuse(width))?;
+    let shape = TableShape::plan(n, &Wish::fuse(width))?;
     let rate = sizing::fuse::rate(width);
     if let Some(m) = m.filter(|m| shape.bits() > *m) {
         let needs = format!("{} bits for {n} keys with fingerprints of {width} bits", shape.bits());
@@ -213,7 +213,7 @@ impl Structure for Fuse {
     }
 
     fn restore(mut parts: Parts) -> Result<Fuse> {
-        let shape = Shape::from_params(parts.params()?)?;
+        let shape = TableShape::from_params(parts.params()?)?;
         sizing::fuse::check_bits(shape.width())?;
         let words = parts.section(TABLE, shape.lines())?;
         Ok(Fuse { shape, words, head: parts.finish_all(shape.cells())? })
@@ -256,7 +256,7 @@ impl Filter for Fuse {
             estimate: Cardinality::Estimated(Estimate { value: keys as f64, standard_error: 0.0 }),
             rate_now: sizing::fuse::rate(self.shape.width()),
             details: vec![("fingerprint bits", self.shape.width().into())],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 
@@ -280,7 +280,7 @@ impl Algebra for Fuse {
     }
 
     fn mismatch(&self, other: &Fuse) -> Option<Mismatch> {
-        Mismatch::of("fingerprint bits", self.fingerprint_bits(), other.fingerprint_bits())
-            .or_else(|| Mismatch::of_hashes(self.hasher().id(), other.hasher().id()))
+        Mismatch::between("fingerprint bits", self.fingerprint_bits(), other.fingerprint_bits())
+            .or_else(|| Mismatch::between_hashes(self.hasher().id(), other.hasher().id()))
     }
 }

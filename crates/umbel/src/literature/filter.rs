@@ -161,9 +161,9 @@ impl Literature {
     /// The first thing that keeps the two from being combined, if any.
     pub fn mismatch(&self, other: &Literature) -> Option<Mismatch> {
         let (ours, theirs) = (&self.scheme, &other.scheme);
-        Mismatch::of("number of bits", ours.m(), theirs.m())
-            .or_else(|| Mismatch::of("number of hashes", ours.k(), theirs.k()))
-            .or_else(|| Mismatch::of("family", ours.family(), theirs.family()))
+        Mismatch::between("number of bits", ours.m(), theirs.m())
+            .or_else(|| Mismatch::between("number of hashes", ours.k(), theirs.k()))
+            .or_else(|| Mismatch::between("family", ours.family(), theirs.family()))
     }
 
     /// Becomes the filter of both sets.

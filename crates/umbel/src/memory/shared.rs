@@ -24,7 +24,7 @@ struct Flag(AtomicBool);
 impl AtomicWords {
     /// The most regions: few enough that a batch can collect keys for each of them, enough that two threads seldom
     /// meet.
-    pub(crate) const MOST_REGIONS: usize = 256;
+    pub(crate) const MAX_REGIONS: usize = 256;
 
     /// Takes owned words.
     ///
@@ -34,7 +34,7 @@ impl AtomicWords {
     pub(crate) fn new(words: Words) -> AtomicWords {
         assert!(words.is_owned(), "mapped and static memory is read-only");
         let mut region_shift = 0;
-        while words.lines.saturating_sub(1) >> region_shift >= Self::MOST_REGIONS {
+        while words.lines.saturating_sub(1) >> region_shift >= Self::MAX_REGIONS {
             region_shift += 1;
         }
         let regions = (words.lines.saturating_sub(1) >> region_shift) + 1;

@@ -25,8 +25,8 @@ impl Quotient {
 impl Algebra for Quotient {
     /// Filters that were resized can still be combined: only the fingerprints have to mean the same.
     fn mismatch(&self, other: &Quotient) -> Option<Mismatch> {
-        Mismatch::of("number of fingerprints", self.slots.range(), other.slots.range())
-            .or_else(|| Mismatch::of_hashes(self.hasher().id(), other.hasher().id()))
+        Mismatch::between("number of fingerprints", self.slots.range(), other.slots.range())
+            .or_else(|| Mismatch::between_hashes(self.hasher().id(), other.hasher().id()))
     }
 
     /// The sum: a key is in it as often as in both together. It has the slots of this filter, and is refused when they

@@ -433,7 +433,7 @@ impl Filter for Quotient {
             estimate: self.shape().cardinality(distinct).unwrap_or(Cardinality::Saturated),
             rate_now: distinct as f64 / self.slots.range() as f64,
             details: vec![("distinct fingerprints", distinct as f64), ("load", self.load_factor())],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 

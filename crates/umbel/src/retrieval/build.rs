@@ -3,7 +3,7 @@
 
 use super::partition::partition;
 use super::peel::{Payload, Scratch, Sink};
-use super::{Arrangement, Shape, placed};
+use super::{Arrangement, TableShape, placed};
 use crate::hash::reduce;
 use crate::memory::Words;
 use crate::sizing::retrieval as sizing;
@@ -42,14 +42,14 @@ impl Wish<'_> {
     }
 }
 
-impl Shape {
+impl TableShape {
     /// The shape that a table of `n` distinct keys gets, unless its first ten tries fail.
-    pub fn plan(n: u64, wish: &Wish<'_>) -> Result<Shape> {
-        Shape::grown(n, wish, 0)
+    pub fn plan(n: u64, wish: &Wish<'_>) -> Result<TableShape> {
+        TableShape::grown(n, wish, 0)
     }
 
     /// The same, two per cent larger for each step.
-    fn grown(n: u64, wish: &Wish<'_>, steps: u32) -> Result<Shape> {
+    fn grown(n: u64, wish: &Wish<'_>, steps: u32) -> Result<TableShape> {
         let shards = wish.shards.unwrap_or_else(|| sizing::shards(n));
         // A few keys more, since two per cent of a few cells are none.
         let keys = (n as f64 * 1.02f64.powi(steps as i32)).ceil() as u64 + u64::from(4 * steps);
@@ -66,7 +66,7 @@ impl Shape {
                 }
             }
         };
-        Shape::new(shards, arrangement, wish.width, 0)
+        TableShape::new(shards, arrangement, wish.width, 0)
     }
 }
 
@@ -89,7 +89,7 @@ impl<P> From<Error> for BuildError<P> {
 
 /// A solved table.
 pub(crate) struct Built<S> {
-    pub shape: Shape,
+    pub shape: TableShape,
     pub words: Words,
     /// The sinks, one for each shard, in order.
     pub sinks: Vec<S>,
@@ -115,13 +115,13 @@ fn seed(try_: u32) -> u64 {
 pub(crate) fn build<P: Payload, S: Sink<P>>(
     items: &mut Vec<Item<P>>,
     wish: &Wish<'_>,
-    mut sinks: impl FnMut(&Shape) -> Result<Vec<S>>,
+    mut sinks: impl FnMut(&TableShape) -> Result<Vec<S>>,
 ) -> Result<Built<S>, BuildError<P>> {
     let mut distinct = false;
     let mut attempt = 0;
     while attempt < SEEDS * STEPS {
-        let grown = Shape::grown(items.len() as u64, wish, attempt / SEEDS)?;
-        let shape = Shape { seed: seed(attempt), ..grown };
+        let grown = TableShape::grown(items.len() as u64, wish, attempt / SEEDS)?;
+        let shape = TableShape { seed: seed(attempt), ..grown };
         let mut words = Words::zeroed(shape.lines())?;
         let mut sinks = sinks(&shape)?;
         if solve(&shape, wish, items, words.words_mut(), &mut sinks)? {
@@ -155,7 +155,7 @@ fn remove_duplicates<P: Payload>(items: &mut Vec<Item<P>>) -> Result<(), BuildEr
 
 /// One try; `false` if peeling got stuck in a shard.
 fn solve<P: Payload, S: Sink<P>>(
-    shape: &Shape,
+    shape: &TableShape,
     wish: &Wish<'_>,
     items: &mut [Item<P>],
     mut words: &mut [u64],

@@ -1,6 +1,6 @@
 //! Lookups of many digests: the cells of the next tile are fetched while those of this one are read.
 
-use super::{MAX_CELLS_OF_KEY, NEAR, Place, Reduce, Shape, Vector, placed, z};
+use super::{CellPositions, MAX_CELLS_OF_KEY, NEAR, Reduce, TableShape, Vector, placed, z};
 use crate::arch::{Kernel, Simd, prefetch_byte};
 use crate::memory::{CacheLine, as_words, read_bits, read_bytes};
 use crate::tile::{Lookup, Pair, Places, Stage, TILE, Tile, Tiled, Work};
@@ -26,10 +26,15 @@ impl Places for Starts {
     };
 }
 
-impl Shape {
+impl TableShape {
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "several arrays are walked side by side")]
-    fn starts<R: Reduce, const K: usize>(&self, place: impl Place<K>, tile: &Tile, starts: &mut Starts) {
+    fn starts<R: Reduce, const K: usize>(
+        &self,
+        place: impl CellPositions<K>,
+        tile: &Tile,
+        starts: &mut Starts,
+    ) {
         let width = u64::from(self.width.min(64));
         for i in 0..TILE {
             let cells = self.positions_in::<R, K>(place, tile[i]);
@@ -96,7 +101,7 @@ impl Shape {
     }
 }
 
-impl Tiled for Shape {
+impl Tiled for TableShape {
     type Places = Starts;
 
     #[inline(always)]
@@ -105,7 +110,7 @@ impl Tiled for Shape {
     }
 }
 
-impl Lookup for Shape {
+impl Lookup for TableShape {
     type Memory = [CacheLine];
 
     #[inline(always)]
@@ -133,11 +138,11 @@ pub(crate) struct Decode<'a, F> {
     pub take: F,
 }
 
-impl<F: FnMut(&[u64])> Work<Shape> for Decode<'_, F> {
+impl<F: FnMut(&[u64])> Work<TableShape> for Decode<'_, F> {
     type Error = Infallible;
 
     #[inline(always)]
-    fn start(&self, shape: &Shape, first: &Stage<Shape>) {
+    fn start(&self, shape: &TableShape, first: &Stage<TableShape>) {
         shape.prefetch(self.lines, first.places());
     }
 
@@ -145,9 +150,9 @@ impl<F: FnMut(&[u64])> Work<Shape> for Decode<'_, F> {
     fn tile<S: Simd>(
         &mut self,
         _: S,
-        shape: &Shape,
-        now: &Stage<Shape>,
-        next: &Stage<Shape>,
+        shape: &TableShape,
+        now: &Stage<TableShape>,
+        next: &Stage<TableShape>,
     ) -> Result<(), Infallible> {
         let values = shape.decode_tile_at(self.lines, now.before(next));
         (self.take)(&values[..now.digests().len()]);
@@ -156,7 +161,7 @@ impl<F: FnMut(&[u64])> Work<Shape> for Decode<'_, F> {
 }
 
 struct DecodeTile<'a> {
-    shape: &'a Shape,
+    shape: &'a TableShape,
     lines: &'a [CacheLine],
     tile: &'a [Digest],
 }
@@ -173,6 +178,11 @@ impl Kernel for DecodeTile<'_> {
 }
 
 /// What the table says of each of at most 64 digests, for cells of at most 64 bits; behind them is anything.
-pub(crate) fn decode_tile(shape: &Shape, level: Level, lines: &[CacheLine], tile: &[Digest]) -> [u64; TILE] {
+pub(crate) fn decode_tile(
+    shape: &TableShape,
+    level: Level,
+    lines: &[CacheLine],
+    tile: &[Digest],
+) -> [u64; TILE] {
     level.run(DecodeTile { shape, lines, tile: &tile[..tile.len().min(TILE)] })
 }

@@ -5,7 +5,7 @@
 //!
 //! The mask `M` makes the values of non-members uniform. If the value of every key is 0, the table
 //! is a filter (xor, binary fuse); with other values it is a map (Bloomier). This module has the
-//! code that they share: [`Shape`] finds and reads the cells of a digest, [`build()`] solves the
+//! code that they share: [`TableShape`] finds and reads the cells of a digest, [`build()`] solves the
 //! table. Users take [`Fuse`](crate::Fuse) or [`Bloomier`](crate::Bloomier).
 //!
 //! # Cost
@@ -106,13 +106,13 @@ impl Reduce for Vector {
 }
 
 /// The cells of a digest inside its shard, as an arrangement has them. `low` decides the first, `y` the others.
-pub(crate) trait Place<const K: usize>: Copy + Send + Sync {
+pub(crate) trait CellPositions<const K: usize>: Copy + Send + Sync {
     fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; K];
 
-    /// So many cells, from the left, have no keys whose `low` is this or more.
+    /// The number of cells, from the left, that no key with this `low` or a higher one uses.
     fn complete(self, low: u64) -> usize;
 
-    /// All cells of keys whose `low` is at most this are among so many, from the left.
+    /// The number of cells, from the left, that keys with this `low` or a lower one may use.
     fn reach(self, low: u64) -> usize;
 }
 
@@ -135,7 +135,7 @@ impl FusePlace {
     }
 }
 
-impl Place<3> for FusePlace {
+impl CellPositions<3> for FusePlace {
     #[inline(always)]
     fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; 3] {
         let (len, first) = (self.len, R::reduce(low, self.span));
@@ -158,7 +158,7 @@ pub(crate) struct SegmentPlace<const K: usize> {
     len: u64,
 }
 
-impl<const K: usize> Place<K> for SegmentPlace<K> {
+impl<const K: usize> CellPositions<K> for SegmentPlace<K> {
     #[inline(always)]
     fn cells<R: Reduce>(self, low: u64, y: u64) -> [u64; K] {
         std::array::from_fn(|i| {
@@ -199,7 +199,7 @@ use placed;
 
 /// Where the cells of every digest are, and how wide they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shape {
+pub(crate) struct TableShape {
     shards: u64,
     arrangement: Arrangement,
     width: u32,
@@ -208,9 +208,9 @@ pub(crate) struct Shape {
     stride: u64,
 }
 
-impl Shape {
+impl TableShape {
     /// A shape with these numbers, unless they make no sense.
-    pub fn new(shards: u64, arrangement: Arrangement, width: u32, seed: u64) -> Result<Shape> {
+    pub fn new(shards: u64, arrangement: Arrangement, width: u32, seed: u64) -> Result<TableShape> {
         if !(1..=MAX_WIDTH).contains(&width) {
             return Err(Error::parameter("bits per cell", width, "1 to 96"));
         }
@@ -247,7 +247,7 @@ impl Shape {
             let needs = "at least one, fewer than 2^32, and at most 2^48 bits in all";
             return Err(Error::parameter("shards", shards, needs));
         }
-        Ok(Shape { shards, arrangement, width, seed, stride })
+        Ok(TableShape { shards, arrangement, width, seed, stride })
     }
 
     /// The numbers that describe it in a file.
@@ -260,14 +260,14 @@ impl Shape {
     }
 
     /// The shape with these numbers.
-    pub fn from_params([shards, kind, a, b, width, seed]: [u64; 6]) -> Result<Shape> {
+    pub fn from_params([shards, kind, a, b, width, seed]: [u64; 6]) -> Result<TableShape> {
         let small = crate::structure::small;
         let arrangement = match kind {
             0 => Arrangement::Fuse { segment_log2: small(a), segments: b },
             1 => Arrangement::Segments { k: small(a), len: b },
             _ => return Err(Error::parameter("arrangement", kind, "0 (fuse) or 1 (segments)")),
         };
-        Shape::new(shards, arrangement, small(width), seed)
+        TableShape::new(shards, arrangement, small(width), seed)
     }
 
     /// The parts that are built independently of each other.
@@ -327,7 +327,11 @@ impl Shape {
     }
 
     #[inline(always)]
-    fn positions_in<R: Reduce, const K: usize>(&self, place: impl Place<K>, digest: Digest) -> [u64; K] {
+    fn positions_in<R: Reduce, const K: usize>(
+        &self,
+        place: impl CellPositions<K>,
+        digest: Digest,
+    ) -> [u64; K] {
         let y = self.y(digest);
         if self.shards == 1 {
             return place.cells::<R>(digest.get(), y);
@@ -383,7 +387,7 @@ impl Shape {
     }
 
     #[inline(always)]
-    fn decode_in<const K: usize>(&self, place: impl Place<K>, words: &[u64], digest: Digest) -> u64 {
+    fn decode_in<const K: usize>(&self, place: impl CellPositions<K>, words: &[u64], digest: Digest) -> u64 {
         let (cells, mask) = (self.positions_in::<Scalar, _>(place, digest), z(self.y(digest), K));
         xor_cells(words, cells.map(|cell| cell * u64::from(self.width)), mask, self.width)
     }

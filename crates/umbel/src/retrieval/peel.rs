@@ -25,7 +25,7 @@
 //! that cell.
 
 use super::build::Item;
-use super::{Place, Scalar, Shape, read_cell, z};
+use super::{CellPositions, Scalar, TableShape, read_cell, z};
 use crate::arch::prefetch;
 use crate::hash::reduce;
 use crate::memory::{LINE_BYTES, LINE_WORDS, Words, write_bits};
@@ -93,7 +93,7 @@ pub(super) struct Scratch<P> {
 
 impl<P: Payload> Scratch<P> {
     /// Memory for shards of this shape.
-    pub fn new(shape: &Shape) -> Result<Scratch<P>> {
+    pub fn new(shape: &TableShape) -> Result<Scratch<P>> {
         let cells = shape.shard_cells();
         Ok(Scratch {
             cells: cells as usize,
@@ -107,8 +107,8 @@ impl<P: Payload> Scratch<P> {
     /// Solves a shard: `words`, all zero, are those of its cells. `false` if peeling gets stuck; nothing is written then.
     pub fn solve<const K: usize>(
         &mut self,
-        shape: &Shape,
-        place: impl Place<K>,
+        shape: &TableShape,
+        place: impl CellPositions<K>,
         items: &mut [Item<P>],
         words: &mut [u64],
         sink: &mut impl Sink<P>,
@@ -136,8 +136,8 @@ impl<P: Payload> Scratch<P> {
     #[inline(never)]
     fn peel<const K: usize>(
         &mut self,
-        shape: &Shape,
-        place: impl Place<K>,
+        shape: &TableShape,
+        place: impl CellPositions<K>,
         items: &mut [Item<P>],
         cells: impl Fn(u64) -> [u32; K],
     ) -> Result<bool> {
@@ -219,7 +219,7 @@ impl<P: Payload> Scratch<P> {
     fn assign<const K: usize>(
         &mut self,
         keys: usize,
-        shape: &Shape,
+        shape: &TableShape,
         cells: impl Fn(u64) -> [u32; K],
         sink: &mut impl Sink<P>,
     ) -> Result<()> {
@@ -249,7 +249,7 @@ impl<P: Payload> Scratch<P> {
     fn assign_wide<const K: usize>(
         &self,
         keys: usize,
-        shape: &Shape,
+        shape: &TableShape,
         cells: impl Fn(u64) -> [u32; K],
         words: &mut [u64],
         sink: &mut impl Sink<P>,

@@ -1,13 +1,13 @@
 //! The cells of a single digest, one by one: for traces, and for maps that store something beside a
 //! cell.
 
-use super::{Scalar, Shape, placed, read_cell};
+use super::{Scalar, TableShape, placed, read_cell};
 use crate::file::FormatError;
 use crate::memory::Words;
 use crate::structure::check_tail;
 use crate::{Digest, Probe, Result};
 
-impl Shape {
+impl TableShape {
     /// One of the cells of a digest; `None` if it has fewer.
     #[inline(always)]
     pub fn position(&self, digest: Digest, which: u64) -> Option<u64> {

@@ -47,7 +47,7 @@ impl Sink<u64> for Masked {
     }
 }
 
-fn one_for_each<S>(make: impl Fn() -> S) -> impl FnMut(&Shape) -> Result<Vec<S>> {
+fn one_for_each<S>(make: impl Fn() -> S) -> impl FnMut(&TableShape) -> Result<Vec<S>> {
     move |shape| Ok((0..shape.shards()).map(|_| make()).collect())
 }
 
@@ -77,7 +77,7 @@ proptest! {
         let wish = Wish { arranged, shards: Some(shards), ..Wish::fuse(width) };
         let built = build(&mut items, &wish, one_for_each(|| Masked(width))).unwrap();
         let Built { shape, words, .. } = &built;
-        prop_assert_eq!(Shape::from_params(shape.params()).unwrap(), *shape);
+        prop_assert_eq!(TableShape::from_params(shape.params()).unwrap(), *shape);
         prop_assert_eq!(words.lines().len() as u64, shape.lines());
         for (key, value) in &map {
             let digest = Digest::from_hash(*key);
@@ -128,7 +128,7 @@ proptest! {
 
     #[test]
     fn shapes_that_make_no_sense_are_refused_and_others_read_what_they_own(params in hostile(), hash in any::<u64>()) {
-        if let Ok(shape) = Shape::from_params(params) {
+        if let Ok(shape) = TableShape::from_params(params) {
             let [first, .., last] = shape.positions(Digest::from_hash(hash))[..] else { panic!("too few cells") };
             prop_assert!(first < last && last < shape.cells());
             prop_assert!(shape.bits() <= MAX_BITS && shape.cell_bits(last).end <= shape.lines() * 512);
@@ -162,13 +162,13 @@ fn nonsense_is_refused() {
         [1, 1, 3, 0, 8, 0],
         [1, 1, 3, 1 << 31, 8, 0],
     ] {
-        assert!(matches!(Shape::from_params(params), Err(Error::Parameter { .. })), "{params:?}");
+        assert!(matches!(TableShape::from_params(params), Err(Error::Parameter { .. })), "{params:?}");
     }
     for arranged in [Arranged::Segments { k: 2 }, Arranged::Segments { k: 5 }] {
-        assert!(Shape::plan(10, &Wish { arranged, ..Wish::fuse(8) }).is_err(), "{arranged:?}");
+        assert!(TableShape::plan(10, &Wish { arranged, ..Wish::fuse(8) }).is_err(), "{arranged:?}");
     }
-    assert!(Shape::plan(u64::MAX, &Wish::fuse(8)).is_err());
-    assert!(Shape::plan(10, &Wish { shards: Some(0), ..Wish::fuse(8) }).is_err());
+    assert!(TableShape::plan(u64::MAX, &Wish::fuse(8)).is_err());
+    assert!(TableShape::plan(10, &Wish { shards: Some(0), ..Wish::fuse(8) }).is_err());
 }
 
 #[test]
@@ -186,7 +186,10 @@ fn every_small_number_of_keys_can_be_built() {
 fn the_table_depends_neither_on_threads_nor_on_the_order_of_keys() {
     let wish = Wish { shards: Some(7), ..Wish::fuse(9) };
     let (mut items, first) = fuse(100_000, 1, &wish);
-    assert_eq!(first.shape, Shape { seed: first.shape.seed, ..Shape::plan(100_000, &wish).unwrap() });
+    assert_eq!(
+        first.shape,
+        TableShape { seed: first.shape.seed, ..TableShape::plan(100_000, &wish).unwrap() }
+    );
     for threads in [1, 2, 3, 16] {
         items.reverse();
         let built = build(&mut items, &Wish { threads, ..wish }, one_for_each(|| Zero)).unwrap();
@@ -251,7 +254,7 @@ fn strangers_get_every_value_equally_often() {
 
 /// The share of tries that succeed, with the first seed.
 fn success(n: usize, trials: u64, arrangement: Arrangement) -> f64 {
-    let shape = Shape::new(1, arrangement, 1, 0).unwrap();
+    let shape = TableShape::new(1, arrangement, 1, 0).unwrap();
     let mut scratch = peel::Scratch::new(&shape).unwrap();
     let mut words = Words::zeroed(shape.lines()).unwrap();
     let solved = (0..trials)

@@ -236,7 +236,7 @@ impl Scalable {
 
     /// Inserts a group of digests in order; `new` learns which of them were new.
     fn insert_group(&mut self, group: &mut Group, mut new: impl FnMut(&Group, usize)) -> Result<()> {
-        group.ask(self.older.iter().rev().map(|part| &*part.link.filter));
+        group.query(self.older.iter().rev().map(|part| &*part.link.filter));
         group.drop_found();
         loop {
             let room = self.room();
@@ -247,7 +247,7 @@ impl Scalable {
             }
             // It is full, and for the rest one of those that are only asked.
             group.skip(done);
-            group.ask(std::iter::once(&*self.newest.link.filter));
+            group.query(std::iter::once(&*self.newest.link.filter));
             group.drop_found();
             if group.missing().is_empty() {
                 break;
@@ -482,7 +482,7 @@ impl Filter for Scalable {
             hashes: self.newest.link.size.hashes,
             bytes: self.links().map(|link| link.size.bytes).sum(),
             details: vec![("stages", self.links().count() as f64)],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         };
         chain::sum_up(stats, self.links())
     }
@@ -513,13 +513,15 @@ impl Insert for Scalable {
     }
 
     fn insert_tile(&mut self, tile: &[Digest]) -> Result<()> {
-        self.insert_group(&mut Group::of(self.head.level, tile), |_, _| ())
+        self.insert_group(&mut Group::from_digests(self.head.level, tile), |_, _| ())
     }
 
     fn insert_tile_new(&mut self, tile: &[Digest]) -> Result<u64> {
         let (tile, rest) = split_tile(tile);
         let mut new = 0;
-        self.insert_group(&mut Group::of(self.head.level, tile), |group, i| new |= 1 << group.place(i))?;
+        self.insert_group(&mut Group::from_digests(self.head.level, tile), |group, i| {
+            new |= 1 << group.place(i)
+        })?;
         self.insert_tile(rest)?;
         Ok(new)
     }

@@ -9,12 +9,12 @@ use std::cmp::Reverse;
 impl Algebra for Scalable {
     fn mismatch(&self, other: &Scalable) -> Option<Mismatch> {
         let (ours, theirs) = (&self.schedule, &other.schedule);
-        Mismatch::of("capacity of the first stage", ours.capacity(), theirs.capacity())
-            .or_else(|| Mismatch::of("rate", ours.rate(), theirs.rate()))
-            .or_else(|| Mismatch::of("tightening", ours.tightening(), theirs.tightening()))
-            .or_else(|| Mismatch::of("growth", ours.growth(), theirs.growth()))
-            .or_else(|| Mismatch::of("type of stages", self.stage as u64, other.stage as u64))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+        Mismatch::between("capacity of the first stage", ours.capacity(), theirs.capacity())
+            .or_else(|| Mismatch::between("rate", ours.rate(), theirs.rate()))
+            .or_else(|| Mismatch::between("tightening", ours.tightening(), theirs.tightening()))
+            .or_else(|| Mismatch::between("growth", ours.growth(), theirs.growth()))
+            .or_else(|| Mismatch::between("type of stages", self.stage as u64, other.stage as u64))
+            .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
             .or_else(|| {
                 other.parts().find_map(|theirs| {
                     let mut same = self.parts().filter(|ours| ours.stage == theirs.stage);
@@ -92,7 +92,7 @@ impl Algebra for Scalable {
 }
 
 /// With how many stages one of the other filter is compared at most: each time all bits of both are counted.
-const MOST_COMPARED: usize = 4;
+const MAX_COMPARED: usize = 4;
 
 impl Scalable {
     /// The filters of both, if they have not grown.
@@ -106,7 +106,7 @@ impl Scalable {
     /// Which of our stages that are free takes one of theirs in, and how many keys it then has.
     fn place_for(&self, theirs: &Part, free: &[bool]) -> Result<Option<(usize, u64)>> {
         let same = self.parts().enumerate().filter(|(i, ours)| free[*i] && ours.stage == theirs.stage);
-        for (place, ours) in same.take(MOST_COMPARED) {
+        for (place, ours) in same.take(MAX_COMPARED) {
             let keys = self.united(ours, theirs)?;
             if keys <= self.schedule.stage_capacity(ours.stage) {
                 return Ok(Some((place, keys)));

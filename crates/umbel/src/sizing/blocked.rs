@@ -98,7 +98,7 @@ impl BlockedParams {
         check_lines_per_key(lines_per_key)?;
         let suffices = |eights| unchecked_rate(eights * LINE_MULTIPLE, n, lines_per_key) <= p;
         match least(1..=MAX_LINES / LINE_MULTIPLE, suffices) {
-            Some(eights) => Ok(Self::of(eights * LINE_MULTIPLE, n, lines_per_key)),
+            Some(eights) => Ok(Self::new(eights * LINE_MULTIPLE, n, lines_per_key)),
             None => Err(too_large(n, p)),
         }
     }
@@ -110,21 +110,21 @@ impl BlockedParams {
     pub fn for_bits(bits: u64, n: u64) -> Result<Self> {
         check::capacity(n)?;
         let lines = whole_lines(bits)?;
-        let choices = (1..=MAX_LINES_PER_KEY).map(|t| Self::of(lines, n, t));
-        Ok(choose(choices, |params| 1.0 + params.overhead()).unwrap_or_else(|| Self::of(lines, n, 1)))
+        let choices = (1..=MAX_LINES_PER_KEY).map(|t| Self::new(lines, n, t));
+        Ok(choose(choices, |params| 1.0 + params.overhead()).unwrap_or_else(|| Self::new(lines, n, 1)))
     }
 
     /// The filter for `n` keys in at most `bits` bits that keeps each key in a given number of lines.
     pub fn for_bits_and_lines(bits: u64, n: u64, lines_per_key: u32) -> Result<Self> {
         check::capacity(n)?;
         check_lines_per_key(lines_per_key)?;
-        Ok(Self::of(whole_lines(bits)?, n, lines_per_key))
+        Ok(Self::new(whole_lines(bits)?, n, lines_per_key))
     }
 
     /// The most keys that at most `bits` bits hold at rate `p` when each is kept in a given number of lines.
     pub fn for_bits_lines_and_rate(bits: u64, lines_per_key: u32, p: f64) -> Result<Self> {
         let lines = whole_lines(bits)?;
-        Ok(Self::of(lines, capacity(lines, lines_per_key, p)?, lines_per_key))
+        Ok(Self::new(lines, capacity(lines, lines_per_key, p)?, lines_per_key))
     }
 
     /// The most keys that at most `bits` bits hold at rate `p`; the lines per key are those of
@@ -136,7 +136,7 @@ impl BlockedParams {
         let most = (1..=MAX_LINES_PER_KEY).map(holding).max().unwrap_or(1) as f64;
         let lines_per_key = (1..=MAX_LINES_PER_KEY).find(|&t| holding(t) as f64 * WORTH_A_LINE >= most);
         let lines_per_key = lines_per_key.unwrap_or(1);
-        Ok(Self::of(lines, holding(lines_per_key), lines_per_key))
+        Ok(Self::new(lines, holding(lines_per_key), lines_per_key))
     }
 
     /// Memory beyond what a standard filter takes for the same keys at the same rate: 0.05 is 5 %.
@@ -159,7 +159,7 @@ impl BlockedParams {
         unchecked_deviation(self.lines, self.capacity, self.lines_per_key)
     }
 
-    fn of(lines: u64, n: u64, lines_per_key: u32) -> Self {
+    fn new(lines: u64, n: u64, lines_per_key: u32) -> Self {
         Self {
             capacity: n,
             lines,

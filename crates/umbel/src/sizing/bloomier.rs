@@ -14,7 +14,7 @@ use super::check;
 use crate::{Error, Result};
 
 /// The widest cell.
-pub const MOST_BITS: u32 = 96;
+pub const MAX_CELL_BITS: u32 = 96;
 
 /// The fewest bits `q` with `values / 2^q <= p`.
 ///
@@ -30,8 +30,8 @@ pub fn bits_for(values: u128, p: f64) -> Result<u32> {
         return Err(Error::parameter("values", values, "at least one"));
     }
     let fits = |bits: &u32| rate(values, *bits) <= p;
-    (1..=MOST_BITS).find(fits).ok_or_else(|| {
-        let needs = format!("a higher rate or fewer values: cells have at most {MOST_BITS} bits");
+    (1..=MAX_CELL_BITS).find(fits).ok_or_else(|| {
+        let needs = format!("a higher rate or fewer values: cells have at most {MAX_CELL_BITS} bits");
         Error::parameter("p", p, needs)
     })
 }

@@ -188,7 +188,7 @@ impl CuckooParams {
         check::rate(p)?;
         let buckets = buckets_for(n, options)?;
         let keeps = |params: &CuckooParams| params.rate <= p && params.has_room(options);
-        let found = fingerprint_bits(options)?.map(|f| CuckooParams::of(n, buckets, f, options)).find(keeps);
+        let found = fingerprint_bits(options)?.map(|f| CuckooParams::new(n, buckets, f, options)).find(keeps);
         let params = found.ok_or_else(|| match options.fingerprint_bits {
             Some(bits) => Error::contradiction(
                 format!("fingerprint bits = {bits}"),
@@ -208,7 +208,7 @@ impl CuckooParams {
     /// The filter for `n` keys whose fingerprints have the length that the options name.
     pub fn for_fingerprints(n: u64, options: &Options) -> Result<CuckooParams> {
         let bits = fingerprint_bits(options)?;
-        CuckooParams::of(n, buckets_for(n, options)?, *bits.end(), options).checked()
+        CuckooParams::new(n, buckets_for(n, options)?, *bits.end(), options).checked()
     }
 
     /// The filter for `n` keys in at most `m` bits: the longest fingerprints that fit, and as many buckets.
@@ -216,7 +216,7 @@ impl CuckooParams {
         check::bits(m)?;
         let least = buckets_for(n, options)?;
         let fits = |f: u32| {
-            CuckooParams::of(n, even_below(m / bucket_bits(f, options.slots, options.form)), f, options)
+            CuckooParams::new(n, even_below(m / bucket_bits(f, options.slots, options.form)), f, options)
         };
         let found = fingerprint_bits(options)?.rev().map(fits).find(|params| params.buckets >= least);
         let params = found.and_then(|params| params.checked().ok());
@@ -234,11 +234,11 @@ impl CuckooParams {
         let most = |f: u32| {
             let buckets = even_below(m / bucket_bits(f, options.slots, options.form));
             let holds = |n| {
-                let params = CuckooParams::of(n, buckets, f, options);
+                let params = CuckooParams::new(n, buckets, f, options);
                 params.rate <= p && params.has_room(options)
             };
             greatest(1..=buckets.saturating_mul(8).max(1), holds)
-                .map(|n| CuckooParams::of(n, buckets, f, options))
+                .map(|n| CuckooParams::new(n, buckets, f, options))
         };
         let best = fingerprint_bits(options)?.filter_map(most).max_by_key(|params| params.capacity);
         best.ok_or_else(|| Error::parameter("m", m, "more bits: not even one key would have this rate"))
@@ -249,7 +249,7 @@ impl CuckooParams {
         self.capacity as f64 / (self.buckets as f64 * f64::from(self.slots))
     }
 
-    fn of(capacity: u64, buckets: u64, fingerprint_bits: u32, options: &Options) -> CuckooParams {
+    fn new(capacity: u64, buckets: u64, fingerprint_bits: u32, options: &Options) -> CuckooParams {
         let Options { slots, form, .. } = *options;
         let bits = buckets.saturating_mul(bucket_bits(fingerprint_bits, slots, form));
         let rate = any_of(buckets as f64 / 2.0 * fingerprints(fingerprint_bits), capacity as f64);

@@ -15,10 +15,10 @@ use super::check;
 use crate::{Error, Result};
 
 /// The narrowest fingerprint.
-pub const LEAST_BITS: u32 = 4;
+pub const MIN_FINGERPRINT_BITS: u32 = 4;
 
 /// The widest fingerprint.
-pub const MOST_BITS: u32 = 32;
+pub const MAX_FINGERPRINT_BITS: u32 = 32;
 
 /// The bits of a fingerprint that keep a rate: the fewest `w` with `2^-w <= p`.
 ///
@@ -29,11 +29,13 @@ pub const MOST_BITS: u32 = 32;
 pub fn bits_for(p: f64) -> Result<u32> {
     check::rate(p)?;
     let fits = |bits: &u32| rate(*bits) <= p;
-    (LEAST_BITS..=MOST_BITS).find(fits).ok_or_else(|| {
+    (MIN_FINGERPRINT_BITS..=MAX_FINGERPRINT_BITS).find(fits).ok_or_else(|| {
         Error::parameter(
             "p",
             p,
-            format!("at least 2^-{MOST_BITS}: fingerprints have at most {MOST_BITS} bits"),
+            format!(
+                "at least 2^-{MAX_FINGERPRINT_BITS}: fingerprints have at most {MAX_FINGERPRINT_BITS} bits"
+            ),
         )
     })
 }
@@ -45,8 +47,12 @@ pub fn rate(bits: u32) -> f64 {
 
 /// The same bits, unless there are too few or too many.
 pub fn check_bits(bits: u32) -> Result<u32> {
-    if (LEAST_BITS..=MOST_BITS).contains(&bits) {
+    if (MIN_FINGERPRINT_BITS..=MAX_FINGERPRINT_BITS).contains(&bits) {
         return Ok(bits);
     }
-    Err(Error::parameter("fingerprint bits", bits, format!("{LEAST_BITS} to {MOST_BITS}")))
+    Err(Error::parameter(
+        "fingerprint bits",
+        bits,
+        format!("{MIN_FINGERPRINT_BITS} to {MAX_FINGERPRINT_BITS}"),
+    ))
 }

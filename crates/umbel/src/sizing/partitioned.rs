@@ -61,7 +61,7 @@ impl PartitionedParams {
         if slice_bits > MAX_BITS / u64::from(k) {
             return Err(too_large(n, p));
         }
-        Ok(Self::of(slice_bits, n, k))
+        Ok(Self::new(slice_bits, n, k))
     }
 
     /// The filter for `n` keys with the smallest `k` slices that keep rate `p`.
@@ -70,7 +70,7 @@ impl PartitionedParams {
         check::rate(p)?;
         check::hashes(k)?;
         let slice_bits = least(1..=MAX_BITS / u64::from(k), |s| unchecked_rate(s, n, k) <= p);
-        slice_bits.map(|s| Self::of(s, n, k)).ok_or_else(|| too_large(n, p))
+        slice_bits.map(|s| Self::new(s, n, k)).ok_or_else(|| too_large(n, p))
     }
 
     /// The filter of `k` slices in at least `bits` bits: slices are rounded up to whole bits, so that
@@ -82,7 +82,7 @@ impl PartitionedParams {
         if slice_bits * u64::from(k) > MAX_BITS {
             return Err(Error::parameter("m", bits, format!("at most 2^48 bits in k = {k} whole slices")));
         }
-        Ok(Self::of(slice_bits, capacity(slice_bits)?, k))
+        Ok(Self::new(slice_bits, capacity(slice_bits)?, k))
     }
 
     /// As [`for_bits`](Self::for_bits), with the most keys that keep rate `p`, however full they make the slices.
@@ -91,7 +91,7 @@ impl PartitionedParams {
         let Self { slice_bits, .. } = Self::for_bits(bits, k)?;
         let n = greatest(1..=MAX_KEYS, |n| unchecked_rate(slice_bits, n, k) <= p);
         let needs = || Error::parameter("m", bits, format!("more bits to hold a single key at rate {p}"));
-        Ok(Self::of(slice_bits, n.ok_or_else(needs)?, k))
+        Ok(Self::new(slice_bits, n.ok_or_else(needs)?, k))
     }
 
     /// As [`for_bits`](Self::for_bits), with k = ceil(log2 1/p) slices. Where they are so short that half filling
@@ -101,10 +101,10 @@ impl PartitionedParams {
         let keeps = |n| unchecked_rate(half_full.slice_bits, n, half_full.hashes) <= p;
         let needs = || Error::parameter("m", bits, format!("more bits to hold a single key at rate {p}"));
         let n = greatest(1..=half_full.capacity, keeps).ok_or_else(needs)?;
-        Ok(Self::of(half_full.slice_bits, n, half_full.hashes))
+        Ok(Self::new(half_full.slice_bits, n, half_full.hashes))
     }
 
-    fn of(slice_bits: u64, n: u64, k: u32) -> Self {
+    fn new(slice_bits: u64, n: u64, k: u32) -> Self {
         let rate = unchecked_rate(slice_bits, n, k);
         Self { capacity: n, slice_bits, hashes: k, bits: slice_bits * u64::from(k), rate }
     }

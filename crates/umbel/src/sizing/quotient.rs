@@ -119,7 +119,7 @@ impl QuotientParams {
             let most = most_blocks(MAX_BITS, r)?;
             let keeps = |blocks| unchecked_rate(n, range(blocks * BLOCK, r)) <= p;
             let blocks = if roomy <= most { least(roomy..=most, keeps) } else { None };
-            blocks.map(|blocks| Self::of(blocks * BLOCK, r, n))
+            blocks.map(|blocks| Self::new(blocks * BLOCK, r, n))
         });
         sizes.min_by_key(|params| params.bits).ok_or_else(|| {
             let needs = format!("fewer keys or a higher rate: {n} keys at rate {p} need more than 2^48 bits");
@@ -135,7 +135,7 @@ impl QuotientParams {
         let roomy = blocks_for(n, options.load);
         let sizes = options.remainders().filter_map(|r| {
             let blocks = most_blocks(bits, r)?;
-            (blocks >= roomy).then(|| Self::of(blocks * BLOCK, r, n))
+            (blocks >= roomy).then(|| Self::new(blocks * BLOCK, r, n))
         });
         sizes.min_by(|a, b| a.rate.total_cmp(&b.rate)).ok_or_else(|| {
             let (slots, r) = (roomy * BLOCK, *options.remainders().start());
@@ -153,13 +153,13 @@ impl QuotientParams {
             let slots = most_blocks(bits, r)? * BLOCK;
             let keeps =
                 |n| n as f64 <= slots as f64 * options.load && unchecked_rate(n, range(slots, r)) <= p;
-            greatest(1..=MAX_KEYS, keeps).map(|n| Self::of(slots, r, n))
+            greatest(1..=MAX_KEYS, keeps).map(|n| Self::new(slots, r, n))
         });
         let needs = || Error::parameter("m", bits, format!("more bits to hold a single key at rate {p}"));
         sizes.max_by_key(|params| params.capacity).ok_or_else(needs)
     }
 
-    fn of(slots: u64, remainder_bits: u32, capacity: u64) -> Self {
+    fn new(slots: u64, remainder_bits: u32, capacity: u64) -> Self {
         let bits = slots * u64::from(remainder_bits + METADATA_BITS);
         let rate = unchecked_rate(capacity, range(slots, remainder_bits));
         QuotientParams { capacity, slots, remainder_bits, bits, rate }

@@ -31,8 +31,8 @@ use std::ops::RangeInclusive;
 /// The shortest and the longest segments of a fuse table, as powers of two.
 pub const SEGMENT_LOG2: RangeInclusive<u32> = 2..=18;
 
-/// From this many keys on, a try that fails costs so much that segments are chosen for it to be rare.
-const MANY: u64 = 1_000_000;
+/// The most keys of a single shard. Above it a failed try costs so much that segments are chosen to make it rare.
+const MAX_SINGLE_SHARD_KEYS: u64 = 1_000_000;
 
 /// The cells of a segment for `n` keys, as a power of two.
 ///
@@ -40,7 +40,7 @@ const MANY: u64 = 1_000_000;
 /// nine tries in ten succeed. Two keys of `n` share all cells with a probability of about `n / (2.25 * 4^s)`; with more
 /// keys that is kept below two per cent, up to the longest segments.
 pub fn segment_log2(n: u64) -> u32 {
-    let log2 = if n <= MANY {
+    let log2 = if n <= MAX_SINGLE_SHARD_KEYS {
         ((n.max(1) as f64).ln() / 3.33f64.ln() + 1.95).floor()
     } else {
         ((n as f64 / 2.25 / 0.02).ln() / 4f64.ln()).ceil()
@@ -51,7 +51,7 @@ pub fn segment_log2(n: u64) -> u32 {
 /// How many shards a table of `n` keys is made of: each is solved apart from the others, in memory of its own. They are
 /// as small as they can be without many more cells per key, which takes some 140 segments.
 pub fn shards(n: u64) -> u64 {
-    if n <= MANY { 1 } else { (n >> (segment_log2(n) + 7)).max(1) }
+    if n <= MAX_SINGLE_SHARD_KEYS { 1 } else { (n >> (segment_log2(n) + 7)).max(1) }
 }
 
 /// How many keys the fullest of the shards is planned to have: three standard deviations above the mean.
@@ -89,7 +89,7 @@ pub fn fuse(n: u64) -> Fuse {
 /// The same with so many shards.
 pub fn fuse_with(n: u64, shards: u64) -> Fuse {
     let keys = fullest(n, shards);
-    let segment_log2 = segment_log2(if keys <= MANY { keys } else { n });
+    let segment_log2 = segment_log2(if keys <= MAX_SINGLE_SHARD_KEYS { keys } else { n });
     let segment = 2f64.powi(segment_log2 as i32);
     let segments = (fuse_cells(keys as f64, segment) / segment).ceil() as u64;
     Fuse { shards, segment_log2, segments: segments.max(3) }

@@ -116,7 +116,7 @@ const WORTH_A_LINE: f64 = 1.1;
 
 /// How many times the memory of a standard filter a blocked part may take. At rates far below 1e-10 even with four lines
 /// it would be more.
-const MOST_BITS: f64 = 1.3;
+const MAX_OVERHEAD: f64 = 1.3;
 
 /// The shape of a part that holds `n` keys at a rate not above `p`: blocked, or standard if that would be small.
 pub fn automatic(n: u64, p: f64) -> Result<Shape> {
@@ -127,7 +127,7 @@ pub fn automatic(n: u64, p: f64) -> Result<Shape> {
     let sized = |t| Some((least(1..=MAX_BITS / blocked::LINE_BITS, |lines| suffices(lines, t))?, t));
     let choices: Vec<(u64, u32)> = (1..=blocked::MAX_LINES_PER_KEY).filter_map(sized).collect();
     let fewest = choices.iter().map(|(lines, _)| lines * blocked::LINE_BITS).min().unwrap_or(0);
-    if fewest < SMALLEST_BLOCKED || fewest as f64 > MOST_BITS * n as f64 * rate::bits_per_key(p)? {
+    if fewest < SMALLEST_BLOCKED || fewest as f64 > MAX_OVERHEAD * n as f64 * rate::bits_per_key(p)? {
         return standard(n, p);
     }
     // A small part has few of the keys, so that its further lines are seldom looked at.

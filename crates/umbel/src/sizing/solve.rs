@@ -54,7 +54,7 @@ impl Params {
 
     /// The filter of `m` bits for `n` keys, k by policy.
     pub fn for_bits(m: u64, n: u64, policy: KPolicy) -> Result<Self> {
-        Self::of(m, n, policy.hashes(m, n)?)
+        Self::new(m, n, policy.hashes(m, n)?)
     }
 
     /// Bits per key at capacity.
@@ -67,7 +67,7 @@ impl Params {
         rate::bytes(self.bits)
     }
 
-    fn of(m: u64, n: u64, k: u32) -> Result<Self> {
+    fn new(m: u64, n: u64, k: u32) -> Result<Self> {
         check::capacity(n)?;
         Ok(Self { capacity: n, bits: m, hashes: k, rate: rate::classic(m, n, k)? })
     }
@@ -121,17 +121,17 @@ impl Given {
     pub fn solve(&self, policy: KPolicy) -> Result<Params> {
         match (self.n, self.p, self.m, self.k) {
             (Some(n), Some(p), None, None) => Params::for_capacity(n, p, policy),
-            (Some(n), Some(p), None, Some(k)) => Params::of(fewest_bits(n, p, k)?, n, k),
+            (Some(n), Some(p), None, Some(k)) => Params::new(fewest_bits(n, p, k)?, n, k),
             (Some(n), None, Some(m), None) => Params::for_bits(m, n, policy),
-            (Some(n), None, Some(m), Some(k)) => Params::of(m, n, k),
+            (Some(n), None, Some(m), Some(k)) => Params::new(m, n, k),
             (None, Some(p), Some(m), None) => for_bits_and_rate(m, p, policy),
-            (None, Some(p), Some(m), Some(k)) => Params::of(m, most_keys(m, p, k)?, k),
-            (Some(n), None, None, Some(k)) => Params::of(balanced_bits(n, k)?, n, k),
-            (None, None, Some(m), Some(k)) => Params::of(m, balanced_keys(m, k)?, k),
+            (None, Some(p), Some(m), Some(k)) => Params::new(m, most_keys(m, p, k)?, k),
+            (Some(n), None, None, Some(k)) => Params::new(balanced_bits(n, k)?, n, k),
+            (None, None, Some(m), Some(k)) => Params::new(m, balanced_keys(m, k)?, k),
             (Some(n), Some(p), Some(m), k) => {
                 let params = match k {
                     None => Params::for_bits(m, n, policy)?,
-                    Some(k) => Params::of(m, n, k)?,
+                    Some(k) => Params::new(m, n, k)?,
                 };
                 params.keeping(p, policy, k)
             }
@@ -161,7 +161,7 @@ impl Params {
         match k {
             // For a handful of keys the k that is best on paper is not always the one that keeps p.
             None if self.bits >= planned.bits && policy == KPolicy::Strict => {
-                return Self::of(self.bits, n, planned.hashes);
+                return Self::new(self.bits, n, planned.hashes);
             }
             None if self.bits >= planned.bits => return Ok(self),
             Some(_) if self.rate <= planned.rate => return Ok(self),
@@ -187,7 +187,7 @@ impl Params {
 fn strictest(n: u64, p: f64) -> Result<Params> {
     let sized = hashes_worth_trying(p).filter_map(|k| Some((fewest_bits(n, p, k).ok()?, k)));
     let (m, k) = sized.min().ok_or_else(|| too_large(n, p))?;
-    Params::of(m, n, k)
+    Params::new(m, n, k)
 }
 
 /// The filter of `m` bits at rate `p` that holds most.
@@ -197,7 +197,7 @@ fn for_bits_and_rate(m: u64, p: f64, policy: KPolicy) -> Result<Params> {
     if policy == KPolicy::Strict {
         let sized = hashes_worth_trying(p).filter_map(|k| Some((most_keys(m, p, k).ok()?, Reverse(k))));
         let (n, Reverse(k)) = sized.max().ok_or_else(|| no_room(m, p))?;
-        return Params::of(m, n, k);
+        return Params::new(m, n, k);
     }
     // By bisection on the sizing rule, so that planning for n and asking what the bits hold are inverse.
     let fits = |n| rate::optimal_bits(n, p).is_ok_and(|bits| bits <= m);

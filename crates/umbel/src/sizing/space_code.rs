@@ -65,7 +65,7 @@ pub fn inaccuracy(l: u32, theta: u32) -> Result<f64> {
 /// L(theta | x): the probability that `theta` groups are found after `x` recordings, with noise `f`.
 pub fn likelihood(l: u32, f: f64, theta: u32, x: u64) -> Result<f64> {
     check(l, f, theta)?;
-    let mut found = Found::new(l, f);
+    let mut found = GroupDistribution::new(l, f);
     // Beyond a thousand recordings for each group, none is missing with a probability that f64 could express.
     (0..x.min(1000 * u64::from(l))).for_each(|_| found.record());
     Ok(found.probability[theta as usize])
@@ -335,7 +335,7 @@ pub(crate) fn most_likely(l: u32, f: f64, theta: u32) -> f64 {
     if theta == l {
         return full(l);
     }
-    let (mut found, mut best, mut most) = (Found::new(l, f), 0, 0.0);
+    let (mut found, mut best, mut most) = (GroupDistribution::new(l, f), 0, 0.0);
     // The maximum lies near the mean value, which is below l ln l.
     for x in 0..=u64::from(l) * 8 {
         let likelihood = found.probability[theta as usize];
@@ -352,7 +352,7 @@ pub(crate) fn intervals(l: u32, f: f64) -> Vec<(f64, f64)> {
     let all = l as usize;
     let mut low = vec![None; all + 1];
     let mut high = vec![0.0; all + 1];
-    let mut found = Found::new(l, f);
+    let mut found = GroupDistribution::new(l, f);
     // After l ln(l / TAIL) recordings all groups are found as often as TAIL asks; a bound for what cannot be any more.
     for x in 0..=u64::from(l) * 16 {
         let x = x as f64;
@@ -386,14 +386,14 @@ pub(crate) fn poisson_interval(l: u32, f: f64, theta: u32, p: f64) -> (f64, f64)
 }
 
 /// The distribution of the groups found.
-struct Found {
+struct GroupDistribution {
     probability: Vec<f64>,
 }
 
-impl Found {
+impl GroupDistribution {
     /// By noise alone: Bin(l, f).
-    fn new(l: u32, f: f64) -> Found {
-        Found { probability: binomial(l, f) }
+    fn new(l: u32, f: f64) -> GroupDistribution {
+        GroupDistribution { probability: binomial(l, f) }
     }
 
     /// One more recording: theta becomes theta + 1 with probability (l - theta) / l.

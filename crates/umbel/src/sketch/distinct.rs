@@ -179,8 +179,8 @@ impl Distinct {
 
     /// Returns the first difference that keeps the two from being united, if there is one.
     pub fn mismatch(&self, other: &Distinct) -> Option<Mismatch> {
-        Mismatch::of("precision", self.precision, other.precision)
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+        Mismatch::between("precision", self.precision, other.precision)
+            .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
     /// Becomes the sketch of the keys of both: the one that would have come from inserting all of them.
@@ -214,7 +214,7 @@ impl Distinct {
             bytes: size_of_val(self.registers.lines()) as u64,
             estimate: Cardinality::Estimated(self.count()),
             details: vec![("standard error", self.standard_error())],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 

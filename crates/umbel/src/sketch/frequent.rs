@@ -175,7 +175,7 @@ impl Frequent {
 
     /// Returns the first difference that keeps the two from being united, if there is one.
     pub fn mismatch(&self, other: &Frequent) -> Option<Mismatch> {
-        Mismatch::of("number of counters", self.k, other.k)
+        Mismatch::between("number of counters", self.k, other.k)
     }
 
     /// Becomes the sketch of everything that was counted in either. The hashes may differ, since the keys are there.
@@ -216,7 +216,7 @@ impl Frequent {
             bytes: self.counters.bytes(),
             estimate: if self.error == 0 { Cardinality::Estimated(exact) } else { Cardinality::Saturated },
             details: vec![("k", self.k as f64), ("error bound", self.error as f64)],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 }

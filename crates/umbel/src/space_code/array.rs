@@ -108,7 +108,7 @@ impl Array {
     /// How many of a key's groups are found.
     #[inline]
     pub fn found(&self, level: Level, digest: Digest) -> u32 {
-        level.run(Found { array: self, digest })
+        level.run(CountGroups { array: self, digest })
     }
 
     /// The digests of all groups of some keys, key by key; they fit into a tile.
@@ -146,13 +146,13 @@ impl Array {
     }
 }
 
-/// How many groups of one key are found.
-struct Found<'a> {
+/// Counts the groups in which one key is found.
+struct CountGroups<'a> {
     array: &'a Array,
     digest: Digest,
 }
 
-impl Kernel for Found<'_> {
+impl Kernel for CountGroups<'_> {
     type Output = u32;
     #[inline(always)]
     fn run<S: Simd>(self, _: S) -> u32 {

@@ -332,15 +332,15 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         let shapes = || {
             let pairs = self.levels.iter().zip(&other.levels);
             pairs.map(|(a, b)| (a.layout(), b.layout())).find_map(|(a, b)| {
-                Mismatch::of("number of bits", a.bits(), b.bits())
-                    .or_else(|| Mismatch::of("number of hashes", a.hashes(), b.hashes()))
+                Mismatch::between("number of bits", a.bits(), b.bits())
+                    .or_else(|| Mismatch::between("number of hashes", a.hashes(), b.hashes()))
             })
         };
-        Mismatch::of("number of groups", ours.groups, theirs.groups)
-            .or_else(|| Mismatch::of("number of levels", self.levels.len(), other.levels.len()))
+        Mismatch::between("number of groups", ours.groups, theirs.groups)
+            .or_else(|| Mismatch::between("number of levels", self.levels.len(), other.levels.len()))
             .or_else(shapes)
-            .or_else(|| Mismatch::of("epoch", ours.epoch, theirs.epoch))
-            .or_else(|| Mismatch::of_hashes(self.head.hasher.id(), other.head.hasher.id()))
+            .or_else(|| Mismatch::between("epoch", ours.epoch, theirs.epoch))
+            .or_else(|| Mismatch::between_hashes(self.head.hasher.id(), other.head.hasher.id()))
     }
 
     /// Becomes the filter of what was recorded in either: counts add up. Refused if the seeds are equal, see the
@@ -356,7 +356,7 @@ impl<R: Resolution> SpaceCodeFilter<R> {
         self.intervals = OnceLock::new();
         let inserted = self.head.inserted.zip(other.head.inserted);
         self.head.inserted =
-            inserted.map(|(ours, theirs)| ours.saturating_add(theirs).min(structure::MOST_INSERTED));
+            inserted.map(|(ours, theirs)| ours.saturating_add(theirs).min(structure::MAX_INSERTED));
         Ok(())
     }
 
@@ -598,7 +598,7 @@ impl<R: Resolution> Count for SpaceCodeFilter<R> {
                 ("levels", self.levels.len() as f64),
                 ("epoch", self.options.epoch as f64),
             ],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 }

@@ -148,7 +148,7 @@ impl Rule for Increments {
     }
 
     fn mismatch(&self, other: &Increments) -> Option<Mismatch> {
-        Mismatch::of("scheme", &self.scheme, &other.scheme)
+        Mismatch::between("scheme", &self.scheme, &other.scheme)
     }
 
     #[inline(always)]

@@ -70,7 +70,7 @@ impl Scheme {
     pub fn increments(&self) -> Vec<u32> {
         match self {
             // No scheme that is accepted has more.
-            Scheme::Range { l, .. } => (*l..l.saturating_mul(2)).take(MOST_INCREMENTS as usize).collect(),
+            Scheme::Range { l, .. } => (*l..l.saturating_mul(2)).take(MAX_INCREMENTS as usize).collect(),
             Scheme::Set { increments, .. } | Scheme::Bh { increments, .. } => increments.clone(),
         }
     }
@@ -85,15 +85,15 @@ impl Scheme {
 
     fn check(&self) -> Result<()> {
         if let Scheme::Range { l, .. } = *self
-            && !(l.is_power_of_two() && l <= MOST_INCREMENTS)
+            && !(l.is_power_of_two() && l <= MAX_INCREMENTS)
         {
-            return Err(Error::parameter("L", l, format!("a power of two up to {MOST_INCREMENTS}")));
+            return Err(Error::parameter("L", l, format!("a power of two up to {MAX_INCREMENTS}")));
         }
         let (count_bits, sum_bits) = self.bits();
         let counts = matches!(self, Scheme::Bh { .. });
-        if !(2..=MOST_BITS).contains(&sum_bits)
+        if !(2..=MAX_CELL_BITS).contains(&sum_bits)
             || counts && !(2..=8).contains(&count_bits)
-            || count_bits + sum_bits > MOST_BITS
+            || count_bits + sum_bits > MAX_CELL_BITS
         {
             let (got, needs) = if counts {
                 (format!("{count_bits} + {sum_bits}"), "2 to 8 that count keys, and 16 in all at most")
@@ -108,11 +108,11 @@ impl Scheme {
         increments.dedup();
         let largest = (1 << sum_bits) - 2;
         let fits = increments.iter().all(|v| (1..=largest).contains(v));
-        if !(1..=MOST_INCREMENTS as usize).contains(&increments.len())
+        if !(1..=MAX_INCREMENTS as usize).contains(&increments.len())
             || increments.len() != self.increments().len()
             || !fits
         {
-            let needs = format!("1 to {MOST_INCREMENTS} different numbers from 1 to {largest}");
+            let needs = format!("1 to {MAX_INCREMENTS} different numbers from 1 to {largest}");
             return Err(Error::parameter("increments", got, needs));
         }
         if let Scheme::Bh { h, .. } = *self
@@ -194,8 +194,8 @@ pub(crate) struct Table {
     possible: Vec<bool>,
 }
 
-const MOST_INCREMENTS: u32 = 64;
-const MOST_BITS: u32 = 16;
+const MAX_INCREMENTS: u32 = 64;
+const MAX_CELL_BITS: u32 = 16;
 
 impl Table {
     pub fn new(scheme: &Scheme) -> Result<Table> {
@@ -355,7 +355,7 @@ fn multisets(increments: &[u32], most: u32) -> Vec<Vec<u8>> {
 }
 
 fn check_sequence(increments: &[u32], h: u32) -> Result<()> {
-    if increments.is_empty() || increments.iter().any(|v| !(1..=1 << MOST_BITS).contains(v)) {
+    if increments.is_empty() || increments.iter().any(|v| !(1..=1 << MAX_CELL_BITS).contains(v)) {
         return Err(Error::parameter("increments", format!("{increments:?}"), "numbers from 1 to 65536"));
     }
     if !(1..=8).contains(&h) {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::sizing::experiment::{Random, moments};
 
-const MANY: u64 = 10_000_000;
+const KEYS: u64 = 10_000_000;
 
 fn percent_over(n: u64, p: f64, params: BlockedParams) -> f64 {
     assert!(params.rate <= p, "the rate is kept");
@@ -48,16 +48,16 @@ fn memory_stays_near_the_optimum_at_every_usual_rate() {
         (1e-12, 4, 9.4),
     ];
     for (p, lines_per_key, percent) in table {
-        let params = BlockedParams::for_capacity(MANY, p).unwrap();
+        let params = BlockedParams::for_capacity(KEYS, p).unwrap();
         assert_eq!(params.lines_per_key, lines_per_key, "{p}");
-        assert!((percent_over(MANY, p, params) - percent).abs() < 0.06, "{p}");
+        assert!((percent_over(KEYS, p, params) - percent).abs() < 0.06, "{p}");
         assert!((100.0 * params.overhead() - percent).abs() < 0.06, "{p}");
     }
 }
 
 #[test]
 fn the_lines_planned_are_the_fewest_that_keep_the_rate() {
-    for n in [1, 1000, MANY, 1 << 35] {
+    for n in [1, 1000, KEYS, 1 << 35] {
         for p in [0.5, 0.01, 1e-4, 1e-9] {
             let BlockedParams { lines, lines_per_key, bits, .. } = BlockedParams::for_capacity(n, p).unwrap();
             assert_eq!((lines % LINE_MULTIPLE, bits), (0, lines * LINE_BITS));
@@ -129,9 +129,9 @@ fn the_rate_is_steady_from_64_kib() {
 
 #[test]
 fn fill_is_that_of_eight_slices() {
-    let params = BlockedParams::for_capacity(MANY, 0.01).unwrap();
+    let params = BlockedParams::for_capacity(KEYS, 0.01).unwrap();
     assert!((params.expected_fill() - 0.547).abs() < 1e-3);
-    let slices = crate::sizing::partitioned::expected_fill(params.lines * LANE_BITS, MANY).unwrap();
+    let slices = crate::sizing::partitioned::expected_fill(params.lines * LANE_BITS, KEYS).unwrap();
     assert_eq!(params.expected_fill(), slices);
     assert_eq!(expected_fill(1, 0, 1).unwrap(), 0.0);
 }

@@ -120,7 +120,7 @@ fn likelihood_has_one_maximum() {
         for f in [0.0, 0.005, 0.05] {
             for theta in 0..l {
                 let of_x: Vec<f64> = {
-                    let mut found = Found::new(l, f);
+                    let mut found = GroupDistribution::new(l, f);
                     let mut next = || {
                         found.record();
                         found.probability[theta as usize]
@@ -139,7 +139,7 @@ fn intervals_cover_what_they_say_by_the_exact_distribution() {
     for l in [1, 8, 32, 64] {
         for f in [0.0, 0.005, 0.05, 0.3] {
             let of_theta = intervals(l, f);
-            let mut found = Found::new(l, f);
+            let mut found = GroupDistribution::new(l, f);
             for x in 0..600 {
                 let x = f64::from(x);
                 let covered = |(low, high): &(f64, f64)| *low <= x && x <= *high;

@@ -251,7 +251,7 @@ impl CountMin {
                 ("error", self.error()),
                 ("probability of more", self.probability()),
             ],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 
@@ -264,9 +264,9 @@ impl CountMin {
 
 /// The first difference between two sketches whose counters are to be added.
 fn mismatch(ours: (Grid, &Hasher), theirs: (Grid, &Hasher)) -> Option<Mismatch> {
-    Mismatch::of("width", ours.0.width, theirs.0.width)
-        .or_else(|| Mismatch::of("depth", ours.0.depth, theirs.0.depth))
-        .or_else(|| Mismatch::of_hashes(ours.1.id(), theirs.1.id()))
+    Mismatch::between("width", ours.0.width, theirs.0.width)
+        .or_else(|| Mismatch::between("depth", ours.0.depth, theirs.0.depth))
+        .or_else(|| Mismatch::between_hashes(ours.1.id(), theirs.1.id()))
 }
 
 impl fmt::Debug for CountMin {

@@ -294,7 +294,7 @@ impl TopK {
                 ("depth", depth.into()),
                 ("decay", decay),
             ],
-            ..Stats::of(self)
+            ..Stats::from_structure(self)
         }
     }
 
