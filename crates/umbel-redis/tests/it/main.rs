@@ -11,6 +11,7 @@ mod debian;
 
 // Promises.
 mod cluster;
+mod command_table;
 mod commands;
 mod engine;
 mod hostile;
