@@ -4,9 +4,9 @@
 //! loadmodule /path/libumbel_redis.so KEY-FILE /etc/umbel.key MAX-KEY-BYTES 1073741824
 //! ```
 
-use crate::engine::memory::Budget;
-use crate::engine::{Arguments, Failure, Loading, Text, memory, random};
 use crate::error::{Error, Result};
+use crate::server::memory::Budget;
+use crate::server::{Arguments, Failure, Loading, Text, memory, random};
 use std::sync::OnceLock;
 use umbel::Hasher;
 use umbel::hash::KeyRing;

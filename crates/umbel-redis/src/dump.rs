@@ -1,7 +1,7 @@
 //! `SCANDUMP` and `LOADCHUNK`, the same for every type: a value leaves in chunks, and comes back.
 
-use crate::engine::{Arguments, Context, Failure, Reply, Result};
 use crate::kept::{Kept, Slot, Stream, cursor};
+use crate::server::{Arguments, Context, Failure, Reply, Result};
 
 /// `SCANDUMP key cursor`: a cursor and a chunk. It starts with 0, goes on with the cursor that came, and ends when that is
 /// 0 again.

@@ -2,7 +2,7 @@
 //!
 //! A command that fails replies with a [`Failure`]; these errors go to the server's log, or become a part of such a reply.
 
-use crate::engine::Failure;
+use crate::server::Failure;
 use std::{fmt, io};
 use umbel::file::FormatError;
 use umbel::internals::write_causes;

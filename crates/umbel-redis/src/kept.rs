@@ -15,9 +15,9 @@
 //! chunks that are damaged, or missing, or make no sense, change nothing.
 
 use crate::config;
-use crate::engine::memory::Obeying;
-use crate::engine::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value, note_rejected};
 use crate::error::{self, Error};
+use crate::server::memory::Obeying;
+use crate::server::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value, note_rejected};
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
@@ -35,7 +35,7 @@ pub trait Kept: Sized + Send + 'static {
     /// The command that takes a chunk.
     const LOADER: &'static CStr;
 
-    /// Where the engine's handle of the type is kept.
+    /// Where the server's handle of the type is kept.
     fn slot() -> &'static TypeSlot;
 
     /// The numbers.
@@ -487,7 +487,7 @@ impl<K: Kept> Value for Slot<K> {
             Slot::Ready(value) => {
                 value.numbers().iter().for_each(|number| sum.bytes(&number.to_le_bytes()));
                 for words in value.words() {
-                    // In pieces, for the engine takes no more than so much at once.
+                    // In pieces, for the server takes no more than so much at once.
                     for piece in words.words().chunks(1 << 16) {
                         let bytes: Vec<u8> = piece.iter().flat_map(|word| word.to_le_bytes()).collect();
                         sum.bytes(&bytes);

@@ -5,7 +5,7 @@
 //!
 //! | room | has |
 //! | --- | --- |
-//! | `engine` | the border to the server, and all that is unsafe |
+//! | `server` | the border to the server, and all that is unsafe |
 //! | `config` | what is settled when the module is loaded |
 //! | `error` | the error type of loading, and of values in snapshots and streams |
 //! | `kept` | how values go to snapshots, logs and clients, and come back |
@@ -21,20 +21,20 @@ mod bloom;
 mod config;
 mod cuckoo;
 mod dump;
-mod engine;
 mod error;
 mod kept;
+mod server;
 mod sketch;
 mod top;
 
-use engine::{Ctx, Loading, RawText, Text, memory};
 use error::Result;
+use server::{Ctx, Loading, RawText, Text, memory};
 use std::ffi::{CStr, c_int};
 
 /// Adds everything that the module has.
 fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
-    // Of the engine, which counts it.
+    // Of the server, which counts it.
     umbel::memory::take_from_allocator();
     loading.value::<kept::Slot<bloom::Bloom>>()?;
     loading.value::<kept::Slot<cuckoo::Cuckoos>>()?;
@@ -51,10 +51,10 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
 /// What `INFO` tells.
 fn facts() -> Vec<(&'static CStr, u64)> {
     vec![
-        (c"values", engine::values()),
+        (c"values", server::values()),
         (c"filter_bytes", memory::used() as u64),
         (c"refused_for_memory", memory::refused()),
-        (c"rejected_payloads", engine::rejected()),
+        (c"rejected_payloads", server::rejected()),
         (c"defrag_moved", memory::moved()),
     ]
 }
@@ -63,14 +63,14 @@ fn facts() -> Vec<(&'static CStr, u64)> {
 /// 2.8.
 const RELEASE: c_int = 20_800;
 
-/// What the engine calls to load the module.
+/// What the server calls to load the module.
 ///
 /// # Safety
 ///
-/// To be called by an engine, with what it loads modules with.
+/// To be called by a server, with what it loads modules with.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut RawText, argc: c_int) -> c_int {
-    // SAFETY: the engine calls this with what it loads modules with.
-    unsafe { engine::on_load(ctx, argv, argc, (c"bf", RELEASE), load) }
+    // SAFETY: the server calls this with what it loads modules with.
+    unsafe { server::on_load(ctx, argv, argc, (c"bf", RELEASE), load) }
 }

@@ -5,8 +5,8 @@
 
 use super::{Any, Held, Structure, put};
 use crate::config::{self, write_secret};
-use crate::engine::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use crate::kept::{CHUNK, Slot};
+use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use umbel::file::{self, FormatError, Image, Options};
 use umbel::hash::KeyRing;
 use umbel::{Error, Hasher};

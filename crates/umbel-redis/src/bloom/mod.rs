@@ -7,8 +7,8 @@ mod commands;
 pub use commands::{COMMANDS, add_all};
 
 use crate::config;
-use crate::engine::{Failure, Reply, Result, TypeSlot};
 use crate::kept::Kept;
+use crate::server::{Failure, Reply, Result, TypeSlot};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;

@@ -2,8 +2,8 @@
 
 use super::{Cuckoos, Design, MOST_EXPANSION, MOST_KICKS};
 use crate::config::{take_secret, write_secret};
-use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::{Kept, Slot};
+use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
 
 use umbel::internals::TILE;

@@ -12,8 +12,8 @@ mod commands;
 pub use commands::{COMMANDS, add_all};
 
 use crate::config;
-use crate::engine::{Failure, Result, TypeSlot};
 use crate::kept::Kept;
+use crate::server::{Failure, Result, TypeSlot};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::cuckoo::{Options, Table};

@@ -8,8 +8,8 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::engine::{Failure, Result, TypeSlot};
 use crate::kept::{self, Kept};
+use crate::server::{Failure, Result, TypeSlot};
 use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::any::Stored;

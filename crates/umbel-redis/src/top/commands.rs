@@ -2,8 +2,8 @@
 
 use super::{Design, MAX_DEPTH, Top};
 use crate::config::{self, take_secret, write_secret};
-use crate::engine::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::kept::Slot;
+use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
 use umbel::sketch::TopK;
 

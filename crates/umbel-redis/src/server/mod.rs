@@ -1,6 +1,6 @@
-//! The border to the engine, Redis or Valkey: all that is unsafe in this crate is in this room.
+//! The border to the server, Redis or Valkey: all that is unsafe in this crate is in this room.
 //!
-//! Inside of it, [`raw`] finds the engine's functions and [`memory`] takes memory from it. To the outside it gives a
+//! Inside of it, [`raw`] finds the server's functions and [`memory`] takes memory from it. To the outside it gives a
 //! [`Context`] to a command, with [`Arguments`] and the [keys](Context::read) they name; a command returns a [`Reply`] or
 //! a [`Failure`]. What is kept under a key is a [`Value`], which says how it is written and read again. A panic ends the
 //! command, not the server.

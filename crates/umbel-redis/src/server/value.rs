@@ -1,4 +1,4 @@
-//! What is kept under a key: how the engine writes it, reads it again, copies, measures and frees it.
+//! What is kept under a key: how the server writes it, reads it again, copies, measures and frees it.
 
 use super::memory::{Defragmenter, Obeying};
 use super::raw::{self, DefragCtx, Io, Sum, Type, TypeMethods};
@@ -16,7 +16,7 @@ pub trait Value: Sized + Send + 'static {
     /// The name of the type: nine letters, digits, `-` or `_`, which no other module uses.
     const NAME: &'static CStr;
 
-    /// Where the engine's handle of the type is kept.
+    /// Where the server's handle of the type is kept.
     fn slot() -> &'static TypeSlot;
 
     /// Writes the value to a snapshot.
@@ -41,7 +41,7 @@ pub trait Value: Sized + Send + 'static {
     fn relocate(&mut self, mover: &mut dyn Mover);
 }
 
-/// The engine's handle of a type.
+/// The server's handle of a type.
 #[derive(Debug)]
 pub struct TypeSlot(AtomicPtr<Type>);
 
@@ -73,13 +73,13 @@ pub fn note_rejected() {
     REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Hands a value over to the engine.
+/// Hands a value over to the server.
 pub(super) fn hand_over<V: Value>(value: V) -> *mut c_void {
     VALUES.fetch_add(1, Ordering::Relaxed);
     Box::into_raw(Box::new(value)).cast()
 }
 
-/// Takes a value back from the engine.
+/// Takes a value back from the server.
 ///
 /// # Safety
 ///
@@ -90,7 +90,7 @@ pub(super) unsafe fn take_back<V: Value>(value: *mut c_void) -> Box<V> {
     unsafe { Box::from_raw(value.cast()) }
 }
 
-/// The engine's handle of a type.
+/// The server's handle of a type.
 pub(super) fn type_of<V: Value>() -> *mut Type {
     V::slot().0.load(Ordering::Relaxed)
 }
@@ -99,7 +99,7 @@ pub(super) fn type_of<V: Value>() -> *mut Type {
 ///
 /// # Safety
 ///
-/// The context must be the one that the engine loads the module with.
+/// The context must be the one that the server loads the module with.
 pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
     let methods = TypeMethods {
         version: raw::TYPE_METHODS_VERSION,
@@ -131,7 +131,7 @@ pub struct Saver<'a>(*mut Io, PhantomData<&'a ()>);
 
 impl Saver<'_> {
     pub fn number(&mut self, number: u64) {
-        // SAFETY: the engine lends the stream for the call in which this lives.
+        // SAFETY: the server lends the stream for the call in which this lives.
         unsafe { (raw::api().save_unsigned)(self.0, number) };
     }
 
@@ -146,7 +146,7 @@ pub struct Source<'a>(*mut Io, PhantomData<&'a ()>);
 
 impl Source<'_> {
     pub fn number(&mut self) -> Result<u64> {
-        // SAFETY: the engine lends the stream for the call in which this lives.
+        // SAFETY: the server lends the stream for the call in which this lives.
         let number = unsafe { (raw::api().load_unsigned)(self.0) };
         self.check(number)
     }
@@ -162,7 +162,7 @@ impl Source<'_> {
         let mut bytes = Vec::new();
         let room = bytes.try_reserve_exact(len);
         if room.is_ok() {
-            // SAFETY: the engine gave so many bytes.
+            // SAFETY: the server gave so many bytes.
             bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) });
         }
         // SAFETY: they are ours to free, and used no more.
@@ -187,7 +187,7 @@ pub struct Rewriter<'a> {
 impl Rewriter<'_> {
     /// A command with the key, a number and bytes.
     pub fn command(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
-        // SAFETY: the engine lends both for the call in which this lives; the format asks for what follows.
+        // SAFETY: the server lends both for the call in which this lives; the format asks for what follows.
         unsafe {
             (raw::api().emit_aof)(
                 self.io,
@@ -208,7 +208,7 @@ pub struct Digest<'a>(*mut Sum, PhantomData<&'a ()>);
 impl Digest<'_> {
     /// Adds bytes, in this order.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        // SAFETY: the engine lends it for the call in which this lives.
+        // SAFETY: the server lends it for the call in which this lives.
         unsafe { (raw::api().digest_add_string_buffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
     }
 }
@@ -231,14 +231,14 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_v
 /// Writes an error about a value of this type, and its causes, into the server's log.
 fn log<V: Value>(io: *mut Io, format: &CStr, error: &Error) {
     let why = CString::new(format!("{error:#}")).unwrap_or_default();
-    // SAFETY: the engine lends the stream for the call in which this is called; the format asks for what follows.
+    // SAFETY: the server lends the stream for the call in which this is called; the format asks for what follows.
     unsafe {
         (raw::api().log_io_error)(io, c"warning".as_ptr(), format.as_ptr(), V::NAME.as_ptr(), why.as_ptr())
     };
 }
 
 unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
-    // SAFETY: the engine gives the value that was put there as one of this type.
+    // SAFETY: the server gives the value that was put there as one of this type.
     let value = unsafe { &*value.cast::<V>() };
     write::<V>(io, || value.save(&mut Saver(io, PhantomData)));
 }
@@ -250,7 +250,7 @@ fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<()>) {
     if let Err(error) = written.unwrap_or(Err(Error::Panicked)) {
         log::<V>(io, c"umbel: a %s cannot be written: %s", &error);
         let api = raw::api();
-        // SAFETY: the engine lends the stream, and what it gives for it, for the call in which this is called.
+        // SAFETY: the server lends the stream, and what it gives for it, for the call in which this is called.
         let flags = unsafe { (api.get_context_flags)((api.get_context_from_io)(io)) };
         if flags & raw::CTX_IS_CHILD != 0 {
             // This process does nothing else, and must not tidy up what belongs to the server, which removes what was
@@ -277,26 +277,26 @@ unsafe extern "C" fn digest<V: Value>(sum: *mut Sum, value: *mut c_void) {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
     let _ = catch_unwind(AssertUnwindSafe(|| value.digest(&mut Digest(sum, PhantomData))));
-    // SAFETY: the engine lends it for this call.
+    // SAFETY: the server lends it for this call.
     unsafe { (raw::api().digest_end_sequence)(sum) };
 }
 
 unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
-    // SAFETY: as above, and the engine is done with it.
+    // SAFETY: as above, and the server is done with it.
     let value = unsafe { take_back::<V>(value) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
 }
 
-/// Moves what would be better elsewhere, all at once: what is large is not moved, for the engine finds pages of its own
+/// Moves what would be better elsewhere, all at once: what is large is not moved, for the server finds pages of its own
 /// for it, and of what is small no value has very many pieces.
 unsafe extern "C" fn defrag<V: Value>(
     ctx: *mut DefragCtx,
     _key: *mut raw::Text,
     value: *mut *mut c_void,
 ) -> c_int {
-    // SAFETY: the engine lends the defragmentation for this call; no command runs meanwhile.
+    // SAFETY: the server lends the defragmentation for this call; no command runs meanwhile.
     let mut mover = unsafe { Defragmenter::new(ctx) };
-    // SAFETY: as above; the value was put there as a box, and the engine takes the address that is left there.
+    // SAFETY: as above; the value was put there as a box, and the server takes the address that is left there.
     let mut boxed = unsafe { ManuallyDrop::new(Box::from_raw((*value).cast::<V>())) };
     let _ = catch_unwind(AssertUnwindSafe(|| boxed.relocate(&mut mover)));
     relocate_box(&mut boxed, &mut mover);
@@ -308,7 +308,7 @@ unsafe extern "C" fn defrag<V: Value>(
 /// How much work it is to free: what is more than a little is done in the background after UNLINK. A page is one
 /// piece of work.
 unsafe extern "C" fn free_effort<V: Value>(_key: *mut raw::Text, value: *const c_void) -> usize {
-    // SAFETY: promised by the engine, as above.
+    // SAFETY: promised by the server, as above.
     1 + unsafe { mem_usage::<V>(value) } / 4096
 }
 

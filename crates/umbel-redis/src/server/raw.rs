@@ -1,13 +1,13 @@
-//! The engine's functions, found by name when the module is loaded.
+//! The server's functions, found by name when the module is loaded.
 //!
 //! Redis and Valkey hand a module one function, by which it asks for all others. So one file serves every version: what
-//! an older engine does not have is an `Option`, and there is another way without it.
+//! an older server does not have is an `Option`, and there is another way without it.
 
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uchar, c_ulonglong, c_void};
 use std::ptr::null;
 use std::sync::OnceLock;
 
-/// What belongs to the engine and is only pointed to.
+/// What belongs to the server and is only pointed to.
 macro_rules! opaque {
     ($($(#[$doc:meta])* $name:ident)*) => {
         $($(#[$doc])* #[repr(C)] pub struct $name { _private: [u8; 0] })*
@@ -62,7 +62,7 @@ pub const CTX_IS_CHILD: c_int = 1 << 20;
 /// What a command is called with.
 pub type Command = unsafe extern "C" fn(*mut Ctx, *mut *mut Text, c_int) -> c_int;
 
-/// The methods of a type of values, in the third version of this structure, which every engine since 6.2 takes.
+/// The methods of a type of values, in the third version of this structure, which every server since 6.2 takes.
 #[repr(C)]
 pub struct TypeMethods {
     pub version: u64,
@@ -132,7 +132,7 @@ impl KeySpec {
     }
 }
 
-/// How large what a [`CommandInfo`] points to is, so that engines can make more of it.
+/// How large what a [`CommandInfo`] points to is, so that servers can make more of it.
 #[repr(C)]
 pub struct CommandInfoVersion {
     version: c_int,
@@ -162,7 +162,7 @@ pub struct CommandInfo {
 macro_rules! functions {
     (required { $($need:ident = $need_name:literal: $need_type:ty;)* }
      optional { $($may:ident = $may_name:literal: $may_type:ty;)* }) => {
-        /// The functions of the engine.
+        /// The functions of the server.
         pub struct Api {
             $(pub $need: $need_type,)*
             $(pub $may: Option<$may_type>,)*
@@ -173,12 +173,12 @@ macro_rules! functions {
             ///
             /// # Safety
             ///
-            /// The context must be the one that the engine loads the module with.
+            /// The context must be the one that the server loads the module with.
             unsafe fn find(ctx: *mut Ctx) -> Option<Api> {
                 // SAFETY: a context begins with the address of this function; that is how a module gets hold of it.
                 let get = unsafe { *ctx.cast::<GetApi>() };
                 Some(Api {
-                    // SAFETY: the engine's functions of these names have these types.
+                    // SAFETY: the server's functions of these names have these types.
                     $($need: unsafe { lookup::<$need_type>(get, $need_name)? },)*
                     // SAFETY: as above.
                     $($may: unsafe { lookup::<$may_type>(get, $may_name) },)*
@@ -197,7 +197,7 @@ type GetApi = unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int;
 /// `F` must be the type of a function pointer, and that of the function.
 unsafe fn lookup<F: Copy>(get: GetApi, name: &CStr) -> Option<F> {
     let mut found = std::ptr::null_mut();
-    // SAFETY: the engine writes one address to where it is told.
+    // SAFETY: the server writes one address to where it is told.
     let known = unsafe { get(name.as_ptr(), &mut found) } == OK;
     // SAFETY: a function pointer has the size of an address, and the caller vouches for the type.
     (known && !found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
@@ -271,26 +271,26 @@ functions! {
 // Only addresses of functions, which any thread may call.
 static API: OnceLock<Api> = OnceLock::new();
 
-/// The functions of the engine, if it has loaded the module: not in tests of the module alone.
+/// The functions of the server, if it has loaded the module: not in tests of the module alone.
 pub fn loaded() -> Option<&'static Api> {
     API.get()
 }
 
-/// The functions of the engine.
+/// The functions of the server.
 ///
 /// # Panics
 ///
-/// If no engine has loaded the module: then there is no context either, and nobody who could ask.
+/// If no server has loaded the module: then there is no context either, and nobody who could ask.
 pub fn api() -> &'static Api {
-    API.get().expect("only an engine calls this")
+    API.get().expect("only a server calls this")
 }
 
-/// Finds the functions of the engine; whether it has all that are needed. Nothing is allocated before: memory comes from
-/// the engine too.
+/// Finds the functions of the server; whether it has all that are needed. Nothing is allocated before: memory comes from
+/// the server too.
 ///
 /// # Safety
 ///
-/// The context must be the one that the engine loads the module with.
+/// The context must be the one that the server loads the module with.
 pub unsafe fn load(ctx: *mut Ctx) -> bool {
     // SAFETY: promised by the caller.
     match unsafe { Api::find(ctx) } {

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use umbel::aging::Timestamp;
 
-/// An argument: bytes that belong to the engine while the command runs.
+/// An argument: bytes that belong to the server while the command runs.
 #[repr(transparent)]
 pub struct Text(*mut raw::Text);
 
@@ -20,7 +20,7 @@ impl Text {
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         let mut len = 0;
-        // SAFETY: the engine keeps its strings while the command runs, and a `Text` is only lent for as long.
+        // SAFETY: the server keeps its strings while the command runs, and a `Text` is only lent for as long.
         unsafe {
             let start = (raw::api().string_ptr_len)(self.0, &mut len);
             std::slice::from_raw_parts(start.cast(), len)
@@ -119,7 +119,7 @@ impl Context {
         // SAFETY: the key is open for writing, and the type's functions expect such a value.
         let set = unsafe { (api.module_type_set_value)(handle.0, type_of::<V>(), value) };
         if set != raw::OK {
-            // SAFETY: the engine did not take it.
+            // SAFETY: the server did not take it.
             drop(unsafe { take_back::<V>(value) });
             return Err(Failure::new("the engine refused the value"));
         }
@@ -277,9 +277,9 @@ impl<V> DerefMut for KeyMut<'_, V> {
 ///
 /// # Safety
 ///
-/// To be called by the engine, with what it calls commands with.
+/// To be called by the server, with what it calls commands with.
 pub unsafe fn call<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
-    // SAFETY: the engine gives as many strings as it says, and a `Text` is nothing but the address of one.
+    // SAFETY: the server gives as many strings as it says, and a `Text` is nothing but the address of one.
     let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
     let context = Context { ctx, lent: Cell::default() };
     let arguments = Arguments(arguments.get(1..).unwrap_or_default());

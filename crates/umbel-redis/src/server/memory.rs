@@ -1,9 +1,9 @@
-//! Memory from the engine, so that it counts towards `maxmemory`, and bounds for that of filters.
+//! Memory from the server, so that it counts towards `maxmemory`, and bounds for that of filters.
 //!
 //! Filters ask for their memory in lines of 64 bytes and take a refusal; nothing else asks for lines. So lines are
 //! counted and bounded here, once for every kind: what would be too much is refused before it is allocated, and the
 //! client is told. Redis' own function ends the server when there is no memory; the one that does not is used where the
-//! engine has it.
+//! server has it.
 
 use super::raw::{self, DefragCtx};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,14 +14,14 @@ use umbel::memory::Mover;
 /// The alignment that filters ask for.
 const LINE: usize = 64;
 
-/// What the engine's memory is aligned to, at least.
+/// What the server's memory is aligned to, at least.
 const NATURAL: usize = 8;
 
-/// Asks the engine.
-struct Engine;
+/// Asks the server.
+struct ServerAllocator;
 
 #[global_allocator]
-static ALLOCATOR: Engine = Engine;
+static ALLOCATOR: ServerAllocator = ServerAllocator;
 
 /// The lines in use, in bytes.
 static USED: AtomicUsize = AtomicUsize::new(0);
@@ -124,7 +124,7 @@ fn take_back(bytes: usize) {
     }
 }
 
-/// Memory from the engine, or none.
+/// Memory from the server, or none.
 fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     let Some(api) = raw::loaded() else { return null_mut() };
     if zeroed && let Some(try_calloc) = api.try_calloc {
@@ -146,7 +146,7 @@ fn offset_in(start: NonNull<u8>, align: usize) -> usize {
     align - start.addr().get() % align
 }
 
-/// Memory with an alignment. Where the engine gives less, more is taken, and its start noted before what is handed out.
+/// Memory with an alignment. Where the server gives less, more is taken, and its start noted before what is handed out.
 fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     if layout.align() <= NATURAL {
         return obtain(layout.size(), zeroed);
@@ -189,7 +189,7 @@ unsafe fn noted_start(memory: NonNull<u8>) -> NonNull<u8> {
     unsafe { memory.cast::<NonNull<u8>>().sub(1).read() }
 }
 
-/// The engine's active defragmentation, which knows what would better be elsewhere.
+/// The server's active defragmentation, which knows what would better be elsewhere.
 pub struct Defragmenter(*mut DefragCtx);
 
 /// How often memory was moved.
@@ -203,18 +203,18 @@ pub fn moved() -> u64 {
 impl Defragmenter {
     /// # Safety
     ///
-    /// The engine lends this for as long as it is used.
+    /// The server lends this for as long as it is used.
     pub unsafe fn new(ctx: *mut DefragCtx) -> Defragmenter {
         Defragmenter(ctx)
     }
 }
 
-// SAFETY: the engine gives memory of the same size with the same contents and takes the old one, or gives nothing; what
+// SAFETY: the server gives memory of the same size with the same contents and takes the old one, or gives nothing; what
 // is in it is brought to where it is aligned. Nothing panics.
 unsafe impl Mover for Defragmenter {
     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
         let relocate = raw::loaded()?.defrag_alloc?;
-        // SAFETY: this is what the engine gave for memory of such a layout, and nobody else holds its address.
+        // SAFETY: this is what the server gave for memory of such a layout, and nobody else holds its address.
         let relocate = |start: NonNull<u8>| NonNull::new(unsafe { relocate(self.0, start.as_ptr().cast()) });
         let moved = if layout.align() <= NATURAL {
             relocate(memory)?.cast()
@@ -237,7 +237,7 @@ unsafe impl Mover for Defragmenter {
 }
 
 // SAFETY: what is handed out is as large and aligned as asked, belongs to nobody else, and is given back as it was taken.
-unsafe impl GlobalAlloc for Engine {
+unsafe impl GlobalAlloc for ServerAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if raw::loaded().is_none() {
             // SAFETY: promised by the caller.
@@ -256,7 +256,7 @@ unsafe impl GlobalAlloc for Engine {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let Some(api) = raw::loaded() else {
-            // SAFETY: nothing is allocated before the engine's functions are known, but where they never are.
+            // SAFETY: nothing is allocated before the server's functions are known, but where they never are.
             return unsafe { System.dealloc(memory, layout) };
         };
         let mut start = memory;
@@ -267,7 +267,7 @@ unsafe impl GlobalAlloc for Engine {
             // SAFETY: noted there when it was allocated, and not null.
             start = unsafe { noted_start(NonNull::new_unchecked(memory)) }.as_ptr();
         }
-        // SAFETY: this is what the engine gave.
+        // SAFETY: this is what the server gave.
         unsafe { (api.free)(start.cast()) };
     }
 }

@@ -20,7 +20,7 @@ impl Loading {
         if done { Ok(()) } else { Err(Error::Refused { what: format!("the type {:?} is refused", V::NAME) }) }
     }
 
-    /// Adds a command, which the engine calls by a function of its own; see [`command!`](crate::command).
+    /// Adds a command, which the server calls by a function of its own; see [`command!`](crate::command).
     pub fn command(&self, declared: &Declared) -> error::Result<()> {
         let Declared { name, flags, keys, category, call, .. } = *declared;
         let (api, [first, last, step]) = (raw::api(), keys.positions());
@@ -44,7 +44,7 @@ impl Loading {
         declared.describe(command)
     }
 
-    /// Adds a category of commands, where the engine has such.
+    /// Adds a category of commands, where the server has such.
     pub fn category(&self, name: &CStr) {
         if let Some(add) = raw::api().add_acl_category {
             // SAFETY: the module is being loaded. One that is there already serves as well.
@@ -61,7 +61,7 @@ impl Loading {
 
     /// Adds what `INFO` tells: names and numbers.
     pub fn info(&self, facts: Facts) {
-        // The engine calls a function, and there is one module.
+        // The server calls a function, and there is one module.
         FACTS.get_or_init(|| facts);
         // SAFETY: the module is being loaded.
         unsafe { (raw::api().register_info_func)(self.0, tell) };
@@ -78,7 +78,7 @@ unsafe extern "C" fn tell(info: *mut InfoCtx, crashed: c_int) {
     let Some(facts) = FACTS.get().filter(|_| crashed == 0) else { return };
     let facts = catch_unwind(facts).unwrap_or_default();
     let api = raw::api();
-    // SAFETY: the engine lends it for this call.
+    // SAFETY: the server lends it for this call.
     unsafe {
         if (api.info_add_section)(info, c"".as_ptr()) == raw::OK {
             for (name, number) in facts {
@@ -88,7 +88,7 @@ unsafe extern "C" fn tell(info: *mut InfoCtx, crashed: c_int) {
     }
 }
 
-/// Random bytes, from the engine.
+/// Random bytes, from the server.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     // SAFETY: so many bytes are written.
@@ -101,7 +101,7 @@ pub fn random<const N: usize>() -> [u8; N] {
 pub struct Declared {
     /// Its name.
     pub name: &'static CStr,
-    /// What the engine should know of it.
+    /// What the server should know of it.
     pub flags: &'static CStr,
     /// How many arguments it takes, with its name; at least so many if this is below 0.
     pub arity: c_int,
@@ -111,11 +111,11 @@ pub struct Declared {
     pub category: &'static CStr,
     /// What it does, in a sentence.
     pub summary: &'static CStr,
-    /// What the engine calls.
+    /// What the server calls.
     call: Command,
 }
 
-/// A command as a type, for which there is a function that the engine can call; see [`command!`](crate::command).
+/// A command as a type, for which there is a function that the server can call; see [`command!`](crate::command).
 pub trait Run {
     /// What it does.
     fn run(context: &Context, arguments: Arguments<'_>) -> Result<Reply>;
@@ -139,7 +139,7 @@ impl Declared {
         Declared { name, arity, flags, keys, category, summary, call: call_it::<R> }
     }
 
-    /// Tells the engine what it has to know besides: who may only read a key may run a command that only reads it.
+    /// Tells the server what it has to know besides: who may only read a key may run a command that only reads it.
     fn describe(&self, command: *mut c_void) -> error::Result<()> {
         let Some(set_info) = raw::api().set_command_info else { return Ok(()) };
         let reads = self.flags.to_bytes().starts_with(b"readonly");
@@ -184,7 +184,7 @@ pub enum Keys {
 }
 
 impl Keys {
-    /// The first, the last, and in steps of how many, as engines before 7.0 take it.
+    /// The first, the last, and in steps of how many, as servers before 7.0 take it.
     fn positions(self) -> [c_int; 3] {
         match self {
             Keys::One | Keys::Counted => [1, 1, 1],
@@ -213,11 +213,11 @@ impl Keys {
 }
 
 unsafe extern "C" fn call_it<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
-    // SAFETY: the engine calls this as it calls commands.
+    // SAFETY: the server calls this as it calls commands.
     unsafe { call::<R>(ctx, argv, argc) }
 }
 
-/// Declares a command: its name, how many arguments it takes, what the engine should know of it, which arguments are
+/// Declares a command: its name, how many arguments it takes, what the server should know of it, which arguments are
 /// keys, the categories it belongs to, what it does, and the function that answers it.
 #[macro_export]
 macro_rules! command {
@@ -226,27 +226,27 @@ macro_rules! command {
         $(, $which:expr)?
     ) => {{
         struct Command;
-        impl $crate::engine::Run for Command {
+        impl $crate::server::Run for Command {
             fn run(
-                context: &$crate::engine::Context,
-                arguments: $crate::engine::Arguments<'_>,
-            ) -> $crate::engine::Result<$crate::engine::Reply> {
+                context: &$crate::server::Context,
+                arguments: $crate::server::Arguments<'_>,
+            ) -> $crate::server::Result<$crate::server::Reply> {
                 $run(context, arguments)
             }
 
-            $(fn keys(arguments: $crate::engine::Arguments<'_>) -> Vec<usize> {
+            $(fn keys(arguments: $crate::server::Arguments<'_>) -> Vec<usize> {
                 $which(arguments)
             })?
         }
-        $crate::engine::Declared::of::<Command>($name, $arity, $flags, $keys, $category, $summary)
+        $crate::server::Declared::of::<Command>($name, $arity, $flags, $keys, $category, $summary)
     }};
 }
 
-/// Loads the module: finds the engine's functions, then lets it add its types and commands.
+/// Loads the module: finds the server's functions, then lets it add its types and commands.
 ///
 /// # Safety
 ///
-/// To be called by the engine, with what it loads modules with.
+/// To be called by the server, with what it loads modules with.
 pub unsafe fn on_load(
     ctx: *mut Ctx,
     argv: *mut *mut raw::Text,
@@ -269,7 +269,7 @@ pub unsafe fn on_load(
     }
     let arguments = match argc {
         0 => &[],
-        // SAFETY: the engine gives as many strings as it says.
+        // SAFETY: the server gives as many strings as it says.
         _ => unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) },
     };
     let loading = Loading(ctx);
