@@ -74,7 +74,7 @@ pub fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
             config.initial_size = size()?;
         } else if name.is("EXPANSION") {
             let expansion =
-                value.parse::<u32>().filter(|expansion| *expansion <= crate::bloom::MOST_EXPANSION);
+                value.parse::<u32>().filter(|expansion| *expansion <= crate::bloom::MAX_EXPANSION);
             config.expansion = expansion.ok_or_else(|| wrong("a factor from 0 to 32768"))?;
         } else if name.is("CF_INITIAL_SIZE") {
             config.cuckoo_size = size()?;

@@ -72,13 +72,13 @@ const MAGIC: [u8; 4] = *b"UMBL";
 const BAD_HEAD: Error = Error::Malformed("its head makes no sense");
 
 /// How many bytes a chunk has, but for the last one.
-pub const CHUNK: u64 = 8 << 20;
+pub const CHUNK_BYTES: u64 = 8 << 20;
 
 /// For so much, memory is taken as soon as it is claimed.
-const LITTLE: u64 = 64 << 20;
+const MAX_STREAMED_BYTES: u64 = 64 << 20;
 
 /// No head is longer: the first chunk has all of it.
-const LONGEST_HEAD: usize = 1 << 16;
+const MAX_HEADER_BYTES: usize = 1 << 16;
 
 /// The stream of a value.
 pub struct Stream<'a> {
@@ -113,7 +113,7 @@ impl<'a> Stream<'a> {
 
     /// The chunk that starts here; empty at the end.
     pub fn chunk(&self, offset: u64) -> Vec<u8> {
-        let mut chunk = vec![0; self.len().saturating_sub(offset).min(CHUNK) as usize];
+        let mut chunk = vec![0; self.len().saturating_sub(offset).min(CHUNK_BYTES) as usize];
         let (mut start, behind) = (0, offset + chunk.len() as u64);
         // Takes what of the next part is in the chunk, from where on it is in the part.
         let mut part = |len: u64, take: &dyn Fn(u64, &mut [u8])| {
@@ -132,7 +132,7 @@ impl<'a> Stream<'a> {
 
     /// All chunks, each with the offset of its end.
     fn chunks(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
-        (0..self.len()).step_by(CHUNK as usize).map(|offset| {
+        (0..self.len()).step_by(CHUNK_BYTES as usize).map(|offset| {
             let chunk = self.chunk(offset);
             (offset + chunk.len() as u64, chunk)
         })
@@ -164,7 +164,7 @@ struct Head {
 impl Head {
     /// Reads one that is at the start of these bytes.
     fn read<K: Kept>(bytes: &[u8]) -> Option<Head> {
-        let bytes = &bytes[..bytes.len().min(LONGEST_HEAD)];
+        let bytes = &bytes[..bytes.len().min(MAX_HEADER_BYTES)];
         let mut fields = Fields(bytes);
         if fields.array()? != MAGIC || fields.bytes(K::NAME.count_bytes() as u64)? != K::NAME.to_bytes() {
             return None;
@@ -428,7 +428,7 @@ impl<K: Kept> Value for Slot<K> {
                 let at = head.len;
                 let _obeying = Obeying::when(true);
                 // What is claimed is little, or it is seen first that it is really there.
-                if total <= LITTLE {
+                if total <= MAX_STREAMED_BYTES {
                     let mut strings = Strings { from, chunk, at };
                     return Ok(Slot::Ready(head.value(&mut strings, &config::ring())?));
                 }

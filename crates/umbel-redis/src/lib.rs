@@ -61,7 +61,7 @@ fn facts() -> Vec<(&'static CStr, u64)> {
 
 /// Clients ask by this name for a module that has `BF.*`, and by this number for what it can do: as much as RedisBloom
 /// 2.8.
-const RELEASE: c_int = 20_800;
+const MODULE_VERSION: c_int = 20_800;
 
 /// What the server calls to load the module.
 ///
@@ -72,5 +72,5 @@ const RELEASE: c_int = 20_800;
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut RawText, argc: c_int) -> c_int {
     // SAFETY: the server calls this with what it loads modules with.
-    unsafe { server::on_load(ctx, argv, argc, (c"bf", RELEASE), load) }
+    unsafe { server::on_load(ctx, argv, argc, (c"bf", MODULE_VERSION), load) }
 }

@@ -246,14 +246,14 @@ fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         _ => return Err(Failure::new("only an aging filter has times")),
     }
     // A filter that was told the end of time would never forget again.
-    if time > context.now().millis().saturating_add(AHEAD) && !memory::is_obeying() {
+    if time > context.now().millis().saturating_add(MAX_CLOCK_LEAD_MILLIS) && !memory::is_obeying() {
         return Err(Failure::new("this time is more than a minute after that of the server"));
     }
     add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::each)
 }
 
-/// How many milliseconds the clock of a client may be ahead.
-const AHEAD: u64 = 60_000;
+/// The most that the clock of a client may be ahead of the server's.
+const MAX_CLOCK_LEAD_MILLIS: u64 = 60_000;
 
 fn add_items(
     context: &Context,

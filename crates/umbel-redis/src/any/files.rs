@@ -5,7 +5,7 @@
 
 use super::{Any, Held, Structure, put};
 use crate::config::{self, write_secret};
-use crate::kept::{CHUNK, Slot};
+use crate::kept::{CHUNK_BYTES, Slot};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use umbel::file::{self, FormatError, Image, Options};
 use umbel::hash::KeyRing;
@@ -19,7 +19,7 @@ fn number(text: &Text) -> Result<u64> {
 /// calls shows in the file's sums.
 pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, offset) = (arguments.take()?, number(arguments.take()?)?);
-    let count = arguments.next().map_or(Ok(CHUNK), number)?.min(CHUNK);
+    let count = arguments.next().map_or(Ok(CHUNK_BYTES), number)?.min(CHUNK_BYTES);
     arguments.end()?;
     let held = Held::existing(context, key)?;
     let options = Options::default();

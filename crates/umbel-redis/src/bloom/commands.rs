@@ -1,6 +1,6 @@
 //! The commands, as RedisBloom's clients know them.
 
-use super::{Bloom, Design, MOST_EXPANSION};
+use super::{Bloom, Design, MAX_EXPANSION};
 use crate::config::{self, take_secret, write_secret};
 use crate::kept::Slot;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
@@ -144,9 +144,9 @@ impl Options {
         if option.is("EXPANSION") {
             let text = arguments.take().map_err(|_| Failure::new("bad expansion"))?;
             let expansion = text.parse::<i64>().ok_or_else(|| Failure::new("bad expansion"))?;
-            let range = || Failure::new(format!("expansion must be in the range [0, {MOST_EXPANSION}]"));
+            let range = || Failure::new(format!("expansion must be in the range [0, {MAX_EXPANSION}]"));
             let expansion = u32::try_from(expansion).map_err(|_| range())?;
-            if expansion > MOST_EXPANSION {
+            if expansion > MAX_EXPANSION {
                 return Err(range());
             }
             self.expansion = Some(expansion);

@@ -18,8 +18,8 @@ use umbel::scalable::Stage;
 use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Batch, Digest, Hasher, Kind, Spec};
 
-/// No stage is larger than the one before by more.
-pub const MOST_EXPANSION: u32 = 32_768;
+/// The largest factor from the capacity of one stage to the next.
+pub const MAX_EXPANSION: u32 = 32_768;
 
 /// What a filter is to be like.
 #[derive(Clone, Copy, Debug, PartialEq)]

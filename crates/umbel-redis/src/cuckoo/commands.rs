@@ -1,6 +1,6 @@
 //! The commands, as RedisBloom's clients know them; `FINGERPRINT` and `SEED` are new.
 
-use super::{Cuckoos, Design, MOST_EXPANSION, MOST_KICKS};
+use super::{Cuckoos, Design, MAX_EXPANSION, MAX_KICKS};
 use crate::config::{take_secret, write_secret};
 use crate::kept::{Kept, Slot};
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
@@ -153,10 +153,10 @@ fn option(design: &mut Design, option: &Text, arguments: &mut Arguments<'_>) -> 
         // Buckets have 1, 2, 4 or 8 slots; more would only make the rate worse.
         design.slots = slots.next_power_of_two().min(8);
     } else if option.is("MAXITERATIONS") {
-        design.kicks = number(arguments.take(), "MAXITERATIONS", 1, MOST_KICKS.into())? as u32;
+        design.kicks = number(arguments.take(), "MAXITERATIONS", 1, MAX_KICKS.into())? as u32;
     } else if option.is("EXPANSION") {
         // As RedisBloom does, so that a filter is a multiple of the one before.
-        let expansion = number(arguments.take(), "EXPANSION", 0, MOST_EXPANSION.into())? as u32;
+        let expansion = number(arguments.take(), "EXPANSION", 0, MAX_EXPANSION.into())? as u32;
         design.expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
     } else if option.is("FINGERPRINT") {
         design.bits = number(arguments.take(), "FINGERPRINT", 4, 32)? as u32;

@@ -25,15 +25,17 @@ use umbel::sizing::CuckooParams;
 use umbel::sizing::scalable::compound;
 use umbel::{AnyFilter, Cuckoo, Digest, Hasher, Kind, Removed, Stats};
 
-/// There are no more levels, and no more filters in all of them.
-const MOST_LEVELS: usize = 32;
-const MOST_FILTERS: usize = 10_000;
+/// The most levels of a value.
+const MAX_LEVELS: usize = 32;
 
-/// How many fingerprints may move at most to make room for one.
-pub const MOST_KICKS: u32 = 65_535;
+/// The most filters in all levels of a value.
+const MAX_FILTERS: usize = 10_000;
 
-/// How many times as many filters each level has at most.
-pub const MOST_EXPANSION: u32 = 32_768;
+/// The most fingerprints that may move to make room for one.
+pub const MAX_KICKS: u32 = 65_535;
+
+/// The largest factor from the number of filters in one level to the next.
+pub const MAX_EXPANSION: u32 = 32_768;
 
 /// What a chain is to be like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -185,7 +187,7 @@ impl Cuckoos {
         }
         let last = self.levels.last().map_or(1, Vec::len);
         let more = last.saturating_mul(self.expansion as usize);
-        if self.levels.len() >= MOST_LEVELS || self.filters().count().saturating_add(more) > MOST_FILTERS {
+        if self.levels.len() >= MAX_LEVELS || self.filters().count().saturating_add(more) > MAX_FILTERS {
             return Err(Failure::new("Maximum expansions reached"));
         }
         let _budget = config::budget(self.memory());
@@ -236,7 +238,7 @@ impl Cuckoos {
         if level.iter().all(Cuckoo::is_empty) {
             return Ok(());
         }
-        if self.expansion == 1 && width == 1 && self.levels.len() < MOST_LEVELS {
+        if self.expansion == 1 && width == 1 && self.levels.len() < MAX_LEVELS {
             self.levels.push(level);
             return Ok(());
         }
@@ -333,14 +335,14 @@ impl Kept for Cuckoos {
         let first = filters.first()?;
         let (shape, hash) = (*first.table(), first.hasher().id());
         let alike = filters.iter().all(|filter| *filter.table() == shape && filter.hasher().id() == hash);
-        if !alike || filters.len() > MOST_FILTERS || kicks > MOST_KICKS || expansion > MOST_EXPANSION {
+        if !alike || filters.len() > MAX_FILTERS || kicks > MAX_KICKS || expansion > MAX_EXPANSION {
             return None;
         }
         let (mut levels, mut rest, mut widths) = (Vec::new(), filters.into_iter(), widths_of(expansion));
         while rest.len() > 0 {
             let width = widths.next()?;
             let level: Vec<Cuckoo> = rest.by_ref().take(width).collect();
-            if level.len() < width || levels.len() >= MOST_LEVELS {
+            if level.len() < width || levels.len() >= MAX_LEVELS {
                 return None;
             }
             levels.push(level);

@@ -69,14 +69,14 @@ impl<'a> Arguments<'a> {
 /// A call of a command.
 pub struct Context {
     ctx: *mut Ctx,
-    lent: Cell<[Option<Loan>; MOST_LENT]>,
+    lent: Cell<[Option<Loan>; MAX_LOANS]>,
 }
 
 /// A value that is lent now, and whether to be changed.
 type Loan = (NonNull<c_void>, bool);
 
-/// No command needs more values at once.
-const MOST_LENT: usize = 4;
+/// The most values that a command borrows at once.
+const MAX_LOANS: usize = 4;
 
 impl Context {
     /// The value of a key, if there is one.

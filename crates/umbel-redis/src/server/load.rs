@@ -265,7 +265,7 @@ pub unsafe fn on_load(
             return raw::ERR;
         }
         (api.set_module_attribs)(ctx, name.as_ptr(), version, 1);
-        (api.set_module_options)(ctx, raw::OPTIONS);
+        (api.set_module_options)(ctx, raw::MODULE_OPTIONS);
     }
     let arguments = match argc {
         0 => &[],

@@ -11,11 +11,11 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use umbel::memory::Mover;
 
-/// The alignment that filters ask for.
-const LINE: usize = 64;
+/// The alignment of the memory of filters; all other memory of the module has a smaller one.
+const FILTER_ALIGN: usize = 64;
 
-/// What the server's memory is aligned to, at least.
-const NATURAL: usize = 8;
+/// The alignment of all memory that the server allocates.
+const SERVER_ALIGN: usize = 8;
 
 /// Asks the server.
 struct ServerAllocator;
@@ -148,15 +148,15 @@ fn offset_in(start: NonNull<u8>, align: usize) -> usize {
 
 /// Memory with an alignment. Where the server gives less, more is taken, and its start noted before what is handed out.
 fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
-    if layout.align() <= NATURAL {
+    if layout.align() <= SERVER_ALIGN {
         return obtain(layout.size(), zeroed);
     }
     let Some(bytes) = layout.size().checked_add(layout.align()) else { return null_mut() };
-    if layout.align() >= LINE && !grant(layout.size()) {
+    if layout.align() >= FILTER_ALIGN && !grant(layout.size()) {
         return null_mut();
     }
     let Some(start) = NonNull::new(obtain(bytes, zeroed)) else {
-        if layout.align() >= LINE {
+        if layout.align() >= FILTER_ALIGN {
             take_back(layout.size());
         }
         return null_mut();
@@ -216,7 +216,7 @@ unsafe impl Mover for Defragmenter {
         let relocate = raw::loaded()?.defrag_alloc?;
         // SAFETY: this is what the server gave for memory of such a layout, and nobody else holds its address.
         let relocate = |start: NonNull<u8>| NonNull::new(unsafe { relocate(self.0, start.as_ptr().cast()) });
-        let moved = if layout.align() <= NATURAL {
+        let moved = if layout.align() <= SERVER_ALIGN {
             relocate(memory)?.cast()
         } else {
             // SAFETY: noted there when it was allocated.
@@ -260,8 +260,8 @@ unsafe impl GlobalAlloc for ServerAllocator {
             return unsafe { System.dealloc(memory, layout) };
         };
         let mut start = memory;
-        if layout.align() > NATURAL {
-            if layout.align() >= LINE {
+        if layout.align() > SERVER_ALIGN {
+            if layout.align() >= FILTER_ALIGN {
                 USED.fetch_sub(layout.size(), Relaxed);
             }
             // SAFETY: noted there when it was allocated, and not null.

@@ -49,7 +49,7 @@ pub const NOTIFY_MODULE: c_int = 1 << 13;
 /// What a module can cope with. Errors of the persistence are told to it, which then gives up the value: else they would
 /// end the server. A replica may load a snapshot beside what it has, for values know nothing of each other. Slots of a
 /// cluster may move at once, as snapshots do; to Redis this last bit means nothing.
-pub const OPTIONS: c_int = 1 | 1 << 2 | 1 << 5;
+pub const MODULE_OPTIONS: c_int = 1 | 1 << 2 | 1 << 5;
 
 /// The command comes from the primary, or from the log: it was done already, and has to be done here too.
 pub const CTX_REPLICATED: c_int = 1 << 12;

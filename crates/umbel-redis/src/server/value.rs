@@ -118,13 +118,13 @@ pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
         defrag: defrag::<V>,
     };
     // SAFETY: promised by the caller; the methods are copied.
-    let handle = unsafe { (raw::api().create_data_type)(ctx, V::NAME.as_ptr(), ENCODING, &methods) };
+    let handle = unsafe { (raw::api().create_data_type)(ctx, V::NAME.as_ptr(), ENCODING_VERSION, &methods) };
     V::slot().0.store(handle, Ordering::Relaxed);
     !handle.is_null()
 }
 
-/// The version of what is written to snapshots.
-const ENCODING: c_int = 1;
+/// The version of the encoding in snapshots.
+const ENCODING_VERSION: c_int = 1;
 
 /// A snapshot that is written.
 pub struct Saver<'a>(*mut Io, PhantomData<&'a ()>);
@@ -215,7 +215,7 @@ impl Digest<'_> {
 
 unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_void {
     let load = || match version {
-        ENCODING => V::load(&mut Source(io, PhantomData)),
+        ENCODING_VERSION => V::load(&mut Source(io, PhantomData)),
         _ => Err(Error::UnknownEncoding(version)),
     };
     match catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Error::Panicked)) {
