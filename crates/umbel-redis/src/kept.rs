@@ -17,7 +17,7 @@
 use crate::config;
 use crate::error::{self, Error};
 use crate::server::memory::Obeying;
-use crate::server::{Digest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value, note_rejected};
+use crate::server::{DebugDigest, Failure, Result, Rewriter, Saver, Source, TypeSlot, Value, note_rejected};
 use std::collections::VecDeque;
 use std::ffi::CStr;
 use std::io::{self, Read};
@@ -481,7 +481,7 @@ impl<K: Kept> Value for Slot<K> {
         Ok(())
     }
 
-    fn digest(&self, sum: &mut Digest<'_>) {
+    fn debug_digest(&self, sum: &mut DebugDigest<'_>) {
         match self {
             // How often something was inserted that was there already is no difference.
             Slot::Ready(value) => {

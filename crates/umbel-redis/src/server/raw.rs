@@ -26,7 +26,7 @@ opaque! {
     /// A stream of the persistence.
     Io
     /// The sum of a value, for `DEBUG DIGEST`.
-    Sum
+    DigestCtx
     /// Where `INFO` is written to.
     InfoCtx
     /// An active defragmentation.
@@ -70,7 +70,7 @@ pub struct TypeMethods {
     pub rdb_save: unsafe extern "C" fn(*mut Io, *mut c_void),
     pub aof_rewrite: unsafe extern "C" fn(*mut Io, *mut Text, *mut c_void),
     pub mem_usage: unsafe extern "C" fn(*const c_void) -> usize,
-    pub digest: unsafe extern "C" fn(*mut Sum, *mut c_void),
+    pub debug_digest: unsafe extern "C" fn(*mut DigestCtx, *mut c_void),
     pub free: unsafe extern "C" fn(*mut c_void),
     pub aux_load: Option<unsafe extern "C" fn(*mut Io, c_int, c_int) -> c_int>,
     pub aux_save: Option<unsafe extern "C" fn(*mut Io, c_int)>,
@@ -246,8 +246,8 @@ functions! {
         is_io_error = c"RedisModule_IsIOError": unsafe extern "C" fn(*mut Io) -> c_int;
         log_io_error = c"RedisModule_LogIOError": unsafe extern "C" fn(*mut Io, *const c_char, *const c_char, ...);
         emit_aof = c"RedisModule_EmitAOF": unsafe extern "C" fn(*mut Io, *const c_char, *const c_char, ...);
-        digest_add_string_buffer = c"RedisModule_DigestAddStringBuffer": unsafe extern "C" fn(*mut Sum, *const c_char, usize);
-        digest_end_sequence = c"RedisModule_DigestEndSequence": unsafe extern "C" fn(*mut Sum);
+        digest_add_string_buffer = c"RedisModule_DigestAddStringBuffer": unsafe extern "C" fn(*mut DigestCtx, *const c_char, usize);
+        digest_end_sequence = c"RedisModule_DigestEndSequence": unsafe extern "C" fn(*mut DigestCtx);
         register_info_func = c"RedisModule_RegisterInfoFunc": unsafe extern "C" fn(*mut Ctx, unsafe extern "C" fn(*mut InfoCtx, c_int)) -> c_int;
         info_add_section = c"RedisModule_InfoAddSection": unsafe extern "C" fn(*mut InfoCtx, *const c_char) -> c_int;
         info_add_field_u64 = c"RedisModule_InfoAddFieldULongLong": unsafe extern "C" fn(*mut InfoCtx, *const c_char, c_ulonglong) -> c_int;

@@ -1,7 +1,7 @@
 //! What is kept under a key: how the server writes it, reads it again, copies, measures and frees it.
 
 use super::memory::{Defragmenter, Obeying};
-use super::raw::{self, DefragCtx, Io, Sum, Type, TypeMethods};
+use super::raw::{self, DefragCtx, DigestCtx, Io, Type, TypeMethods};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ pub trait Value: Sized + Send + 'static {
     fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<()>;
 
     /// Adds what makes it different from others.
-    fn digest(&self, sum: &mut Digest<'_>);
+    fn debug_digest(&self, sum: &mut DebugDigest<'_>);
 
     /// The bytes it takes.
     fn memory(&self) -> usize;
@@ -107,7 +107,7 @@ pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
         rdb_save: rdb_save::<V>,
         aof_rewrite: aof_rewrite::<V>,
         mem_usage: mem_usage::<V>,
-        digest: digest::<V>,
+        debug_digest: debug_digest::<V>,
         free: free::<V>,
         aux_load: None,
         aux_save: None,
@@ -203,9 +203,9 @@ impl Rewriter<'_> {
 }
 
 /// The sum of a value, by which two servers are compared.
-pub struct Digest<'a>(*mut Sum, PhantomData<&'a ()>);
+pub struct DebugDigest<'a>(*mut DigestCtx, PhantomData<&'a ()>);
 
-impl Digest<'_> {
+impl DebugDigest<'_> {
     /// Adds bytes, in this order.
     pub fn bytes(&mut self, bytes: &[u8]) {
         // SAFETY: the server lends it for the call in which this lives.
@@ -273,10 +273,10 @@ unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
     catch_unwind(AssertUnwindSafe(|| value.memory())).unwrap_or_default()
 }
 
-unsafe extern "C" fn digest<V: Value>(sum: *mut Sum, value: *mut c_void) {
+unsafe extern "C" fn debug_digest<V: Value>(sum: *mut DigestCtx, value: *mut c_void) {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    let _ = catch_unwind(AssertUnwindSafe(|| value.digest(&mut Digest(sum, PhantomData))));
+    let _ = catch_unwind(AssertUnwindSafe(|| value.debug_digest(&mut DebugDigest(sum, PhantomData))));
     // SAFETY: the server lends it for this call.
     unsafe { (raw::api().digest_end_sequence)(sum) };
 }
