@@ -6,8 +6,8 @@ use crate::server::{Arguments, Context, Failure, Reply, Result};
 /// `SCANDUMP key cursor`: a cursor and a chunk. It starts with 0, goes on with the cursor that came, and ends when that is
 /// 0 again.
 pub fn scan<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, at) = (arguments.take()?, arguments.take()?);
-    arguments.end()?;
+    let (key, at) = (arguments.next_arg()?, arguments.next_arg()?);
+    arguments.expect_end()?;
     let invalid = || Failure::new("Second argument must be numeric");
     let at = at.parse::<u64>().ok_or_else(invalid)?;
     let slot = context.existing::<Slot<K>>(key)?;
@@ -20,8 +20,8 @@ pub fn scan<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<
 
 /// `LOADCHUNK key cursor chunk`, with what `SCANDUMP` gave, in its order. The first makes the key.
 pub fn load<K: Kept>(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, at, chunk) = (arguments.take()?, arguments.take()?, arguments.take()?);
-    arguments.end()?;
+    let (key, at, chunk) = (arguments.next_arg()?, arguments.next_arg()?, arguments.next_arg()?);
+    arguments.expect_end()?;
     let invalid = || Failure::new("Second argument must be numeric");
     let end = at.parse::<u64>().ok_or_else(invalid)?.checked_sub(1).ok_or_else(invalid)?;
     let begun = match context.write::<Slot<K>>(key)? {

@@ -41,7 +41,7 @@ fn other_secret(error: umbel::Error) -> Failure {
 
 /// `UMBEL.MERGE to from...`: adds all keys of these to `to`, which is made if it is not there.
 pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let to = arguments.take()?;
+    let to = arguments.next_arg()?;
     let from = arguments.rest()?;
     // Each once: a cuckoo filter would have everything twice.
     let mut all: Vec<&Text> = Held::open(context, to)?.map(|_| to).into_iter().collect();
@@ -82,7 +82,7 @@ fn cuckoos(context: &Context, keys: &[&Text]) -> Result<Cuckoos> {
 /// `UMBEL.INTERSECT to from...`: `to` becomes a filter of the keys that are in all of these, and of a few more. What was
 /// there is replaced, if it is a filter.
 pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let to = arguments.take()?;
+    let to = arguments.next_arg()?;
     let all = together(context, arguments.rest()?.iter(), |held| held.cloned(), Stored::intersect)?;
     Held::open(context, to)?;
     put(context, to, all)?;
@@ -93,8 +93,8 @@ pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Repl
 
 /// `UMBEL.JACCARD one other`: how much of both together both have, from 0 to 1, and the standard deviation of that.
 pub fn jaccard(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (one, other) = (arguments.take()?, arguments.take()?);
-    arguments.end()?;
+    let (one, other) = (arguments.next_arg()?, arguments.next_arg()?);
+    arguments.expect_end()?;
     let (one, other) = (Held::existing(context, one)?.cloned()?, Held::existing(context, other)?.cloned()?);
     let overlap = one.overlap(&other).map_err(other_secret)?;
     Ok(Reply::Array(estimated(overlap.map(|overlap| overlap.jaccard)).to_vec()))

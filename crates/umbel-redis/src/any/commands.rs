@@ -2,7 +2,7 @@
 
 use super::{Any, Held, Structure, Type, algebra, build, files, put};
 use crate::bloom;
-use crate::config::{self, take_secret, write_secret};
+use crate::config::{self, next_secret, secret_to_hex};
 use crate::cuckoo::{self, Cuckoos};
 use crate::kept::{Kept, Slot};
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text, memory};
@@ -148,22 +148,23 @@ pub const COMMANDS: &[Declared] = &[
 
 /// `UMBEL.RESERVE key kind capacity rate [WINDOW keys | time] [GENERATIONS number] [FAST | SEED secret]`.
 fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    let kind = arguments.take()?.bytes().to_ascii_lowercase();
+    let key = arguments.next_arg()?;
+    let kind = arguments.next_arg()?.bytes().to_ascii_lowercase();
     let kind: Kind = String::from_utf8_lossy(&kind).parse()?;
-    let capacity = arguments.take()?.parse::<u64>().ok_or_else(|| Failure::new("bad capacity"))?;
-    let rate = arguments.take()?.parse::<f64>().ok_or_else(|| Failure::new("bad error rate"))?;
+    let capacity = arguments.next_arg()?.parse::<u64>().ok_or_else(|| Failure::new("bad capacity"))?;
+    let rate = arguments.next_arg()?.parse::<f64>().ok_or_else(|| Failure::new("bad error rate"))?;
     let (mut options, mut secret, mut fast) = (KindOptions::default(), config::secret(), false);
     while let Some(option) = arguments.next() {
         if option.is("WINDOW") {
-            options.aging.window = Some(parse_window(arguments.take()?)?);
+            options.aging.window = Some(parse_window(arguments.next_arg()?)?);
         } else if option.is("GENERATIONS") {
-            let number = arguments.take()?.parse::<u32>().ok_or_else(|| Failure::new("bad generations"))?;
+            let number =
+                arguments.next_arg()?.parse::<u32>().ok_or_else(|| Failure::new("bad generations"))?;
             options.aging.generations = number;
         } else if option.is("FAST") {
             fast = true;
         } else if option.is("SEED") {
-            secret = take_secret(&mut arguments)?;
+            secret = next_secret(&mut arguments)?;
         } else {
             return Err(Failure::new("Unknown argument received"));
         }
@@ -186,7 +187,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         return Err(Failure::new("item exists"));
     }
     put(context, key, build(kind, &spec)?)?;
-    let (capacity, rate, secret) = (capacity.to_string(), format!("{rate:?}"), write_secret(&secret));
+    let (capacity, rate, secret) = (capacity.to_string(), format!("{rate:?}"), secret_to_hex(&secret));
     let name = kind.to_string();
     let mut told: Vec<&[u8]> = vec![key.bytes(), name.as_bytes(), capacity.as_bytes(), rate.as_bytes()];
     if kind == Kind::Aging {
@@ -206,7 +207,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn parse_window(text: &Text) -> Result<Window> {
     let bad =
         || Failure::new("bad window: it should be a number of keys, or a time as 500ms, 30s, 10m, 2h or 7d");
-    let (number, unit) = config::number_and_unit(text.bytes()).ok_or_else(bad)?;
+    let (number, unit) = config::parse_number_and_unit(text.bytes()).ok_or_else(bad)?;
     let millis: u64 = match unit.as_str() {
         "" => return Ok(Window::Keys(number)),
         "ms" => 1,
@@ -225,7 +226,7 @@ fn texts(items: &[Text]) -> Vec<&[u8]> {
 
 /// `UMBEL.ADD key item...`: of each, whether it was new; in a cuckoo filter an item may be several times.
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, items) = (arguments.take()?, arguments.rest()?);
+    let (key, items) = (arguments.next_arg()?, arguments.rest()?);
     // Of which type it is shows when it is opened.
     let mut added = add_items(context, key, None, items);
     if let Err(Failure::WrongType) = added {
@@ -234,12 +235,12 @@ fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     if let Err(Failure::WrongType) = added {
         added = cuckoo::add_all(context, key, items, None, false);
     }
-    added.map(Reply::each)
+    added.map(Reply::from_results)
 }
 
 /// `UMBEL.ADDAT key milliseconds item...`: adds to a filter that forgets by time, at a time that is not before the last.
 fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, time) = (arguments.take()?, arguments.take()?);
+    let (key, time) = (arguments.next_arg()?, arguments.next_arg()?);
     let time = time.parse().ok_or_else(|| Failure::new("bad time: it should be milliseconds since 1970"))?;
     match Held::existing(context, key)?.type_of() {
         Type::Any => {}
@@ -249,7 +250,7 @@ fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     if time > context.now().millis().saturating_add(MAX_CLOCK_LEAD_MILLIS) && !memory::is_obeying() {
         return Err(Failure::new("this time is more than a minute after that of the server"));
     }
-    add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::each)
+    add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::from_results)
 }
 
 /// The most that the clock of a client may be ahead of the server's.
@@ -316,7 +317,7 @@ fn tell(filter: &mut AnyFilter, time: Timestamp) -> Result<()> {
 
 /// `UMBEL.EXISTS key item...`: of each, whether it may be in it. A map has keys too.
 fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let Some(held) = Held::open(context, key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
@@ -340,7 +341,7 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// `UMBEL.REMOVE key item...`: of each, 1 if it was taken out, 0 if it was not there, -1 if it cannot be taken out.
 fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, items) = (arguments.take()?, arguments.rest()?);
+    let (key, items) = (arguments.next_arg()?, arguments.rest()?);
     let (kind, held) = {
         let held = Held::existing(context, key)?;
         (held.kind()?, held.type_of())
@@ -383,7 +384,7 @@ fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// `UMBEL.GET key item...`: the values of a map, or how often each was recorded.
 fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let slot = context.existing::<Slot<Any>>(key)?;
     let value = |item: &Text| match slot.ready()?.stored() {
@@ -404,8 +405,8 @@ pub fn estimated(estimate: Option<Estimate>) -> [Reply; 2] {
 
 /// `UMBEL.INFO key`: what it is, how full it is, how many keys it seems to have, and its rate now and as promised.
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     let held = Held::existing(context, key)?;
     let (stats, hash) = (held.stats(context)?, held.hash()?);
     let number = |number: Option<u64>| number.map_or(Reply::Null, Reply::from);

@@ -4,7 +4,7 @@
 //! in is understood if the module was loaded with the same.
 
 use super::{Any, Held, Structure, put};
-use crate::config::{self, write_secret};
+use crate::config::{self, secret_to_hex};
 use crate::kept::{CHUNK_BYTES, Slot};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use umbel::file::{self, FormatError, Image, Options};
@@ -18,9 +18,9 @@ fn number(text: &Text) -> Result<u64> {
 /// `UMBEL.EXPORT key offset [count]`: the length of the file, and its bytes from there on. What has changed between two
 /// calls shows in the file's sums.
 pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, offset) = (arguments.take()?, number(arguments.take()?)?);
+    let (key, offset) = (arguments.next_arg()?, number(arguments.next_arg()?)?);
     let count = arguments.next().map_or(Ok(CHUNK_BYTES), number)?.min(CHUNK_BYTES);
-    arguments.end()?;
+    arguments.expect_end()?;
     let held = Held::existing(context, key)?;
     let options = Options::default();
     let image = match held.structure()? {
@@ -38,14 +38,15 @@ pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
 /// piece the file becomes a filter, if it is whole. The secret is that of a keyed file, if it is not the one of this
 /// server.
 pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, length_text, offset_text) = (arguments.take()?, arguments.take()?, arguments.take()?);
-    let (length, offset, bytes) = (number(length_text)?, number(offset_text)?, arguments.take()?.bytes());
+    let (key, length_text, offset_text) =
+        (arguments.next_arg()?, arguments.next_arg()?, arguments.next_arg()?);
+    let (length, offset, bytes) = (number(length_text)?, number(offset_text)?, arguments.next_arg()?.bytes());
     let secret = match arguments.next() {
         None => config::secret(),
-        Some(option) if option.is("SEED") => config::take_secret(&mut arguments)?,
+        Some(option) if option.is("SEED") => config::next_secret(&mut arguments)?,
         Some(_) => return Err(Failure::new("Unknown argument received")),
     };
-    arguments.end()?;
+    arguments.expect_end()?;
     let mut ring = config::ring();
     ring.insert(Hasher::keyed(secret));
     let arriving = match Held::open(context, key)? {
@@ -85,7 +86,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
         Some(any) => {
             put(context, key, any.0)?;
             // Elsewhere there is another secret, and after the next start, too.
-            let secret = write_secret(&secret);
+            let secret = secret_to_hex(&secret);
             let told =
                 [key.bytes(), length_text.bytes(), offset_text.bytes(), bytes, b"SEED", secret.as_bytes()];
             context.replicate_as(c"UMBEL.IMPORT", &told);

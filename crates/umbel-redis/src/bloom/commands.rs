@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them.
 
 use super::{Bloom, Design, MAX_EXPANSION};
-use crate::config::{self, take_secret, write_secret};
+use crate::config::{self, next_secret, secret_to_hex};
 use crate::kept::Slot;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
@@ -142,7 +142,7 @@ impl Options {
     /// Takes an option, with its value; whether it is one of these.
     fn take(&mut self, option: &Text, arguments: &mut Arguments<'_>) -> Result<bool> {
         if option.is("EXPANSION") {
-            let text = arguments.take().map_err(|_| Failure::new("bad expansion"))?;
+            let text = arguments.next_arg().map_err(|_| Failure::new("bad expansion"))?;
             let expansion = text.parse::<i64>().ok_or_else(|| Failure::new("bad expansion"))?;
             let range = || Failure::new(format!("expansion must be in the range [0, {MAX_EXPANSION}]"));
             let expansion = u32::try_from(expansion).map_err(|_| range())?;
@@ -153,7 +153,7 @@ impl Options {
         } else if option.is("NONSCALING") {
             self.fixed = true;
         } else if option.is("SEED") {
-            self.secret = Some(take_secret(arguments)?);
+            self.secret = Some(next_secret(arguments)?);
         } else {
             return Ok(false);
         }
@@ -177,7 +177,7 @@ fn unknown() -> Failure {
 fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
     context.set(key, Slot::Ready(Bloom::new(design)?))?;
     let (rate, capacity) = (format!("{:?}", design.rate), design.capacity.to_string());
-    let (expansion, secret) = (design.expansion.to_string(), write_secret(&design.secret));
+    let (expansion, secret) = (design.expansion.to_string(), secret_to_hex(&design.secret));
     let arguments: [&[u8]; 7] = [
         key.bytes(),
         rate.as_bytes(),
@@ -193,8 +193,8 @@ fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
 }
 
 fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    let (rate, capacity) = (rate(arguments.take()?)?, capacity(arguments.take()?)?);
+    let key = arguments.next_arg()?;
+    let (rate, capacity) = (rate(arguments.next_arg()?)?, capacity(arguments.next_arg()?)?);
     let mut options = Options::default();
     while let Some(option) = arguments.next() {
         if !options.take(option, &mut arguments)? {
@@ -233,7 +233,7 @@ pub fn add_all(
 }
 
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let item = arguments.rest()?;
     if item.len() > 1 {
         return Err(Failure::Arity);
@@ -242,23 +242,23 @@ fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn madd(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    Ok(Reply::each(add_all(context, key, arguments.rest()?, Some(&Design::default()))?))
+    let key = arguments.next_arg()?;
+    Ok(Reply::from_results(add_all(context, key, arguments.rest()?, Some(&Design::default()))?))
 }
 
 fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let (mut asked_rate, mut asked_capacity, mut create) = (None, None, true);
     let mut options = Options::default();
     loop {
         // Without items there is nothing to do.
-        let option = arguments.take()?;
+        let option = arguments.next_arg()?;
         if option.is("ITEMS") {
             break;
         } else if option.is("CAPACITY") {
-            asked_capacity = Some(capacity(arguments.take()?)?);
+            asked_capacity = Some(capacity(arguments.next_arg()?)?);
         } else if option.is("ERROR") {
-            asked_rate = Some(rate(arguments.take()?)?);
+            asked_rate = Some(rate(arguments.next_arg()?)?);
         } else if option.is("NOCREATE") {
             create = false;
         } else if !options.take(option, &mut arguments)? {
@@ -270,12 +270,12 @@ fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     }
     let Design { rate, capacity, .. } = Design::default();
     let design = options.design(asked_rate.unwrap_or(rate), asked_capacity.unwrap_or(capacity))?;
-    Ok(Reply::each(add_all(context, key, arguments.rest()?, create.then_some(&design))?))
+    Ok(Reply::from_results(add_all(context, key, arguments.rest()?, create.then_some(&design))?))
 }
 
 fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, item) = (arguments.take()?, arguments.take()?);
-    arguments.end()?;
+    let (key, item) = (arguments.next_arg()?, arguments.next_arg()?);
+    arguments.expect_end()?;
     Ok(Reply::Bool(match context.read::<Filters>(key)? {
         Some(filter) => filter.ready()?.filter().contains(item.bytes()),
         None => false,
@@ -283,7 +283,7 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let Some(filter) = context.read::<Filters>(key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
@@ -294,9 +294,9 @@ fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let field = arguments.next();
-    arguments.end()?;
+    arguments.expect_end()?;
     let filter = context.existing::<Filters>(key)?;
     let facts = filter.ready()?.facts();
     match field {
@@ -310,8 +310,8 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn card(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     Ok(match context.read::<Filters>(key)? {
         Some(filter) => filter.ready()?.items().into(),
         None => Reply::Integer(0),
@@ -320,8 +320,8 @@ fn card(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// A line for all of it, and one for each of its filters.
 fn debug(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     let filter = context.existing::<Filters>(key)?;
     let bloom = filter.ready()?;
     let mut lines = vec![format!("size:{}", bloom.items())];

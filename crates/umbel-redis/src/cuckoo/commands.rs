@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them; `FINGERPRINT` and `SEED` are new.
 
 use super::{Cuckoos, Design, MAX_EXPANSION, MAX_KICKS};
-use crate::config::{take_secret, write_secret};
+use crate::config::{next_secret, secret_to_hex};
 use crate::kept::{Kept, Slot};
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
@@ -149,19 +149,19 @@ fn capacity(text: Result<&Text>) -> Result<u64> {
 /// Takes an option of a new filter, with its value; whether it is one.
 fn option(design: &mut Design, option: &Text, arguments: &mut Arguments<'_>) -> Result<bool> {
     if option.is("BUCKETSIZE") {
-        let slots = number(arguments.take(), "BUCKETSIZE", 1, 255)? as u32;
+        let slots = number(arguments.next_arg(), "BUCKETSIZE", 1, 255)? as u32;
         // Buckets have 1, 2, 4 or 8 slots; more would only make the rate worse.
         design.slots = slots.next_power_of_two().min(8);
     } else if option.is("MAXITERATIONS") {
-        design.kicks = number(arguments.take(), "MAXITERATIONS", 1, MAX_KICKS.into())? as u32;
+        design.kicks = number(arguments.next_arg(), "MAXITERATIONS", 1, MAX_KICKS.into())? as u32;
     } else if option.is("EXPANSION") {
         // As RedisBloom does, so that a filter is a multiple of the one before.
-        let expansion = number(arguments.take(), "EXPANSION", 0, MAX_EXPANSION.into())? as u32;
+        let expansion = number(arguments.next_arg(), "EXPANSION", 0, MAX_EXPANSION.into())? as u32;
         design.expansion = if expansion == 0 { 0 } else { expansion.next_power_of_two() };
     } else if option.is("FINGERPRINT") {
-        design.bits = number(arguments.take(), "FINGERPRINT", 4, 32)? as u32;
+        design.bits = number(arguments.next_arg(), "FINGERPRINT", 4, 32)? as u32;
     } else if option.is("SEED") {
-        design.secret = take_secret(arguments)?;
+        design.secret = next_secret(arguments)?;
     } else {
         return Ok(false);
     }
@@ -178,7 +178,7 @@ fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
         design.expansion.to_string(),
         design.bits.to_string(),
     ];
-    let secret = write_secret(&design.secret);
+    let secret = secret_to_hex(&design.secret);
     let arguments: [&[u8]; 12] = [
         key.bytes(),
         capacity.as_bytes(),
@@ -199,8 +199,8 @@ fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
 }
 
 fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    let mut design = Design { capacity: capacity(Ok(arguments.take()?))?, ..Design::default() };
+    let key = arguments.next_arg()?;
+    let mut design = Design { capacity: capacity(Ok(arguments.next_arg()?))?, ..Design::default() };
     while let Some(name) = arguments.next() {
         if !option(&mut design, name, &mut arguments)? {
             return Err(Failure::new("Unknown argument received"));
@@ -245,7 +245,7 @@ pub fn add_all(
 }
 
 fn add_one(context: &Context, mut arguments: Arguments<'_>, only_new: bool) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let item = arguments.rest()?;
     if item.len() > 1 {
         return Err(Failure::Arity);
@@ -264,15 +264,15 @@ fn add_new(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 
 /// Whether an item was added is a number here, for a filter that is full says -1.
 fn insert_all(context: &Context, mut arguments: Arguments<'_>, only_new: bool) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let (mut design, mut create) = (Design::default(), true);
     loop {
         // Without items there is nothing to do.
-        let name = arguments.take()?;
+        let name = arguments.next_arg()?;
         if name.is("ITEMS") {
             break;
         } else if name.is("CAPACITY") {
-            design.capacity = capacity(arguments.take())?;
+            design.capacity = capacity(arguments.next_arg())?;
         } else if name.is("NOCREATE") {
             create = false;
         } else if !option(&mut design, name, &mut arguments)? {
@@ -293,8 +293,8 @@ fn insert_new(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 
 /// A key and one item.
 fn key_and_item<'a>(mut arguments: Arguments<'a>) -> Result<(&'a Text, &'a Text)> {
-    let pair = (arguments.take()?, arguments.take()?);
-    arguments.end()?;
+    let pair = (arguments.next_arg()?, arguments.next_arg()?);
+    arguments.expect_end()?;
     Ok(pair)
 }
 
@@ -310,7 +310,7 @@ fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let Some(slot) = context.read::<Filters>(key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
@@ -349,8 +349,8 @@ fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     let slot = context.read::<Filters>(key)?.ok_or_else(|| Failure::new("not found"))?;
     let filters = slot.ready()?;
     let facts: [(&'static str, u64); 9] = [
@@ -368,8 +368,8 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn compact(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     let mut slot =
         context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Cuckoo filter was not found"))?;
     slot.ready_mut()?.compact()?;

@@ -38,30 +38,42 @@ impl Text {
     }
 }
 
-/// The arguments of a command, taken one by one; its name is not among them.
+/// The arguments of a command that are not parsed yet, without the name of the command.
 #[derive(Clone, Copy)]
 pub struct Arguments<'a>(&'a [Text]);
 
 impl<'a> Arguments<'a> {
-    /// The next one, which must be there.
-    pub fn take(&mut self) -> Result<&'a Text> {
+    /// Returns the next argument.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Arity`] if no argument is left.
+    pub fn next_arg(&mut self) -> Result<&'a Text> {
         let (first, rest) = self.0.split_first().ok_or(Failure::Arity)?;
         self.0 = rest;
         Ok(first)
     }
 
-    /// The next one, if there is one.
+    /// Returns the next argument, if one is left.
     pub fn next(&mut self) -> Option<&'a Text> {
-        self.take().ok()
+        self.next_arg().ok()
     }
 
-    /// The rest, of which there must be some.
+    /// Returns all arguments that are left.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Arity`] if no argument is left.
     pub fn rest(self) -> Result<&'a [Text]> {
         if self.0.is_empty() { Err(Failure::Arity) } else { Ok(self.0) }
     }
 
-    /// Nothing more may come.
-    pub fn end(self) -> Result<()> {
+    /// Checks that no argument is left.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Arity`] if one is.
+    pub fn expect_end(self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(Failure::Arity) }
     }
 }

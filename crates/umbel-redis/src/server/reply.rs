@@ -30,9 +30,10 @@ pub enum Reply {
 }
 
 impl Reply {
-    /// Of each of several, whether it was done, or why not.
-    pub fn each(done: Vec<Result<bool>>) -> Reply {
-        Reply::Array(done.into_iter().map(|done| done.map_or_else(Reply::Failure, Reply::Bool)).collect())
+    /// An array with one element per item: whether it was added, or its error.
+    pub fn from_results(results: Vec<Result<bool>>) -> Reply {
+        let reply = |result: Result<bool>| result.map_or_else(Reply::Failure, Reply::Bool);
+        Reply::Array(results.into_iter().map(reply).collect())
     }
 }
 

@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them.
 
 use super::{MAX_DEPTH, Sketch};
-use crate::config::{self, take_secret, write_secret};
+use crate::config::{self, next_secret, secret_to_hex};
 use crate::kept::Slot;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
@@ -100,11 +100,11 @@ fn create(
     let mut secret = config::secret();
     if let Some(option) = arguments.next() {
         secret = match option.is("SEED") {
-            true => take_secret(&mut arguments)?,
+            true => next_secret(&mut arguments)?,
             false => return Err(Failure::Arity),
         };
     }
-    arguments.end()?;
+    arguments.expect_end()?;
     let depth = u32::try_from(depth)
         .ok()
         .filter(|depth| *depth <= MAX_DEPTH)
@@ -113,7 +113,7 @@ fn create(
         return Err(Failure::new("CMS: key already exists"));
     }
     context.set(key, Slot::Ready(Sketch::new(width, depth, secret)?))?;
-    let (width, depth, secret) = (width.to_string(), depth.to_string(), write_secret(&secret));
+    let (width, depth, secret) = (width.to_string(), depth.to_string(), secret_to_hex(&secret));
     let arguments = [key.bytes(), width.as_bytes(), depth.as_bytes(), b"SEED", secret.as_bytes()];
     context.replicate_as(c"CMS.INITBYDIM", &arguments);
     context.notify(c"cms.initbydim", key);
@@ -121,30 +121,30 @@ fn create(
 }
 
 fn by_dimensions(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let size = |text: &Text, what: &str| {
         let size = text.parse::<u64>().filter(|size| *size > 0);
         size.ok_or_else(|| Failure::new(format!("CMS: invalid {what}")))
     };
-    let (width, depth) = (size(arguments.take()?, "width")?, size(arguments.take()?, "depth")?);
+    let (width, depth) = (size(arguments.next_arg()?, "width")?, size(arguments.next_arg()?, "depth")?);
     create(context, arguments, key, width, depth)
 }
 
 /// Sizes the sketch for an overestimate of at most `error` times the total, exceeded with probability `prob`.
 fn by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let share = |text: &Text, what: &str| {
         let share = text.parse::<f64>().filter(|share| *share > 0.0 && *share < 1.0);
         share.ok_or_else(|| Failure::new(format!("CMS: invalid {what} value")))
     };
     let (error, probability) =
-        (share(arguments.take()?, "overestimation")?, share(arguments.take()?, "prob")?);
+        (share(arguments.next_arg()?, "overestimation")?, share(arguments.next_arg()?, "prob")?);
     let (width, depth) = ((2.0 / error).ceil() as u64, (-probability.log2()).ceil() as u64);
     create(context, arguments, key, width, depth)
 }
 
 fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let (pairs, []) = arguments.rest()?.as_chunks::<2>() else { return Err(Failure::Arity) };
     // Parses every number before the first item is counted.
     let number = |text: &Text| {
@@ -166,7 +166,7 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
     let sketch = slot.ready()?;
@@ -175,7 +175,7 @@ fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces the contents of `to` by the sum.
 fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (to, number) = (arguments.take()?, arguments.take()?);
+    let (to, number) = (arguments.next_arg()?, arguments.next_arg()?);
     let number = number.parse::<usize>().filter(|number| *number > 0);
     let number = number.ok_or_else(|| Failure::new("CMS: invalid numkeys"))?;
     let rest = arguments.rest()?;
@@ -215,16 +215,19 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 /// Which arguments of a merge are keys, the name of the command being the first argument.
 fn merged(mut arguments: Arguments<'_>) -> Vec<usize> {
     let mut keys = vec![1];
-    let number =
-        arguments.take().and_then(|_| arguments.take()).ok().and_then(|number| number.parse::<usize>());
+    let number = arguments
+        .next_arg()
+        .and_then(|_| arguments.next_arg())
+        .ok()
+        .and_then(|number| number.parse::<usize>());
     let there = arguments.rest().map_or(0, <[Text]>::len);
     keys.extend(3..3 + number.unwrap_or(0).min(there));
     keys
 }
 
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
     let counts = &slot.ready()?.counts;
     let facts = [("width", counts.width()), ("depth", counts.depth().into()), ("count", counts.total())];

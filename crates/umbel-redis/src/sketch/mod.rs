@@ -57,7 +57,7 @@ impl Kept for Sketch {
     }
 
     fn numbers(&self) -> Vec<u64> {
-        let (low, high) = config::as_numbers(&self.secret);
+        let (low, high) = config::secret_to_numbers(&self.secret);
         vec![self.counts.width(), self.counts.depth().into(), self.counts.total(), low, high]
     }
 
@@ -75,7 +75,7 @@ impl Kept for Sketch {
         if !filters.is_empty() || rest.len() as u64 != lines(width, depth)?.checked_mul(LINE_BYTES as u64)? {
             return None;
         }
-        let secret = config::from_numbers(low, high);
+        let secret = config::secret_from_numbers(low, high);
         let counters = kept::words_of(rest)?;
         let counts = CountMin::from_parts(width, depth, Hasher::keyed(secret), total, counters).ok()?;
         Some(Sketch { counts, secret })

@@ -1,7 +1,7 @@
 //! The commands, as RedisBloom's clients know them.
 
 use super::{Design, MAX_DEPTH, Top};
-use crate::config::{self, take_secret, write_secret};
+use crate::config::{self, next_secret, secret_to_hex};
 use crate::kept::Slot;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
@@ -105,26 +105,26 @@ fn size(text: &Text, what: &str) -> Result<u64> {
 
 /// `TOPK.RESERVE key k [width depth decay]`.
 fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    let k = size(arguments.take()?, "k")?;
+    let key = arguments.next_arg()?;
+    let k = size(arguments.next_arg()?, "k")?;
     let mut design = Design { k, width: 8, depth: 7, decay: 0.9, secret: config::secret() };
     let mut depth = u64::from(design.depth);
     let mut next = arguments.next();
     if let Some(width) = next.filter(|text| !text.is("SEED")) {
         design.width = size(width, "width")?;
-        depth = size(arguments.take()?, "depth")?;
-        let decay = arguments.take()?.parse::<f64>().filter(|decay| *decay > 0.0 && *decay <= 1.0);
+        depth = size(arguments.next_arg()?, "depth")?;
+        let decay = arguments.next_arg()?.parse::<f64>().filter(|decay| *decay > 0.0 && *decay <= 1.0);
         design.decay =
             decay.ok_or_else(|| Failure::new("TopK: invalid decay value. must be '<= 1' & '> 0'"))?;
         next = arguments.next();
     }
     if let Some(option) = next {
         design.secret = match option.is("SEED") {
-            true => take_secret(&mut arguments)?,
+            true => next_secret(&mut arguments)?,
             false => return Err(Failure::Arity),
         };
     }
-    arguments.end()?;
+    arguments.expect_end()?;
     design.depth = u32::try_from(depth)
         .ok()
         .filter(|depth| *depth <= MAX_DEPTH)
@@ -135,7 +135,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     context.set(key, Slot::Ready(Top::new(design)?))?;
     let Design { k, width, depth, decay, secret } = design;
     let numbers =
-        [k.to_string(), width.to_string(), depth.to_string(), format!("{decay:?}"), write_secret(&secret)];
+        [k.to_string(), width.to_string(), depth.to_string(), format!("{decay:?}"), secret_to_hex(&secret)];
     let [k, width, depth, decay, secret] = numbers.each_ref().map(|number| number.as_bytes());
     context.replicate_as(c"TOPK.RESERVE", &[key.bytes(), k, width, depth, decay, b"SEED", secret]);
     context.notify(c"topk.reserve", key);
@@ -156,13 +156,13 @@ fn add_all(context: &Context, key: &Text, items: &[(&Text, u32)]) -> Result<Repl
 }
 
 fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items: Vec<(&Text, u32)> = arguments.rest()?.iter().map(|item| (item, 1)).collect();
     add_all(context, key, &items)
 }
 
 fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let (pairs, []) = arguments.rest()?.as_chunks::<2>() else { return Err(Failure::Arity) };
     let number = |text: &Text| {
         let number = text.parse::<u32>().filter(|number| (1..=100_000).contains(number));
@@ -178,7 +178,7 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// Replies with one answer for each item.
 fn each(context: &Context, mut arguments: Arguments<'_>, answer: fn(&TopK, &[u8]) -> Reply) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
     let list = &slot.ready()?.list;
@@ -194,13 +194,13 @@ fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
+    let key = arguments.next_arg()?;
     let counts = match arguments.next() {
         Some(word) if word.is("WITHCOUNT") => true,
         Some(_) => return Err(Failure::new("WITHCOUNT keyword expected")),
         None => false,
     };
-    arguments.end()?;
+    arguments.expect_end()?;
     let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
     let mut replies = Vec::new();
     for item in slot.ready()?.list.items() {
@@ -213,8 +213,8 @@ fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.take()?;
-    arguments.end()?;
+    let key = arguments.next_arg()?;
+    arguments.expect_end()?;
     let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
     let list = &slot.ready()?.list;
     Ok(Reply::Map(vec![

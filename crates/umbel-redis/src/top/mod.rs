@@ -77,7 +77,7 @@ impl Kept for Top {
     }
 
     fn numbers(&self) -> Vec<u64> {
-        let (list, (low, high)) = (&self.list, config::as_numbers(&self.secret));
+        let (list, (low, high)) = (&self.list, config::secret_to_numbers(&self.secret));
         let decay = list.decay().to_bits();
         vec![list.k(), list.width(), list.depth().into(), decay, list.draws(), low, high]
     }
@@ -99,7 +99,7 @@ impl Kept for Top {
     fn restore(numbers: &[u64], filters: Vec<Stored>, rest: &[u8]) -> Option<Top> {
         let &[k, width, depth, decay, draws, low, high] = numbers else { return None };
         let (depth, decay) = (u32::try_from(depth).ok()?, f64::from_bits(decay));
-        let secret = config::from_numbers(low, high);
+        let secret = config::secret_from_numbers(low, high);
         let design = Design { k, width, depth, decay, secret };
         let cells = usize::try_from(design.lines()?.checked_mul(LINE_BYTES as u64)?).ok()?;
         let (cells, items) = rest.split_at_checked(cells)?;
