@@ -22,7 +22,7 @@ mod config;
 mod cuckoo;
 mod dump;
 mod error;
-mod kept;
+mod persist;
 mod server;
 mod sketch;
 mod top;
@@ -36,11 +36,11 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
     // Of the server, which counts it.
     umbel::memory::take_from_allocator();
-    loading.value::<kept::Slot<bloom::Bloom>>()?;
-    loading.value::<kept::Slot<cuckoo::Cuckoos>>()?;
-    loading.value::<kept::Slot<any::Any>>()?;
-    loading.value::<kept::Slot<sketch::Sketch>>()?;
-    loading.value::<kept::Slot<top::Top>>()?;
+    loading.value::<persist::Entry<bloom::Bloom>>()?;
+    loading.value::<persist::Entry<cuckoo::Cuckoos>>()?;
+    loading.value::<persist::Entry<any::Any>>()?;
+    loading.value::<persist::Entry<sketch::Sketch>>()?;
+    loading.value::<persist::Entry<top::Top>>()?;
     [c"bloom", c"cuckoo", c"cms", c"topk"].into_iter().for_each(|name| loading.category(name));
     let commands = [bloom::COMMANDS, cuckoo::COMMANDS, sketch::COMMANDS, top::COMMANDS, any::COMMANDS];
     commands.iter().flat_map(|commands| commands.iter()).try_for_each(|command| loading.command(command))?;

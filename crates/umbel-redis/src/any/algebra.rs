@@ -4,7 +4,7 @@ use super::commands::estimated;
 use super::{Held, Structure, Type, put, replace};
 use crate::config;
 use crate::cuckoo::Cuckoos;
-use crate::kept::{Kept, Slot};
+use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
 use std::collections::HashSet;
 use umbel::AnyFilter;
@@ -56,7 +56,7 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     }
     if types.first() == Some(&Type::Cuckoo) {
         let merged = cuckoos(context, &all)?;
-        config::check_memory(merged.memory() as u64)?;
+        config::check_memory(merged.memory_bytes() as u64)?;
         replace(context, to, merged)?;
     } else {
         put(context, to, together(context, all.into_iter(), |held| held.cloned(), Stored::union)?)?;
@@ -70,10 +70,10 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn cuckoos(context: &Context, keys: &[&Text]) -> Result<Cuckoos> {
     let mut all: Option<Cuckoos> = None;
     for key in keys {
-        let slot = context.existing::<Slot<Cuckoos>>(key)?;
+        let entry = context.existing::<Entry<Cuckoos>>(key)?;
         match &mut all {
-            None => all = Some(slot.ready()?.copy()?),
-            Some(all) => all.merge(slot.ready()?).map_err(other_secret)?,
+            None => all = Some(entry.ready()?.copy()?),
+            Some(all) => all.merge(entry.ready()?).map_err(other_secret)?,
         }
     }
     all.ok_or(Failure::Arity)

@@ -4,7 +4,7 @@ use super::{Any, Held, Structure, Type, algebra, build, files, put};
 use crate::bloom;
 use crate::config::{self, next_secret, secret_to_hex};
 use crate::cuckoo::{self, Cuckoos};
-use crate::kept::{Kept, Slot};
+use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text, memory};
 use crate::{command, dump};
 use std::time::Duration;
@@ -262,9 +262,9 @@ fn add_items(
     time: Option<Timestamp>,
     items: &[Text],
 ) -> Result<Vec<Result<bool>>> {
-    let mut slot = context.existing_mut::<Slot<Any>>(key)?;
-    let any = slot.ready_mut()?;
-    let _budget = config::budget(any.memory());
+    let mut entry = context.existing_mut::<Entry<Any>>(key)?;
+    let any = entry.ready_mut()?;
+    let _budget = config::budget(any.memory_bytes());
     let filter = any.set()?;
     let time = time.or_else(|| time_to_tell(filter, context.now()));
     if let Some(time) = time {
@@ -322,8 +322,8 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let Some(held) = Held::open(context, key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
     };
-    if let Held::Cuckoo(slot) = &held {
-        let filters = slot.ready()?;
+    if let Held::Cuckoo(entry) = &held {
+        let filters = entry.ready()?;
         let found = items.iter().map(|item| filters.contains(filters.digest(item.bytes())));
         return Ok(Reply::Array(found.map(Reply::Bool).collect()));
     }
@@ -352,8 +352,8 @@ fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let mut removed = Vec::with_capacity(items.len());
     match held {
         Type::Cuckoo => {
-            let mut slot = context.existing_mut::<Slot<Cuckoos>>(key)?;
-            let filters = slot.ready_mut()?;
+            let mut entry = context.existing_mut::<Entry<Cuckoos>>(key)?;
+            let filters = entry.ready_mut()?;
             for item in items {
                 let done =
                     filters.remove(filters.digest(item.bytes())).inspect_err(|_| context.replicate())?;
@@ -361,8 +361,8 @@ fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
             }
         }
         _ => {
-            let mut slot = context.existing_mut::<Slot<Any>>(key)?;
-            let filter = slot.ready_mut()?.set()?;
+            let mut entry = context.existing_mut::<Entry<Any>>(key)?;
+            let filter = entry.ready_mut()?.set()?;
             for item in items {
                 // Who takes out what was never in would take something else with it.
                 let done = match filter.contains(item.bytes()) {
@@ -386,8 +386,8 @@ fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
-    let slot = context.existing::<Slot<Any>>(key)?;
-    let value = |item: &Text| match slot.ready()?.stored() {
+    let entry = context.existing::<Entry<Any>>(key)?;
+    let value = |item: &Text| match entry.ready()?.stored() {
         Stored::Map(map) => Ok(map.get(item.bytes()).map_or(Reply::Null, Reply::from)),
         Stored::Count(counts) => Ok(Reply::Double(umbel::Count::count(counts, item.bytes()).value)),
         other => Err(Failure::new(format!("{} {} has no values", other.kind().article(), other.kind()))),

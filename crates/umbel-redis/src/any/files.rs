@@ -5,7 +5,7 @@
 
 use super::{Any, Held, Structure, put};
 use crate::config::{self, secret_to_hex};
-use crate::kept::{CHUNK_BYTES, Slot};
+use crate::persist::{CHUNK_BYTES, Entry};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use umbel::file::{self, FormatError, Image, Options};
 use umbel::hash::KeyRing;
@@ -49,18 +49,17 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     arguments.expect_end()?;
     let mut ring = config::ring();
     ring.insert(Hasher::keyed(secret));
-    let arriving = match Held::open(context, key)? {
-        Some(Held::Any(slot)) => slot.arriving(),
-        Some(_) => Some(Err(Failure::new("item exists"))),
+    let progress = match Held::open(context, key)? {
+        Some(Held::Any(entry)) => entry.file_progress()?,
+        Some(_) => return Err(Failure::new("item exists")),
         None => None,
     };
-    let received = match arriving {
+    let received = match progress {
         None => 0,
-        Some(Ok((received, total))) if total == length => received,
-        Some(Ok(_)) => {
+        Some(progress) if progress.length == length => progress.received,
+        Some(_) => {
             return Err(Failure::new("another file is arriving under this key: delete it, or use another"));
         }
-        Some(Err(failure)) => return Err(failure),
     };
     if bytes.is_empty() {
         return Ok(received.into());
@@ -73,14 +72,14 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
             if !memory::is_obeying() {
                 check_start(bytes, length, &ring)?;
             }
-            let mut slot = Slot::<Any>::begin_file(length)?;
-            let complete = slot.take_file(bytes, &ring)?;
+            let mut entry = Entry::<Any>::for_file(length)?;
+            let complete = entry.append_to_file(bytes, &ring)?;
             if complete.is_none() {
-                context.set(key, slot)?;
+                context.set(key, entry)?;
             }
             complete
         }
-        _ => context.existing_mut::<Slot<Any>>(key)?.take_file(bytes, &ring)?,
+        _ => context.existing_mut::<Entry<Any>>(key)?.append_to_file(bytes, &ring)?,
     };
     match complete {
         Some(any) => {

@@ -13,8 +13,8 @@ pub use commands::COMMANDS;
 use crate::bloom::Bloom;
 use crate::config;
 use crate::cuckoo::Cuckoos;
-use crate::kept::{Kept, Slot};
-use crate::server::{Context, Failure, Key, Result, Text, TypeSlot};
+use crate::persist::{Entry, Persist};
+use crate::server::{Context, Failure, Key, Result, Text, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
@@ -42,15 +42,15 @@ impl Any {
     }
 }
 
-static SLOT: TypeSlot = TypeSlot::new();
+static TYPE_HANDLE: TypeHandle = TypeHandle::new();
 
-impl Kept for Any {
+impl Persist for Any {
     const NAME: &'static CStr = c"umbel-any";
 
-    const LOADER: &'static CStr = c"UMBEL.LOADCHUNK";
+    const LOAD_COMMAND: &'static CStr = c"UMBEL.LOADCHUNK";
 
-    fn slot() -> &'static TypeSlot {
-        &SLOT
+    fn type_handle() -> &'static TypeHandle {
+        &TYPE_HANDLE
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -61,16 +61,16 @@ impl Kept for Any {
         vec![&self.0]
     }
 
-    fn words(&self) -> Vec<&Words> {
+    fn sections(&self) -> Vec<&Words> {
         self.0.sections()
     }
 
-    fn restore(_numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Any> {
+    fn restore(_numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<Any> {
         let [stored] = <[Stored; 1]>::try_from(filters).ok()?;
         Some(Any(stored))
     }
 
-    fn memory(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         let words = self.0.sections();
         words.iter().map(|words| size_of_val(words.lines())).sum::<usize>() + size_of::<Stored>()
     }
@@ -86,20 +86,20 @@ impl Kept for Any {
 
 /// Whatever filter is under a key.
 pub enum Held<'a> {
-    Bloom(Key<'a, Slot<Bloom>>),
-    Cuckoo(Key<'a, Slot<Cuckoos>>),
-    Any(Key<'a, Slot<Any>>),
+    Bloom(Key<'a, Entry<Bloom>>),
+    Cuckoo(Key<'a, Entry<Cuckoos>>),
+    Any(Key<'a, Entry<Any>>),
 }
 
 impl<'a> Held<'a> {
     /// What is under a key, if there is anything.
     pub fn open(context: &'a Context, key: &Text) -> Result<Option<Held<'a>>> {
-        match context.read::<Slot<Bloom>>(key) {
+        match context.read::<Entry<Bloom>>(key) {
             Err(Failure::WrongType) => {}
             other => return Ok(other?.map(Held::Bloom)),
         }
-        match context.read::<Slot<Cuckoos>>(key) {
-            Err(Failure::WrongType) => Ok(context.read::<Slot<Any>>(key)?.map(Held::Any)),
+        match context.read::<Entry<Cuckoos>>(key) {
+            Err(Failure::WrongType) => Ok(context.read::<Entry<Any>>(key)?.map(Held::Any)),
             other => Ok(other?.map(Held::Cuckoo)),
         }
     }
@@ -112,21 +112,21 @@ impl<'a> Held<'a> {
     /// The one structure it is.
     pub fn structure(&self) -> Result<Structure<'_>> {
         match self {
-            Held::Bloom(slot) => Ok(Structure::Set(slot.ready()?.filter())),
-            Held::Cuckoo(slot) => match slot.ready()? {
+            Held::Bloom(entry) => Ok(Structure::Set(entry.ready()?.filter())),
+            Held::Cuckoo(entry) => match entry.ready()? {
                 filters if filters.levels() == 1 => Ok(Structure::Cuckoo(filters.first())),
                 _ => Err(Failure::new("it has grown to several filters: CF.COMPACT may bring them together")),
             },
-            Held::Any(slot) => Ok(Structure::Stored(slot.ready()?.stored())),
+            Held::Any(entry) => Ok(Structure::Stored(entry.ready()?.stored())),
         }
     }
 
     /// How full it is and what that means, at this time.
     pub fn stats(&self, context: &Context) -> Result<Stats> {
         Ok(match self {
-            Held::Bloom(slot) => slot.ready()?.filter().stats(),
-            Held::Cuckoo(slot) => slot.ready()?.stats(),
-            Held::Any(slot) => match slot.ready()?.stored() {
+            Held::Bloom(entry) => entry.ready()?.filter().stats(),
+            Held::Cuckoo(entry) => entry.ready()?.stats(),
+            Held::Any(entry) => match entry.ready()?.stored() {
                 Stored::Set(AnyFilter::Aging(filter)) => filter.at(context.now()).stats(),
                 stored => stored.stats(),
             },
@@ -136,18 +136,18 @@ impl<'a> Held<'a> {
     /// Its kind.
     pub fn kind(&self) -> Result<Kind> {
         Ok(match self {
-            Held::Bloom(slot) => slot.ready()?.filter().kind(),
+            Held::Bloom(entry) => entry.ready()?.filter().kind(),
             Held::Cuckoo(_) => Kind::Cuckoo,
-            Held::Any(slot) => slot.ready()?.stored().kind(),
+            Held::Any(entry) => entry.ready()?.stored().kind(),
         })
     }
 
     /// Its hash.
     pub fn hash(&self) -> Result<Option<HashId>> {
         Ok(match self {
-            Held::Bloom(slot) => Some(slot.ready()?.filter().hasher().id()),
-            Held::Cuckoo(slot) => Some(slot.ready()?.first().hasher().id()),
-            Held::Any(slot) => slot.ready()?.stored().hash_id(),
+            Held::Bloom(entry) => Some(entry.ready()?.filter().hasher().id()),
+            Held::Cuckoo(entry) => Some(entry.ready()?.first().hasher().id()),
+            Held::Any(entry) => entry.ready()?.stored().hash_id(),
         })
     }
 
@@ -202,12 +202,12 @@ pub fn put(context: &Context, key: &Text, stored: Stored) -> Result<()> {
 }
 
 /// Puts a value under a key. In place of one of its type it lives as long as that was to.
-pub fn replace<K: Kept>(context: &Context, key: &Text, value: K) -> Result<()> {
-    if let Ok(Some(mut slot)) = context.write::<Slot<K>>(key) {
-        *slot = Slot::Ready(value);
+pub fn replace<P: Persist>(context: &Context, key: &Text, value: P) -> Result<()> {
+    if let Ok(Some(mut entry)) = context.write::<Entry<P>>(key) {
+        *entry = Entry::Ready(value);
         return Ok(());
     }
-    context.set(key, Slot::Ready(value))
+    context.set(key, Entry::Ready(value))
 }
 
 /// A new structure of a kind.

@@ -2,7 +2,7 @@
 
 use super::{Bloom, Design, MAX_EXPANSION};
 use crate::config::{self, next_secret, secret_to_hex};
-use crate::kept::Slot;
+use crate::persist::Entry;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
 use umbel::AnyFilter;
@@ -110,7 +110,7 @@ pub const COMMANDS: &[Declared] = &[
     ),
 ];
 
-type Filters = Slot<Bloom>;
+type Filters = Entry<Bloom>;
 
 /// A rate above 0 and below 1.
 fn rate(text: &Text) -> Result<f64> {
@@ -175,7 +175,7 @@ fn unknown() -> Failure {
 
 /// Makes a filter, here and elsewhere. Other servers have other secrets: they are told the one to use.
 fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
-    context.set(key, Slot::Ready(Bloom::new(design)?))?;
+    context.set(key, Entry::Ready(Bloom::new(design)?))?;
     let (rate, capacity) = (format!("{:?}", design.rate), design.capacity.to_string());
     let (expansion, secret) = (design.expansion.to_string(), secret_to_hex(&design.secret));
     let arguments: [&[u8]; 7] = [

@@ -7,8 +7,8 @@ mod commands;
 pub use commands::{COMMANDS, add_all};
 
 use crate::config;
-use crate::kept::Kept;
-use crate::server::{Failure, Reply, Result, TypeSlot};
+use crate::persist::Persist;
+use crate::server::{Failure, Reply, Result, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
@@ -125,7 +125,7 @@ impl Bloom {
         for tile in digests.chunks(TILE) {
             // Where there is room for all, none can fail, and no memory is needed.
             if self.room() < tile.len() as u64 {
-                let _budget = config::budget(self.memory());
+                let _budget = config::budget(self.memory_bytes());
                 added.extend(tile.iter().map(|digest| self.add_one(*digest)));
                 continue;
             }
@@ -161,7 +161,7 @@ impl Bloom {
         };
         [
             ("CAPACITY", "Capacity", self.capacity().into()),
-            ("SIZE", "Size", (self.memory() as u64).into()),
+            ("SIZE", "Size", (self.memory_bytes() as u64).into()),
             ("FILTERS", "Number of filters", self.stages().into()),
             ("ITEMS", "Number of items inserted", self.items().into()),
             ("EXPANSION", "Expansion rate", expansion),
@@ -169,22 +169,22 @@ impl Bloom {
     }
 }
 
-static SLOT: TypeSlot = TypeSlot::new();
+static TYPE_HANDLE: TypeHandle = TypeHandle::new();
 
-impl Kept for Bloom {
+impl Persist for Bloom {
     const NAME: &'static CStr = c"umbel-bf-";
 
-    const LOADER: &'static CStr = c"BF.LOADCHUNK";
+    const LOAD_COMMAND: &'static CStr = c"BF.LOADCHUNK";
 
-    fn slot() -> &'static TypeSlot {
-        &SLOT
+    fn type_handle() -> &'static TypeHandle {
+        &TYPE_HANDLE
     }
 
     fn numbers(&self) -> Vec<u64> {
         vec![self.expansion.into(), self.items()]
     }
 
-    fn words(&self) -> Vec<&Words> {
+    fn sections(&self) -> Vec<&Words> {
         self.filter.sections()
     }
 
@@ -192,7 +192,7 @@ impl Kept for Bloom {
         vec![&self.filter]
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Bloom> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<Bloom> {
         let &[expansion, items] = numbers else { return None };
         let Ok([Stored::Set(filter)]) = <[Stored; 1]>::try_from(filters) else { return None };
         let expansion = u32::try_from(expansion).ok()?;
@@ -203,7 +203,7 @@ impl Kept for Bloom {
         fits.then_some(Bloom { filter, expansion, items })
     }
 
-    fn memory(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.filter.sections().iter().map(|words| size_of_val(words.lines())).sum::<usize>()
             + size_of::<AnyFilter>()
     }

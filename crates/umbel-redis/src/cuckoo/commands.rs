@@ -2,7 +2,7 @@
 
 use super::{Cuckoos, Design, MAX_EXPANSION, MAX_KICKS};
 use crate::config::{next_secret, secret_to_hex};
-use crate::kept::{Kept, Slot};
+use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
 
@@ -129,7 +129,7 @@ pub const COMMANDS: &[Declared] = &[
     ),
 ];
 
-type Filters = Slot<Cuckoos>;
+type Filters = Entry<Cuckoos>;
 
 /// A number within bounds.
 fn number(text: Result<&Text>, what: &str, least: i64, most: i64) -> Result<i64> {
@@ -170,7 +170,7 @@ fn option(design: &mut Design, option: &Text, arguments: &mut Arguments<'_>) -> 
 
 /// Makes a filter, here and elsewhere. Other servers have other secrets: they are told the one to use.
 fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
-    context.set(key, Slot::Ready(Cuckoos::new(design)?))?;
+    context.set(key, Entry::Ready(Cuckoos::new(design)?))?;
     let [capacity, slots, kicks, expansion, bits] = [
         design.capacity.to_string(),
         design.slots.to_string(),
@@ -221,14 +221,14 @@ pub fn add_all(
     design: Option<&Design>,
     only_new: bool,
 ) -> Result<Vec<Result<bool>>> {
-    let mut slot = match context.write::<Filters>(key)? {
-        Some(slot) => slot,
+    let mut entry = match context.write::<Filters>(key)? {
+        Some(entry) => entry,
         None => {
             create(context, key, design.ok_or_else(|| Failure::new("not found"))?)?;
             context.existing_mut(key)?
         }
     };
-    let filters = slot.ready_mut()?;
+    let filters = entry.ready_mut()?;
     let mut add = |item: &Text| {
         let digest = filters.digest(item.bytes());
         if only_new && filters.contains(digest) {
@@ -301,8 +301,8 @@ fn key_and_item<'a>(mut arguments: Arguments<'a>) -> Result<(&'a Text, &'a Text)
 fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = key_and_item(arguments)?;
     Ok(Reply::Bool(match context.read::<Filters>(key)? {
-        Some(slot) => {
-            let filters = slot.ready()?;
+        Some(entry) => {
+            let filters = entry.ready()?;
             filters.contains(filters.digest(item.bytes()))
         }
         None => false,
@@ -312,10 +312,10 @@ fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
-    let Some(slot) = context.read::<Filters>(key)? else {
+    let Some(entry) = context.read::<Filters>(key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
     };
-    let filters = slot.ready()?;
+    let filters = entry.ready()?;
     let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
     let digests = filters.first().hasher().digest_batch(&keys[..]);
     let answers = digests.chunks(TILE).flat_map(|tile| {
@@ -327,8 +327,8 @@ fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 fn del(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = key_and_item(arguments)?;
-    let mut slot = context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Not found"))?;
-    let filters = slot.ready_mut()?;
+    let mut entry = context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Not found"))?;
+    let filters = entry.ready_mut()?;
     let removed = filters.remove(filters.digest(item.bytes()))?;
     if removed {
         context.replicate();
@@ -340,8 +340,8 @@ fn del(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = key_and_item(arguments)?;
     Ok(match context.read::<Filters>(key)? {
-        Some(slot) => {
-            let filters = slot.ready()?;
+        Some(entry) => {
+            let filters = entry.ready()?;
             filters.count(filters.digest(item.bytes())).into()
         }
         None => Reply::Integer(0),
@@ -351,10 +351,10 @@ fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
-    let slot = context.read::<Filters>(key)?.ok_or_else(|| Failure::new("not found"))?;
-    let filters = slot.ready()?;
+    let entry = context.read::<Filters>(key)?.ok_or_else(|| Failure::new("not found"))?;
+    let filters = entry.ready()?;
     let facts: [(&'static str, u64); 9] = [
-        ("Size", filters.memory() as u64),
+        ("Size", filters.memory_bytes() as u64),
         ("Number of buckets", filters.filters().map(|filter| filter.table().buckets()).sum()),
         ("Number of filters", filters.levels() as u64),
         ("Number of items inserted", filters.items()),
@@ -370,9 +370,9 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn compact(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
-    let mut slot =
+    let mut entry =
         context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Cuckoo filter was not found"))?;
-    slot.ready_mut()?.compact()?;
+    entry.ready_mut()?.compact()?;
     context.replicate();
     context.notify(c"cf.compact", key);
     Ok(Reply::Ok)

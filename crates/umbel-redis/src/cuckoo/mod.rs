@@ -12,8 +12,8 @@ mod commands;
 pub use commands::{COMMANDS, add_all};
 
 use crate::config;
-use crate::kept::Kept;
-use crate::server::{Failure, Result, TypeSlot};
+use crate::persist::Persist;
+use crate::server::{Failure, Result, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::cuckoo::{Options, Table};
@@ -166,7 +166,7 @@ impl Cuckoos {
     /// Adds an item, in a further level if there is no room in those that are there.
     pub fn add(&mut self, digest: Digest) -> Result<()> {
         let kicks = self.kicks;
-        // Where a slot is free nothing has to move.
+        // If a slot is free, no fingerprint has to move.
         if self.of_mut(digest).any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
             return Ok(());
         }
@@ -190,7 +190,7 @@ impl Cuckoos {
         if self.levels.len() >= MAX_LEVELS || self.filters().count().saturating_add(more) > MAX_FILTERS {
             return Err(Failure::new("Maximum expansions reached"));
         }
-        let _budget = config::budget(self.memory());
+        let _budget = config::budget(self.memory_bytes());
         let new = || Cuckoo::with_table(*self.first().table(), self.first().hasher().clone());
         let level = (0..more).map(|_| new()).collect::<umbel::Result<Vec<Cuckoo>>>()?;
         self.levels.push(level);
@@ -301,15 +301,15 @@ fn which(digest: Digest, filters: usize) -> usize {
     reduce(digest.salted(0).get(), filters as u64) as usize
 }
 
-static SLOT: TypeSlot = TypeSlot::new();
+static TYPE_HANDLE: TypeHandle = TypeHandle::new();
 
-impl Kept for Cuckoos {
+impl Persist for Cuckoos {
     const NAME: &'static CStr = c"umbel-cf-";
 
-    const LOADER: &'static CStr = c"CF.LOADCHUNK";
+    const LOAD_COMMAND: &'static CStr = c"CF.LOADCHUNK";
 
-    fn slot() -> &'static TypeSlot {
-        &SLOT
+    fn type_handle() -> &'static TypeHandle {
+        &TYPE_HANDLE
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -320,11 +320,11 @@ impl Kept for Cuckoos {
         self.levels.iter().flatten().map(|filter| filter as &dyn Storable).collect()
     }
 
-    fn words(&self) -> Vec<&Words> {
+    fn sections(&self) -> Vec<&Words> {
         self.levels.iter().flatten().map(Cuckoo::words).collect()
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, _rest: &[u8]) -> Option<Cuckoos> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<Cuckoos> {
         let &[kicks, expansion, deleted] = numbers else { return None };
         let (kicks, expansion) = (u32::try_from(kicks).ok()?, u32::try_from(expansion).ok()?);
         let cuckoo = |filter| match filter {
@@ -350,7 +350,7 @@ impl Kept for Cuckoos {
         Some(Cuckoos { levels, kicks, expansion, deleted })
     }
 
-    fn memory(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.filters().map(|filter| size_of_val(filter.words().lines()) + size_of::<Cuckoo>()).sum()
     }
 

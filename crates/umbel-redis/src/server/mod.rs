@@ -18,4 +18,4 @@ pub use context::{Arguments, Context, Key, Text};
 pub use load::{Declared, Keys, Loading, Run, on_load, random};
 pub use raw::{Ctx, Text as RawText};
 pub use reply::{Failure, Reply, Result};
-pub use value::{DebugDigest, Rewriter, Saver, Source, TypeSlot, Value, note_rejected, rejected, values};
+pub use value::{DebugDigest, Rewriter, Saver, Source, TypeHandle, Value, note_rejected, rejected, values};

@@ -17,7 +17,7 @@ pub trait Value: Sized + Send + 'static {
     const NAME: &'static CStr;
 
     /// Where the server's handle of the type is kept.
-    fn slot() -> &'static TypeSlot;
+    fn type_handle() -> &'static TypeHandle;
 
     /// Writes the value to a snapshot.
     fn save(&self, to: &mut Saver<'_>) -> Result<()>;
@@ -32,7 +32,7 @@ pub trait Value: Sized + Send + 'static {
     fn debug_digest(&self, sum: &mut DebugDigest<'_>);
 
     /// The bytes it takes.
-    fn memory(&self) -> usize;
+    fn memory_bytes(&self) -> usize;
 
     /// Another one like it, if there is memory for it.
     fn copy(&self) -> Option<Self>;
@@ -43,12 +43,12 @@ pub trait Value: Sized + Send + 'static {
 
 /// The server's handle of a type.
 #[derive(Debug)]
-pub struct TypeSlot(AtomicPtr<Type>);
+pub struct TypeHandle(AtomicPtr<Type>);
 
-impl TypeSlot {
+impl TypeHandle {
     /// That of a type which is not registered yet.
-    pub const fn new() -> TypeSlot {
-        TypeSlot(AtomicPtr::new(null_mut()))
+    pub const fn new() -> TypeHandle {
+        TypeHandle(AtomicPtr::new(null_mut()))
     }
 }
 
@@ -92,7 +92,7 @@ pub(super) unsafe fn take_back<V: Value>(value: *mut c_void) -> Box<V> {
 
 /// The server's handle of a type.
 pub(super) fn type_of<V: Value>() -> *mut Type {
-    V::slot().0.load(Ordering::Relaxed)
+    V::type_handle().0.load(Ordering::Relaxed)
 }
 
 /// Registers a type.
@@ -119,7 +119,7 @@ pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
     };
     // SAFETY: promised by the caller; the methods are copied.
     let handle = unsafe { (raw::api().create_data_type)(ctx, V::NAME.as_ptr(), ENCODING_VERSION, &methods) };
-    V::slot().0.store(handle, Ordering::Relaxed);
+    V::type_handle().0.store(handle, Ordering::Relaxed);
     !handle.is_null()
 }
 
@@ -270,7 +270,7 @@ unsafe extern "C" fn aof_rewrite<V: Value>(io: *mut Io, key: *mut raw::Text, val
 unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    catch_unwind(AssertUnwindSafe(|| value.memory())).unwrap_or_default()
+    catch_unwind(AssertUnwindSafe(|| value.memory_bytes())).unwrap_or_default()
 }
 
 unsafe extern "C" fn debug_digest<V: Value>(sum: *mut DigestCtx, value: *mut c_void) {

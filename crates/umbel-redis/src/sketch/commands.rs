@@ -2,7 +2,7 @@
 
 use super::{MAX_DEPTH, Sketch};
 use crate::config::{self, next_secret, secret_to_hex};
-use crate::kept::Slot;
+use crate::persist::Entry;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
 
@@ -83,7 +83,7 @@ pub const COMMANDS: &[Declared] = &[
     ),
 ];
 
-type Sketches = Slot<Sketch>;
+type Sketches = Entry<Sketch>;
 
 fn missing() -> Failure {
     Failure::new("CMS: key does not exist")
@@ -112,7 +112,7 @@ fn create(
     if context.read::<Sketches>(key)?.is_some() {
         return Err(Failure::new("CMS: key already exists"));
     }
-    context.set(key, Slot::Ready(Sketch::new(width, depth, secret)?))?;
+    context.set(key, Entry::Ready(Sketch::new(width, depth, secret)?))?;
     let (width, depth, secret) = (width.to_string(), depth.to_string(), secret_to_hex(&secret));
     let arguments = [key.bytes(), width.as_bytes(), depth.as_bytes(), b"SEED", secret.as_bytes()];
     context.replicate_as(c"CMS.INITBYDIM", &arguments);
@@ -154,8 +154,8 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     };
     let increments =
         pairs.iter().map(|[item, times]| Ok((item, number(times)?))).collect::<Result<Vec<_>>>()?;
-    let mut slot = context.write::<Sketches>(key)?.ok_or_else(missing)?;
-    let sketch = slot.ready_mut()?;
+    let mut entry = context.write::<Sketches>(key)?.ok_or_else(missing)?;
+    let sketch = entry.ready_mut()?;
     let mut counts = Vec::with_capacity(increments.len());
     for (item, times) in increments {
         counts.push(sketch.counts.insert_times(item.bytes(), times.into()).into());
@@ -168,8 +168,8 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
-    let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
-    let sketch = slot.ready()?;
+    let entry = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+    let sketch = entry.ready()?;
     Ok(Reply::Array(items.iter().map(|item| sketch.counts.count(item.bytes()).into()).collect()))
 }
 
@@ -189,8 +189,8 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         }
         _ => return Err(Failure::new("CMS: wrong number of keys/weights")),
     };
-    let slot = context.read::<Sketches>(to)?.ok_or_else(missing)?;
-    let mut sum = slot
+    let entry = context.read::<Sketches>(to)?.ok_or_else(missing)?;
+    let mut sum = entry
         .ready()?
         .counts
         .weighted_sum()
@@ -198,15 +198,15 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     for (key, weight) in keys.iter().zip(weights) {
         // The target may be one of the sources.
         let source = context.read::<Sketches>(key)?.ok_or_else(missing)?;
-        let (target, source) = (&slot.ready()?.counts, &source.ready()?.counts);
+        let (target, source) = (&entry.ready()?.counts, &source.ready()?.counts);
         if (target.width(), target.depth()) != (source.width(), source.depth()) {
             return Err(Failure::new("CMS: width/depth is not equal"));
         }
         sum.add(source, weight).map_err(|_| Failure::new("CMS: seed is not equal"))?;
     }
-    drop(slot);
-    let mut slot = context.write::<Sketches>(to)?.ok_or_else(missing)?;
-    sum.store(&mut slot.ready_mut()?.counts)?;
+    drop(entry);
+    let mut entry = context.write::<Sketches>(to)?.ok_or_else(missing)?;
+    sum.store(&mut entry.ready_mut()?.counts)?;
     context.replicate();
     context.notify(c"cms.merge", to);
     Ok(Reply::Ok)
@@ -228,8 +228,8 @@ fn merged(mut arguments: Arguments<'_>) -> Vec<usize> {
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
-    let slot = context.read::<Sketches>(key)?.ok_or_else(missing)?;
-    let counts = &slot.ready()?.counts;
+    let entry = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+    let counts = &entry.ready()?.counts;
     let facts = [("width", counts.width()), ("depth", counts.depth().into()), ("count", counts.total())];
     Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }

@@ -8,8 +8,8 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::kept::{self, Kept};
-use crate::server::{Failure, Result, TypeSlot};
+use crate::persist::{self, Persist};
+use crate::server::{Failure, Result, TypeHandle};
 use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::any::Stored;
@@ -45,15 +45,15 @@ fn lines(width: u64, depth: u32) -> Option<u64> {
     Some(width.checked_mul(depth.into())?.div_ceil(LINE_BYTES as u64 / 4))
 }
 
-static SLOT: TypeSlot = TypeSlot::new();
+static TYPE_HANDLE: TypeHandle = TypeHandle::new();
 
-impl Kept for Sketch {
+impl Persist for Sketch {
     const NAME: &'static CStr = c"umbel-cms";
 
-    const LOADER: &'static CStr = c"CMS.LOADCHUNK";
+    const LOAD_COMMAND: &'static CStr = c"CMS.LOADCHUNK";
 
-    fn slot() -> &'static TypeSlot {
-        &SLOT
+    fn type_handle() -> &'static TypeHandle {
+        &TYPE_HANDLE
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -61,27 +61,27 @@ impl Kept for Sketch {
         vec![self.counts.width(), self.counts.depth().into(), self.counts.total(), low, high]
     }
 
-    fn words(&self) -> Vec<&Words> {
+    fn sections(&self) -> Vec<&Words> {
         vec![self.counts.words()]
     }
 
-    fn rest(&self) -> umbel::Result<Vec<u8>> {
-        kept::bytes_of(self.counts.words())
+    fn extra(&self) -> umbel::Result<Vec<u8>> {
+        persist::words_to_bytes(self.counts.words())
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, rest: &[u8]) -> Option<Sketch> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Option<Sketch> {
         let &[width, depth, total, low, high] = numbers else { return None };
         let depth = u32::try_from(depth).ok()?;
-        if !filters.is_empty() || rest.len() as u64 != lines(width, depth)?.checked_mul(LINE_BYTES as u64)? {
+        if !filters.is_empty() || extra.len() as u64 != lines(width, depth)?.checked_mul(LINE_BYTES as u64)? {
             return None;
         }
         let secret = config::secret_from_numbers(low, high);
-        let counters = kept::words_of(rest)?;
+        let counters = persist::words_from_bytes(extra)?;
         let counts = CountMin::from_parts(width, depth, Hasher::keyed(secret), total, counters).ok()?;
         Some(Sketch { counts, secret })
     }
 
-    fn memory(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         size_of_val(self.counts.words().lines())
     }
 

@@ -2,7 +2,7 @@
 
 use super::{Design, MAX_DEPTH, Top};
 use crate::config::{self, next_secret, secret_to_hex};
-use crate::kept::Slot;
+use crate::persist::Entry;
 use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
 use crate::{command, dump};
 use umbel::sketch::TopK;
@@ -92,7 +92,7 @@ pub const COMMANDS: &[Declared] = &[
     ),
 ];
 
-type Tops = Slot<Top>;
+type Tops = Entry<Top>;
 
 fn missing() -> Failure {
     Failure::new("TopK: key does not exist")
@@ -132,7 +132,7 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     if context.read::<Tops>(key)?.is_some() {
         return Err(Failure::new("TopK: key already exists"));
     }
-    context.set(key, Slot::Ready(Top::new(design)?))?;
+    context.set(key, Entry::Ready(Top::new(design)?))?;
     let Design { k, width, depth, decay, secret } = design;
     let numbers =
         [k.to_string(), width.to_string(), depth.to_string(), format!("{decay:?}"), secret_to_hex(&secret)];
@@ -144,8 +144,8 @@ fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 
 /// Counts items, each this many times, and replies with the item that lost its place to each of them, if one did.
 fn add_all(context: &Context, key: &Text, items: &[(&Text, u32)]) -> Result<Reply> {
-    let mut slot = context.write::<Tops>(key)?.ok_or_else(missing)?;
-    let list = &mut slot.ready_mut()?.list;
+    let mut entry = context.write::<Tops>(key)?.ok_or_else(missing)?;
+    let list = &mut entry.ready_mut()?.list;
     let mut gone = Vec::with_capacity(items.len());
     for (item, times) in items {
         gone.push(list.insert_times(item.bytes(), *times).map_or(Reply::Null, Reply::Bytes));
@@ -180,8 +180,8 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn each(context: &Context, mut arguments: Arguments<'_>, answer: fn(&TopK, &[u8]) -> Reply) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
-    let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
-    let list = &slot.ready()?.list;
+    let entry = context.read::<Tops>(key)?.ok_or_else(missing)?;
+    let list = &entry.ready()?.list;
     Ok(Reply::Array(items.iter().map(|item| answer(list, item.bytes())).collect()))
 }
 
@@ -201,9 +201,9 @@ fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         None => false,
     };
     arguments.expect_end()?;
-    let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
+    let entry = context.read::<Tops>(key)?.ok_or_else(missing)?;
     let mut replies = Vec::new();
-    for item in slot.ready()?.list.items() {
+    for item in entry.ready()?.list.items() {
         replies.push(Reply::Bytes(item.key.to_vec()));
         if counts {
             replies.push(item.count.into());
@@ -215,8 +215,8 @@ fn list(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
-    let slot = context.read::<Tops>(key)?.ok_or_else(missing)?;
-    let list = &slot.ready()?.list;
+    let entry = context.read::<Tops>(key)?.ok_or_else(missing)?;
+    let list = &entry.ready()?.list;
     Ok(Reply::Map(vec![
         ("k".into(), list.k().into()),
         ("width".into(), list.width().into()),

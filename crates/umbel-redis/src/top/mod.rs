@@ -8,8 +8,8 @@ mod commands;
 pub use commands::COMMANDS;
 
 use crate::config;
-use crate::kept::{self, Kept};
-use crate::server::{Result, TypeSlot};
+use crate::persist::{self, Persist};
+use crate::server::{Result, TypeHandle};
 use std::ffi::CStr;
 use umbel::Hasher;
 use umbel::any::Stored;
@@ -65,15 +65,15 @@ impl Top {
     }
 }
 
-static SLOT: TypeSlot = TypeSlot::new();
+static TYPE_HANDLE: TypeHandle = TypeHandle::new();
 
-impl Kept for Top {
+impl Persist for Top {
     const NAME: &'static CStr = c"umbel-top";
 
-    const LOADER: &'static CStr = c"TOPK.LOADCHUNK";
+    const LOAD_COMMAND: &'static CStr = c"TOPK.LOADCHUNK";
 
-    fn slot() -> &'static TypeSlot {
-        &SLOT
+    fn type_handle() -> &'static TypeHandle {
+        &TYPE_HANDLE
     }
 
     fn numbers(&self) -> Vec<u64> {
@@ -82,39 +82,39 @@ impl Kept for Top {
         vec![list.k(), list.width(), list.depth().into(), decay, list.draws(), low, high]
     }
 
-    fn words(&self) -> Vec<&Words> {
+    fn sections(&self) -> Vec<&Words> {
         vec![self.list.words()]
     }
 
-    fn rest(&self) -> umbel::Result<Vec<u8>> {
-        let mut rest = kept::bytes_of(self.list.words())?;
+    fn extra(&self) -> umbel::Result<Vec<u8>> {
+        let mut extra = persist::words_to_bytes(self.list.words())?;
         for item in self.list.heap() {
-            put_varint(&mut rest, item.count);
-            put_varint(&mut rest, item.key.len() as u64);
-            rest.extend(item.key);
+            put_varint(&mut extra, item.count);
+            put_varint(&mut extra, item.key.len() as u64);
+            extra.extend(item.key);
         }
-        Ok(rest)
+        Ok(extra)
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, rest: &[u8]) -> Option<Top> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Option<Top> {
         let &[k, width, depth, decay, draws, low, high] = numbers else { return None };
         let (depth, decay) = (u32::try_from(depth).ok()?, f64::from_bits(decay));
         let secret = config::secret_from_numbers(low, high);
         let design = Design { k, width, depth, decay, secret };
         let cells = usize::try_from(design.lines()?.checked_mul(LINE_BYTES as u64)?).ok()?;
-        let (cells, items) = rest.split_at_checked(cells)?;
+        let (cells, items) = extra.split_at_checked(cells)?;
         if !filters.is_empty() {
             return None;
         }
         // The library refuses a list of fewer than k places, so an item that cannot be read is an error.
         let mut items = Fields(items);
         let heap = (0..k).map_while(|_| read_item(&mut items));
-        let cells = kept::words_of(cells)?;
+        let cells = persist::words_from_bytes(cells)?;
         let list = TopK::from_parts(design.shape(), Hasher::keyed(secret), draws, cells, heap).ok()?;
         items.0.is_empty().then_some(Top { list, secret })
     }
 
-    fn memory(&self) -> usize {
+    fn memory_bytes(&self) -> usize {
         self.list.bytes() as usize
     }
 

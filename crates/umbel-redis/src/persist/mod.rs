@@ -1,0 +1,72 @@
+//! Persistence: how values get into snapshots, append-only files and the hands of clients, and back.
+//!
+//! All three carry the same stream of bytes, cut into chunks of [`CHUNK_BYTES`]:
+//!
+//! | bytes | contents |
+//! | --- | --- |
+//! | 4 | `UMBL` |
+//! | 9 | the name of the type |
+//! | varints | the number of numbers, and each of them; the number of filters, and the length of each; the length of the extra bytes |
+//! | 8 | the checksum of all bytes before it |
+//! | | the filters: files of the library, each with its own checksums |
+//! | | the extra bytes, and 8 bytes with their checksum; absent if there are none |
+//!
+//! A stream from a client is stored under its key as it is until it is complete, and decoded only then. So chunks that
+//! are damaged, missing or nonsense change nothing.
+//!
+//! [`header`] reads and writes the part before the filters, [`stream`] the whole. [`entry`] is the value of a key, complete
+//! or not, and [`snapshot`] is its interface to the server.
+
+mod entry;
+mod header;
+mod snapshot;
+mod stream;
+
+pub use entry::Entry;
+pub use stream::{CHUNK_BYTES, Stream, cursor, words_from_bytes, words_to_bytes};
+
+use crate::server::TypeHandle;
+use std::ffi::CStr;
+use umbel::any::Stored;
+use umbel::file::Storable;
+use umbel::memory::{Mover, Words};
+
+/// A value that consists of numbers, filters and extra bytes, and can be rebuilt from them.
+pub trait Persist: Sized + Send + 'static {
+    /// The name of the type: nine letters, digits, `-` or `_`.
+    const NAME: &'static CStr;
+
+    /// The command that loads a chunk of the stream.
+    const LOAD_COMMAND: &'static CStr;
+
+    /// Returns the place of the server's handle of the type.
+    fn type_handle() -> &'static TypeHandle;
+
+    /// Returns the numbers.
+    fn numbers(&self) -> Vec<u64>;
+
+    /// Returns the filters.
+    fn filters(&self) -> Vec<&dyn Storable> {
+        Vec::new()
+    }
+
+    /// Returns the memory of the filters and of the extra bytes, for the debug digest.
+    fn sections(&self) -> Vec<&Words>;
+
+    /// Returns the bytes that belong to neither a number nor a filter.
+    fn extra(&self) -> umbel::Result<Vec<u8>> {
+        Ok(Vec::new())
+    }
+
+    /// Rebuilds a value from its parts, or returns `None` if they do not fit together.
+    fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Option<Self>;
+
+    /// Returns the size of the value in memory.
+    fn memory_bytes(&self) -> usize;
+
+    /// Returns a copy of the value, if there is enough memory.
+    fn copy(&self) -> umbel::Result<Self>;
+
+    /// Lets the server move the memory of the value.
+    fn relocate(&mut self, mover: &mut dyn Mover);
+}

@@ -1,0 +1,174 @@
+//! The interface of an [`Entry`] to the server: snapshots, the rewritten append-only file, debug digests, copies.
+
+use super::Persist;
+use super::entry::{BAD_HEADER, Entry, PartialStream};
+use super::header::StreamHeader;
+use super::stream::{Stream, cursor, decode};
+use crate::config;
+use crate::error::{Error, Result};
+use crate::server::memory::Obeying;
+use crate::server::{DebugDigest, Rewriter, Saver, Source, TypeHandle, Value};
+use std::ffi::CStr;
+use std::io::{self, Read};
+use umbel::memory::Mover;
+
+/// The longest stream that is decoded while it is read. A longer one is collected first: a damaged header cannot then
+/// make the server allocate more memory for a filter than the snapshot has bytes.
+const MAX_STREAMED_BYTES: u64 = 64 << 20;
+
+/// The tag of [`Entry::Ready`] in a snapshot.
+const READY: u64 = 0;
+
+/// The tag of [`Entry::Partial`] in a snapshot.
+const PARTIAL: u64 = 1;
+
+/// The number of words that are added to a debug digest at once; the server limits the length of one addition.
+const DIGEST_WORDS: usize = 1 << 16;
+
+impl<P: Persist> Value for Entry<P> {
+    const NAME: &'static CStr = P::NAME;
+
+    fn type_handle() -> &'static TypeHandle {
+        P::type_handle()
+    }
+
+    fn save(&self, to: &mut Saver<'_>) -> Result<()> {
+        match self {
+            Entry::Ready(value) => {
+                to.number(READY);
+                let stream = Stream::new(value)?;
+                stream.chunks().for_each(|(_, chunk)| to.bytes(&chunk));
+            }
+            Entry::Partial(partial) => {
+                to.number(PARTIAL);
+                to.number(partial.chunks.len() as u64);
+                partial.chunks.iter().for_each(|chunk| to.bytes(chunk));
+            }
+        }
+        Ok(())
+    }
+
+    fn load(from: &mut Source<'_>) -> Result<Self> {
+        match from.number()? {
+            READY => load_ready(from).map(Entry::Ready),
+            PARTIAL => load_partial(from),
+            other => Err(Error::UnknownState(other)),
+        }
+    }
+
+    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<()> {
+        let mut send = |end: u64, chunk: &[u8]| to.command(P::LOAD_COMMAND, cursor(end), chunk);
+        match self {
+            Entry::Ready(value) => {
+                let stream = Stream::new(value)?;
+                stream.chunks().for_each(|(end, chunk)| send(end, &chunk));
+            }
+            Entry::Partial(partial) => {
+                let mut end = 0;
+                for chunk in &partial.chunks {
+                    end += chunk.len() as u64;
+                    send(end, chunk);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn debug_digest(&self, digest: &mut DebugDigest<'_>) {
+        match self {
+            // Not the stream: it also counts insertions of keys that were present already, which may differ.
+            Entry::Ready(value) => {
+                value.numbers().iter().for_each(|number| digest.bytes(&number.to_le_bytes()));
+                for section in value.sections() {
+                    for words in section.words().chunks(DIGEST_WORDS) {
+                        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                        digest.bytes(&bytes);
+                    }
+                }
+            }
+            Entry::Partial(partial) => partial.chunks.iter().for_each(|chunk| digest.bytes(chunk)),
+        }
+    }
+
+    fn memory_bytes(&self) -> usize {
+        let contents = match self {
+            Entry::Ready(value) => value.memory_bytes(),
+            Entry::Partial(partial) => partial.received as usize,
+        };
+        size_of::<Self>() + contents
+    }
+
+    fn copy(&self) -> Option<Self> {
+        match self {
+            Entry::Ready(value) => value.copy().ok().map(Entry::Ready),
+            Entry::Partial(partial) => Some(Entry::Partial(partial.clone())),
+        }
+    }
+
+    fn relocate(&mut self, mover: &mut dyn Mover) {
+        match self {
+            Entry::Ready(value) => value.relocate(mover),
+            // Its chunks are short-lived.
+            Entry::Partial(_) => {}
+        }
+    }
+}
+
+/// Loads a complete value.
+fn load_ready<P: Persist>(from: &mut Source<'_>) -> Result<P> {
+    let chunk = from.bytes()?;
+    let header = StreamHeader::parse::<P>(&chunk).ok_or(BAD_HEADER)?;
+    let total = header.stream_length().unwrap_or(u64::MAX);
+    let _obeying = Obeying::when(true);
+    if total <= MAX_STREAMED_BYTES {
+        let mut reader = SnapshotReader { from, chunk, at: header.len };
+        return decode(&header, &mut reader, &config::ring());
+    }
+    let mut partial = PartialStream { total, received: chunk.len() as u64, chunks: [chunk].into() };
+    while partial.received < total {
+        let chunk = from.bytes()?;
+        if chunk.is_empty() {
+            return Err(Error::Malformed("it has an empty chunk"));
+        }
+        partial.received += chunk.len() as u64;
+        partial.chunks.push_back(chunk);
+    }
+    partial.decode(&config::ring())
+}
+
+/// Loads a stream that was not complete when the snapshot was taken.
+fn load_partial<P: Persist>(from: &mut Source<'_>) -> Result<Entry<P>> {
+    let _obeying = Obeying::when(true);
+    let chunks = from.number()?;
+    let (mut entry, mut end) = (None::<Entry<P>>, 0u64);
+    for _ in 0..chunks {
+        let chunk = from.bytes()?;
+        end = end.checked_add(chunk.len() as u64).ok_or(Error::Malformed("it is too long"))?;
+        let appended = match &mut entry {
+            None => Entry::from_first_chunk(end, &chunk).map(|first| entry = Some(first)),
+            Some(entry) => entry.append_chunk(end, &chunk),
+        };
+        appended.map_err(Error::Part)?;
+    }
+    entry.ok_or(Error::Malformed("it is empty"))
+}
+
+/// Reads the strings of a snapshot as one stream of bytes.
+struct SnapshotReader<'a, 'b> {
+    from: &'a mut Source<'b>,
+    chunk: Vec<u8>,
+    /// The offset in the chunk.
+    at: usize,
+}
+
+impl Read for SnapshotReader<'_, '_> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.chunk.len() {
+            self.chunk = self.from.bytes().map_err(io::Error::other)?;
+            self.at = 0;
+        }
+        let read = (&self.chunk[self.at..]).read(to)?;
+        self.at += read;
+        Ok(read)
+    }
+}
