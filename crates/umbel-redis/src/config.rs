@@ -193,7 +193,7 @@ pub fn budget(bytes: usize) -> Budget {
 /// Checks that a value of this size is allowed under a key.
 pub fn check_memory(bytes: u64) -> Result<(), Failure> {
     let max_key_bytes = get().max_key_bytes;
-    if bytes > max_key_bytes && !memory::is_obeying() {
+    if bytes > max_key_bytes && !memory::is_unlimited() {
         memory::note_refusal();
         let text = format!("this takes {bytes} bytes, and a key may take {max_key_bytes}: see MAX-KEY-BYTES");
         return Err(Failure::new(text));

@@ -247,7 +247,7 @@ fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         _ => return Err(Failure::new("only an aging filter has times")),
     }
     // A filter that was told the end of time would never forget again.
-    if time > context.now().millis().saturating_add(MAX_CLOCK_LEAD_MILLIS) && !memory::is_obeying() {
+    if time > context.now().millis().saturating_add(MAX_CLOCK_LEAD_MILLIS) && !memory::is_unlimited() {
         return Err(Failure::new("this time is more than a minute after that of the server"));
     }
     add_items(context, key, Some(Timestamp::from_millis(time)), arguments.rest()?).map(Reply::from_results)

@@ -69,7 +69,7 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     }
     let complete = match received {
         0 => {
-            if !memory::is_obeying() {
+            if !memory::is_unlimited() {
                 check_start(bytes, length, &ring)?;
             }
             let mut entry = Entry::<Any>::for_file(length)?;

@@ -15,12 +15,12 @@
 //! are damaged, missing or nonsense change nothing.
 //!
 //! [`header`] reads and writes the part before the filters, [`stream`] the whole. [`entry`] is the value of a key, complete
-//! or not, and [`snapshot`] is its interface to the server.
+//! or not, and [`value`] is its interface to the server.
 
 mod entry;
 mod header;
-mod snapshot;
 mod stream;
+mod value;
 
 pub use entry::Entry;
 pub use stream::{CHUNK_BYTES, Stream, cursor, words_from_bytes, words_to_bytes};

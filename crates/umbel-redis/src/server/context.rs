@@ -1,7 +1,7 @@
 //! A call of a command: its arguments, and the keys they name.
 
 use super::load::Run;
-use super::memory::Obeying;
+use super::memory::Unlimited;
 use super::raw::{self, Ctx, KeyHandle};
 use super::reply::{Failure, Result};
 use super::value::{Value, hand_over, take_back, type_of};
@@ -303,7 +303,7 @@ pub unsafe fn call<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int
         }
         return raw::OK;
     }
-    let _obeying = Obeying::when(context.must_obey());
+    let _unlimited = Unlimited::when(context.must_obey());
     let done = catch_unwind(AssertUnwindSafe(|| R::run(&context, arguments)));
     let done =
         done.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));

@@ -43,28 +43,28 @@ pub fn set_module_limit(bytes: usize) {
 }
 
 /// Whether what runs was done elsewhere before, and has to be done here too.
-static OBEYING: AtomicBool = AtomicBool::new(false);
+static UNLIMITED: AtomicBool = AtomicBool::new(false);
 
 /// While this lives, there are no limits: a replica does what its primary did, and a snapshot is read whatever is allowed
 /// now.
-pub struct Obeying(bool);
+pub struct Unlimited(bool);
 
-impl Obeying {
+impl Unlimited {
     /// No limits if so.
-    pub fn when(obeying: bool) -> Obeying {
-        Obeying(OBEYING.swap(obeying, Relaxed))
+    pub fn when(unlimited: bool) -> Unlimited {
+        Unlimited(UNLIMITED.swap(unlimited, Relaxed))
     }
 }
 
-impl Drop for Obeying {
+impl Drop for Unlimited {
     fn drop(&mut self) {
-        OBEYING.store(self.0, Relaxed);
+        UNLIMITED.store(self.0, Relaxed);
     }
 }
 
 /// Whether there are no limits now.
-pub fn is_obeying() -> bool {
-    OBEYING.load(Relaxed)
+pub fn is_unlimited() -> bool {
+    UNLIMITED.load(Relaxed)
 }
 
 /// While this lives, filters get so much memory and no more. Commands run one after the other.
@@ -100,7 +100,7 @@ pub fn note_refusal() {
 fn grant(bytes: usize) -> bool {
     let budget = BUDGET.load(Relaxed);
     let used = USED.load(Relaxed);
-    if is_obeying() {
+    if is_unlimited() {
         USED.fetch_add(bytes, Relaxed);
         return true;
     }
@@ -119,7 +119,7 @@ fn grant(bytes: usize) -> bool {
 fn take_back(bytes: usize) {
     USED.fetch_sub(bytes, Relaxed);
     let budget = BUDGET.load(Relaxed);
-    if budget < usize::MAX && !is_obeying() {
+    if budget < usize::MAX && !is_unlimited() {
         BUDGET.store(budget.saturating_add(bytes), Relaxed);
     }
 }

@@ -18,4 +18,6 @@ pub use context::{Arguments, Context, Key, Text};
 pub use load::{Declared, Keys, Loading, Run, on_load, random};
 pub use raw::{Ctx, Text as RawText};
 pub use reply::{Failure, Reply, Result};
-pub use value::{DebugDigest, Rewriter, Saver, Source, TypeHandle, Value, note_rejected, rejected, values};
+pub use value::{
+    AofWriter, DebugDigest, RdbReader, RdbWriter, TypeHandle, Value, note_rejected, rejected, values,
+};

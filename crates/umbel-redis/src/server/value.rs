@@ -1,6 +1,6 @@
 //! What is kept under a key: how the server writes it, reads it again, copies, measures and frees it.
 
-use super::memory::{Defragmenter, Obeying};
+use super::memory::{Defragmenter, Unlimited};
 use super::raw::{self, DefragCtx, DigestCtx, Io, Type, TypeMethods};
 use crate::error::{Error, Result};
 use std::ffi::{CStr, CString, c_char, c_int, c_longlong, c_void};
@@ -20,13 +20,13 @@ pub trait Value: Sized + Send + 'static {
     fn type_handle() -> &'static TypeHandle;
 
     /// Writes the value to a snapshot.
-    fn save(&self, to: &mut Saver<'_>) -> Result<()>;
+    fn save(&self, to: &mut RdbWriter<'_>) -> Result<()>;
 
     /// Reads a value from a snapshot, which may hold anything.
-    fn load(from: &mut Source<'_>) -> Result<Self>;
+    fn load(from: &mut RdbReader<'_>) -> Result<Self>;
 
     /// Writes the commands that make the value.
-    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<()>;
+    fn rewrite(&self, to: &mut AofWriter<'_>) -> Result<()>;
 
     /// Adds what makes it different from others.
     fn debug_digest(&self, sum: &mut DebugDigest<'_>);
@@ -127,9 +127,9 @@ pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
 const ENCODING_VERSION: c_int = 1;
 
 /// A snapshot that is written.
-pub struct Saver<'a>(*mut Io, PhantomData<&'a ()>);
+pub struct RdbWriter<'a>(*mut Io, PhantomData<&'a ()>);
 
-impl Saver<'_> {
+impl RdbWriter<'_> {
     pub fn number(&mut self, number: u64) {
         // SAFETY: the server lends the stream for the call in which this lives.
         unsafe { (raw::api().save_unsigned)(self.0, number) };
@@ -142,9 +142,9 @@ impl Saver<'_> {
 }
 
 /// A snapshot that is read.
-pub struct Source<'a>(*mut Io, PhantomData<&'a ()>);
+pub struct RdbReader<'a>(*mut Io, PhantomData<&'a ()>);
 
-impl Source<'_> {
+impl RdbReader<'_> {
     pub fn number(&mut self) -> Result<u64> {
         // SAFETY: the server lends the stream for the call in which this lives.
         let number = unsafe { (raw::api().load_unsigned)(self.0) };
@@ -178,13 +178,13 @@ impl Source<'_> {
 }
 
 /// A log of commands that is written anew.
-pub struct Rewriter<'a> {
+pub struct AofWriter<'a> {
     io: *mut Io,
     key: *mut raw::Text,
     _lent: PhantomData<&'a ()>,
 }
 
-impl Rewriter<'_> {
+impl AofWriter<'_> {
     /// A command with the key, a number and bytes.
     pub fn command(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
         // SAFETY: the server lends both for the call in which this lives; the format asks for what follows.
@@ -215,7 +215,7 @@ impl DebugDigest<'_> {
 
 unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_void {
     let load = || match version {
-        ENCODING_VERSION => V::load(&mut Source(io, PhantomData)),
+        ENCODING_VERSION => V::load(&mut RdbReader(io, PhantomData)),
         _ => Err(Error::UnknownEncoding(version)),
     };
     match catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Error::Panicked)) {
@@ -240,7 +240,7 @@ fn log<V: Value>(io: *mut Io, format: &CStr, error: &Error) {
 unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
     // SAFETY: the server gives the value that was put there as one of this type.
     let value = unsafe { &*value.cast::<V>() };
-    write::<V>(io, || value.save(&mut Saver(io, PhantomData)));
+    write::<V>(io, || value.save(&mut RdbWriter(io, PhantomData)));
 }
 
 /// Writes a value. A snapshot, or a log, without it must not take the place of the last one; a server that writes it
@@ -264,7 +264,7 @@ fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<()>) {
 unsafe extern "C" fn aof_rewrite<V: Value>(io: *mut Io, key: *mut raw::Text, value: *mut c_void) {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    write::<V>(io, || value.rewrite(&mut Rewriter { io, key, _lent: PhantomData }));
+    write::<V>(io, || value.rewrite(&mut AofWriter { io, key, _lent: PhantomData }));
 }
 
 unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
@@ -321,7 +321,7 @@ unsafe extern "C" fn copy<V: Value>(
     let value = unsafe { &*value.cast::<V>() };
     // SAFETY: without a command it tells of the server.
     let flags = unsafe { (raw::api().get_context_flags)(null_mut()) };
-    let _obeying = Obeying::when(flags & (raw::CTX_REPLICA | raw::CTX_LOADING) != 0);
+    let _unlimited = Unlimited::when(flags & (raw::CTX_REPLICA | raw::CTX_LOADING) != 0);
     match catch_unwind(AssertUnwindSafe(|| value.copy())) {
         Ok(Some(copy)) => hand_over(copy),
         _ => null_mut(),

@@ -6,8 +6,8 @@ use super::header::StreamHeader;
 use super::stream::{Stream, cursor, decode};
 use crate::config;
 use crate::error::{Error, Result};
-use crate::server::memory::Obeying;
-use crate::server::{DebugDigest, Rewriter, Saver, Source, TypeHandle, Value};
+use crate::server::memory::Unlimited;
+use crate::server::{AofWriter, DebugDigest, RdbReader, RdbWriter, TypeHandle, Value};
 use std::ffi::CStr;
 use std::io::{self, Read};
 use umbel::memory::Mover;
@@ -32,7 +32,7 @@ impl<P: Persist> Value for Entry<P> {
         P::type_handle()
     }
 
-    fn save(&self, to: &mut Saver<'_>) -> Result<()> {
+    fn save(&self, to: &mut RdbWriter<'_>) -> Result<()> {
         match self {
             Entry::Ready(value) => {
                 to.number(READY);
@@ -48,7 +48,7 @@ impl<P: Persist> Value for Entry<P> {
         Ok(())
     }
 
-    fn load(from: &mut Source<'_>) -> Result<Self> {
+    fn load(from: &mut RdbReader<'_>) -> Result<Self> {
         match from.number()? {
             READY => load_ready(from).map(Entry::Ready),
             PARTIAL => load_partial(from),
@@ -56,7 +56,7 @@ impl<P: Persist> Value for Entry<P> {
         }
     }
 
-    fn rewrite(&self, to: &mut Rewriter<'_>) -> Result<()> {
+    fn rewrite(&self, to: &mut AofWriter<'_>) -> Result<()> {
         let mut send = |end: u64, chunk: &[u8]| to.command(P::LOAD_COMMAND, cursor(end), chunk);
         match self {
             Entry::Ready(value) => {
@@ -115,13 +115,13 @@ impl<P: Persist> Value for Entry<P> {
 }
 
 /// Loads a complete value.
-fn load_ready<P: Persist>(from: &mut Source<'_>) -> Result<P> {
+fn load_ready<P: Persist>(from: &mut RdbReader<'_>) -> Result<P> {
     let chunk = from.bytes()?;
     let header = StreamHeader::parse::<P>(&chunk).ok_or(BAD_HEADER)?;
     let total = header.stream_length().unwrap_or(u64::MAX);
-    let _obeying = Obeying::when(true);
+    let _unlimited = Unlimited::when(true);
     if total <= MAX_STREAMED_BYTES {
-        let mut reader = SnapshotReader { from, chunk, at: header.len };
+        let mut reader = StringReader { from, chunk, at: header.len };
         return decode(&header, &mut reader, &config::ring());
     }
     let mut partial = PartialStream { total, received: chunk.len() as u64, chunks: [chunk].into() };
@@ -137,8 +137,8 @@ fn load_ready<P: Persist>(from: &mut Source<'_>) -> Result<P> {
 }
 
 /// Loads a stream that was not complete when the snapshot was taken.
-fn load_partial<P: Persist>(from: &mut Source<'_>) -> Result<Entry<P>> {
-    let _obeying = Obeying::when(true);
+fn load_partial<P: Persist>(from: &mut RdbReader<'_>) -> Result<Entry<P>> {
+    let _unlimited = Unlimited::when(true);
     let chunks = from.number()?;
     let (mut entry, mut end) = (None::<Entry<P>>, 0u64);
     for _ in 0..chunks {
@@ -154,14 +154,14 @@ fn load_partial<P: Persist>(from: &mut Source<'_>) -> Result<Entry<P>> {
 }
 
 /// Reads the strings of a snapshot as one stream of bytes.
-struct SnapshotReader<'a, 'b> {
-    from: &'a mut Source<'b>,
+struct StringReader<'a, 'b> {
+    from: &'a mut RdbReader<'b>,
     chunk: Vec<u8>,
     /// The offset in the chunk.
     at: usize,
 }
 
-impl Read for SnapshotReader<'_, '_> {
+impl Read for StringReader<'_, '_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.at == self.chunk.len() {
             self.chunk = self.from.bytes().map_err(io::Error::other)?;
