@@ -1,9 +1,9 @@
-//! Memory from the server, so that it counts towards `maxmemory`, and bounds for that of filters.
+//! Memory from the server, so that it counts towards `maxmemory`, and limits for the memory of filters.
 //!
-//! Filters ask for their memory in lines of 64 bytes and take a refusal; nothing else asks for lines. So lines are
-//! counted and bounded here, once for every kind: what would be too much is refused before it is allocated, and the
-//! client is told. Redis' own function ends the server when there is no memory; the one that does not is used where the
-//! server has it.
+//! Filters allocate memory with an alignment of 64 bytes and handle failure; nothing else in the module has that
+//! alignment. So this allocator counts and limits the memory of filters of every kind: an allocation beyond a limit fails,
+//! and the command replies with an error. `RedisModule_Alloc` ends the server when memory runs out;
+//! `RedisModule_TryAlloc` does not, and is used where the server has it.
 
 use super::raw::{self, DefragCtx};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -17,40 +17,40 @@ const FILTER_ALIGN: usize = 64;
 /// The alignment of all memory that the server allocates.
 const SERVER_ALIGN: usize = 8;
 
-/// Asks the server.
+/// The allocator of the module, which passes every request to the server.
 struct ServerAllocator;
 
 #[global_allocator]
 static ALLOCATOR: ServerAllocator = ServerAllocator;
 
-/// The lines in use, in bytes.
+/// The bytes that filters take.
 static USED: AtomicUsize = AtomicUsize::new(0);
 
-/// What all filters together may take.
+/// The most bytes that all filters together may take.
 static MODULE_LIMIT: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// What the command that runs may still take.
+/// The bytes that the running command may still allocate for filters.
 static BUDGET: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// The bytes that filters take.
+/// Returns the bytes that filters take.
 pub fn used() -> usize {
     USED.load(Relaxed)
 }
 
-/// Sets what all filters together may take.
+/// Sets the most bytes that all filters together may take.
 pub fn set_module_limit(bytes: usize) {
     MODULE_LIMIT.store(bytes, Relaxed);
 }
 
-/// Whether what runs was done elsewhere before, and has to be done here too.
+/// Whether the limits are lifted.
 static UNLIMITED: AtomicBool = AtomicBool::new(false);
 
-/// While this lives, there are no limits: a replica does what its primary did, and a snapshot is read whatever is allowed
-/// now.
+/// A guard that lifts the limits while it lives. A replica repeats every command of its primary, and a snapshot is loaded
+/// even if the limits are lower now.
 pub struct Unlimited(bool);
 
 impl Unlimited {
-    /// No limits if so.
+    /// Lifts the limits if `unlimited`.
     pub fn when(unlimited: bool) -> Unlimited {
         Unlimited(UNLIMITED.swap(unlimited, Relaxed))
     }
@@ -62,15 +62,17 @@ impl Drop for Unlimited {
     }
 }
 
-/// Whether there are no limits now.
+/// Returns whether the limits are lifted.
 pub fn is_unlimited() -> bool {
     UNLIMITED.load(Relaxed)
 }
 
-/// While this lives, filters get so much memory and no more. Commands run one after the other.
+/// A guard that limits the memory that filters allocate while it lives. One is enough, since commands do not run
+/// concurrently.
 pub struct Budget(());
 
 impl Budget {
+    /// Limits allocations to this many bytes in all.
     pub fn new(bytes: usize) -> Budget {
         BUDGET.store(bytes, Relaxed);
         Budget(())
@@ -83,20 +85,20 @@ impl Drop for Budget {
     }
 }
 
-/// How often filters would have been too large.
+/// The number of allocations and values that a limit has refused.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
-/// How often filters would have been too large.
+/// Returns the number of allocations and values that a limit has refused.
 pub fn refused() -> u64 {
     REFUSED.load(Relaxed)
 }
 
-/// Counts a filter that would have been too large.
+/// Counts a refusal.
 pub fn note_refusal() {
     REFUSED.fetch_add(1, Relaxed);
 }
 
-/// Whether so many bytes more are allowed, and counts them.
+/// Counts this many bytes as used if the limits allow them.
 fn grant(bytes: usize) -> bool {
     let budget = BUDGET.load(Relaxed);
     let used = USED.load(Relaxed);
@@ -115,8 +117,8 @@ fn grant(bytes: usize) -> bool {
     true
 }
 
-/// What was granted is not taken after all.
-fn take_back(bytes: usize) {
+/// Reverts [`grant`] after a failed allocation.
+fn revoke(bytes: usize) {
     USED.fetch_sub(bytes, Relaxed);
     let budget = BUDGET.load(Relaxed);
     if budget < usize::MAX && !is_unlimited() {
@@ -124,7 +126,7 @@ fn take_back(bytes: usize) {
     }
 }
 
-/// Memory from the server, or none.
+/// Allocates memory from the server. Returns null on failure.
 fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     let Some(api) = raw::loaded() else { return null_mut() };
     if zeroed && let Some(try_calloc) = api.try_calloc {
@@ -134,19 +136,24 @@ fn obtain(bytes: usize, zeroed: bool) -> *mut u8 {
     // SAFETY: as above.
     let memory: *mut u8 = unsafe { api.try_alloc.unwrap_or(api.alloc)(bytes) }.cast();
     if zeroed && !memory.is_null() {
-        // SAFETY: so many bytes were just given.
+        // SAFETY: the memory has this many bytes.
         unsafe { memory.write_bytes(0, bytes) };
     }
     memory
 }
 
-/// Where in a piece of memory an address with this alignment is: there is room for another address before it.
+/// Returns the offset of the first address with this alignment that leaves room for a pointer before it.
 fn offset_in(start: NonNull<u8>, align: usize) -> usize {
-    // 8 at least, since the start is a multiple of that, and `align` at most.
+    // At least 8, since the start is a multiple of 8, and at most `align`.
     align - start.addr().get() % align
 }
 
-/// Memory with an alignment. Where the server gives less, more is taken, and its start noted before what is handed out.
+/// Allocates memory with an alignment. Beyond the server's own, the allocation is larger by the alignment, and a pointer
+/// to its start is stored right before the memory that is returned:
+///
+/// ```text
+/// start ... | pointer to start | memory, aligned ...
+/// ```
 fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     if layout.align() <= SERVER_ALIGN {
         return obtain(layout.size(), zeroed);
@@ -157,77 +164,79 @@ fn allocate(layout: Layout, zeroed: bool) -> *mut u8 {
     }
     let Some(start) = NonNull::new(obtain(bytes, zeroed)) else {
         if layout.align() >= FILTER_ALIGN {
-            take_back(layout.size());
+            revoke(layout.size());
         }
         return null_mut();
     };
-    // SAFETY: it stays inside, and there is room for an address before it.
+    // SAFETY: the offset is within the allocation, and leaves room for a pointer.
     unsafe {
         let memory = start.add(offset_in(start, layout.align()));
-        note_start(memory, start);
+        store_start(memory, start);
         memory.as_ptr()
     }
 }
 
-/// Notes where a piece of memory starts.
+/// Stores the start of an allocation before its memory.
 ///
 /// # Safety
 ///
-/// There is room for an address before it.
-unsafe fn note_start(memory: NonNull<u8>, start: NonNull<u8>) {
+/// There must be room for a pointer before the memory.
+unsafe fn store_start(memory: NonNull<u8>, start: NonNull<u8>) {
     // SAFETY: promised by the caller.
     unsafe { memory.cast::<NonNull<u8>>().sub(1).write(start) };
 }
 
-/// Where a piece of memory starts.
+/// Returns the start of an allocation.
 ///
 /// # Safety
 ///
-/// It was noted there.
-unsafe fn noted_start(memory: NonNull<u8>) -> NonNull<u8> {
+/// [`store_start`] must have stored it.
+unsafe fn stored_start(memory: NonNull<u8>) -> NonNull<u8> {
     // SAFETY: promised by the caller.
     unsafe { memory.cast::<NonNull<u8>>().sub(1).read() }
 }
 
-/// The server's active defragmentation, which knows what would better be elsewhere.
+/// The server's active defragmentation, which decides what to move.
 pub struct Defragmenter(*mut DefragCtx);
 
-/// How often memory was moved.
+/// The number of allocations that were moved.
 static MOVED: AtomicU64 = AtomicU64::new(0);
 
-/// How often memory was moved.
+/// Returns the number of allocations that were moved.
 pub fn moved() -> u64 {
     MOVED.load(Relaxed)
 }
 
 impl Defragmenter {
+    /// Wraps the context of a defragmentation.
+    ///
     /// # Safety
     ///
-    /// The server lends this for as long as it is used.
+    /// The context must be valid as long as the result is used.
     pub unsafe fn new(ctx: *mut DefragCtx) -> Defragmenter {
         Defragmenter(ctx)
     }
 }
 
-// SAFETY: the server gives memory of the same size with the same contents and takes the old one, or gives nothing; what
-// is in it is brought to where it is aligned. Nothing panics.
+// SAFETY: the server returns a copy of the same size and frees the original, or returns null; the contents are then
+// shifted to an aligned address. Nothing panics.
 unsafe impl Mover for Defragmenter {
     unsafe fn relocate(&mut self, memory: NonNull<u8>, layout: Layout) -> Option<NonNull<u8>> {
         let relocate = raw::loaded()?.defrag_alloc?;
-        // SAFETY: this is what the server gave for memory of such a layout, and nobody else holds its address.
+        // SAFETY: the server allocated it for memory of this layout, and no other pointer to it exists.
         let relocate = |start: NonNull<u8>| NonNull::new(unsafe { relocate(self.0, start.as_ptr().cast()) });
         let moved = if layout.align() <= SERVER_ALIGN {
             relocate(memory)?.cast()
         } else {
-            // SAFETY: noted there when it was allocated.
-            let start = unsafe { noted_start(memory) };
+            // SAFETY: stored when it was allocated.
+            let start = unsafe { stored_start(memory) };
             let before = memory.addr().get() - start.addr().get();
             let start: NonNull<u8> = relocate(start)?.cast();
-            // SAFETY: both places are inside of the memory, as when it was allocated.
+            // SAFETY: both addresses are within the allocation, as when it was made.
             unsafe {
                 let moved = start.add(offset_in(start, layout.align()));
                 moved.copy_from(start.add(before), layout.size());
-                note_start(moved, start);
+                store_start(moved, start);
                 moved
             }
         };
@@ -236,7 +245,7 @@ unsafe impl Mover for Defragmenter {
     }
 }
 
-// SAFETY: what is handed out is as large and aligned as asked, belongs to nobody else, and is given back as it was taken.
+// SAFETY: memory has the requested size and alignment, is not shared, and is freed by the allocator that made it.
 unsafe impl GlobalAlloc for ServerAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if raw::loaded().is_none() {
@@ -256,7 +265,8 @@ unsafe impl GlobalAlloc for ServerAllocator {
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         let Some(api) = raw::loaded() else {
-            // SAFETY: nothing is allocated before the server's functions are known, but where they never are.
+            // SAFETY: without a server, the system's allocator has made it: nothing is allocated before a server's
+            // functions are known.
             return unsafe { System.dealloc(memory, layout) };
         };
         let mut start = memory;
@@ -264,10 +274,10 @@ unsafe impl GlobalAlloc for ServerAllocator {
             if layout.align() >= FILTER_ALIGN {
                 USED.fetch_sub(layout.size(), Relaxed);
             }
-            // SAFETY: noted there when it was allocated, and not null.
-            start = unsafe { noted_start(NonNull::new_unchecked(memory)) }.as_ptr();
+            // SAFETY: not null, and stored when it was allocated.
+            start = unsafe { stored_start(NonNull::new_unchecked(memory)) }.as_ptr();
         }
-        // SAFETY: this is what the server gave.
+        // SAFETY: the server allocated it.
         unsafe { (api.free)(start.cast()) };
     }
 }

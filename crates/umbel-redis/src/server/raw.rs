@@ -1,13 +1,13 @@
 //! The server's functions, found by name when the module is loaded.
 //!
-//! Redis and Valkey hand a module one function, by which it asks for all others. So one file serves every version: what
-//! an older server does not have is an `Option`, and there is another way without it.
+//! Redis and Valkey pass a module one function that looks up all others by name. So one module serves every version: a
+//! function that older servers lack is an `Option`, and callers have a fallback.
 
 use std::ffi::{CStr, c_char, c_double, c_int, c_long, c_longlong, c_uchar, c_ulonglong, c_void};
 use std::ptr::null;
 use std::sync::OnceLock;
 
-/// What belongs to the server and is only pointed to.
+/// Declares types of the server that are only used through pointers.
 macro_rules! opaque {
     ($($(#[$doc:meta])* $name:ident)*) => {
         $($(#[$doc])* #[repr(C)] pub struct $name { _private: [u8; 0] })*
@@ -15,19 +15,19 @@ macro_rules! opaque {
 }
 
 opaque! {
-    /// A call of a command.
+    /// The context of a command.
     Ctx
     /// A string.
     Text
-    /// A key that was opened.
+    /// An open key.
     KeyHandle
     /// A type of values.
     Type
-    /// A stream of the persistence.
+    /// An RDB file or AOF that is read or written.
     Io
-    /// The sum of a value, for `DEBUG DIGEST`.
+    /// The checksum of a value in `DEBUG DIGEST`.
     DigestCtx
-    /// Where `INFO` is written to.
+    /// The output of `INFO`.
     InfoCtx
     /// An active defragmentation.
     DefragCtx
@@ -42,27 +42,27 @@ pub const WRITE: c_int = 1 << 1;
 pub const KEY_EMPTY: c_int = 0;
 pub const KEY_MODULE: c_int = 6;
 
-/// Notifications about keys: those of commands for all types, and of modules.
+/// Classes of keyspace events: commands for all types, and modules.
 pub const NOTIFY_GENERIC: c_int = 1 << 2;
 pub const NOTIFY_MODULE: c_int = 1 << 13;
 
-/// What a module can cope with. Errors of the persistence are told to it, which then gives up the value: else they would
-/// end the server. A replica may load a snapshot beside what it has, for values know nothing of each other. Slots of a
-/// cluster may move at once, as snapshots do; to Redis this last bit means nothing.
+/// The capabilities of the module. It handles read errors of snapshots, which would otherwise end the server. A replica may
+/// load a snapshot beside its present data, since values do not refer to each other. Slots of a cluster may migrate
+/// atomically; Redis ignores this last bit.
 pub const MODULE_OPTIONS: c_int = 1 | 1 << 2 | 1 << 5;
 
-/// The command comes from the primary, or from the log: it was done already, and has to be done here too.
+/// The command comes from the primary or the append-only file: it succeeded there, and has to succeed here.
 pub const CTX_REPLICATED: c_int = 1 << 12;
 pub const CTX_REPLICA: c_int = 1 << 3;
 pub const CTX_LOADING: c_int = 1 << 13;
 
-/// This process is a child of the server, which writes a snapshot or a log.
+/// The process is a child of the server that writes a snapshot or an append-only file.
 pub const CTX_IS_CHILD: c_int = 1 << 20;
 
-/// What a command is called with.
+/// The entry point of a command.
 pub type Command = unsafe extern "C" fn(*mut Ctx, *mut *mut Text, c_int) -> c_int;
 
-/// The methods of a type of values, in the third version of this structure, which every server since 6.2 takes.
+/// The methods of a type of values, in the third version of this structure, which all servers since 6.2 accept.
 #[repr(C)]
 pub struct TypeMethods {
     pub version: u64,
@@ -83,12 +83,12 @@ pub struct TypeMethods {
 
 pub const TYPE_METHODS_VERSION: u64 = 3;
 
-/// What a command does with a key: reads what it holds; reads and changes it; or puts something else there.
+/// Uses of a key by a command: reading its value, changing its value, replacing its value.
 pub const KEY_READ: u64 = 1 | 1 << 4;
 pub const KEY_CHANGE: u64 = 1 << 1 | 1 << 4 | 1 << 5;
 pub const KEY_REPLACE: u64 = 1 << 2 | 1 << 5;
 
-/// Where keys are among the arguments of a command, and what it does with them. Both searches begin at a position.
+/// The keys among the arguments of a command, and their use. This module starts every search at a position.
 #[repr(C)]
 pub struct KeySpec {
     pub notes: *const c_char,
@@ -96,12 +96,12 @@ pub struct KeySpec {
     pub begin_search_type: c_int,
     pub begin_search: BeginSearch,
     pub find_keys_type: c_int,
-    /// For a range: the last key, counted from the first, the step, and no limit. For a number of keys: where that is,
-    /// where the first key is, and the step.
+    /// For a range: the last key relative to the first, the step, and no limit. For counted keys: the position of the
+    /// count, the position of the first key, and the step.
     pub find_keys: [c_int; 3],
 }
 
-/// A position; as large as what it may be instead.
+/// A position, or a keyword, which this module does not use.
 #[repr(C)]
 pub union BeginSearch {
     pub position: c_int,
@@ -116,12 +116,12 @@ pub struct Keyword {
 }
 
 impl KeySpec {
-    /// Keys from a position on: so many after the first, or up to the end if that is -1.
+    /// Returns the keys from a position on: `last` more after the first, or all if it is -1.
     pub const fn range(position: c_int, last: c_int, flags: u64) -> KeySpec {
         KeySpec::new(position, 2, [last, 1, 0], flags)
     }
 
-    /// At a position how many keys there are, and behind it those.
+    /// Returns the keys behind a position, which holds their number.
     pub const fn counted(position: c_int, flags: u64) -> KeySpec {
         KeySpec::new(position, 3, [0, 1, 1], flags)
     }
@@ -132,7 +132,7 @@ impl KeySpec {
     }
 }
 
-/// How large what a [`CommandInfo`] points to is, so that servers can make more of it.
+/// The sizes of the structures in a [`CommandInfo`], so that servers can extend them.
 #[repr(C)]
 pub struct CommandInfoVersion {
     version: c_int,
@@ -144,7 +144,7 @@ pub struct CommandInfoVersion {
 pub static COMMAND_INFO_VERSION: CommandInfoVersion =
     CommandInfoVersion { version: 1, history_entry: 16, key_spec: size_of::<KeySpec>(), argument: 64 };
 
-/// What there is to know of a command besides.
+/// The description of a command.
 #[repr(C)]
 pub struct CommandInfo {
     pub version: *const CommandInfoVersion,
@@ -158,7 +158,7 @@ pub struct CommandInfo {
     pub args: *mut c_void,
 }
 
-/// Declares the table of functions, and how it is filled.
+/// Declares the table of functions and the code that fills it.
 macro_rules! functions {
     (required { $($need:ident = $need_name:literal: $need_type:ty;)* }
      optional { $($may:ident = $may_name:literal: $may_type:ty;)* }) => {
@@ -169,13 +169,13 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// Asks for all of them, by the function that a context begins with.
+            /// Looks all functions up; `None` if a required one is missing.
             ///
             /// # Safety
             ///
             /// The context must be the one that the server loads the module with.
             unsafe fn find(ctx: *mut Ctx) -> Option<Api> {
-                // SAFETY: a context begins with the address of this function; that is how a module gets hold of it.
+                // SAFETY: by convention, a context begins with the address of this function.
                 let get = unsafe { *ctx.cast::<GetApi>() };
                 Some(Api {
                     // SAFETY: the server's functions of these names have these types.
@@ -190,14 +190,14 @@ macro_rules! functions {
 
 type GetApi = unsafe extern "C" fn(*const c_char, *mut *mut c_void) -> c_int;
 
-/// The function of a name, if there is one.
+/// Looks a function up by its name.
 ///
 /// # Safety
 ///
-/// `F` must be the type of a function pointer, and that of the function.
+/// `F` must be a function pointer of the right type.
 unsafe fn lookup<F: Copy>(get: GetApi, name: &CStr) -> Option<F> {
     let mut found = std::ptr::null_mut();
-    // SAFETY: the server writes one address to where it is told.
+    // SAFETY: the server writes one address.
     let known = unsafe { get(name.as_ptr(), &mut found) } == OK;
     // SAFETY: a function pointer has the size of an address, and the caller vouches for the type.
     (known && !found.is_null()).then(|| unsafe { std::mem::transmute_copy::<*mut c_void, F>(&found) })
@@ -253,7 +253,7 @@ functions! {
         info_add_field_u64 = c"RedisModule_InfoAddFieldULongLong": unsafe extern "C" fn(*mut InfoCtx, *const c_char, c_ulonglong) -> c_int;
     }
     optional {
-        // Where memory can be moved.
+        // In servers that can move memory.
         defrag_alloc = c"RedisModule_DefragAlloc": unsafe extern "C" fn(*mut DefragCtx, *mut c_void) -> *mut c_void;
         // Since 7.0.
         try_alloc = c"RedisModule_TryAlloc": unsafe extern "C" fn(usize) -> *mut c_void;
@@ -271,22 +271,22 @@ functions! {
 // Only addresses of functions, which any thread may call.
 static API: OnceLock<Api> = OnceLock::new();
 
-/// The functions of the server, if it has loaded the module: not in tests of the module alone.
+/// Returns the functions of the server, or `None` if no server has loaded the module, as in unit tests.
 pub fn loaded() -> Option<&'static Api> {
     API.get()
 }
 
-/// The functions of the server.
+/// Returns the functions of the server.
 ///
 /// # Panics
 ///
-/// If no server has loaded the module: then there is no context either, and nobody who could ask.
+/// If no server has loaded the module.
 pub fn api() -> &'static Api {
     API.get().expect("only a server calls this")
 }
 
-/// Finds the functions of the server; whether it has all that are needed. Nothing is allocated before: memory comes from
-/// the server too.
+/// Looks up the functions of the server and returns whether it has all required ones. Nothing may be allocated before,
+/// since memory comes from the server too.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! What a command answers.
+//! The replies of commands.
 
 use super::raw::{self, Ctx};
 use crate::error::Error;
@@ -6,26 +6,26 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int, c_long};
 use std::fmt;
 
-/// What a command answers, put together before any of it is sent.
+/// The reply of a command, complete before any of it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reply {
-    /// That it was done.
+    /// The simple string `OK`.
     Ok,
     /// A number.
     Integer(i64),
-    /// A number with a fraction.
+    /// A floating-point number.
     Double(f64),
-    /// Yes or no: a boolean in RESP3, 1 or 0 in RESP2.
+    /// A boolean in RESP3, 1 or 0 in RESP2.
     Bool(bool),
-    /// Bytes.
+    /// A bulk string.
     Bytes(Vec<u8>),
-    /// Nothing.
+    /// Null.
     Null,
-    /// A list.
+    /// An array.
     Array(Vec<Reply>),
-    /// Names and values: a map in RESP3, a list of both in RESP2.
+    /// A map of names and values in RESP3, an array of both in RESP2.
     Map(Vec<(Cow<'static, str>, Reply)>),
-    /// What could not be done, among what could.
+    /// An error, as one element of an array.
     Failure(Failure),
 }
 
@@ -37,7 +37,7 @@ impl Reply {
     }
 }
 
-/// A number, however large: what is beyond the protocol is as large as it can say.
+/// Numbers beyond the range of the protocol become the largest one.
 impl From<u64> for Reply {
     fn from(number: u64) -> Reply {
         Reply::Integer(i64::try_from(number).unwrap_or(i64::MAX))
@@ -50,27 +50,27 @@ impl From<bool> for Reply {
     }
 }
 
-/// Why a command was not done.
+/// Why a command has failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// It has too few arguments, or too many.
+    /// The number of arguments is wrong.
     Arity,
-    /// The key holds something else.
+    /// The key holds a value of another type.
     WrongType,
-    /// Anything else, as clients see it.
+    /// Any other reason, as clients see it.
     Text(Cow<'static, str>),
 }
 
-/// What a command comes to.
+/// A `Result` with the failure of a command.
 pub type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    /// A failure with this text; `ERR` comes before it.
+    /// Returns a failure with this text, which is sent after `ERR`.
     pub fn new(text: impl Into<Cow<'static, str>>) -> Failure {
         Failure::Text(text.into())
     }
 
-    /// The text as it is sent. Line ends would end it.
+    /// Returns the text as it is sent. Line ends would end the reply, so they become spaces.
     fn text(&self) -> CString {
         let text = match self {
             Failure::Arity => "ERR wrong number of arguments".into(),
@@ -105,23 +105,23 @@ impl fmt::Display for Failure {
 impl std::error::Error for Failure {}
 
 impl Reply {
-    /// Sends it.
+    /// Sends the reply.
     ///
     /// # Safety
     ///
-    /// The context must be that of the command that runs.
+    /// The context must be that of the running command.
     pub(super) unsafe fn send(&self, ctx: *mut Ctx) {
         let api = raw::api();
         let map = |len: usize| {
             let api = raw::api();
             match api.reply_with_map {
-                // SAFETY: promised by the caller; of what is announced as much follows.
+                // SAFETY: promised by the caller; as many pairs follow.
                 Some(map) => unsafe { map(ctx, len as c_long) },
                 // SAFETY: as above.
                 None => unsafe { (api.reply_with_array)(ctx, 2 * len as c_long) },
             }
         };
-        // SAFETY: promised by the caller. Strings are zero-terminated where no length is given, and copied.
+        // SAFETY: promised by the caller. The server copies strings, which are zero-terminated where no length is passed.
         unsafe {
             match self {
                 Reply::Ok => (api.reply_with_simple_string)(ctx, c"OK".as_ptr()),
@@ -143,7 +143,7 @@ impl Reply {
                 Reply::Map(pairs) => {
                     map(pairs.len());
                     for (name, value) in pairs {
-                        // A simple string, as RedisBloom has it.
+                        // RedisBloom sends names as simple strings.
                         let name = CString::new(name.as_bytes()).unwrap_or_default();
                         (api.reply_with_simple_string)(ctx, name.as_ptr());
                         value.send(ctx);
@@ -157,20 +157,20 @@ impl Reply {
 }
 
 impl Failure {
-    /// Sends it.
+    /// Sends the failure as an error reply.
     ///
     /// # Safety
     ///
-    /// The context must be that of the command that runs.
+    /// The context must be that of the running command.
     pub(super) unsafe fn send(&self, ctx: *mut Ctx) -> c_int {
         let api = raw::api();
         if *self == Failure::Arity {
-            // SAFETY: promised by the caller. This one knows the name of the command.
+            // SAFETY: promised by the caller. The server adds the name of the command.
             return unsafe { (api.wrong_arity)(ctx) };
         }
         let text = self.text();
         let text: &CStr = &text;
-        // SAFETY: promised by the caller; the text is copied.
+        // SAFETY: promised by the caller; the server copies the text.
         unsafe { (api.reply_with_error)(ctx, text.as_ptr()) }
     }
 }
