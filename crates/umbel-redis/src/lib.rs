@@ -1,23 +1,25 @@
 //! Bloom filters and their relatives inside Redis and Valkey.
 //!
-//! `libumbel_redis.so` is a module that a server loads: filters are then values under keys, which it replicates, shards,
-//! persists and protects as all others. Clients of RedisBloom find its commands; see the README for what is new.
+//! A server loads the module `libumbel_redis.so`. Filters are then values of keys, which the server replicates, shards,
+//! persists and protects like any others. The module has the commands of RedisBloom and more; see the README.
 //!
-//! | room | has |
+//! | module | contents |
 //! | --- | --- |
-//! | `server` | the border to the server, and all that is unsafe |
-//! | `config` | what is settled when the module is loaded |
-//! | `error` | the error type of loading, and of values in snapshots and streams |
-//! | `kept` | how values go to snapshots, logs and clients, and come back |
+//! | `commands` | the table of all commands |
 //! | `bloom` | `BF.*` |
 //! | `cuckoo` | `CF.*` |
 //! | `sketch` | `CMS.*` |
 //! | `top` | `TOPK.*` |
-//! | `any` | `UMBEL.*`: every kind, and what can be done with several |
-//! | `dump` | `SCANDUMP` and `LOADCHUNK` of all of them |
+//! | `any` | `UMBEL.*`: filters of every kind, and operations on several of them |
+//! | `dump` | `SCANDUMP` and `LOADCHUNK` of all types |
+//! | `persist` | the streams of values in snapshots, append-only files and dumps |
+//! | `config` | the arguments that the module is loaded with |
+//! | `error` | the error type of loading, and of values in snapshots and streams |
+//! | `server` | the interface to the server, and all unsafe code |
 
 mod any;
 mod bloom;
+mod commands;
 mod config;
 mod cuckoo;
 mod dump;
@@ -28,28 +30,28 @@ mod sketch;
 mod top;
 
 use error::Result;
+use persist::Entry;
 use server::{Ctx, Loading, RawText, Text, memory};
 use std::ffi::{CStr, c_int};
 
-/// Adds everything that the module has.
+/// Registers the types and commands of the module.
 fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     config::load(loading, arguments)?;
-    // Of the server, which counts it.
+    // From the module's allocator, so that the server counts it.
     umbel::memory::take_from_allocator();
-    loading.value::<persist::Entry<bloom::Bloom>>()?;
-    loading.value::<persist::Entry<cuckoo::Cuckoos>>()?;
-    loading.value::<persist::Entry<any::Any>>()?;
-    loading.value::<persist::Entry<sketch::Sketch>>()?;
-    loading.value::<persist::Entry<top::Top>>()?;
-    [c"bloom", c"cuckoo", c"cms", c"topk"].into_iter().for_each(|name| loading.category(name));
-    let commands = [bloom::COMMANDS, cuckoo::COMMANDS, sketch::COMMANDS, top::COMMANDS, any::COMMANDS];
-    commands.iter().flat_map(|commands| commands.iter()).try_for_each(|command| loading.command(command))?;
-    loading.info(facts);
+    loading.register_type::<Entry<bloom::Bloom>>()?;
+    loading.register_type::<Entry<cuckoo::Cuckoos>>()?;
+    loading.register_type::<Entry<any::Any>>()?;
+    loading.register_type::<Entry<sketch::Sketch>>()?;
+    loading.register_type::<Entry<top::Top>>()?;
+    commands::ACL_CATEGORIES.iter().for_each(|name| loading.add_acl_category(name));
+    commands::COMMANDS.iter().try_for_each(|command| loading.register_command(command))?;
+    loading.register_info(info_fields);
     Ok(())
 }
 
-/// What `INFO` tells.
-fn facts() -> Vec<(&'static CStr, u64)> {
+/// Returns the fields of the module in `INFO`.
+fn info_fields() -> Vec<(&'static CStr, u64)> {
     vec![
         (c"values", server::values()),
         (c"filter_bytes", memory::used() as u64),
@@ -59,18 +61,20 @@ fn facts() -> Vec<(&'static CStr, u64)> {
     ]
 }
 
-/// Clients ask by this name for a module that has `BF.*`, and by this number for what it can do: as much as RedisBloom
-/// 2.8.
+/// The name of RedisBloom, by which clients detect `BF.*`.
+const MODULE_NAME: &CStr = c"bf";
+
+/// The version of RedisBloom with the same features, 2.8, by which clients detect those.
 const MODULE_VERSION: c_int = 20_800;
 
-/// What the server calls to load the module.
+/// The entry point of the module.
 ///
 /// # Safety
 ///
-/// To be called by a server, with what it loads modules with.
+/// Only a server may call it, to load the module.
 #[unsafe(no_mangle)]
 #[allow(unsafe_code, non_snake_case)]
 pub unsafe extern "C" fn RedisModule_OnLoad(ctx: *mut Ctx, argv: *mut *mut RawText, argc: c_int) -> c_int {
-    // SAFETY: the server calls this with what it loads modules with.
-    unsafe { server::on_load(ctx, argv, argc, (c"bf", MODULE_VERSION), load) }
+    // SAFETY: promised by the caller.
+    unsafe { server::on_load(ctx, argv, argc, (MODULE_NAME, MODULE_VERSION), load) }
 }

@@ -1,12 +1,11 @@
 //! The commands.
 
-use super::{Any, Held, Structure, Type, algebra, build, files, put};
+use super::{Any, Held, Structure, Type, build, put};
 use crate::bloom;
 use crate::config::{self, next_secret, secret_to_hex};
 use crate::cuckoo::{self, Cuckoos};
 use crate::persist::{Entry, Persist};
-use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text, memory};
-use crate::{command, dump};
+use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use std::time::Duration;
 use umbel::aging::{self, Timestamp, Window};
 use umbel::any::Stored;
@@ -15,139 +14,8 @@ use umbel::sizing::Estimate;
 use umbel::spec::KindOptions;
 use umbel::{AnyFilter, Hasher, Kind, Removed, Spec};
 
-/// All of them.
-pub const COMMANDS: &[Declared] = &[
-    command!(
-        c"UMBEL.RESERVE",
-        -5,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Makes a filter of any kind",
-        reserve
-    ),
-    command!(
-        c"UMBEL.ADD",
-        -3,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Adds items to a filter of any kind",
-        add
-    ),
-    command!(
-        c"UMBEL.ADDAT",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Adds items to a filter that forgets, at a time",
-        add_at
-    ),
-    command!(
-        c"UMBEL.EXISTS",
-        -3,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Tells which items a filter of any kind may have",
-        exists
-    ),
-    command!(
-        c"UMBEL.REMOVE",
-        -3,
-        c"write",
-        Keys::One,
-        c"write slow bloom",
-        c"Takes items out of a filter",
-        remove
-    ),
-    command!(c"UMBEL.GET", -3, c"readonly", Keys::One, c"read slow bloom", c"Looks items up in a map", get),
-    command!(
-        c"UMBEL.INFO",
-        2,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Describes a filter, its fill and its rate",
-        info
-    ),
-    command!(
-        c"UMBEL.MERGE",
-        -3,
-        c"write deny-oom",
-        Keys::IntoFirst,
-        c"write slow bloom",
-        c"Adds all items of filters to another",
-        algebra::merge
-    ),
-    command!(
-        c"UMBEL.INTERSECT",
-        -3,
-        c"write deny-oom",
-        Keys::OverFirst,
-        c"write slow bloom",
-        c"Makes a filter of the items that all of several have",
-        algebra::intersect
-    ),
-    command!(
-        c"UMBEL.JACCARD",
-        3,
-        c"readonly",
-        Keys::Two,
-        c"read slow bloom",
-        c"Estimates how alike two filters are",
-        algebra::jaccard
-    ),
-    command!(
-        c"UMBEL.CARD",
-        -2,
-        c"readonly",
-        Keys::All,
-        c"read slow bloom",
-        c"Estimates how many items filters have together",
-        algebra::card
-    ),
-    command!(
-        c"UMBEL.EXPORT",
-        -3,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Gives a piece of a filter as a file",
-        files::export
-    ),
-    command!(
-        c"UMBEL.IMPORT",
-        -5,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Takes a piece of a filter as a file",
-        files::import
-    ),
-    command!(
-        c"UMBEL.SCANDUMP",
-        3,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Gives a chunk of a filter of any kind",
-        dump::scan::<Any>
-    ),
-    command!(
-        c"UMBEL.LOADCHUNK",
-        4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Takes a chunk of a filter of any kind",
-        dump::load::<Any>
-    ),
-];
-
 /// `UMBEL.RESERVE key kind capacity rate [WINDOW keys | time] [GENERATIONS number] [FAST | SEED secret]`.
-fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let kind = arguments.next_arg()?.bytes().to_ascii_lowercase();
     let kind: Kind = String::from_utf8_lossy(&kind).parse()?;
@@ -225,7 +93,7 @@ fn texts(items: &[Text]) -> Vec<&[u8]> {
 }
 
 /// `UMBEL.ADD key item...`: of each, whether it was new; in a cuckoo filter an item may be several times.
-fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.next_arg()?, arguments.rest()?);
     // Of which type it is shows when it is opened.
     let mut added = add_items(context, key, None, items);
@@ -239,7 +107,7 @@ fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// `UMBEL.ADDAT key milliseconds item...`: adds to a filter that forgets by time, at a time that is not before the last.
-fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, time) = (arguments.next_arg()?, arguments.next_arg()?);
     let time = time.parse().ok_or_else(|| Failure::new("bad time: it should be milliseconds since 1970"))?;
     match Held::existing(context, key)?.type_of() {
@@ -316,7 +184,7 @@ fn tell(filter: &mut AnyFilter, time: Timestamp) -> Result<()> {
 }
 
 /// `UMBEL.EXISTS key item...`: of each, whether it may be in it. A map has keys too.
-fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let Some(held) = Held::open(context, key)? else {
@@ -340,7 +208,7 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// `UMBEL.REMOVE key item...`: of each, 1 if it was taken out, 0 if it was not there, -1 if it cannot be taken out.
-fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.next_arg()?, arguments.rest()?);
     let (kind, held) = {
         let held = Held::existing(context, key)?;
@@ -383,7 +251,7 @@ fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// `UMBEL.GET key item...`: the values of a map, or how often each was recorded.
-fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let entry = context.existing::<Entry<Any>>(key)?;
@@ -404,7 +272,7 @@ pub fn estimated(estimate: Option<Estimate>) -> [Reply; 2] {
 }
 
 /// `UMBEL.INFO key`: what it is, how full it is, how many keys it seems to have, and its rate now and as promised.
-fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
     let held = Held::existing(context, key)?;

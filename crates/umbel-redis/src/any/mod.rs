@@ -4,11 +4,9 @@
 //! [`Any`] is the value of kinds that have no commands of their own; [`Held`] is whatever filter is under a key, for the
 //! commands that take them all. [`commands`] is what can be done.
 
-mod algebra;
-mod commands;
-mod files;
-
-pub use commands::COMMANDS;
+pub mod algebra;
+pub mod commands;
+pub mod files;
 
 use crate::bloom::Bloom;
 use crate::config;

@@ -3,112 +3,8 @@
 use super::{Bloom, Design, MAX_EXPANSION};
 use crate::config::{self, next_secret, secret_to_hex};
 use crate::persist::Entry;
-use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
-use crate::{command, dump};
+use crate::server::{AddCommand, Arguments, Context, Failure, Reply, Result, Text};
 use umbel::AnyFilter;
-
-/// All of them.
-pub const COMMANDS: &[Declared] = &[
-    command!(
-        c"BF.RESERVE",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Makes a Bloom filter",
-        reserve
-    ),
-    command!(
-        c"BF.ADD",
-        3,
-        c"write deny-oom fast",
-        Keys::One,
-        c"write fast bloom",
-        c"Adds an item to a Bloom filter, which is made if it is missing",
-        add
-    ),
-    command!(
-        c"BF.MADD",
-        -3,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Adds items to a Bloom filter, which is made if it is missing",
-        madd
-    ),
-    command!(
-        c"BF.INSERT",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Adds items to a Bloom filter, which is made as the options say",
-        insert
-    ),
-    command!(
-        c"BF.EXISTS",
-        3,
-        c"readonly fast",
-        Keys::One,
-        c"read fast bloom",
-        c"Tells whether a Bloom filter may have an item",
-        exists
-    ),
-    command!(
-        c"BF.MEXISTS",
-        -3,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Tells which items a Bloom filter may have",
-        mexists
-    ),
-    command!(
-        c"BF.INFO",
-        -2,
-        c"readonly fast",
-        Keys::One,
-        c"read fast bloom",
-        c"Describes a Bloom filter",
-        info
-    ),
-    command!(
-        c"BF.CARD",
-        2,
-        c"readonly fast",
-        Keys::One,
-        c"read fast bloom",
-        c"Tells how many items were added to a Bloom filter",
-        card
-    ),
-    command!(
-        c"BF.DEBUG",
-        2,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Describes the stages of a Bloom filter",
-        debug
-    ),
-    command!(
-        c"BF.SCANDUMP",
-        3,
-        c"readonly",
-        Keys::One,
-        c"read slow bloom",
-        c"Gives a chunk of a Bloom filter",
-        dump::scan::<Bloom>
-    ),
-    command!(
-        c"BF.LOADCHUNK",
-        4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow bloom",
-        c"Takes a chunk of a Bloom filter",
-        dump::load::<Bloom>
-    ),
-];
 
 type Filters = Entry<Bloom>;
 
@@ -192,7 +88,7 @@ fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
     Ok(())
 }
 
-fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let (rate, capacity) = (rate(arguments.next_arg()?)?, capacity(arguments.next_arg()?)?);
     let mut options = Options::default();
@@ -226,13 +122,14 @@ pub fn add_all(
     let keys: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
     let added = filter.ready_mut()?.add(&keys[..]);
     if added.contains(&Ok(true)) {
-        context.replicate_added(c"BF.MADD", &[key.bytes()], items, &added);
+        let command = AddCommand { name: c"BF.MADD", options: &[] };
+        context.replicate_added(command, key, items, &added);
         context.notify(c"bf.add", key);
     }
     Ok(added)
 }
 
-fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let item = arguments.rest()?;
     if item.len() > 1 {
@@ -241,12 +138,12 @@ fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     add_all(context, key, item, Some(&Design::default()))?.pop().ok_or(Failure::Arity)?.map(Reply::Bool)
 }
 
-fn madd(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn add_many(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     Ok(Reply::from_results(add_all(context, key, arguments.rest()?, Some(&Design::default()))?))
 }
 
-fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let (mut asked_rate, mut asked_capacity, mut create) = (None, None, true);
     let mut options = Options::default();
@@ -273,7 +170,7 @@ fn insert(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::from_results(add_all(context, key, arguments.rest()?, create.then_some(&design))?))
 }
 
-fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = (arguments.next_arg()?, arguments.next_arg()?);
     arguments.expect_end()?;
     Ok(Reply::Bool(match context.read::<Filters>(key)? {
@@ -282,7 +179,7 @@ fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     }))
 }
 
-fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn exists_many(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let Some(filter) = context.read::<Filters>(key)? else {
@@ -293,7 +190,7 @@ fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Array(answers.iter().map(Reply::Bool).collect()))
 }
 
-fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let field = arguments.next();
     arguments.expect_end()?;
@@ -309,7 +206,7 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     }
 }
 
-fn card(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn card(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
     Ok(match context.read::<Filters>(key)? {
@@ -319,7 +216,7 @@ fn card(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// A line for all of it, and one for each of its filters.
-fn debug(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn debug(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
     let filter = context.existing::<Filters>(key)?;

@@ -2,9 +2,9 @@
 //!
 //! [`Bloom`] is the value, [`commands`] what can be done with it.
 
-mod commands;
+pub mod commands;
 
-pub use commands::{COMMANDS, add_all};
+pub use commands::add_all;
 
 use crate::config;
 use crate::persist::Persist;

@@ -3,131 +3,9 @@
 use super::{Cuckoos, Design, MAX_EXPANSION, MAX_KICKS};
 use crate::config::{next_secret, secret_to_hex};
 use crate::persist::{Entry, Persist};
-use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
-use crate::{command, dump};
+use crate::server::{AddCommand, Arguments, Context, Failure, Reply, Result, Text};
 
 use umbel::internals::TILE;
-
-/// All of them.
-pub const COMMANDS: &[Declared] = &[
-    command!(
-        c"CF.RESERVE",
-        -3,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cuckoo",
-        c"Makes a cuckoo filter",
-        reserve
-    ),
-    command!(
-        c"CF.ADD",
-        3,
-        c"write deny-oom fast",
-        Keys::One,
-        c"write fast cuckoo",
-        c"Adds an item to a cuckoo filter, which is made if it is missing",
-        add
-    ),
-    command!(
-        c"CF.ADDNX",
-        3,
-        c"write deny-oom fast",
-        Keys::One,
-        c"write fast cuckoo",
-        c"Adds an item to a cuckoo filter if it is not there",
-        add_new
-    ),
-    command!(
-        c"CF.INSERT",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cuckoo",
-        c"Adds items to a cuckoo filter, which is made as the options say",
-        insert
-    ),
-    command!(
-        c"CF.INSERTNX",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cuckoo",
-        c"Adds items to a cuckoo filter that are not there",
-        insert_new
-    ),
-    command!(
-        c"CF.EXISTS",
-        3,
-        c"readonly fast",
-        Keys::One,
-        c"read fast cuckoo",
-        c"Tells whether a cuckoo filter may have an item",
-        exists
-    ),
-    command!(
-        c"CF.MEXISTS",
-        -3,
-        c"readonly",
-        Keys::One,
-        c"read slow cuckoo",
-        c"Tells which items a cuckoo filter may have",
-        mexists
-    ),
-    command!(
-        c"CF.DEL",
-        3,
-        c"write fast",
-        Keys::One,
-        c"write fast cuckoo",
-        c"Deletes an item from a cuckoo filter once",
-        del
-    ),
-    command!(
-        c"CF.COUNT",
-        3,
-        c"readonly fast",
-        Keys::One,
-        c"read fast cuckoo",
-        c"Tells how often a cuckoo filter may have an item",
-        count
-    ),
-    command!(
-        c"CF.INFO",
-        2,
-        c"readonly fast",
-        Keys::One,
-        c"read fast cuckoo",
-        c"Describes a cuckoo filter",
-        info
-    ),
-    command!(
-        c"CF.COMPACT",
-        2,
-        c"write",
-        Keys::One,
-        c"write slow cuckoo",
-        c"Brings the items of a cuckoo filter into fewer levels",
-        compact
-    ),
-    command!(
-        c"CF.SCANDUMP",
-        3,
-        c"readonly",
-        Keys::One,
-        c"read slow cuckoo",
-        c"Gives a chunk of a cuckoo filter",
-        dump::scan::<Cuckoos>
-    ),
-    command!(
-        c"CF.LOADCHUNK",
-        4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cuckoo",
-        c"Takes a chunk of a cuckoo filter",
-        dump::load::<Cuckoos>
-    ),
-];
 
 type Filters = Entry<Cuckoos>;
 
@@ -198,7 +76,7 @@ fn create(context: &Context, key: &Text, design: &Design) -> Result<()> {
     Ok(())
 }
 
-fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let mut design = Design { capacity: capacity(Ok(arguments.next_arg()?))?, ..Design::default() };
     while let Some(name) = arguments.next() {
@@ -238,7 +116,8 @@ pub fn add_all(
     };
     let added: Vec<Result<bool>> = items.iter().map(&mut add).collect();
     if added.contains(&Ok(true)) {
-        context.replicate_added(c"CF.INSERT", &[key.bytes(), b"NOCREATE", b"ITEMS"], items, &added);
+        let command = AddCommand { name: c"CF.INSERT", options: &[b"NOCREATE", b"ITEMS"] };
+        context.replicate_added(command, key, items, &added);
         context.notify(c"cf.add", key);
     }
     Ok(added)
@@ -254,11 +133,11 @@ fn add_one(context: &Context, mut arguments: Arguments<'_>, only_new: bool) -> R
     added.ok_or(Failure::Arity)?.map(Reply::Bool)
 }
 
-fn add(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn add(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     add_one(context, arguments, false)
 }
 
-fn add_new(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn add_absent(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     add_one(context, arguments, true)
 }
 
@@ -283,11 +162,11 @@ fn insert_all(context: &Context, mut arguments: Arguments<'_>, only_new: bool) -
     Ok(Reply::Array(added.into_iter().map(|added| Reply::Integer(added.map_or(-1, i64::from))).collect()))
 }
 
-fn insert(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn insert(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     insert_all(context, arguments, false)
 }
 
-fn insert_new(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn insert_absent(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     insert_all(context, arguments, true)
 }
 
@@ -298,7 +177,7 @@ fn key_and_item<'a>(mut arguments: Arguments<'a>) -> Result<(&'a Text, &'a Text)
     Ok(pair)
 }
 
-fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = key_and_item(arguments)?;
     Ok(Reply::Bool(match context.read::<Filters>(key)? {
         Some(entry) => {
@@ -309,7 +188,7 @@ fn exists(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     }))
 }
 
-fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn exists_many(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
     let Some(entry) = context.read::<Filters>(key)? else {
@@ -325,7 +204,7 @@ fn mexists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Array(answers.collect()))
 }
 
-fn del(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn delete(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = key_and_item(arguments)?;
     let mut entry = context.write::<Filters>(key)?.ok_or_else(|| Failure::new("Not found"))?;
     let filters = entry.ready_mut()?;
@@ -337,7 +216,7 @@ fn del(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Bool(removed))
 }
 
-fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+pub fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let (key, item) = key_and_item(arguments)?;
     Ok(match context.read::<Filters>(key)? {
         Some(entry) => {
@@ -348,7 +227,7 @@ fn count(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     })
 }
 
-fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
     let entry = context.read::<Filters>(key)?.ok_or_else(|| Failure::new("not found"))?;
@@ -367,7 +246,7 @@ fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }
 
-fn compact(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn compact(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     arguments.expect_end()?;
     let mut entry =

@@ -7,9 +7,9 @@
 //! in one level look alike in all older ones, and it makes no difference whose fingerprint is deleted. With filters of
 //! different sizes it would: the fingerprint of another item, which looks alike only there, would be lost.
 
-mod commands;
+pub mod commands;
 
-pub use commands::{COMMANDS, add_all};
+pub use commands::add_all;
 
 use crate::config;
 use crate::persist::Persist;

@@ -1,10 +1,10 @@
-//! A call of a command: its arguments, and the keys they name.
+//! A running command: its arguments, and the keys they name.
 
-use super::load::Run;
+use super::command::{Handler, counted_key_positions};
 use super::memory::Unlimited;
 use super::raw::{self, Ctx, KeyHandle};
 use super::reply::{Failure, Result};
-use super::value::{Value, hand_over, take_back, type_of};
+use super::value::{Value, from_server, into_server, type_of};
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::{Deref, DerefMut};
@@ -12,27 +12,27 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use umbel::aging::Timestamp;
 
-/// An argument: bytes that belong to the server while the command runs.
+/// An argument: a string of the server, valid while the command runs.
 #[repr(transparent)]
 pub struct Text(*mut raw::Text);
 
 impl Text {
-    /// The bytes.
+    /// Returns the bytes of the argument.
     pub fn bytes(&self) -> &[u8] {
         let mut len = 0;
-        // SAFETY: the server keeps its strings while the command runs, and a `Text` is only lent for as long.
+        // SAFETY: the string outlives the command, and references to a `Text` do not.
         unsafe {
             let start = (raw::api().string_ptr_len)(self.0, &mut len);
             std::slice::from_raw_parts(start.cast(), len)
         }
     }
 
-    /// Whether it is this word, in capital or small letters.
+    /// Returns whether the argument is this word, ignoring case.
     pub fn is(&self, word: &str) -> bool {
         self.bytes().eq_ignore_ascii_case(word.as_bytes())
     }
 
-    /// A number or whatever else can be read from text.
+    /// Parses the argument.
     pub fn parse<T: std::str::FromStr>(&self) -> Option<T> {
         str::from_utf8(self.bytes()).ok()?.parse().ok()
     }
@@ -68,6 +68,15 @@ impl<'a> Arguments<'a> {
         if self.0.is_empty() { Err(Failure::Arity) } else { Ok(self.0) }
     }
 
+    /// Returns exactly this many arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::Arity`] if fewer or more are left.
+    pub fn exactly<const N: usize>(self) -> Result<&'a [Text; N]> {
+        self.0.try_into().map_err(|_| Failure::Arity)
+    }
+
     /// Checks that no argument is left.
     ///
     /// # Errors
@@ -78,113 +87,127 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A call of a command.
-pub struct Context {
-    ctx: *mut Ctx,
-    lent: Cell<[Option<Loan>; MAX_LOANS]>,
+/// A command that adds items to a filter.
+#[derive(Clone, Copy)]
+pub struct AddCommand {
+    pub name: &'static CStr,
+    /// The arguments between the key and the items.
+    pub options: &'static [&'static [u8]],
 }
 
-/// A value that is lent now, and whether to be changed.
+/// A running command: opens keys, replicates and publishes events.
+pub struct Context {
+    ctx: *mut Ctx,
+    loans: Cell<[Option<Loan>; MAX_LOANS]>,
+}
+
+/// A borrowed value, and whether it is borrowed mutably.
 type Loan = (NonNull<c_void>, bool);
 
 /// The most values that a command borrows at once.
 const MAX_LOANS: usize = 4;
 
 impl Context {
-    /// The value of a key, if there is one.
+    /// Returns the value of a key, if the key exists.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::WrongType`] if the key holds another type.
     pub fn read<V: Value>(&self, name: &Text) -> Result<Option<Key<'_, V>>> {
         self.open(name, raw::READ)
     }
 
-    /// The value of a key, to be changed.
+    /// Returns the value of a key, to be changed; see [`Context::read`].
     pub fn write<V: Value>(&self, name: &Text) -> Result<Option<KeyMut<'_, V>>> {
         Ok(self.open(name, raw::READ | raw::WRITE)?.map(KeyMut))
     }
 
-    /// The value of a key that must be there.
+    /// Returns the value of a key that must exist; see [`Context::read`].
     pub fn existing<V: Value>(&self, name: &Text) -> Result<Key<'_, V>> {
         self.read(name)?.ok_or_else(|| Failure::new("not found"))
     }
 
-    /// The value of a key that must be there, to be changed.
+    /// Returns the value of a key that must exist, to be changed; see [`Context::read`].
     pub fn existing_mut<V: Value>(&self, name: &Text) -> Result<KeyMut<'_, V>> {
         self.write(name)?.ok_or_else(|| Failure::new("not found"))
     }
 
-    /// Whether the command was done elsewhere before, and has to be done here whatever the limits are.
-    fn must_obey(&self) -> bool {
+    /// Returns whether the command comes from a primary or an append-only file, and must succeed whatever the limits are.
+    fn is_replayed(&self) -> bool {
         // SAFETY: the command runs.
         let flags = unsafe { (raw::api().get_context_flags)(self.ctx) };
         flags & (raw::CTX_REPLICATED | raw::CTX_LOADING) != 0
     }
 
-    /// Puts a value under a key, in place of what was there.
+    /// Stores a value under a key and frees the previous one.
     pub fn set<V: Value>(&self, name: &Text, value: V) -> Result<()> {
         let api = raw::api();
         let handle = Handle::open(self, name, raw::READ | raw::WRITE);
-        // SAFETY: the handle is open; of what is no module's value there is none.
+        // SAFETY: the handle is open; the value is null unless the key holds a type of a module.
         if let Some(old) = NonNull::new(unsafe { (api.module_type_get_value)(handle.0) }) {
-            // It will be freed.
-            drop(self.lend(old, true)?);
+            // The server frees it, so it must not be borrowed.
+            drop(self.borrow(old, true)?);
         }
-        let value = hand_over(value);
-        // SAFETY: the key is open for writing, and the type's functions expect such a value.
+        let value = into_server(value);
+        // SAFETY: the key is open for writing, and the value is of this type.
         let set = unsafe { (api.module_type_set_value)(handle.0, type_of::<V>(), value) };
         if set != raw::OK {
-            // SAFETY: the server did not take it.
-            drop(unsafe { take_back::<V>(value) });
+            // SAFETY: the server has not stored it.
+            drop(unsafe { from_server::<V>(value) });
             return Err(Failure::new("the engine refused the value"));
         }
         Ok(())
     }
 
+    /// Opens a key and borrows its value.
     fn open<V: Value>(&self, name: &Text, mode: c_int) -> Result<Option<Key<'_, V>>> {
         let api = raw::api();
         let handle = Handle::open(self, name, mode);
         // SAFETY: the handle is open.
-        let (kind, of) = unsafe { ((api.key_type)(handle.0), (api.module_type_get_type)(handle.0)) };
+        let (kind, value_type) = unsafe { ((api.key_type)(handle.0), (api.module_type_get_type)(handle.0)) };
         match kind {
             raw::KEY_EMPTY => Ok(None),
-            raw::KEY_MODULE if of == type_of::<V>() => {
+            raw::KEY_MODULE if value_type == type_of::<V>() => {
                 // SAFETY: the handle is open.
                 let value = NonNull::new(unsafe { (api.module_type_get_value)(handle.0) });
                 let value = value.ok_or(Failure::WrongType)?;
-                let lent = self.lend(value, mode & raw::WRITE != 0)?;
-                Ok(Some(Key { value: value.cast(), _lent: lent, _handle: handle }))
+                let loan = self.borrow(value, mode & raw::WRITE != 0)?;
+                Ok(Some(Key { value: value.cast(), _loan: loan, _handle: handle }))
             }
             _ => Err(Failure::WrongType),
         }
     }
 
-    /// Lends a value: to many who read it, or to one who changes it.
-    fn lend(&self, value: NonNull<c_void>, changing: bool) -> Result<Lent<'_>> {
-        let mut lent = self.lent.get();
-        let taken = lent.iter().flatten().any(|(other, also)| *other == value && (changing || *also));
-        let place = lent.iter().position(Option::is_none).filter(|_| !taken);
-        let place =
-            place.ok_or_else(|| Failure::new("this is a mistake in the module: a value is used twice"))?;
-        lent[place] = Some((value, changing));
-        self.lent.set(lent);
-        Ok(Lent { context: self, place })
+    /// Borrows a value: any number of times to read it, or once to change it.
+    fn borrow(&self, value: NonNull<c_void>, mutably: bool) -> Result<LoanGuard<'_>> {
+        let mut loans = self.loans.get();
+        let conflicts = |(other, other_mutably): &Loan| *other == value && (mutably || *other_mutably);
+        let is_free = !loans.iter().flatten().any(conflicts);
+        let index = loans.iter().position(Option::is_none).filter(|_| is_free);
+        let index =
+            index.ok_or_else(|| Failure::new("this is a mistake in the module: a value is used twice"))?;
+        loans[index] = Some((value, mutably));
+        self.loans.set(loans);
+        Ok(LoanGuard { context: self, index })
     }
 
-    /// The time of the server.
+    /// Returns the time of the server.
     pub fn now(&self) -> Timestamp {
-        // SAFETY: it takes nothing.
+        // SAFETY: the function has no preconditions.
         let millis = unsafe { (raw::api().milliseconds)() };
         Timestamp::from_millis(millis.try_into().unwrap_or_default())
     }
 
-    /// Has replicas, and the log, do what was done here.
+    /// Sends the command as it is to replicas and the append-only file.
     pub fn replicate(&self) {
         // SAFETY: the command runs.
         unsafe { (raw::api().replicate_verbatim)(self.ctx) };
     }
 
-    /// Has replicas, and the log, do something: a command and its arguments.
+    /// Sends another command to replicas and the append-only file.
     pub fn replicate_as(&self, command: &CStr, arguments: &[&[u8]]) {
         let api = raw::api();
-        // SAFETY: the command runs; the strings are ours until they are freed, and the format asks for a list of them.
+        // SAFETY: the command runs; the strings are valid until they are freed, and the format is that of a list of strings.
         unsafe {
             let text = |bytes: &&[u8]| (api.create_string)(self.ctx, bytes.as_ptr().cast(), bytes.len());
             let mut texts: Vec<*mut raw::Text> = arguments.iter().map(text).collect();
@@ -193,18 +216,20 @@ impl Context {
         }
     }
 
-    /// Has replicas, and the log, add the items that were added here. They have no limits: if some were refused, they are
-    /// told of the others only, by a command with these first arguments.
-    pub fn replicate_added(&self, command: &CStr, first: &[&[u8]], items: &[Text], added: &[Result<bool>]) {
+    /// Sends the items that were added to replicas and the append-only file. Those have no limits, so if items were refused
+    /// here, they get another command without them.
+    pub fn replicate_added(&self, command: AddCommand, key: &Text, items: &[Text], added: &[Result<bool>]) {
         if added.iter().all(Result::is_ok) {
             return self.replicate();
         }
-        let went_in = items.iter().zip(added).filter(|(_, added)| **added == Ok(true));
-        let told: Vec<&[u8]> = first.iter().copied().chain(went_in.map(|(item, _)| item.bytes())).collect();
-        self.replicate_as(command, &told);
+        let added = items.iter().zip(added).filter(|(_, added)| **added == Ok(true));
+        let mut arguments = vec![key.bytes()];
+        arguments.extend(command.options);
+        arguments.extend(added.map(|(item, _)| item.bytes()));
+        self.replicate_as(command.name, &arguments);
     }
 
-    /// Tells whoever listens what happened to a key.
+    /// Publishes a keyspace event.
     pub fn notify(&self, event: &CStr, key: &Text) {
         // SAFETY: the command runs, and the key is one of its arguments.
         unsafe {
@@ -218,7 +243,7 @@ impl Context {
     }
 }
 
-/// An open key, which has to be closed.
+/// An open key, which is closed when this is dropped.
 struct Handle(*mut KeyHandle);
 
 impl Handle {
@@ -231,30 +256,31 @@ impl Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         if !self.0.is_null() {
-            // SAFETY: it was opened, and is closed once.
+            // SAFETY: the key is open, and is closed only here.
             unsafe { (raw::api().close_key)(self.0) };
         }
     }
 }
 
-/// A value that is lent, until this is dropped.
-struct Lent<'a> {
+/// A borrowed value, which is returned when this is dropped.
+struct LoanGuard<'a> {
     context: &'a Context,
-    place: usize,
+    /// The index in `Context::loans`.
+    index: usize,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for LoanGuard<'_> {
     fn drop(&mut self) {
-        let mut lent = self.context.lent.get();
-        lent[self.place] = None;
-        self.context.lent.set(lent);
+        let mut loans = self.context.loans.get();
+        loans[self.index] = None;
+        self.context.loans.set(loans);
     }
 }
 
 /// The value of an open key.
 pub struct Key<'a, V> {
     value: NonNull<V>,
-    _lent: Lent<'a>,
+    _loan: LoanGuard<'a>,
     _handle: Handle,
 }
 
@@ -265,7 +291,7 @@ impl<V> Deref for Key<'_, V> {
     type Target = V;
 
     fn deref(&self) -> &V {
-        // SAFETY: a value of this type is what was put there as one; it is lent, and nobody changes it meanwhile.
+        // SAFETY: the value has this type, and is borrowed: it is not changed meanwhile.
         unsafe { self.value.as_ref() }
     }
 }
@@ -280,36 +306,38 @@ impl<V> Deref for KeyMut<'_, V> {
 
 impl<V> DerefMut for KeyMut<'_, V> {
     fn deref_mut(&mut self) -> &mut V {
-        // SAFETY: as above, and it is lent to nobody else.
+        // SAFETY: as above, and there is no other loan.
         unsafe { self.0.value.as_mut() }
     }
 }
 
-/// Runs a command, and sends what it answers.
+/// Runs a command and sends its reply.
 ///
 /// # Safety
 ///
-/// To be called by the server, with what it calls commands with.
-pub unsafe fn call<R: Run>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
-    // SAFETY: the server gives as many strings as it says, and a `Text` is nothing but the address of one.
+/// Only the server may call it, with the arguments of a command.
+pub unsafe fn call<H: Handler>(ctx: *mut Ctx, argv: *mut *mut raw::Text, argc: c_int) -> c_int {
+    // SAFETY: the server passes `argc` strings, and a `Text` is the address of one.
     let arguments = unsafe { std::slice::from_raw_parts(argv.cast::<Text>(), argc as usize) };
-    let context = Context { ctx, lent: Cell::default() };
+    let context = Context { ctx, loans: Cell::default() };
     let arguments = Arguments(arguments.get(1..).unwrap_or_default());
-    // SAFETY: the command is called, if only to be asked for its keys.
+    // SAFETY: the context is that of a command.
     if unsafe { (raw::api().is_keys_position_request)(ctx) } != 0 {
-        for position in catch_unwind(AssertUnwindSafe(|| R::keys(arguments))).unwrap_or_default() {
+        for position in
+            catch_unwind(AssertUnwindSafe(|| counted_key_positions(arguments))).unwrap_or_default()
+        {
             // SAFETY: as above.
             unsafe { (raw::api().key_at_pos)(ctx, position as c_int) };
         }
         return raw::OK;
     }
-    let _unlimited = Unlimited::when(context.must_obey());
-    let done = catch_unwind(AssertUnwindSafe(|| R::run(&context, arguments)));
-    let done =
-        done.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
+    let _unlimited = Unlimited::when(context.is_replayed());
+    let result = catch_unwind(AssertUnwindSafe(|| H::run(&context, arguments)));
+    let result =
+        result.unwrap_or_else(|_| Err(Failure::new("this is a mistake in the module: please report it")));
     // SAFETY: the command still runs.
     unsafe {
-        match done {
+        match result {
             Ok(reply) => reply.send(ctx),
             Err(failure) => {
                 failure.send(ctx);

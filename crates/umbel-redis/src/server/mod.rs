@@ -1,12 +1,13 @@
-//! The border to the server, Redis or Valkey: all that is unsafe in this crate is in this room.
+//! The interface to the server, Redis or Valkey. All unsafe code of this crate is in this module.
 //!
-//! Inside of it, [`raw`] finds the server's functions and [`memory`] takes memory from it. To the outside it gives a
-//! [`Context`] to a command, with [`Arguments`] and the [keys](Context::read) they name; a command returns a [`Reply`] or
-//! a [`Failure`]. What is kept under a key is a [`Value`], which says how it is written and read again. A panic ends the
-//! command, not the server.
+//! [`raw`] declares the server's functions, and [`memory`] allocates memory from it. The rest of the crate sees safe types:
+//! a [`CommandSpec`] describes a command, whose handler gets a [`Context`] and [`Arguments`], opens
+//! [keys](Context::read), and returns a [`Reply`] or a [`Failure`]. A key holds a [`Value`], which can be saved and loaded.
+//! A panic ends the command, not the server.
 
 #![allow(unsafe_code)]
 
+mod command;
 mod context;
 mod load;
 pub mod memory;
@@ -14,8 +15,10 @@ mod raw;
 mod reply;
 mod value;
 
-pub use context::{Arguments, Context, Key, Text};
-pub use load::{Declared, Keys, Loading, Run, on_load, random};
+pub(crate) use command::command_table;
+pub use command::{CommandSpec, Flag, Handler, Keys, entry_point};
+pub use context::{AddCommand, Arguments, Context, Key, Text};
+pub use load::{Loading, on_load, random};
 pub use raw::{Ctx, Text as RawText};
 pub use reply::{Failure, Reply, Result};
 pub use value::{

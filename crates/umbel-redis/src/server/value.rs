@@ -1,4 +1,4 @@
-//! What is kept under a key: how the server writes it, reads it again, copies, measures and frees it.
+//! The values of keys: how the server saves, loads, copies, measures and frees them.
 
 use super::memory::{Defragmenter, Unlimited};
 use super::raw::{self, DefragCtx, DigestCtx, Io, Type, TypeMethods};
@@ -11,70 +11,70 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use umbel::memory::{Mover, relocate_box};
 
-/// A type of values.
+/// A type of values that keys can hold.
 pub trait Value: Sized + Send + 'static {
-    /// The name of the type: nine letters, digits, `-` or `_`, which no other module uses.
+    /// The name of the type: nine letters, digits, `-` or `_`. No other module may use it.
     const NAME: &'static CStr;
 
-    /// Where the server's handle of the type is kept.
+    /// Returns the place of the server's handle of the type.
     fn type_handle() -> &'static TypeHandle;
 
     /// Writes the value to a snapshot.
     fn save(&self, to: &mut RdbWriter<'_>) -> Result<()>;
 
-    /// Reads a value from a snapshot, which may hold anything.
+    /// Reads a value from a snapshot, which is not trusted.
     fn load(from: &mut RdbReader<'_>) -> Result<Self>;
 
-    /// Writes the commands that make the value.
+    /// Writes the commands that create the value.
     fn rewrite(&self, to: &mut AofWriter<'_>) -> Result<()>;
 
-    /// Adds what makes it different from others.
-    fn debug_digest(&self, sum: &mut DebugDigest<'_>);
+    /// Adds everything by which values differ.
+    fn debug_digest(&self, digest: &mut DebugDigest<'_>);
 
-    /// The bytes it takes.
+    /// Returns the size of the value in memory.
     fn memory_bytes(&self) -> usize;
 
-    /// Another one like it, if there is memory for it.
+    /// Returns a copy of the value, if there is enough memory.
     fn copy(&self) -> Option<Self>;
 
-    /// Lets its memory be moved.
+    /// Lets the server move the memory of the value.
     fn relocate(&mut self, mover: &mut dyn Mover);
 }
 
-/// The server's handle of a type.
+/// The place of the server's handle of a type.
 #[derive(Debug)]
 pub struct TypeHandle(AtomicPtr<Type>);
 
 impl TypeHandle {
-    /// That of a type which is not registered yet.
+    /// Returns the handle of a type that is not registered yet.
     pub const fn new() -> TypeHandle {
         TypeHandle(AtomicPtr::new(null_mut()))
     }
 }
 
-/// How many values there are.
+/// The number of values.
 static VALUES: AtomicU64 = AtomicU64::new(0);
 
-/// How many values there are.
+/// Returns the number of values.
 pub fn values() -> u64 {
     VALUES.load(Ordering::Relaxed)
 }
 
-/// How many values were not taken in, since they made no sense.
+/// The number of malformed values and chunks.
 static REJECTED: AtomicU64 = AtomicU64::new(0);
 
-/// How many values, or parts of some, were not taken in, since they made no sense.
+/// Returns the number of malformed values and chunks.
 pub fn rejected() -> u64 {
     REJECTED.load(Ordering::Relaxed)
 }
 
-/// Counts a value that is not taken in.
+/// Counts a malformed value or chunk.
 pub fn note_rejected() {
     REJECTED.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Hands a value over to the server.
-pub(super) fn hand_over<V: Value>(value: V) -> *mut c_void {
+/// Moves a value to the heap and returns the pointer that the server stores.
+pub(super) fn into_server<V: Value>(value: V) -> *mut c_void {
     VALUES.fetch_add(1, Ordering::Relaxed);
     Box::into_raw(Box::new(value)).cast()
 }
@@ -83,19 +83,19 @@ pub(super) fn hand_over<V: Value>(value: V) -> *mut c_void {
 ///
 /// # Safety
 ///
-/// It was handed over as one of this type, and nobody else uses it any more.
-pub(super) unsafe fn take_back<V: Value>(value: *mut c_void) -> Box<V> {
+/// The pointer must be from [`into_server`] for this type, and unused from now on.
+pub(super) unsafe fn from_server<V: Value>(value: *mut c_void) -> Box<V> {
     VALUES.fetch_sub(1, Ordering::Relaxed);
     // SAFETY: promised by the caller.
     unsafe { Box::from_raw(value.cast()) }
 }
 
-/// The server's handle of a type.
+/// Returns the server's handle of a type.
 pub(super) fn type_of<V: Value>() -> *mut Type {
     V::type_handle().0.load(Ordering::Relaxed)
 }
 
-/// Registers a type.
+/// Registers a type and returns whether the server has accepted it.
 ///
 /// # Safety
 ///
@@ -126,31 +126,35 @@ pub(super) unsafe fn register<V: Value>(ctx: *mut raw::Ctx) -> bool {
 /// The version of the encoding in snapshots.
 const ENCODING_VERSION: c_int = 1;
 
-/// A snapshot that is written.
+/// The writer of a snapshot.
 pub struct RdbWriter<'a>(*mut Io, PhantomData<&'a ()>);
 
 impl RdbWriter<'_> {
+    /// Writes a number.
     pub fn number(&mut self, number: u64) {
-        // SAFETY: the server lends the stream for the call in which this lives.
+        // SAFETY: the server lends the stream for the call that this lives in.
         unsafe { (raw::api().save_unsigned)(self.0, number) };
     }
 
+    /// Writes a string of bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         // SAFETY: as above; the bytes are copied.
         unsafe { (raw::api().save_string_buffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
     }
 }
 
-/// A snapshot that is read.
+/// The reader of a snapshot.
 pub struct RdbReader<'a>(*mut Io, PhantomData<&'a ()>);
 
 impl RdbReader<'_> {
+    /// Reads a number.
     pub fn number(&mut self) -> Result<u64> {
-        // SAFETY: the server lends the stream for the call in which this lives.
+        // SAFETY: the server lends the stream for the call that this lives in.
         let number = unsafe { (raw::api().load_unsigned)(self.0) };
         self.check(number)
     }
 
+    /// Reads a string of bytes.
     pub fn bytes(&mut self) -> Result<Vec<u8>> {
         let api = raw::api();
         let mut len = 0;
@@ -162,22 +166,23 @@ impl RdbReader<'_> {
         let mut bytes = Vec::new();
         let room = bytes.try_reserve_exact(len);
         if room.is_ok() {
-            // SAFETY: the server gave so many bytes.
+            // SAFETY: the string has this many bytes.
             bytes.extend_from_slice(unsafe { std::slice::from_raw_parts(start.cast::<u8>(), len) });
         }
-        // SAFETY: they are ours to free, and used no more.
+        // SAFETY: the caller frees the string, which is not used any more.
         unsafe { (api.free)(start.cast()) };
         room.map_err(|_| Error::OutOfMemory)?;
         self.check(bytes)
     }
 
+    /// Returns a value that was read, if reading has not failed.
     fn check<T>(&self, read: T) -> Result<T> {
         // SAFETY: as above.
         if unsafe { (raw::api().is_io_error)(self.0) } == 0 { Ok(read) } else { Err(Error::CUT) }
     }
 }
 
-/// A log of commands that is written anew.
+/// The writer of an append-only file that is rewritten.
 pub struct AofWriter<'a> {
     io: *mut Io,
     key: *mut raw::Text,
@@ -185,9 +190,9 @@ pub struct AofWriter<'a> {
 }
 
 impl AofWriter<'_> {
-    /// A command with the key, a number and bytes.
+    /// Writes a command with the key, a number and bytes as arguments.
     pub fn command(&mut self, command: &CStr, number: i64, bytes: &[u8]) {
-        // SAFETY: the server lends both for the call in which this lives; the format asks for what follows.
+        // SAFETY: the server lends stream and key for the call that this lives in; the format matches the arguments.
         unsafe {
             (raw::api().emit_aof)(
                 self.io,
@@ -202,13 +207,13 @@ impl AofWriter<'_> {
     }
 }
 
-/// The sum of a value, by which two servers are compared.
+/// The checksum of a value in `DEBUG DIGEST`, by which two servers are compared.
 pub struct DebugDigest<'a>(*mut DigestCtx, PhantomData<&'a ()>);
 
 impl DebugDigest<'_> {
-    /// Adds bytes, in this order.
+    /// Adds bytes. Their order matters.
     pub fn bytes(&mut self, bytes: &[u8]) {
-        // SAFETY: the server lends it for the call in which this lives.
+        // SAFETY: the server lends it for the call that this lives in.
         unsafe { (raw::api().digest_add_string_buffer)(self.0, bytes.as_ptr().cast(), bytes.len()) };
     }
 }
@@ -219,7 +224,7 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_v
         _ => Err(Error::UnknownEncoding(version)),
     };
     match catch_unwind(AssertUnwindSafe(load)).unwrap_or(Err(Error::Panicked)) {
-        Ok(value) => hand_over(value),
+        Ok(value) => into_server(value),
         Err(error) => {
             note_rejected();
             log::<V>(io, c"umbel: a %s cannot be read: %s", &error);
@@ -231,31 +236,30 @@ unsafe extern "C" fn rdb_load<V: Value>(io: *mut Io, version: c_int) -> *mut c_v
 /// Writes an error about a value of this type, and its causes, into the server's log.
 fn log<V: Value>(io: *mut Io, format: &CStr, error: &Error) {
     let why = CString::new(format!("{error:#}")).unwrap_or_default();
-    // SAFETY: the server lends the stream for the call in which this is called; the format asks for what follows.
+    // SAFETY: the server lends the stream for the call that this is part of; the format matches the arguments.
     unsafe {
         (raw::api().log_io_error)(io, c"warning".as_ptr(), format.as_ptr(), V::NAME.as_ptr(), why.as_ptr())
     };
 }
 
 unsafe extern "C" fn rdb_save<V: Value>(io: *mut Io, value: *mut c_void) {
-    // SAFETY: the server gives the value that was put there as one of this type.
+    // SAFETY: the server passes a value of this type.
     let value = unsafe { &*value.cast::<V>() };
     write::<V>(io, || value.save(&mut RdbWriter(io, PhantomData)));
 }
 
-/// Writes a value. A snapshot, or a log, without it must not take the place of the last one; a server that writes it
-/// itself, and not by a child, takes no notice.
+/// Writes a value to a snapshot or an append-only file. A failure ends the child process of the server that writes it, so
+/// that the incomplete file does not replace the last one. A server that writes without a child cannot be notified.
 fn write<V: Value>(io: *mut Io, write: impl FnOnce() -> Result<()>) {
     let written = catch_unwind(AssertUnwindSafe(write));
     if let Err(error) = written.unwrap_or(Err(Error::Panicked)) {
         log::<V>(io, c"umbel: a %s cannot be written: %s", &error);
         let api = raw::api();
-        // SAFETY: the server lends the stream, and what it gives for it, for the call in which this is called.
+        // SAFETY: the server lends the stream and its context for the call that this is part of.
         let flags = unsafe { (api.get_context_flags)((api.get_context_from_io)(io)) };
         if flags & raw::CTX_IS_CHILD != 0 {
-            // This process does nothing else, and must not tidy up what belongs to the server, which removes what was
-            // written, and says that it has failed.
-            // SAFETY: it takes a number.
+            // The server removes the file and logs the failure. A regular exit would run exit handlers of the server.
+            // SAFETY: any signal number is valid.
             unsafe { libc::raise(libc::SIGKILL) };
         }
     }
@@ -273,22 +277,22 @@ unsafe extern "C" fn mem_usage<V: Value>(value: *const c_void) -> usize {
     catch_unwind(AssertUnwindSafe(|| value.memory_bytes())).unwrap_or_default()
 }
 
-unsafe extern "C" fn debug_digest<V: Value>(sum: *mut DigestCtx, value: *mut c_void) {
+unsafe extern "C" fn debug_digest<V: Value>(digest: *mut DigestCtx, value: *mut c_void) {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    let _ = catch_unwind(AssertUnwindSafe(|| value.debug_digest(&mut DebugDigest(sum, PhantomData))));
+    let _ = catch_unwind(AssertUnwindSafe(|| value.debug_digest(&mut DebugDigest(digest, PhantomData))));
     // SAFETY: the server lends it for this call.
-    unsafe { (raw::api().digest_end_sequence)(sum) };
+    unsafe { (raw::api().digest_end_sequence)(digest) };
 }
 
 unsafe extern "C" fn free<V: Value>(value: *mut c_void) {
-    // SAFETY: as above, and the server is done with it.
-    let value = unsafe { take_back::<V>(value) };
+    // SAFETY: as above, and the server does not use it any more.
+    let value = unsafe { from_server::<V>(value) };
     let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));
 }
 
-/// Moves what would be better elsewhere, all at once: what is large is not moved, for the server finds pages of its own
-/// for it, and of what is small no value has very many pieces.
+/// Moves the memory of a value, all of it in one call. That is quick enough: large allocations have pages of their own and
+/// are not moved, and no value has very many small ones.
 unsafe extern "C" fn defrag<V: Value>(
     ctx: *mut DefragCtx,
     _key: *mut raw::Text,
@@ -296,7 +300,7 @@ unsafe extern "C" fn defrag<V: Value>(
 ) -> c_int {
     // SAFETY: the server lends the defragmentation for this call; no command runs meanwhile.
     let mut mover = unsafe { Defragmenter::new(ctx) };
-    // SAFETY: as above; the value was put there as a box, and the server takes the address that is left there.
+    // SAFETY: as above; the value is a box, and the server stores the pointer that is written back below.
     let mut boxed = unsafe { ManuallyDrop::new(Box::from_raw((*value).cast::<V>())) };
     let _ = catch_unwind(AssertUnwindSafe(|| boxed.relocate(&mut mover)));
     relocate_box(&mut boxed, &mut mover);
@@ -305,8 +309,7 @@ unsafe extern "C" fn defrag<V: Value>(
     0
 }
 
-/// How much work it is to free: what is more than a little is done in the background after UNLINK. A page is one
-/// piece of work.
+/// Returns the effort to free a value, one unit per page. The server frees large ones in the background after `UNLINK`.
 unsafe extern "C" fn free_effort<V: Value>(_key: *mut raw::Text, value: *const c_void) -> usize {
     // SAFETY: promised by the server, as above.
     1 + unsafe { mem_usage::<V>(value) } / 4096
@@ -319,11 +322,11 @@ unsafe extern "C" fn copy<V: Value>(
 ) -> *mut c_void {
     // SAFETY: as above.
     let value = unsafe { &*value.cast::<V>() };
-    // SAFETY: without a command it tells of the server.
+    // SAFETY: without a context, these are the flags of the server.
     let flags = unsafe { (raw::api().get_context_flags)(null_mut()) };
     let _unlimited = Unlimited::when(flags & (raw::CTX_REPLICA | raw::CTX_LOADING) != 0);
     match catch_unwind(AssertUnwindSafe(|| value.copy())) {
-        Ok(Some(copy)) => hand_over(copy),
+        Ok(Some(copy)) => into_server(copy),
         _ => null_mut(),
     }
 }

@@ -3,89 +3,9 @@
 use super::{MAX_DEPTH, Sketch};
 use crate::config::{self, next_secret, secret_to_hex};
 use crate::persist::Entry;
-use crate::server::{Arguments, Context, Declared, Failure, Keys, Reply, Result, Text};
-use crate::{command, dump};
+use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
 
-/// All of them.
-pub const COMMANDS: &[Declared] = &[
-    command!(
-        c"CMS.INITBYDIM",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cms",
-        c"Makes a count-min sketch of a width and a depth",
-        by_dimensions
-    ),
-    command!(
-        c"CMS.INITBYPROB",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cms",
-        c"Makes a count-min sketch with an error",
-        by_probability
-    ),
-    command!(
-        c"CMS.INCRBY",
-        -4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cms",
-        c"Counts items in a count-min sketch",
-        increase
-    ),
-    command!(
-        c"CMS.QUERY",
-        -3,
-        c"readonly",
-        Keys::One,
-        c"read slow cms",
-        c"Estimates how often items were counted",
-        query
-    ),
-    command!(
-        c"CMS.MERGE",
-        -4,
-        c"write deny-oom getkeys-api",
-        Keys::Counted,
-        c"write slow cms",
-        c"Adds up count-min sketches",
-        merge,
-        merged
-    ),
-    command!(
-        c"CMS.INFO",
-        2,
-        c"readonly fast",
-        Keys::One,
-        c"read fast cms",
-        c"Describes a count-min sketch",
-        info
-    ),
-    command!(
-        c"CMS.SCANDUMP",
-        3,
-        c"readonly",
-        Keys::One,
-        c"read slow cms",
-        c"Gives a chunk of a count-min sketch",
-        dump::scan::<Sketch>
-    ),
-    command!(
-        c"CMS.LOADCHUNK",
-        4,
-        c"write deny-oom",
-        Keys::One,
-        c"write slow cms",
-        c"Takes a chunk of a count-min sketch",
-        dump::load::<Sketch>
-    ),
-];
-
-type Sketches = Entry<Sketch>;
-
-fn missing() -> Failure {
+fn no_key() -> Failure {
     Failure::new("CMS: key does not exist")
 }
 
@@ -109,7 +29,7 @@ fn create(
         .ok()
         .filter(|depth| *depth <= MAX_DEPTH)
         .ok_or_else(|| Failure::new(format!("CMS: invalid depth: there are {MAX_DEPTH} at most")))?;
-    if context.read::<Sketches>(key)?.is_some() {
+    if context.read::<Entry<Sketch>>(key)?.is_some() {
         return Err(Failure::new("CMS: key already exists"));
     }
     context.set(key, Entry::Ready(Sketch::new(width, depth, secret)?))?;
@@ -120,41 +40,44 @@ fn create(
     Ok(Reply::Ok)
 }
 
-fn by_dimensions(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+/// `CMS.INITBYDIM key width depth [SEED secret]`.
+pub fn init_by_dimensions(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
-    let size = |text: &Text, what: &str| {
+    let parse_size = |text: &Text, name: &str| {
         let size = text.parse::<u64>().filter(|size| *size > 0);
-        size.ok_or_else(|| Failure::new(format!("CMS: invalid {what}")))
+        size.ok_or_else(|| Failure::new(format!("CMS: invalid {name}")))
     };
-    let (width, depth) = (size(arguments.next_arg()?, "width")?, size(arguments.next_arg()?, "depth")?);
+    let (width, depth) =
+        (parse_size(arguments.next_arg()?, "width")?, parse_size(arguments.next_arg()?, "depth")?);
     create(context, arguments, key, width, depth)
 }
 
-/// Sizes the sketch for an overestimate of at most `error` times the total, exceeded with probability `prob`.
-fn by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+/// `CMS.INITBYPROB key error prob [SEED secret]`: sizes the sketch for an overestimate of at most `error` times the total, exceeded with probability `prob`.
+pub fn init_by_probability(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
-    let share = |text: &Text, what: &str| {
+    let parse_share = |text: &Text, name: &str| {
         let share = text.parse::<f64>().filter(|share| *share > 0.0 && *share < 1.0);
-        share.ok_or_else(|| Failure::new(format!("CMS: invalid {what} value")))
+        share.ok_or_else(|| Failure::new(format!("CMS: invalid {name} value")))
     };
     let (error, probability) =
-        (share(arguments.next_arg()?, "overestimation")?, share(arguments.next_arg()?, "prob")?);
+        (parse_share(arguments.next_arg()?, "overestimation")?, parse_share(arguments.next_arg()?, "prob")?);
     let (width, depth) = ((2.0 / error).ceil() as u64, (-probability.log2()).ceil() as u64);
     create(context, arguments, key, width, depth)
 }
 
-fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+/// `CMS.INCRBY key item times...`: counts items and replies with their new counts.
+pub fn increment(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let (pairs, []) = arguments.rest()?.as_chunks::<2>() else { return Err(Failure::Arity) };
     // Parses every number before the first item is counted.
-    let number = |text: &Text| {
+    let parse_times = |text: &Text| {
         let number = text.parse::<i64>().ok_or_else(|| Failure::new("CMS: Cannot parse number"))?;
         u32::try_from(number)
             .map_err(|_| Failure::new("CMS: Number cannot be negative, nor above 4294967295"))
     };
     let increments =
-        pairs.iter().map(|[item, times]| Ok((item, number(times)?))).collect::<Result<Vec<_>>>()?;
-    let mut entry = context.write::<Sketches>(key)?.ok_or_else(missing)?;
+        pairs.iter().map(|[item, times]| Ok((item, parse_times(times)?))).collect::<Result<Vec<_>>>()?;
+    let mut entry = context.write::<Entry<Sketch>>(key)?.ok_or_else(no_key)?;
     let sketch = entry.ready_mut()?;
     let mut counts = Vec::with_capacity(increments.len());
     for (item, times) in increments {
@@ -165,16 +88,17 @@ fn increase(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     Ok(Reply::Array(counts))
 }
 
-fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+/// `CMS.QUERY key item...`: the counts of items.
+pub fn query(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
-    let entry = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+    let entry = context.read::<Entry<Sketch>>(key)?.ok_or_else(no_key)?;
     let sketch = entry.ready()?;
     Ok(Reply::Array(items.iter().map(|item| sketch.counts.count(item.bytes()).into()).collect()))
 }
 
 /// `CMS.MERGE to number from... [WEIGHTS weight...]`: replaces the contents of `to` by the sum.
-fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
+pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (to, number) = (arguments.next_arg()?, arguments.next_arg()?);
     let number = number.parse::<usize>().filter(|number| *number > 0);
     let number = number.ok_or_else(|| Failure::new("CMS: invalid numkeys"))?;
@@ -189,7 +113,7 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         }
         _ => return Err(Failure::new("CMS: wrong number of keys/weights")),
     };
-    let entry = context.read::<Sketches>(to)?.ok_or_else(missing)?;
+    let entry = context.read::<Entry<Sketch>>(to)?.ok_or_else(no_key)?;
     let mut sum = entry
         .ready()?
         .counts
@@ -197,7 +121,7 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         .map_err(|_| Failure::new("CMS: there is no memory for the sum"))?;
     for (key, weight) in keys.iter().zip(weights) {
         // The target may be one of the sources.
-        let source = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+        let source = context.read::<Entry<Sketch>>(key)?.ok_or_else(no_key)?;
         let (target, source) = (&entry.ready()?.counts, &source.ready()?.counts);
         if (target.width(), target.depth()) != (source.width(), source.depth()) {
             return Err(Failure::new("CMS: width/depth is not equal"));
@@ -205,31 +129,18 @@ fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
         sum.add(source, weight).map_err(|_| Failure::new("CMS: seed is not equal"))?;
     }
     drop(entry);
-    let mut entry = context.write::<Sketches>(to)?.ok_or_else(missing)?;
+    let mut entry = context.write::<Entry<Sketch>>(to)?.ok_or_else(no_key)?;
     sum.store(&mut entry.ready_mut()?.counts)?;
     context.replicate();
     context.notify(c"cms.merge", to);
     Ok(Reply::Ok)
 }
 
-/// Which arguments of a merge are keys, the name of the command being the first argument.
-fn merged(mut arguments: Arguments<'_>) -> Vec<usize> {
-    let mut keys = vec![1];
-    let number = arguments
-        .next_arg()
-        .and_then(|_| arguments.next_arg())
-        .ok()
-        .and_then(|number| number.parse::<usize>());
-    let there = arguments.rest().map_or(0, <[Text]>::len);
-    keys.extend(3..3 + number.unwrap_or(0).min(there));
-    keys
-}
-
-fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.next_arg()?;
-    arguments.expect_end()?;
-    let entry = context.read::<Sketches>(key)?.ok_or_else(missing)?;
+/// `CMS.INFO key`.
+pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let [key] = arguments.exactly()?;
+    let entry = context.read::<Entry<Sketch>>(key)?.ok_or_else(no_key)?;
     let counts = &entry.ready()?.counts;
-    let facts = [("width", counts.width()), ("depth", counts.depth().into()), ("count", counts.total())];
-    Ok(Reply::Map(facts.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
+    let fields = [("width", counts.width()), ("depth", counts.depth().into()), ("count", counts.total())];
+    Ok(Reply::Map(fields.into_iter().map(|(name, number)| (name.into(), number.into())).collect()))
 }

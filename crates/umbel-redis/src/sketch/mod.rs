@@ -3,9 +3,7 @@
 //! [`Sketch`] is the value, and [`commands`] are the commands on it. The structure itself is the library's
 //! [`CountMin`](umbel::sketch::CountMin).
 
-mod commands;
-
-pub use commands::COMMANDS;
+pub mod commands;
 
 use crate::config;
 use crate::persist::{self, Persist};
@@ -33,15 +31,16 @@ impl Sketch {
     ///
     /// If the sketch is larger than a key may be, or there is not enough memory.
     pub fn new(width: u64, depth: u32, secret: [u8; 16]) -> Result<Sketch> {
-        let lines = lines(width, depth).ok_or_else(|| Failure::new("CMS: the sketch is too large"))?;
+        let lines =
+            counter_lines(width, depth).ok_or_else(|| Failure::new("CMS: the sketch is too large"))?;
         config::check_memory(lines.saturating_mul(LINE_BYTES as u64))?;
         let counters = Words::zeroed(lines)?;
         Ok(Sketch { counts: CountMin::from_parts(width, depth, Hasher::keyed(secret), 0, counters)?, secret })
     }
 }
 
-/// The lines of memory for the counters of a sketch, 4 bytes each.
-fn lines(width: u64, depth: u32) -> Option<u64> {
+/// Returns the cache lines for the counters of a sketch, 4 bytes each.
+fn counter_lines(width: u64, depth: u32) -> Option<u64> {
     Some(width.checked_mul(depth.into())?.div_ceil(LINE_BYTES as u64 / 4))
 }
 
@@ -72,7 +71,9 @@ impl Persist for Sketch {
     fn restore(numbers: &[u64], filters: Vec<Stored>, extra: &[u8]) -> Option<Sketch> {
         let &[width, depth, total, low, high] = numbers else { return None };
         let depth = u32::try_from(depth).ok()?;
-        if !filters.is_empty() || extra.len() as u64 != lines(width, depth)?.checked_mul(LINE_BYTES as u64)? {
+        if !filters.is_empty()
+            || extra.len() as u64 != counter_lines(width, depth)?.checked_mul(LINE_BYTES as u64)?
+        {
             return None;
         }
         let secret = config::secret_from_numbers(low, high);

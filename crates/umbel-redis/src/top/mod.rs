@@ -3,9 +3,7 @@
 //! [`Top`] is the value, and [`commands`] are the commands on it. The structure itself is the library's
 //! [`TopK`](umbel::sketch::TopK).
 
-mod commands;
-
-pub use commands::COMMANDS;
+pub mod commands;
 
 use crate::config;
 use crate::persist::{self, Persist};
@@ -22,7 +20,7 @@ pub const MAX_DEPTH: u32 = 32;
 
 /// The settings of a list.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Design {
+pub struct TopDesign {
     /// The number of items in the list.
     pub k: u64,
     pub width: u64,
@@ -32,13 +30,14 @@ pub struct Design {
     pub secret: [u8; 16],
 }
 
-impl Design {
-    fn shape(&self) -> TopKBuilder {
+impl TopDesign {
+    /// Returns a builder of the library with these settings.
+    fn builder(&self) -> TopKBuilder {
         TopK::builder(self.k).width(self.width).depth(self.depth).decay(self.decay)
     }
 
-    /// The lines of memory for the cells, 8 bytes each.
-    fn lines(&self) -> Option<u64> {
+    /// Returns the cache lines for the cells, 8 bytes each.
+    fn cell_lines(&self) -> Option<u64> {
         Some(self.width.checked_mul(self.depth.into())?.div_ceil(LINE_BYTES as u64 / 8))
     }
 }
@@ -56,11 +55,11 @@ impl Top {
     /// # Errors
     ///
     /// If the list is larger than a key may be, or there is not enough memory.
-    pub fn new(design: Design) -> Result<Top> {
+    pub fn new(design: TopDesign) -> Result<Top> {
         // 64 bytes for each place; the bytes of its item are added when it comes.
-        let lines = design.lines().unwrap_or(u64::MAX).saturating_add(design.k);
+        let lines = design.cell_lines().unwrap_or(u64::MAX).saturating_add(design.k);
         config::check_memory(lines.saturating_mul(LINE_BYTES as u64))?;
-        let list = design.shape().build_with_hasher(Hasher::keyed(design.secret))?;
+        let list = design.builder().build_with_hasher(Hasher::keyed(design.secret))?;
         Ok(Top { list, secret: design.secret })
     }
 }
@@ -100,8 +99,8 @@ impl Persist for Top {
         let &[k, width, depth, decay, draws, low, high] = numbers else { return None };
         let (depth, decay) = (u32::try_from(depth).ok()?, f64::from_bits(decay));
         let secret = config::secret_from_numbers(low, high);
-        let design = Design { k, width, depth, decay, secret };
-        let cells = usize::try_from(design.lines()?.checked_mul(LINE_BYTES as u64)?).ok()?;
+        let design = TopDesign { k, width, depth, decay, secret };
+        let cells = usize::try_from(design.cell_lines()?.checked_mul(LINE_BYTES as u64)?).ok()?;
         let (cells, items) = extra.split_at_checked(cells)?;
         if !filters.is_empty() {
             return None;
@@ -110,7 +109,7 @@ impl Persist for Top {
         let mut items = Fields(items);
         let heap = (0..k).map_while(|_| read_item(&mut items));
         let cells = persist::words_from_bytes(cells)?;
-        let list = TopK::from_parts(design.shape(), Hasher::keyed(secret), draws, cells, heap).ok()?;
+        let list = TopK::from_parts(design.builder(), Hasher::keyed(secret), draws, cells, heap).ok()?;
         items.0.is_empty().then_some(Top { list, secret })
     }
 
