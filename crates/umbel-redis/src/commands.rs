@@ -5,7 +5,7 @@
 
 use crate::any::{Any, algebra, commands as any, files};
 use crate::bloom::{Bloom, commands as bf};
-use crate::cuckoo::{Cuckoos, commands as cf};
+use crate::cuckoo::{CuckooChain, commands as cf};
 use crate::dump;
 use crate::server::{CommandSpec, command_table};
 use crate::sketch::{Sketch, commands as cms};
@@ -71,9 +71,9 @@ pub const COMMANDS: &[CommandSpec] = command_table! {
             c"Describes a cuckoo filter";
         c"CF.COMPACT"        2  One        [Write]               cf::compact,
             c"Brings the items of a cuckoo filter into fewer levels";
-        c"CF.SCANDUMP"       3  One        [ReadOnly]            dump::scan::<Cuckoos>,
+        c"CF.SCANDUMP"       3  One        [ReadOnly]            dump::scan::<CuckooChain>,
             c"Gives a chunk of a cuckoo filter";
-        c"CF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<Cuckoos>,
+        c"CF.LOADCHUNK"      4  One        [Write DenyOom]       dump::load::<CuckooChain>,
             c"Takes a chunk of a cuckoo filter";
     }
 

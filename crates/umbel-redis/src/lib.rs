@@ -6,6 +6,7 @@
 //! | module | contents |
 //! | --- | --- |
 //! | `commands` | the table of all commands |
+//! | `family` | the commands that `BF.*` and `CF.*` share |
 //! | `bloom` | `BF.*` |
 //! | `cuckoo` | `CF.*` |
 //! | `sketch` | `CMS.*` |
@@ -24,6 +25,7 @@ mod config;
 mod cuckoo;
 mod dump;
 mod error;
+mod family;
 mod persist;
 mod server;
 mod sketch;
@@ -40,7 +42,7 @@ fn load(loading: &Loading, arguments: &[Text]) -> Result<()> {
     // From the module's allocator, so that the server counts it.
     umbel::memory::take_from_allocator();
     loading.register_type::<Entry<bloom::Bloom>>()?;
-    loading.register_type::<Entry<cuckoo::Cuckoos>>()?;
+    loading.register_type::<Entry<cuckoo::CuckooChain>>()?;
     loading.register_type::<Entry<any::Any>>()?;
     loading.register_type::<Entry<sketch::Sketch>>()?;
     loading.register_type::<Entry<top::Top>>()?;

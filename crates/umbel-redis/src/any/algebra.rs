@@ -3,7 +3,7 @@
 use super::commands::estimated;
 use super::{Held, Structure, Type, put, replace};
 use crate::config;
-use crate::cuckoo::Cuckoos;
+use crate::cuckoo::CuckooChain;
 use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text};
 use std::collections::HashSet;
@@ -67,10 +67,10 @@ pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
 }
 
 /// Cuckoo filters, as one.
-fn cuckoos(context: &Context, keys: &[&Text]) -> Result<Cuckoos> {
-    let mut all: Option<Cuckoos> = None;
+fn cuckoos(context: &Context, keys: &[&Text]) -> Result<CuckooChain> {
+    let mut all: Option<CuckooChain> = None;
     for key in keys {
-        let entry = context.existing::<Entry<Cuckoos>>(key)?;
+        let entry = context.existing::<Entry<CuckooChain>>(key)?;
         match &mut all {
             None => all = Some(entry.ready()?.copy()?),
             Some(all) => all.merge(entry.ready()?).map_err(other_secret)?,

@@ -1,9 +1,10 @@
 //! The commands.
 
 use super::{Any, Held, Structure, Type, build, put};
-use crate::bloom;
+use crate::bloom::Bloom;
 use crate::config::{self, next_secret, secret_to_hex};
-use crate::cuckoo::{self, Cuckoos};
+use crate::cuckoo::CuckooChain;
+use crate::family::{self, Family};
 use crate::persist::{Entry, Persist};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
 use std::time::Duration;
@@ -98,10 +99,10 @@ pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     // Of which type it is shows when it is opened.
     let mut added = add_items(context, key, None, items);
     if let Err(Failure::WrongType) = added {
-        added = bloom::add_all(context, key, items, None);
+        added = family::add_items(context, key, items, None, Bloom::add_items);
     }
     if let Err(Failure::WrongType) = added {
-        added = cuckoo::add_all(context, key, items, None, false);
+        added = family::add_items(context, key, items, None, CuckooChain::add_items);
     }
     added.map(Reply::from_results)
 }
@@ -192,7 +193,7 @@ pub fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     };
     if let Held::Cuckoo(entry) = &held {
         let filters = entry.ready()?;
-        let found = items.iter().map(|item| filters.contains(filters.digest(item.bytes())));
+        let found = items.iter().map(|item| filters.contains(item.bytes()));
         return Ok(Reply::Array(found.map(Reply::Bool).collect()));
     }
     let keys = texts(items);
@@ -220,7 +221,7 @@ pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     let mut removed = Vec::with_capacity(items.len());
     match held {
         Type::Cuckoo => {
-            let mut entry = context.existing_mut::<Entry<Cuckoos>>(key)?;
+            let mut entry = context.existing_mut::<Entry<CuckooChain>>(key)?;
             let filters = entry.ready_mut()?;
             for item in items {
                 let done =

@@ -10,7 +10,7 @@ pub mod files;
 
 use crate::bloom::Bloom;
 use crate::config;
-use crate::cuckoo::Cuckoos;
+use crate::cuckoo::CuckooChain;
 use crate::persist::{Entry, Persist};
 use crate::server::{Context, Failure, Key, Result, Text, TypeHandle};
 use std::ffi::CStr;
@@ -85,7 +85,7 @@ impl Persist for Any {
 /// Whatever filter is under a key.
 pub enum Held<'a> {
     Bloom(Key<'a, Entry<Bloom>>),
-    Cuckoo(Key<'a, Entry<Cuckoos>>),
+    Cuckoo(Key<'a, Entry<CuckooChain>>),
     Any(Key<'a, Entry<Any>>),
 }
 
@@ -96,7 +96,7 @@ impl<'a> Held<'a> {
             Err(Failure::WrongType) => {}
             other => return Ok(other?.map(Held::Bloom)),
         }
-        match context.read::<Entry<Cuckoos>>(key) {
+        match context.read::<Entry<CuckooChain>>(key) {
             Err(Failure::WrongType) => Ok(context.read::<Entry<Any>>(key)?.map(Held::Any)),
             other => Ok(other?.map(Held::Cuckoo)),
         }
@@ -194,7 +194,7 @@ pub fn put(context: &Context, key: &Text, stored: Stored) -> Result<()> {
         {
             replace(context, key, Bloom::from_filter(filter))
         }
-        Stored::Set(AnyFilter::Cuckoo(filter)) => replace(context, key, Cuckoos::from_filter(filter)),
+        Stored::Set(AnyFilter::Cuckoo(filter)) => replace(context, key, CuckooChain::from_filter(filter)),
         stored => replace(context, key, Any(stored)),
     }
 }

@@ -1,14 +1,13 @@
 //! `BF.*`: Bloom filters that grow.
 //!
-//! [`Bloom`] is the value, [`commands`] what can be done with it.
+//! [`Bloom`] is the value, and [`commands`] are the commands on it.
 
 pub mod commands;
 
-pub use commands::add_all;
-
-use crate::config;
+use crate::config::{self, secret_to_hex};
+use crate::family::Family;
 use crate::persist::Persist;
-use crate::server::{Failure, Reply, Result, TypeHandle};
+use crate::server::{AddCommand, Failure, Reply, Result, Text, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::file::Storable;
@@ -16,26 +15,26 @@ use umbel::internals::TILE;
 use umbel::memory::{Mover, Words};
 use umbel::scalable::Stage;
 use umbel::spec::KindOptions;
-use umbel::{AnyFilter, Batch, Digest, Hasher, Kind, Spec};
+use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
 /// The largest factor from the capacity of one stage to the next.
 pub const MAX_EXPANSION: u32 = 32_768;
 
-/// What a filter is to be like.
+/// The settings of a Bloom filter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Design {
+pub struct BloomDesign {
     pub rate: f64,
     pub capacity: u64,
-    /// By which it grows; 0 if it does not.
+    /// The growth factor from one stage to the next; 0 for a filter of one stage.
     pub expansion: u32,
-    /// The secret it hashes with.
+    /// The hash secret.
     pub secret: [u8; 16],
 }
 
-impl Default for Design {
-    fn default() -> Design {
+impl Default for BloomDesign {
+    fn default() -> BloomDesign {
         let config = config::get();
-        Design {
+        BloomDesign {
             rate: config.error_rate,
             capacity: config.initial_size,
             expansion: config.expansion,
@@ -48,49 +47,35 @@ impl Default for Design {
 #[derive(Debug)]
 pub struct Bloom {
     filter: AnyFilter,
-    /// By which it grows; 0 if it does not.
+    /// The growth factor from one stage to the next; 0 for a filter of one stage.
     expansion: u32,
-    /// How many of its keys were new when they came; one that grows knows that by itself.
+    /// The number of items that were new when they were added. Scalable filters count items themselves.
     items: u64,
 }
 
 impl Bloom {
-    /// An empty filter.
-    pub fn new(design: &Design) -> Result<Bloom> {
-        let Design { rate, capacity, expansion, secret } = *design;
-        let mut options = KindOptions::default();
-        options.scalable.growth = expansion.max(1);
-        // Most keys of a server hold little, and there are many of them.
-        options.scalable.stage = Stage::Compact;
-        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_options(options);
-        // The library takes a standard filter instead of a small blocked one, whose rate would vary with its keys.
-        let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };
-        config::check_memory(umbel::spec::plan(kind, &spec)?.bytes)?;
-        Ok(Bloom { filter: AnyFilter::build(kind, &spec)?, expansion, items: 0 })
-    }
-
-    /// A filter that was made elsewhere.
+    /// Wraps a filter that was imported or merged.
     pub fn from_filter(filter: AnyFilter) -> Bloom {
         let expansion = match &filter {
             AnyFilter::Scalable(filter) => filter.schedule().growth(),
             _ => 0,
         };
         let mut bloom = Bloom { filter, expansion, items: 0 };
-        let seen = bloom.filter.stats().estimate.estimate();
-        bloom.items = seen.map_or(bloom.capacity(), |seen| seen.value.round() as u64);
+        let estimate = bloom.filter.stats().estimate.estimate();
+        bloom.items = estimate.map_or(bloom.capacity(), |estimate| estimate.value.round() as u64);
         bloom
     }
 
-    /// How many keys it is for, so far.
+    /// Returns the capacity of all present stages.
     pub fn capacity(&self) -> u64 {
         match &self.filter {
             AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.capacity).sum(),
-            // One that nobody planned has no end that could be told.
+            // An imported filter may have no known capacity.
             filter => filter.design().map_or(i64::MAX as u64, |design| design.capacity),
         }
     }
 
-    /// How many keys it takes without growing.
+    /// Returns the number of items that can be added before the filter grows or is full.
     fn room(&self) -> u64 {
         match &self.filter {
             AnyFilter::Scalable(filter) => filter.room(),
@@ -98,7 +83,7 @@ impl Bloom {
         }
     }
 
-    /// How many filters it consists of.
+    /// Returns the number of stages.
     pub fn stages(&self) -> u64 {
         match &self.filter {
             AnyFilter::Scalable(filter) => filter.stages().count() as u64,
@@ -106,7 +91,7 @@ impl Bloom {
         }
     }
 
-    /// How many of its keys were new when they came.
+    /// Returns the number of items that were new when they were added.
     pub fn items(&self) -> u64 {
         match &self.filter {
             AnyFilter::Scalable(filter) => filter.stages().map(|stage| stage.keys).sum(),
@@ -118,12 +103,13 @@ impl Bloom {
         &self.filter
     }
 
-    /// Adds keys; of each, whether it was new, or why it is not in.
-    pub fn add<B: Batch + ?Sized>(&mut self, keys: &B) -> Vec<Result<bool>> {
-        let digests = self.filter.hasher().digest_batch(keys);
+    /// Adds items. Returns one element per item: whether it was new, or its error.
+    pub fn add_items(&mut self, items: &[Text]) -> Vec<Result<bool>> {
+        let items: Vec<&[u8]> = items.iter().map(Text::bytes).collect();
+        let digests = self.filter.hasher().digest_batch(&items[..]);
         let mut added = Vec::with_capacity(digests.len());
         for tile in digests.chunks(TILE) {
-            // Where there is room for all, none can fail, and no memory is needed.
+            // With room for the whole tile, no item can fail, and no memory is allocated.
             if self.room() < tile.len() as u64 {
                 let _budget = config::budget(self.memory_bytes());
                 added.extend(tile.iter().map(|digest| self.add_one(*digest)));
@@ -140,7 +126,7 @@ impl Bloom {
         added
     }
 
-    /// Adds a key that may find no room.
+    /// Adds an item that may make the filter grow, or find it full.
     fn add_one(&mut self, digest: Digest) -> Result<bool> {
         if self.filter.contains_digest(digest) {
             return Ok(false);
@@ -153,8 +139,8 @@ impl Bloom {
         Ok(new)
     }
 
-    /// What `BF.INFO` tells, in its order.
-    fn facts(&self) -> [(&'static str, &'static str, Reply); 5] {
+    /// Returns the fields of `BF.INFO`: the argument that selects it, the name, and the value.
+    fn info_fields(&self) -> [(&'static str, &'static str, Reply); 5] {
         let expansion = match self.expansion {
             0 => Reply::Null,
             factor => Reply::from(u64::from(factor)),
@@ -166,6 +152,44 @@ impl Bloom {
             ("ITEMS", "Number of items inserted", self.items().into()),
             ("EXPANSION", "Expansion rate", expansion),
         ]
+    }
+}
+
+impl Family for Bloom {
+    type Options = commands::BloomOptions;
+    type Design = BloomDesign;
+
+    const RESERVE: &'static CStr = c"BF.RESERVE";
+    const ADD: AddCommand = AddCommand { name: c"BF.MADD", options: &[] };
+    const RESERVE_EVENT: &'static CStr = c"bf.reserve";
+    const ADD_EVENT: &'static CStr = c"bf.add";
+
+    fn new(design: &BloomDesign) -> Result<Bloom> {
+        let BloomDesign { rate, capacity, expansion, secret } = *design;
+        let mut options = KindOptions::default();
+        options.scalable.growth = expansion.max(1);
+        // A server has many keys, and most filters are small.
+        options.scalable.stage = Stage::Compact;
+        let spec = Spec::new(capacity, rate)?.with_hasher(Hasher::keyed(secret)).with_options(options);
+        // The library builds a standard filter in place of a small blocked one, whose rate would depend on its keys.
+        let kind = if expansion == 0 { Kind::Blocked } else { Kind::Scalable };
+        config::check_memory(umbel::spec::plan(kind, &spec)?.bytes)?;
+        Ok(Bloom { filter: AnyFilter::build(kind, &spec)?, expansion, items: 0 })
+    }
+
+    fn reserve_arguments(design: &BloomDesign) -> Vec<String> {
+        let BloomDesign { rate, capacity, expansion, secret } = design;
+        let (rate, capacity) = (format!("{rate:?}"), capacity.to_string());
+        let (expansion, secret) = (expansion.to_string(), secret_to_hex(secret));
+        vec![rate, capacity, "EXPANSION".into(), expansion, "SEED".into(), secret]
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        self.filter.contains(item)
+    }
+
+    fn contains_many(&self, items: &[&[u8]]) -> Vec<bool> {
+        self.filter.contains_batch(items).iter().collect()
     }
 }
 

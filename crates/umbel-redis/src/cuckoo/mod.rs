@@ -1,25 +1,24 @@
 //! `CF.*`: cuckoo filters, from which items can be deleted.
 //!
-//! [`Cuckoos`] is the value: levels of filters, since a full one cannot grow. [`commands`] is what can be done with it.
+//! [`CuckooChain`] is the value: levels of filters, since a full filter cannot grow. [`commands`] are the commands on it.
 //!
-//! All filters have one shape, and a further level has more of them instead of larger ones: `expansion` times as many as
-//! the one before. Which of them an item belongs to is a further hash, cut finer at every level. So items that look alike
-//! in one level look alike in all older ones, and it makes no difference whose fingerprint is deleted. With filters of
-//! different sizes it would: the fingerprint of another item, which looks alike only there, would be lost.
+//! All filters have one shape. A further level does not have larger filters but more of them: `expansion` times as many as
+//! the level before. Another hash of an item selects its filter, by more bits at every level. So items that collide in one
+//! level collide in all older ones, and it makes no difference whose fingerprint is deleted. Filters of different sizes
+//! would lose items: two items may collide in one level only, and the fingerprint of the other one might be deleted.
 
 pub mod commands;
 
-pub use commands::add_all;
-
-use crate::config;
+use crate::config::{self, secret_to_hex};
+use crate::family::Family;
 use crate::persist::Persist;
-use crate::server::{Failure, Result, TypeHandle};
+use crate::server::{AddCommand, Failure, Result, Text, TypeHandle};
 use std::ffi::CStr;
 use umbel::any::Stored;
 use umbel::cuckoo::{Options, Table};
 use umbel::file::Storable;
 use umbel::hash::reduce;
-
+use umbel::internals::TILE;
 use umbel::memory::{Mover, Words, relocate_vec};
 use umbel::sizing::CuckooParams;
 use umbel::sizing::scalable::compound;
@@ -37,77 +36,68 @@ pub const MAX_KICKS: u32 = 65_535;
 /// The largest factor from the number of filters in one level to the next.
 pub const MAX_EXPANSION: u32 = 32_768;
 
-/// What a chain is to be like.
+/// The settings of a chain, and the options of `CF.RESERVE` and `CF.INSERT`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Design {
-    /// How many items the first filter holds.
+pub struct CuckooDesign {
+    /// The capacity of the first filter.
     pub capacity: u64,
-    /// How many slots a bucket has.
+    /// The slots of a bucket.
     pub slots: u32,
-    /// How many fingerprints move at most to make room for one.
+    /// The most fingerprints that move to make room for one.
     pub kicks: u32,
-    /// How many times as many filters each level has as the one before; 0 if there is only one level.
+    /// The factor from the number of filters in one level to the next; 0 if there is only one level.
     pub expansion: u32,
-    /// How many bits a fingerprint has.
+    /// The bits of a fingerprint.
     pub bits: u32,
-    /// The secret with which items are hashed.
+    /// The hash secret.
     pub secret: [u8; 16],
 }
 
-impl Default for Design {
-    /// As RedisBloom has it.
-    fn default() -> Design {
+impl Default for CuckooDesign {
+    /// The defaults of RedisBloom.
+    fn default() -> CuckooDesign {
         let capacity = config::get().cuckoo_size;
-        Design { capacity, slots: 2, kicks: 20, expansion: 1, bits: 8, secret: config::secret() }
+        CuckooDesign { capacity, slots: 2, kicks: 20, expansion: 1, bits: 8, secret: config::secret() }
     }
 }
 
-/// Cuckoo filters under a key.
+/// A chain of cuckoo filters under a key.
 #[derive(Debug)]
-pub struct Cuckoos {
-    /// The oldest level first; there is one at least, with one filter.
+pub struct CuckooChain {
+    /// The levels, the oldest first. There is at least one, and the first has one filter.
     levels: Vec<Vec<Cuckoo>>,
     kicks: u32,
     expansion: u32,
     deleted: u64,
 }
 
-/// The shape of a filter.
+/// Returns the shape of a filter.
 fn table(capacity: u64, slots: u32, bits: u32) -> Result<Table> {
     let options = Options { slots, fingerprint_bits: Some(bits), ..Options::default() };
     let params = CuckooParams::for_fingerprints(capacity, &options)?;
     Ok(Table::new(params.buckets, bits, slots, params.form)?)
 }
 
-impl Cuckoos {
-    /// Empty, with one filter.
-    pub fn new(design: &Design) -> Result<Cuckoos> {
-        let Design { capacity, slots, kicks, expansion, bits, secret } = *design;
-        let table = table(capacity, slots, bits)?;
-        config::check_memory(64 * table.lines())?;
-        let first = Cuckoo::with_table(table, Hasher::keyed(secret))?;
-        Ok(Cuckoos { levels: vec![vec![first]], kicks, expansion, deleted: 0 })
+impl CuckooChain {
+    /// Wraps a filter that was imported or merged.
+    pub fn from_filter(filter: Cuckoo) -> CuckooChain {
+        let CuckooDesign { kicks, expansion, .. } = CuckooDesign::default();
+        CuckooChain { levels: vec![vec![filter]], kicks, expansion, deleted: 0 }
     }
 
-    /// A filter that was made elsewhere.
-    pub fn from_filter(filter: Cuckoo) -> Cuckoos {
-        let Design { kicks, expansion, .. } = Design::default();
-        Cuckoos { levels: vec![vec![filter]], kicks, expansion, deleted: 0 }
-    }
-
-    /// All filters, the oldest first.
+    /// Returns all filters, the oldest first.
     pub fn filters(&self) -> impl Iterator<Item = &Cuckoo> {
         self.levels.iter().flatten()
     }
 
-    /// How many levels there are.
+    /// Returns the number of levels.
     pub fn levels(&self) -> usize {
         self.levels.len()
     }
 
-    /// The first filter, to which all others are like.
+    /// Returns the first filter. All others have its shape.
     pub fn first(&self) -> &Cuckoo {
-        self.levels[0].first().expect("there is one at least")
+        self.levels[0].first().expect("there is at least one")
     }
 
     pub fn kicks(&self) -> u32 {
@@ -118,69 +108,95 @@ impl Cuckoos {
         self.expansion
     }
 
+    /// Returns the number of items that were deleted.
     pub fn deleted(&self) -> u64 {
         self.deleted
     }
 
-    /// How many items are in it.
+    /// Returns the number of items.
     pub fn items(&self) -> u64 {
         self.filters().map(Cuckoo::len).sum()
     }
 
+    /// Returns the digest of an item.
     pub fn digest(&self, item: &[u8]) -> Digest {
         self.first().hasher().digest_bytes(item)
     }
 
-    /// The filter of each level that an item belongs to, the newest first.
-    fn of(&self, digest: Digest) -> impl Iterator<Item = &Cuckoo> {
-        self.levels.iter().rev().map(move |level| &level[which(digest, level.len())])
+    /// Returns the filter of each level for an item, the newest first.
+    fn filters_for(&self, digest: Digest) -> impl Iterator<Item = &Cuckoo> {
+        self.levels.iter().rev().map(move |level| &level[filter_index(digest, level.len())])
     }
 
-    fn of_mut(&mut self, digest: Digest) -> impl Iterator<Item = &mut Cuckoo> {
+    fn filters_for_mut(&mut self, digest: Digest) -> impl Iterator<Item = &mut Cuckoo> {
         self.levels.iter_mut().rev().map(move |level| {
-            let which = which(digest, level.len());
-            &mut level[which]
+            let index = filter_index(digest, level.len());
+            &mut level[index]
         })
     }
 
-    pub fn contains(&self, digest: Digest) -> bool {
-        self.of(digest).any(|filter| filter.contains_digest(digest))
+    /// Returns whether the chain may contain an item.
+    pub fn contains_digest(&self, digest: Digest) -> bool {
+        self.filters_for(digest).any(|filter| filter.contains_digest(digest))
     }
 
-    /// Which items of a tile it has.
+    /// Returns the items of a tile that the chain may contain, as a bit mask.
     pub fn contains_tile(&self, tile: &[Digest]) -> u64 {
         self.levels.iter().fold(0, |found, level| match &level[..] {
             [filter] => found | filter.contains_tile(tile),
             filters => {
-                let has = |digest: Digest| filters[which(digest, filters.len())].contains_digest(digest);
+                let has =
+                    |digest: Digest| filters[filter_index(digest, filters.len())].contains_digest(digest);
                 tile.iter().enumerate().fold(found, |found, (i, digest)| found | u64::from(has(*digest)) << i)
             }
         })
     }
 
-    /// How often an item was added, and whatever else looks like it.
+    /// Returns how often an item, or one that collides with it, was added.
     pub fn count(&self, digest: Digest) -> u64 {
-        self.of(digest).map(|filter| u64::from(filter.count_digest(digest))).sum()
+        self.filters_for(digest).map(|filter| u64::from(filter.count_digest(digest))).sum()
     }
 
-    /// Adds an item, in a further level if there is no room in those that are there.
+    /// Adds items. Returns one element per item: `true`, or its error.
+    pub fn add_items(&mut self, items: &[Text]) -> Vec<Result<bool>> {
+        let add = |item: &Text| self.add(self.digest(item.bytes())).map(|()| true);
+        items.iter().map(add).collect()
+    }
+
+    /// Adds the items that are not present. Returns one element per item: whether it was added, or its error.
+    pub fn add_absent_items(&mut self, items: &[Text]) -> Vec<Result<bool>> {
+        let add = |item: &Text| {
+            let digest = self.digest(item.bytes());
+            if self.contains_digest(digest) {
+                return Ok(false);
+            }
+            self.add(digest).map(|()| true)
+        };
+        items.iter().map(add).collect()
+    }
+
+    /// Adds an item, in a new level if the present ones have no room.
     pub fn add(&mut self, digest: Digest) -> Result<()> {
         let kicks = self.kicks;
         // If a slot is free, no fingerprint has to move.
-        if self.of_mut(digest).any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
+        if self.filters_for_mut(digest).any(|filter| filter.insert_digest_within(digest, 0).is_ok()) {
             return Ok(());
         }
-        if self.of_mut(digest).take(1).any(|newest| newest.insert_digest_within(digest, kicks).is_ok()) {
+        if self
+            .filters_for_mut(digest)
+            .take(1)
+            .any(|newest| newest.insert_digest_within(digest, kicks).is_ok())
+        {
             return Ok(());
         }
         self.grow()?;
-        for newest in self.of_mut(digest).take(1) {
+        for newest in self.filters_for_mut(digest).take(1) {
             newest.insert_digest_within(digest, kicks)?;
         }
         Ok(())
     }
 
-    /// Opens another level.
+    /// Adds a level.
     fn grow(&mut self) -> Result<()> {
         if self.expansion == 0 {
             return Err(Failure::new("Filter is full"));
@@ -197,10 +213,10 @@ impl Cuckoos {
         Ok(())
     }
 
-    /// Takes an item out once, of the newest level that has it; whether one had.
+    /// Removes one occurrence of an item from the newest level that contains it. Returns whether there was one.
     pub fn remove(&mut self, digest: Digest) -> Result<bool> {
         let mut removed = false;
-        for filter in self.of_mut(digest) {
+        for filter in self.filters_for_mut(digest) {
             removed = filter.remove_digest(digest) == Removed::Removed;
             if removed {
                 break;
@@ -210,24 +226,27 @@ impl Cuckoos {
         Ok(removed)
     }
 
-    /// Takes in all items of another chain, as often as they are in both: into filters that are cut as fine, or less; what
-    /// finds no room there becomes further levels, if those have one filter each. In a finer cut nobody knows where an
-    /// item belongs.
-    pub fn merge(&mut self, other: &Cuckoos) -> umbel::Result<()> {
+    /// Adds all items of another chain. Fingerprints move into levels with as many filters or fewer, since the filter for
+    /// an item among more cannot be known from its fingerprint. Levels of one filter that do not fit are appended.
+    ///
+    /// # Errors
+    ///
+    /// If the filters have different shapes or secrets, or there is no room.
+    pub fn merge(&mut self, other: &CuckooChain) -> umbel::Result<()> {
         if let Some(mismatch) = self.first().mismatch(other.first()) {
             return Err(umbel::Error::Mismatch(mismatch));
         }
         if self.items() == 0 && self.expansion == other.expansion {
             self.levels = other.copy()?.levels;
         } else {
-            other.copy()?.levels.into_iter().try_for_each(|level| self.take_in(level))?;
+            other.copy()?.levels.into_iter().try_for_each(|level| self.merge_level(level))?;
         }
         self.deleted = self.deleted.saturating_add(other.deleted);
         Ok(())
     }
 
-    /// Takes in a level of another chain.
-    fn take_in(&mut self, mut level: Vec<Cuckoo>) -> umbel::Result<()> {
+    /// Adds all items of a level of another chain.
+    fn merge_level(&mut self, mut level: Vec<Cuckoo>) -> umbel::Result<()> {
         let width = level.len();
         for (i, from) in level.iter_mut().enumerate() {
             for older in self.levels.iter_mut().filter(|older| width.is_multiple_of(older.len())) {
@@ -246,13 +265,13 @@ impl Cuckoos {
         Err(umbel::Error::Full { kind: Kind::Cuckoo, why })
     }
 
-    /// How full it is, all levels together.
+    /// Returns the statistics of all levels together.
     pub fn stats(&self) -> Stats {
         let levels: Vec<Vec<Stats>> =
             self.levels.iter().map(|level| level.iter().map(Cuckoo::stats).collect()).collect();
         let parts = || levels.iter().flatten();
         let sum = |number: fn(&Stats) -> u64| parts().map(number).sum::<u64>();
-        // An item is looked for in one filter of each level.
+        // A lookup tests one filter of each level.
         let rate =
             |level: &Vec<Stats>| level.iter().map(|part| part.rate_now).sum::<f64>() / level.len() as f64;
         let mut stats = levels[0][0].clone();
@@ -267,7 +286,7 @@ impl Cuckoos {
         stats
     }
 
-    /// Moves items from newer levels to older ones, and gives up levels that are empty then.
+    /// Moves items from newer levels to older ones, and drops levels that are empty then.
     pub fn compact(&mut self) -> umbel::Result<()> {
         for newer in (1..self.levels.len()).rev() {
             let (older, rest) = self.levels.split_at_mut(newer);
@@ -275,7 +294,7 @@ impl Cuckoos {
             let width = from.len();
             for (i, from) in from.iter_mut().enumerate() {
                 for level in older.iter_mut() {
-                    // A level that is cut less fine has the items of several of these in one.
+                    // A level of fewer filters has the items of several of these filters in one.
                     let into = i * level.len() / width;
                     from.pour(&mut level[into])?;
                 }
@@ -290,20 +309,66 @@ impl Cuckoos {
     }
 }
 
-/// How many filters each level has. Without expansion there is one level.
-fn widths_of(expansion: u32) -> impl Iterator<Item = usize> {
+/// Returns the number of filters in each level. Without expansion there is one level.
+fn level_widths(expansion: u32) -> impl Iterator<Item = usize> {
     let next = move |width: &usize| Some(width.saturating_mul(expansion as usize)).filter(|width| *width > 0);
     std::iter::successors(Some(1), next)
 }
 
-/// Which of so many filters an item belongs to: the finer the cut, the more bits of the same hash.
-fn which(digest: Digest, filters: usize) -> usize {
+/// Returns the index of the filter for an item among `filters` of a level. More filters use more bits of the same hash.
+fn filter_index(digest: Digest, filters: usize) -> usize {
     reduce(digest.salted(0).get(), filters as u64) as usize
+}
+
+impl Family for CuckooChain {
+    type Options = CuckooDesign;
+    type Design = CuckooDesign;
+
+    const RESERVE: &'static CStr = c"CF.RESERVE";
+    const ADD: AddCommand = AddCommand { name: c"CF.INSERT", options: &[b"NOCREATE", b"ITEMS"] };
+    const RESERVE_EVENT: &'static CStr = c"cf.reserve";
+    const ADD_EVENT: &'static CStr = c"cf.add";
+
+    fn new(design: &CuckooDesign) -> Result<CuckooChain> {
+        let CuckooDesign { capacity, slots, kicks, expansion, bits, secret } = *design;
+        let table = table(capacity, slots, bits)?;
+        config::check_memory(64 * table.lines())?;
+        let first = Cuckoo::with_table(table, Hasher::keyed(secret))?;
+        Ok(CuckooChain { levels: vec![vec![first]], kicks, expansion, deleted: 0 })
+    }
+
+    fn reserve_arguments(design: &CuckooDesign) -> Vec<String> {
+        let CuckooDesign { capacity, slots, kicks, expansion, bits, secret } = design;
+        let mut arguments = vec![capacity.to_string()];
+        let options = [
+            ("BUCKETSIZE", slots),
+            ("MAXITERATIONS", kicks),
+            ("EXPANSION", expansion),
+            ("FINGERPRINT", bits),
+        ];
+        arguments.extend(options.iter().flat_map(|(name, value)| [name.to_string(), value.to_string()]));
+        arguments.extend(["SEED".into(), secret_to_hex(secret)]);
+        arguments
+    }
+
+    fn contains(&self, item: &[u8]) -> bool {
+        self.contains_digest(self.digest(item))
+    }
+
+    fn contains_many(&self, items: &[&[u8]]) -> Vec<bool> {
+        let digests = self.first().hasher().digest_batch(items);
+        let mut found = Vec::with_capacity(items.len());
+        for tile in digests.chunks(TILE) {
+            let mask = self.contains_tile(tile);
+            found.extend((0..tile.len()).map(|i| mask >> i & 1 > 0));
+        }
+        found
+    }
 }
 
 static TYPE_HANDLE: TypeHandle = TypeHandle::new();
 
-impl Persist for Cuckoos {
+impl Persist for CuckooChain {
     const NAME: &'static CStr = c"umbel-cf-";
 
     const LOAD_COMMAND: &'static CStr = c"CF.LOADCHUNK";
@@ -324,7 +389,7 @@ impl Persist for Cuckoos {
         self.levels.iter().flatten().map(Cuckoo::words).collect()
     }
 
-    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<Cuckoos> {
+    fn restore(numbers: &[u64], filters: Vec<Stored>, _extra: &[u8]) -> Option<CuckooChain> {
         let &[kicks, expansion, deleted] = numbers else { return None };
         let (kicks, expansion) = (u32::try_from(kicks).ok()?, u32::try_from(expansion).ok()?);
         let cuckoo = |filter| match filter {
@@ -338,7 +403,7 @@ impl Persist for Cuckoos {
         if !alike || filters.len() > MAX_FILTERS || kicks > MAX_KICKS || expansion > MAX_EXPANSION {
             return None;
         }
-        let (mut levels, mut rest, mut widths) = (Vec::new(), filters.into_iter(), widths_of(expansion));
+        let (mut levels, mut rest, mut widths) = (Vec::new(), filters.into_iter(), level_widths(expansion));
         while rest.len() > 0 {
             let width = widths.next()?;
             let level: Vec<Cuckoo> = rest.by_ref().take(width).collect();
@@ -347,17 +412,17 @@ impl Persist for Cuckoos {
             }
             levels.push(level);
         }
-        Some(Cuckoos { levels, kicks, expansion, deleted })
+        Some(CuckooChain { levels, kicks, expansion, deleted })
     }
 
     fn memory_bytes(&self) -> usize {
         self.filters().map(|filter| size_of_val(filter.words().lines()) + size_of::<Cuckoo>()).sum()
     }
 
-    fn copy(&self) -> umbel::Result<Cuckoos> {
+    fn copy(&self) -> umbel::Result<CuckooChain> {
         let level = |level: &Vec<Cuckoo>| level.iter().map(umbel::internals::Structure::try_clone).collect();
         let levels = self.levels.iter().map(level).collect::<umbel::Result<Vec<Vec<Cuckoo>>>>()?;
-        Ok(Cuckoos { levels, ..*self })
+        Ok(CuckooChain { levels, ..*self })
     }
 
     fn relocate(&mut self, mover: &mut dyn Mover) {
