@@ -1,7 +1,8 @@
-//! Several filters at once. They must be alike: of one kind, size and hash, as those made by one server are.
+//! Commands on several filters. The filters must have the same kind, size and hash function, as those that one server
+//! creates with the same settings do.
 
-use super::commands::estimated;
-use super::{Held, Structure, Type, put, replace};
+use super::commands::estimate_replies;
+use super::{OpenFilter, StructureRef, ValueType, replace, store};
 use crate::config;
 use crate::cuckoo::CuckooChain;
 use crate::persist::{Entry, Persist};
@@ -10,26 +11,26 @@ use std::collections::HashSet;
 use umbel::AnyFilter;
 use umbel::any::Stored;
 
-/// How two structures become one.
+/// Combines two structures into the first.
 type Join = fn(&mut Stored, &Stored) -> umbel::Result<()>;
 
-/// All of some filters, as one.
-fn together<'a>(
+/// Returns the combination of several filters; `to_stored` copies the structure of one.
+fn combine<'a>(
     context: &Context,
     mut keys: impl Iterator<Item = &'a Text>,
-    of: impl Fn(&Held<'_>) -> Result<Stored>,
+    to_stored: impl Fn(&OpenFilter<'_>) -> Result<Stored>,
     join: Join,
 ) -> Result<Stored> {
-    let structure = |key: &Text| of(&Held::existing(context, key)?);
-    let mut all = structure(keys.next().ok_or(Failure::Arity)?)?;
+    let structure = |key: &Text| to_stored(&OpenFilter::existing(context, key)?);
+    let mut combined = structure(keys.next().ok_or(Failure::Arity)?)?;
     for key in keys {
-        join(&mut all, &structure(key)?).map_err(other_secret)?;
+        join(&mut combined, &structure(key)?).map_err(join_failure)?;
     }
-    Ok(all)
+    Ok(combined)
 }
 
-/// Every start makes another secret, unless a file has it.
-fn other_secret(error: umbel::Error) -> Failure {
+/// Returns the failure for an error of [`Join`]. Without a key file, filters from before a restart have another secret.
+fn join_failure(error: umbel::Error) -> Failure {
     match error {
         umbel::Error::Mismatch(mismatch) if mismatch.what == "key" => Failure::new(
             "they are hashed with different secrets, as filters of different servers or starts are: \
@@ -39,87 +40,89 @@ fn other_secret(error: umbel::Error) -> Failure {
     }
 }
 
-/// `UMBEL.MERGE to from...`: adds all keys of these to `to`, which is made if it is not there.
+/// `UMBEL.MERGE to from...`: adds all items of these filters to `to`, which is created if it does not exist.
 pub fn merge(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.next_arg()?;
     let from = arguments.rest()?;
-    // Each once: a cuckoo filter would have everything twice.
-    let mut all: Vec<&Text> = Held::open(context, to)?.map(|_| to).into_iter().collect();
-    let mut seen: HashSet<&[u8]> = all.iter().map(|key| key.bytes()).collect();
-    all.extend(from.iter().filter(|key| seen.insert(key.bytes())));
-    let types = all.iter().map(|key| Ok(Held::existing(context, key)?.type_of()));
-    let types = types.collect::<Result<Vec<Type>>>()?;
+    // Each key once: a cuckoo filter would get every item twice.
+    let mut keys: Vec<&Text> = OpenFilter::open(context, to)?.map(|_| to).into_iter().collect();
+    let mut seen: HashSet<&[u8]> = keys.iter().map(|key| key.bytes()).collect();
+    keys.extend(from.iter().filter(|key| seen.insert(key.bytes())));
+    let types = keys.iter().map(|key| Ok(OpenFilter::existing(context, key)?.value_type()));
+    let types = types.collect::<Result<Vec<ValueType>>>()?;
     if types.windows(2).any(|pair| pair[0] != pair[1]) {
         return Err(Failure::new(
             "they are of different kinds, and filters are merged with others of their kind",
         ));
     }
-    if types.first() == Some(&Type::Cuckoo) {
-        let merged = cuckoos(context, &all)?;
+    if types.first() == Some(&ValueType::Cuckoo) {
+        let merged = merge_cuckoos(context, &keys)?;
         config::check_memory(merged.memory_bytes() as u64)?;
         replace(context, to, merged)?;
     } else {
-        put(context, to, together(context, all.into_iter(), |held| held.cloned(), Stored::union)?)?;
+        store(context, to, combine(context, keys.into_iter(), |filter| filter.to_stored(), Stored::union)?)?;
     }
     context.replicate();
     context.notify(c"umbel.merge", to);
     Ok(Reply::Ok)
 }
 
-/// Cuckoo filters, as one.
-fn cuckoos(context: &Context, keys: &[&Text]) -> Result<CuckooChain> {
-    let mut all: Option<CuckooChain> = None;
+/// Returns all items of several chains of cuckoo filters in one.
+fn merge_cuckoos(context: &Context, keys: &[&Text]) -> Result<CuckooChain> {
+    let mut merged: Option<CuckooChain> = None;
     for key in keys {
         let entry = context.existing::<Entry<CuckooChain>>(key)?;
-        match &mut all {
-            None => all = Some(entry.ready()?.copy()?),
-            Some(all) => all.merge(entry.ready()?).map_err(other_secret)?,
+        match &mut merged {
+            None => merged = Some(entry.ready()?.copy()?),
+            Some(merged) => merged.merge(entry.ready()?).map_err(join_failure)?,
         }
     }
-    all.ok_or(Failure::Arity)
+    merged.ok_or(Failure::Arity)
 }
 
-/// `UMBEL.INTERSECT to from...`: `to` becomes a filter of the keys that are in all of these, and of a few more. What was
-/// there is replaced, if it is a filter.
+/// `UMBEL.INTERSECT to from...`: replaces the filter `to` by one of the items that all of these contain, and a few more.
 pub fn intersect(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let to = arguments.next_arg()?;
-    let all = together(context, arguments.rest()?.iter(), |held| held.cloned(), Stored::intersect)?;
-    Held::open(context, to)?;
-    put(context, to, all)?;
+    let common = combine(context, arguments.rest()?.iter(), |filter| filter.to_stored(), Stored::intersect)?;
+    // Fails if the destination holds a value of another type.
+    OpenFilter::open(context, to)?;
+    store(context, to, common)?;
     context.replicate();
     context.notify(c"umbel.intersect", to);
     Ok(Reply::Ok)
 }
 
-/// `UMBEL.JACCARD one other`: how much of both together both have, from 0 to 1, and the standard deviation of that.
-pub fn jaccard(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (one, other) = (arguments.next_arg()?, arguments.next_arg()?);
-    arguments.expect_end()?;
-    let (one, other) = (Held::existing(context, one)?.cloned()?, Held::existing(context, other)?.cloned()?);
-    let overlap = one.overlap(&other).map_err(other_secret)?;
-    Ok(Reply::Array(estimated(overlap.map(|overlap| overlap.jaccard)).to_vec()))
+/// `UMBEL.JACCARD one other`: the estimated Jaccard similarity, from 0 to 1, and its standard error.
+pub fn jaccard(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let [one, other] = arguments.exactly()?;
+    let (one, other) = (
+        OpenFilter::existing(context, one)?.to_stored()?,
+        OpenFilter::existing(context, other)?.to_stored()?,
+    );
+    let overlap = one.overlap(&other).map_err(join_failure)?;
+    Ok(Reply::Array(estimate_replies(overlap.map(|overlap| overlap.jaccard)).to_vec()))
 }
 
-/// `UMBEL.CARD key...`: how many keys are in these together, and the standard deviation of that.
+/// `UMBEL.CARD key...`: the estimated number of items in the union of these filters, and its standard error.
 pub fn card(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let keys = arguments.rest()?;
     let stats = match keys {
-        [key] => Held::existing(context, key)?.stats(context)?,
-        _ => together(context, keys.iter(), cells, Stored::union)?.stats(),
+        [key] => OpenFilter::existing(context, key)?.stats(context)?,
+        _ => combine(context, keys.iter(), to_countable, Stored::union)?.stats(),
     };
-    Ok(Reply::Array(estimated(stats.estimate.estimate()).to_vec()))
+    Ok(Reply::Array(estimate_replies(stats.estimate.estimate()).to_vec()))
 }
 
-/// A copy of a filter whose cells say how many keys it has together with others: in stages they would be counted twice.
-fn cells(held: &Held<'_>) -> Result<Stored> {
-    match held.structure()? {
-        Structure::Set(AnyFilter::Scalable(filter)) => match filter.single() {
+/// Returns a copy of a filter whose union with others can be counted. In stages, shared items would count twice.
+fn to_countable(filter: &OpenFilter<'_>) -> Result<Stored> {
+    match filter.structure()? {
+        StructureRef::Set(AnyFilter::Scalable(scalable)) => match scalable.single() {
             Some(single) => Ok(single.try_clone()?.into()),
             None => Err(Failure::new(
                 "a filter that has grown does not show which keys it shares with another: \
                  reserve them for as many keys as they get, or ask each with UMBEL.CARD",
             )),
         },
-        _ => held.cloned(),
+        _ => filter.to_stored(),
     }
 }

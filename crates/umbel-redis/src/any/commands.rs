@@ -1,6 +1,6 @@
-//! The commands.
+//! The commands on one filter.
 
-use super::{Any, Held, Structure, Type, build, put};
+use super::{Any, OpenFilter, StructureRef, ValueType, build, store};
 use crate::bloom::Bloom;
 use crate::config::{self, next_secret, secret_to_hex};
 use crate::cuckoo::CuckooChain;
@@ -52,27 +52,27 @@ pub fn reserve(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply>
     let generations = aging.generations.to_string();
     let hasher = if fast { Hasher::default() } else { Hasher::keyed(secret) };
     let spec = Spec::new(capacity, rate)?.with_hasher(hasher).with_options(options);
-    if Held::open(context, key)?.is_some() {
+    if OpenFilter::open(context, key)?.is_some() {
         return Err(Failure::new("item exists"));
     }
-    put(context, key, build(kind, &spec)?)?;
+    store(context, key, build(kind, &spec)?)?;
     let (capacity, rate, secret) = (capacity.to_string(), format!("{rate:?}"), secret_to_hex(&secret));
     let name = kind.to_string();
-    let mut told: Vec<&[u8]> = vec![key.bytes(), name.as_bytes(), capacity.as_bytes(), rate.as_bytes()];
+    let mut replicated: Vec<&[u8]> = vec![key.bytes(), name.as_bytes(), capacity.as_bytes(), rate.as_bytes()];
     if kind == Kind::Aging {
-        told.extend([b"WINDOW", window.as_bytes(), b"GENERATIONS", generations.as_bytes()]);
+        replicated.extend([b"WINDOW", window.as_bytes(), b"GENERATIONS", generations.as_bytes()]);
     }
     if fast {
-        told.push(b"FAST");
+        replicated.push(b"FAST");
     } else {
-        told.extend([b"SEED" as &[u8], secret.as_bytes()]);
+        replicated.extend([b"SEED" as &[u8], secret.as_bytes()]);
     }
-    context.replicate_as(c"UMBEL.RESERVE", &told);
+    context.replicate_as(c"UMBEL.RESERVE", &replicated);
     context.notify(c"umbel.reserve", key);
     Ok(Reply::Ok)
 }
 
-/// A number of keys, or a time: a number and `ms`, `s`, `m`, `h` or `d`.
+/// Parses a number of keys, or a time with the unit `ms`, `s`, `m`, `h` or `d`.
 fn parse_window(text: &Text) -> Result<Window> {
     let bad =
         || Failure::new("bad window: it should be a number of keys, or a time as 500ms, 30s, 10m, 2h or 7d");
@@ -89,14 +89,15 @@ fn parse_window(text: &Text) -> Result<Window> {
     Ok(Window::Time(Duration::from_millis(number.checked_mul(millis).ok_or_else(bad)?)))
 }
 
-fn texts(items: &[Text]) -> Vec<&[u8]> {
+/// Returns the bytes of several arguments.
+fn all_bytes(items: &[Text]) -> Vec<&[u8]> {
     items.iter().map(Text::bytes).collect()
 }
 
-/// `UMBEL.ADD key item...`: of each, whether it was new; in a cuckoo filter an item may be several times.
+/// `UMBEL.ADD key item...`: adds items and replies whether each was new. A cuckoo filter adds an item again.
 pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.next_arg()?, arguments.rest()?);
-    // Of which type it is shows when it is opened.
+    // The type of the filter shows when its key is opened.
     let mut added = add_items(context, key, None, items);
     if let Err(Failure::WrongType) = added {
         added = family::add_items(context, key, items, None, Bloom::add_items);
@@ -107,15 +108,15 @@ pub fn add(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     added.map(Reply::from_results)
 }
 
-/// `UMBEL.ADDAT key milliseconds item...`: adds to a filter that forgets by time, at a time that is not before the last.
+/// `UMBEL.ADDAT key milliseconds item...`: adds items to an aging filter at a time that is not before the last one.
 pub fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, time) = (arguments.next_arg()?, arguments.next_arg()?);
     let time = time.parse().ok_or_else(|| Failure::new("bad time: it should be milliseconds since 1970"))?;
-    match Held::existing(context, key)?.type_of() {
-        Type::Any => {}
+    match OpenFilter::existing(context, key)?.value_type() {
+        ValueType::Any => {}
         _ => return Err(Failure::new("only an aging filter has times")),
     }
-    // A filter that was told the end of time would never forget again.
+    // A time far in the future would stop the clock of the filter: it would never forget again.
     if time > context.now().millis().saturating_add(MAX_CLOCK_LEAD_MILLIS) && !memory::is_unlimited() {
         return Err(Failure::new("this time is more than a minute after that of the server"));
     }
@@ -125,6 +126,7 @@ pub fn add_at(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
 /// The most that the clock of a client may be ahead of the server's.
 const MAX_CLOCK_LEAD_MILLIS: u64 = 60_000;
 
+/// Adds items to a filter of type [`Any`], at a time if its window is one.
 fn add_items(
     context: &Context,
     key: &Text,
@@ -135,14 +137,14 @@ fn add_items(
     let any = entry.ready_mut()?;
     let _budget = config::budget(any.memory_bytes());
     let filter = any.set()?;
-    let time = time.or_else(|| time_to_tell(filter, context.now()));
+    let time = time.or_else(|| insertion_time(filter, context.now()));
     if let Some(time) = time {
-        tell(filter, time)?;
+        advance_clock(filter, time)?;
     }
-    let digests = filter.hasher().digest_batch(&texts(items)[..]);
+    let digests = filter.hasher().digest_batch(&all_bytes(items)[..]);
     let mut added: Vec<Result<bool>> = Vec::with_capacity(items.len());
     for tile in digests.chunks(TILE) {
-        // One that gets full takes some of a tile, and nobody knows which.
+        // A quotient filter may get full within a tile, and a failed tile does not show which items were added.
         if filter.kind() == Kind::Quotient {
             added.extend(tile.iter().map(|digest| filter.insert_digest(*digest).map_err(Failure::from)));
             continue;
@@ -153,12 +155,12 @@ fn add_items(
         }
     }
     match time {
-        // Replicas have clocks of their own: they are told the time of this one.
+        // Replicas have other clocks, so they get the time of this one.
         Some(time) => {
             let time = time.millis().to_string();
-            let mut told = vec![key.bytes(), time.as_bytes()];
-            told.extend(texts(items));
-            context.replicate_as(c"UMBEL.ADDAT", &told);
+            let mut arguments = vec![key.bytes(), time.as_bytes()];
+            arguments.extend(all_bytes(items));
+            context.replicate_as(c"UMBEL.ADDAT", &arguments);
         }
         None => context.replicate(),
     }
@@ -166,8 +168,8 @@ fn add_items(
     Ok(added)
 }
 
-/// The time that a filter has to be told, if it forgets by it. A clock may be set back; that of a filter stands then.
-fn time_to_tell(filter: &AnyFilter, now: Timestamp) -> Option<Timestamp> {
+/// Returns the time of an insertion, for an aging filter with a time window. The clock of a filter never goes back.
+fn insertion_time(filter: &AnyFilter, now: Timestamp) -> Option<Timestamp> {
     match filter {
         AnyFilter::Aging(aging) if matches!(aging.window(), Window::Time(_)) => {
             Some(aging.now().map_or(now, |last| last.max(now)))
@@ -176,69 +178,72 @@ fn time_to_tell(filter: &AnyFilter, now: Timestamp) -> Option<Timestamp> {
     }
 }
 
-/// Tells a filter the time; a failure if it has no use for it.
-fn tell(filter: &mut AnyFilter, time: Timestamp) -> Result<()> {
+/// Advances the clock of an aging filter.
+///
+/// # Errors
+///
+/// If the filter has no clock, or its clock is ahead.
+fn advance_clock(filter: &mut AnyFilter, time: Timestamp) -> Result<()> {
     match filter {
         AnyFilter::Aging(aging) => Ok(aging.advance(time)?),
         _ => Err(Failure::new(format!("only an aging filter has times, and this is {}", filter.kind()))),
     }
 }
 
-/// `UMBEL.EXISTS key item...`: of each, whether it may be in it. A map has keys too.
+/// `UMBEL.EXISTS key item...`: which items a filter may contain, or which keys a map.
 pub fn exists(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
-    let Some(held) = Held::open(context, key)? else {
+    let Some(filter) = OpenFilter::open(context, key)? else {
         return Ok(Reply::Array(vec![Reply::Bool(false); items.len()]));
     };
-    if let Held::Cuckoo(entry) = &held {
-        let filters = entry.ready()?;
-        let found = items.iter().map(|item| filters.contains(item.bytes()));
+    if let OpenFilter::Cuckoo(entry) = &filter {
+        let chain = entry.ready()?;
+        let found = items.iter().map(|item| chain.contains(item.bytes()));
         return Ok(Reply::Array(found.map(Reply::Bool).collect()));
     }
-    let keys = texts(items);
-    let answers = match held.structure()? {
-        Structure::Set(filter) => filter.contains_batch(&keys[..]),
-        Structure::Cuckoo(filter) => filter.contains_batch(&keys[..]),
-        Structure::Stored(Stored::Set(AnyFilter::Aging(filter))) => {
+    let keys = all_bytes(items);
+    let answers = match filter.structure()? {
+        StructureRef::Set(filter) => filter.contains_batch(&keys[..]),
+        StructureRef::Cuckoo(filter) => filter.contains_batch(&keys[..]),
+        StructureRef::Stored(Stored::Set(AnyFilter::Aging(filter))) => {
             filter.at(context.now()).contains_batch(&keys[..])
         }
-        Structure::Stored(stored) => stored.contains_batch(&keys[..]),
+        StructureRef::Stored(stored) => stored.contains_batch(&keys[..]),
     };
     Ok(Reply::Array(answers.iter().map(Reply::Bool).collect()))
 }
 
-/// `UMBEL.REMOVE key item...`: of each, 1 if it was taken out, 0 if it was not there, -1 if it cannot be taken out.
+/// `UMBEL.REMOVE key item...`: for each item, 1 if it was removed, 0 if it was not present, -1 if it cannot be removed.
 pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, items) = (arguments.next_arg()?, arguments.rest()?);
-    let (kind, held) = {
-        let held = Held::existing(context, key)?;
-        (held.kind()?, held.type_of())
+    let (kind, value_type) = {
+        let filter = OpenFilter::existing(context, key)?;
+        (filter.kind()?, filter.value_type())
     };
     if !kind.capabilities().remove {
         return Err(Failure::new(format!("keys cannot be taken out of {} {kind}", kind.article())));
     }
     let mut removed = Vec::with_capacity(items.len());
-    match held {
-        Type::Cuckoo => {
+    match value_type {
+        ValueType::Cuckoo => {
             let mut entry = context.existing_mut::<Entry<CuckooChain>>(key)?;
-            let filters = entry.ready_mut()?;
+            let chain = entry.ready_mut()?;
             for item in items {
-                let done =
-                    filters.remove(filters.digest(item.bytes())).inspect_err(|_| context.replicate())?;
-                removed.push(Reply::Integer(done.into()));
+                let result = chain.remove(chain.digest(item.bytes())).inspect_err(|_| context.replicate())?;
+                removed.push(Reply::Integer(result.into()));
             }
         }
         _ => {
             let mut entry = context.existing_mut::<Entry<Any>>(key)?;
             let filter = entry.ready_mut()?.set()?;
             for item in items {
-                // Who takes out what was never in would take something else with it.
-                let done = match filter.contains(item.bytes()) {
+                // Removing an absent item would damage others.
+                let result = match filter.contains(item.bytes()) {
                     true => filter.remove(item.bytes()).inspect_err(|_| context.replicate())?,
                     false => Removed::NotPresent,
                 };
-                removed.push(Reply::Integer(match done {
+                removed.push(Reply::Integer(match result {
                     Removed::Removed => 1,
                     Removed::NotPresent => 0,
                     Removed::NotDeletable => -1,
@@ -251,7 +256,7 @@ pub fn remove(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     Ok(Reply::Array(removed))
 }
 
-/// `UMBEL.GET key item...`: the values of a map, or how often each was recorded.
+/// `UMBEL.GET key item...`: the values of a map, or the counts of a multiset.
 pub fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let key = arguments.next_arg()?;
     let items = arguments.rest()?;
@@ -264,41 +269,40 @@ pub fn get(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     items.iter().map(value).collect::<Result<Vec<Reply>>>().map(Reply::Array)
 }
 
-/// An estimate and its standard deviation; nothing if the filter is so full that nothing can be said.
-pub fn estimated(estimate: Option<Estimate>) -> [Reply; 2] {
+/// Returns an estimate and its standard error, or nulls if the filter is too full for an estimate.
+pub fn estimate_replies(estimate: Option<Estimate>) -> [Reply; 2] {
     match estimate {
         Some(estimate) => [Reply::Double(estimate.value), Reply::Double(estimate.standard_error)],
         None => [Reply::Null, Reply::Null],
     }
 }
 
-/// `UMBEL.INFO key`: what it is, how full it is, how many keys it seems to have, and its rate now and as promised.
-pub fn info(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let key = arguments.next_arg()?;
-    arguments.expect_end()?;
-    let held = Held::existing(context, key)?;
-    let (stats, hash) = (held.stats(context)?, held.hash()?);
+/// `UMBEL.INFO key`: the kind of a filter, its fill, its estimated number of items, and its rates now and as designed.
+pub fn info(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
+    let [key] = arguments.exactly()?;
+    let filter = OpenFilter::existing(context, key)?;
+    let (stats, hash) = (filter.stats(context)?, filter.hash()?);
     let number = |number: Option<u64>| number.map_or(Reply::Null, Reply::from);
-    let [keys, deviation] = estimated(stats.estimate.estimate());
+    let [count, standard_error] = estimate_replies(stats.estimate.estimate());
     let fill = stats.used_cells as f64 / (stats.cells as f64).max(1.0);
     // The names are those of `umbel info --json`.
-    let mut facts = vec![
+    let mut fields = vec![
         ("kind", Reply::Bytes(stats.kind.to_string().into_bytes())),
         ("hash", hash.map_or(Reply::Null, |id| Reply::Bytes(id.to_string().into_bytes()))),
         ("capacity", number(stats.capacity)),
         ("count", number(stats.inserted)),
-        ("estimated_count", keys),
-        ("estimated_count_error", deviation),
+        ("estimated_count", count),
+        ("estimated_count_error", standard_error),
         ("bytes", stats.bytes.into()),
         ("bits", stats.bits.into()),
         ("fill", Reply::Double(fill)),
         ("fpr_now", Reply::Double(stats.rate_now)),
         ("fpr_target", stats.rate_target.map_or(Reply::Null, Reply::Double)),
     ];
-    let whole = |number: f64| number.fract() == 0.0 && number.abs() < 1e15;
-    facts.extend(stats.details.iter().map(|(name, number)| {
-        let value = if whole(*number) { Reply::Integer(*number as i64) } else { Reply::Double(*number) };
+    let is_whole = |number: f64| number.fract() == 0.0 && number.abs() < 1e15;
+    fields.extend(stats.details.iter().map(|(name, number)| {
+        let value = if is_whole(*number) { Reply::Integer(*number as i64) } else { Reply::Double(*number) };
         (*name, value)
     }));
-    Ok(Reply::Map(facts.into_iter().map(|(name, value)| (name.into(), value)).collect()))
+    Ok(Reply::Map(fields.into_iter().map(|(name, value)| (name.into(), value)).collect()))
 }

@@ -1,9 +1,9 @@
-//! The files of the command line, in and out, piece by piece.
+//! Import and export of the files of the command line, piece by piece.
 //!
-//! The secret of a keyed filter stays here: a file that goes out can be asked with the key file only, and one that comes
-//! in is understood if the module was loaded with the same.
+//! The secret of a keyed filter does not leave the server: an exported file can only be used with the key file, and an
+//! imported one only if the module was loaded with the same key file.
 
-use super::{Any, Held, Structure, put};
+use super::{Any, OpenFilter, StructureRef, store};
 use crate::config::{self, secret_to_hex};
 use crate::persist::{CHUNK_BYTES, Entry};
 use crate::server::{Arguments, Context, Failure, Reply, Result, Text, memory};
@@ -11,36 +11,36 @@ use umbel::file::{self, FormatError, Image, Options};
 use umbel::hash::KeyRing;
 use umbel::{Error, Hasher};
 
-fn number(text: &Text) -> Result<u64> {
+fn parse_number(text: &Text) -> Result<u64> {
     text.parse::<u64>().ok_or_else(|| Failure::new("value is not an integer or out of range"))
 }
 
-/// `UMBEL.EXPORT key offset [count]`: the length of the file, and its bytes from there on. What has changed between two
-/// calls shows in the file's sums.
+/// `UMBEL.EXPORT key offset [count]`: the length of the file, and its bytes from an offset on. If the filter changes
+/// between two calls, the checksums of the file do not match.
 pub fn export(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
-    let (key, offset) = (arguments.next_arg()?, number(arguments.next_arg()?)?);
-    let count = arguments.next().map_or(Ok(CHUNK_BYTES), number)?.min(CHUNK_BYTES);
+    let (key, offset) = (arguments.next_arg()?, parse_number(arguments.next_arg()?)?);
+    let count = arguments.next().map_or(Ok(CHUNK_BYTES), parse_number)?.min(CHUNK_BYTES);
     arguments.expect_end()?;
-    let held = Held::existing(context, key)?;
+    let filter = OpenFilter::existing(context, key)?;
     let options = Options::default();
-    let image = match held.structure()? {
-        Structure::Set(filter) => Image::new(filter, &options)?,
-        Structure::Cuckoo(filter) => Image::new(filter, &options)?,
-        Structure::Stored(stored) => Image::new(stored, &options)?,
+    let image = match filter.structure()? {
+        StructureRef::Set(filter) => Image::new(filter, &options)?,
+        StructureRef::Cuckoo(filter) => Image::new(filter, &options)?,
+        StructureRef::Stored(stored) => Image::new(stored, &options)?,
     };
     let mut bytes = vec![0; image.len().saturating_sub(offset).min(count) as usize];
     image.read(offset, &mut bytes);
     Ok(Reply::Array(vec![image.len().into(), Reply::Bytes(bytes)]))
 }
 
-/// `UMBEL.IMPORT key length offset bytes [SEED secret]`: takes a piece of a file of this length; pieces come in their
-/// order. How much has come is told, also to who sends no bytes, so that one who was interrupted can go on. With the last
-/// piece the file becomes a filter, if it is whole. The secret is that of a keyed file, if it is not the one of this
-/// server.
+/// `UMBEL.IMPORT key length offset bytes [SEED secret]`: appends bytes to a file of this length and replies with the number
+/// of bytes received so far. A client that was interrupted sends no bytes to get that number and resumes there. The last
+/// bytes turn the file into a filter, if it is intact. A keyed file needs its secret unless it is that of the server.
 pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> {
     let (key, length_text, offset_text) =
         (arguments.next_arg()?, arguments.next_arg()?, arguments.next_arg()?);
-    let (length, offset, bytes) = (number(length_text)?, number(offset_text)?, arguments.next_arg()?.bytes());
+    let (length, offset, bytes) =
+        (parse_number(length_text)?, parse_number(offset_text)?, arguments.next_arg()?.bytes());
     let secret = match arguments.next() {
         None => config::secret(),
         Some(option) if option.is("SEED") => config::next_secret(&mut arguments)?,
@@ -49,8 +49,8 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     arguments.expect_end()?;
     let mut ring = config::ring();
     ring.insert(Hasher::keyed(secret));
-    let progress = match Held::open(context, key)? {
-        Some(Held::Any(entry)) => entry.file_progress()?,
+    let progress = match OpenFilter::open(context, key)? {
+        Some(OpenFilter::Any(entry)) => entry.file_progress()?,
         Some(_) => return Err(Failure::new("item exists")),
         None => None,
     };
@@ -83,12 +83,12 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     };
     match complete {
         Some(any) => {
-            put(context, key, any.0)?;
-            // Elsewhere there is another secret, and after the next start, too.
+            store(context, key, any.0)?;
+            // Replicas, and this server after a restart, have other secrets.
             let secret = secret_to_hex(&secret);
-            let told =
+            let arguments =
                 [key.bytes(), length_text.bytes(), offset_text.bytes(), bytes, b"SEED", secret.as_bytes()];
-            context.replicate_as(c"UMBEL.IMPORT", &told);
+            context.replicate_as(c"UMBEL.IMPORT", &arguments);
         }
         None => context.replicate(),
     }
@@ -96,15 +96,15 @@ pub fn import(context: &Context, mut arguments: Arguments<'_>) -> Result<Reply> 
     Ok((received + bytes.len() as u64).into())
 }
 
-/// What can be seen from the first piece is not found out with the last one: that it is no such file, or one with a secret
-/// that is not known here.
+/// Checks the first piece of a file, so that a file of another format or with an unknown secret fails before all of it has
+/// been sent.
 fn check_start(bytes: &[u8], length: u64, ring: &KeyRing) -> Result<()> {
     match file::inspect_start(bytes, length) {
         Ok(info) => match info.hash.filter(|_| !info.embedded_key) {
             Some(id) => Ok(ring.find(id).map(drop)?),
             None => Ok(()),
         },
-        // The piece is too short to say.
+        // The piece is too short to decide.
         Err(Error::Format { problem: FormatError::Length { found, .. }, .. })
             if found == bytes.len() as u64 && found < length =>
         {

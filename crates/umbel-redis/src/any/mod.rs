@@ -1,8 +1,8 @@
-//! `UMBEL.*`: every kind of the library, and what others lack: unions, intersections, likeness, estimates, and the files of
-//! the command line.
+//! `UMBEL.*`: every kind of the library, with unions, intersections, similarity, estimates, and the files of the command
+//! line.
 //!
-//! [`Any`] is the value of kinds that have no commands of their own; [`Held`] is whatever filter is under a key, for the
-//! commands that take them all. [`commands`] is what can be done.
+//! [`Any`] is the value of kinds that have no commands of their own. [`OpenFilter`] is a filter of any type, for commands
+//! that accept all of them. The commands are in [`commands`], [`algebra`] and [`files`].
 
 pub mod algebra;
 pub mod commands;
@@ -26,11 +26,16 @@ use umbel::{AnyFilter, Filter, Kind, Stats};
 pub struct Any(Stored);
 
 impl Any {
+    /// Returns the structure.
     pub fn stored(&self) -> &Stored {
         &self.0
     }
 
-    /// The set, if it is one to which keys can be added.
+    /// Returns the structure as a set, to be changed.
+    ///
+    /// # Errors
+    ///
+    /// If it is not a set.
     pub fn set(&mut self) -> Result<&mut AnyFilter> {
         let kind = self.0.kind();
         match &mut self.0 {
@@ -82,111 +87,121 @@ impl Persist for Any {
     }
 }
 
-/// Whatever filter is under a key.
-pub enum Held<'a> {
+/// The filter of an open key, of any type.
+pub enum OpenFilter<'a> {
     Bloom(Key<'a, Entry<Bloom>>),
     Cuckoo(Key<'a, Entry<CuckooChain>>),
     Any(Key<'a, Entry<Any>>),
 }
 
-impl<'a> Held<'a> {
-    /// What is under a key, if there is anything.
-    pub fn open(context: &'a Context, key: &Text) -> Result<Option<Held<'a>>> {
+impl<'a> OpenFilter<'a> {
+    /// Opens a key, if it exists.
+    ///
+    /// # Errors
+    ///
+    /// [`Failure::WrongType`] if it does not hold a filter.
+    pub fn open(context: &'a Context, key: &Text) -> Result<Option<OpenFilter<'a>>> {
         match context.read::<Entry<Bloom>>(key) {
             Err(Failure::WrongType) => {}
-            other => return Ok(other?.map(Held::Bloom)),
+            other => return Ok(other?.map(OpenFilter::Bloom)),
         }
         match context.read::<Entry<CuckooChain>>(key) {
-            Err(Failure::WrongType) => Ok(context.read::<Entry<Any>>(key)?.map(Held::Any)),
-            other => Ok(other?.map(Held::Cuckoo)),
+            Err(Failure::WrongType) => Ok(context.read::<Entry<Any>>(key)?.map(OpenFilter::Any)),
+            other => Ok(other?.map(OpenFilter::Cuckoo)),
         }
     }
 
-    /// What is under a key.
-    pub fn existing(context: &'a Context, key: &Text) -> Result<Held<'a>> {
-        Held::open(context, key)?.ok_or_else(|| Failure::new("not found"))
+    /// Opens a key that must exist; see [`OpenFilter::open`].
+    pub fn existing(context: &'a Context, key: &Text) -> Result<OpenFilter<'a>> {
+        OpenFilter::open(context, key)?.ok_or_else(|| Failure::new("not found"))
     }
 
-    /// The one structure it is.
-    pub fn structure(&self) -> Result<Structure<'_>> {
+    /// Returns the structure of the filter.
+    ///
+    /// # Errors
+    ///
+    /// If it consists of several, as a cuckoo filter that has grown does.
+    pub fn structure(&self) -> Result<StructureRef<'_>> {
         match self {
-            Held::Bloom(entry) => Ok(Structure::Set(entry.ready()?.filter())),
-            Held::Cuckoo(entry) => match entry.ready()? {
-                filters if filters.levels() == 1 => Ok(Structure::Cuckoo(filters.first())),
+            OpenFilter::Bloom(entry) => Ok(StructureRef::Set(entry.ready()?.filter())),
+            OpenFilter::Cuckoo(entry) => match entry.ready()? {
+                chain if chain.levels() == 1 => Ok(StructureRef::Cuckoo(chain.first())),
                 _ => Err(Failure::new("it has grown to several filters: CF.COMPACT may bring them together")),
             },
-            Held::Any(entry) => Ok(Structure::Stored(entry.ready()?.stored())),
+            OpenFilter::Any(entry) => Ok(StructureRef::Stored(entry.ready()?.stored())),
         }
     }
 
-    /// How full it is and what that means, at this time.
+    /// Returns the statistics of the filter at this time.
     pub fn stats(&self, context: &Context) -> Result<Stats> {
         Ok(match self {
-            Held::Bloom(entry) => entry.ready()?.filter().stats(),
-            Held::Cuckoo(entry) => entry.ready()?.stats(),
-            Held::Any(entry) => match entry.ready()?.stored() {
+            OpenFilter::Bloom(entry) => entry.ready()?.filter().stats(),
+            OpenFilter::Cuckoo(entry) => entry.ready()?.stats(),
+            OpenFilter::Any(entry) => match entry.ready()?.stored() {
                 Stored::Set(AnyFilter::Aging(filter)) => filter.at(context.now()).stats(),
                 stored => stored.stats(),
             },
         })
     }
 
-    /// Its kind.
+    /// Returns the kind of the filter.
     pub fn kind(&self) -> Result<Kind> {
         Ok(match self {
-            Held::Bloom(entry) => entry.ready()?.filter().kind(),
-            Held::Cuckoo(_) => Kind::Cuckoo,
-            Held::Any(entry) => entry.ready()?.stored().kind(),
+            OpenFilter::Bloom(entry) => entry.ready()?.filter().kind(),
+            OpenFilter::Cuckoo(_) => Kind::Cuckoo,
+            OpenFilter::Any(entry) => entry.ready()?.stored().kind(),
         })
     }
 
-    /// Its hash.
+    /// Returns the identity of the hash function, if the filter has one.
     pub fn hash(&self) -> Result<Option<HashId>> {
         Ok(match self {
-            Held::Bloom(entry) => Some(entry.ready()?.filter().hasher().id()),
-            Held::Cuckoo(entry) => Some(entry.ready()?.first().hasher().id()),
-            Held::Any(entry) => entry.ready()?.stored().hash_id(),
+            OpenFilter::Bloom(entry) => Some(entry.ready()?.filter().hasher().id()),
+            OpenFilter::Cuckoo(entry) => Some(entry.ready()?.first().hasher().id()),
+            OpenFilter::Any(entry) => entry.ready()?.stored().hash_id(),
         })
     }
 
-    /// A structure of its own like it.
-    pub fn cloned(&self) -> Result<Stored> {
+    /// Returns a copy of the structure.
+    pub fn to_stored(&self) -> Result<Stored> {
         Ok(match self.structure()? {
-            Structure::Set(filter) => Stored::Set(filter.try_clone()?),
-            Structure::Cuckoo(filter) => Stored::Set(umbel::internals::Structure::try_clone(filter)?.into()),
-            Structure::Stored(stored) => stored.try_clone()?,
+            StructureRef::Set(filter) => Stored::Set(filter.try_clone()?),
+            StructureRef::Cuckoo(filter) => {
+                Stored::Set(umbel::internals::Structure::try_clone(filter)?.into())
+            }
+            StructureRef::Stored(stored) => stored.try_clone()?,
         })
     }
 }
 
-/// Which type of value is under a key.
+/// The type of the value under a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Type {
+pub enum ValueType {
     Bloom,
     Cuckoo,
     Any,
 }
 
-impl Held<'_> {
-    /// Which type it is.
-    pub fn type_of(&self) -> Type {
+impl OpenFilter<'_> {
+    /// Returns the type of the value.
+    pub fn value_type(&self) -> ValueType {
         match self {
-            Held::Bloom(_) => Type::Bloom,
-            Held::Cuckoo(_) => Type::Cuckoo,
-            Held::Any(_) => Type::Any,
+            OpenFilter::Bloom(_) => ValueType::Bloom,
+            OpenFilter::Cuckoo(_) => ValueType::Cuckoo,
+            OpenFilter::Any(_) => ValueType::Any,
         }
     }
 }
 
-/// A structure, wherever it is.
-pub enum Structure<'a> {
+/// A borrowed structure of the library.
+pub enum StructureRef<'a> {
     Set(&'a AnyFilter),
     Cuckoo(&'a umbel::Cuckoo),
     Stored(&'a Stored),
 }
 
-/// Puts a structure under a key, so that it has the commands of its kind: `BF.*`, `CF.*`, or those for all.
-pub fn put(context: &Context, key: &Text, stored: Stored) -> Result<()> {
+/// Stores a structure under a key, as the type whose commands support its kind: `BF.*`, `CF.*` or `UMBEL.*`.
+pub fn store(context: &Context, key: &Text, stored: Stored) -> Result<()> {
     config::check_memory(stored.stats().bytes)?;
     match stored {
         Stored::Set(filter)
@@ -199,7 +214,7 @@ pub fn put(context: &Context, key: &Text, stored: Stored) -> Result<()> {
     }
 }
 
-/// Puts a value under a key. In place of one of its type it lives as long as that was to.
+/// Stores a value under a key. If the key holds the same type, its expiry stays.
 pub fn replace<P: Persist>(context: &Context, key: &Text, value: P) -> Result<()> {
     if let Ok(Some(mut entry)) = context.write::<Entry<P>>(key) {
         *entry = Entry::Ready(value);
@@ -208,7 +223,11 @@ pub fn replace<P: Persist>(context: &Context, key: &Text, value: P) -> Result<()
     context.set(key, Entry::Ready(value))
 }
 
-/// A new structure of a kind.
+/// Builds an empty structure of a kind.
+///
+/// # Errors
+///
+/// If it is too large, or the kind cannot be filled by commands.
 pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
     if kind.category() == Category::Sketch {
         return Err(Failure::new(format!(
@@ -217,7 +236,7 @@ pub fn build(kind: Kind, spec: &umbel::Spec) -> Result<Stored> {
         )));
     }
     config::check_memory(umbel::spec::plan(kind, spec)?.bytes)?;
-    // Multisets record by chance, and every server would have its own.
+    // Multisets record at random, so replicas would differ.
     if kind.capabilities().fixed || matches!(kind, Kind::SpaceCode | Kind::MultiResolution) {
         return Err(Failure::new(format!(
             "{} {kind} is not filled here: make it with `umbel build`, `umbel map` or `umbel count`, and bring it with UMBEL.IMPORT",
