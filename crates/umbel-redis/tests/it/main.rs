@@ -13,6 +13,6 @@ mod debian;
 mod cluster;
 mod command_table;
 mod commands;
-mod engine;
 mod hostile;
+mod server;
 mod umbel;

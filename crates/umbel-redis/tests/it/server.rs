@@ -1,4 +1,4 @@
-//! What an engine promises holds for filters: replicas are equal, and nothing that was acknowledged is lost.
+//! The promises of a server hold for filters: replicas are equal, and nothing that was acknowledged is lost.
 
 use crate::support::{Answer, Client, Server, engines, items, oldest, wait_for};
 
