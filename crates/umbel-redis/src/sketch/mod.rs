@@ -1,7 +1,7 @@
 //! `CMS.*`: count-min sketches, which count each item and never too low.
 //!
 //! [`Sketch`] is the value, and [`commands`] are the commands on it. The structure itself is the library's
-//! [`CountMin`](umbel::sketch::CountMin).
+//! [`CountMin`].
 
 pub mod commands;
 

@@ -1,7 +1,7 @@
 //! `TOPK.*`: the items that come most often.
 //!
 //! [`Top`] is the value, and [`commands`] are the commands on it. The structure itself is the library's
-//! [`TopK`](umbel::sketch::TopK).
+//! [`TopK`].
 
 pub mod commands;
 

@@ -45,7 +45,7 @@ impl Cluster {
         Cluster { servers, clients }
     }
 
-    /// Asks whoever has the key.
+    /// Sends a command to the node that has the key.
     fn ask(&mut self, command: &str, items: &[String]) -> Answer {
         let mut port = *self.clients.keys().next().unwrap();
         let mut tries = 0;
@@ -58,7 +58,7 @@ impl Cluster {
             match answer {
                 Ok(Answer::Error(text)) if text.starts_with("MOVED") => {
                     port = text.rsplit(':').next().unwrap().parse().unwrap();
-                    // Told by a node that does not know yet who is gone.
+                    // From a node that does not know yet that the other one is down.
                     if !self.clients.contains_key(&port) {
                         std::thread::sleep(std::time::Duration::from_millis(50));
                         port = *self.clients.keys().next().unwrap();
@@ -141,7 +141,7 @@ fn filters_move_between_primaries_and_outlive_one() {
         }
         assert!(moved > 5, "{moved} keys moved");
         check(&mut cluster);
-        // Valkey moves slots with all that is in them, too.
+        // Valkey can also migrate slots with all of their keys.
         let (third, first) = (cluster.servers[2].port, name(cluster.clients.get_mut(&from).unwrap()));
         let source = cluster.clients.get_mut(&third).unwrap();
         let before = source.ask("DBSIZE").integer();
@@ -153,7 +153,7 @@ fn filters_move_between_primaries_and_outlive_one() {
             });
             check(&mut cluster);
         }
-        // What is on the disk or only in memory of the second primary is gone with it; its replica has it.
+        // The data of the second primary is lost with it, so its replica must have all of it.
         wait_for("the replica", || {
             let offsets = |text: String| {
                 let number =

@@ -1,8 +1,8 @@
-//! The commands answer as RedisBloom's do, on every server that is here and in both protocols.
+//! The commands reply as RedisBloom's do, on every server that the tests find and in both protocols.
 
 use crate::support::{Answer, Client, Server, carry, engines, items};
 
-/// On every server, in both protocols.
+/// Runs a check on every server, in both protocols.
 fn everywhere(check: impl Fn(&mut Client)) {
     for engine in engines() {
         let server = Server::start(engine, &[]);
@@ -30,7 +30,7 @@ fn a_bloom_filter_has_what_was_added() {
         assert_eq!(info.field("Number of items inserted").integer(), 2);
         assert_eq!(client.ask("BF.INFO g CAPACITY").integers(), [50]);
         assert_eq!(client.ask("TYPE g"), Answer::Word("umbel-bf-".into()));
-        // What is not there has nothing.
+        // A key that does not exist contains nothing.
         assert_eq!(client.ask("BF.EXISTS none x").integer(), 0);
         assert_eq!(client.ask("BF.MEXISTS none x y").integers(), [0, 0]);
         assert_eq!(client.ask("BF.CARD none").integer(), 0);
@@ -206,7 +206,7 @@ fn a_sketch_never_tells_too_few() {
 fn the_most_frequent_items_are_told() {
     everywhere(|client| {
         client.ask("TOPK.RESERVE t 5 50 5 0.9");
-        // One always, one half of the time, among many that come once.
+        // One item in every round, one in every second, among many that occur once.
         for i in 0..1000 {
             client.ask(&format!("TOPK.ADD t rare{i} often"));
             if i % 2 == 0 {
@@ -224,7 +224,7 @@ fn the_most_frequent_items_are_told() {
 #[test]
 fn what_is_dumped_is_the_same_where_it_is_loaded() {
     for engine in engines() {
-        // Each has a secret of its own.
+        // The two servers have different secrets.
         let (from, to) = (Server::start(engine, &[]), Server::start(engine, &[]));
         let (mut a, mut b) = (from.client(), to.client());
         a.ask_with("BF.MADD BF", &items("k", 0..5000));
@@ -304,12 +304,12 @@ fn chunks_in_the_wrong_order_or_damaged_change_nothing() {
     assert!(load(&damaged).error().starts_with("ERR received bad data"));
     let unfinished = server.client().ask("BF.EXISTS g a");
     assert!(unfinished.error().contains("not come to its end"));
-    // The right one can still come.
+    // The undamaged chunk is still accepted.
     assert_eq!(load(last), Answer::Word("OK".into()));
     assert_eq!(server.client().ask("BF.MEXISTS g a b c d").integers(), [1, 1, 1, 0]);
 }
 
-/// Fingerprints of 8 bits look alike in one of 64 cases: whose is deleted must make no difference.
+/// Fingerprints of 8 bits collide in one of 64 cases: it must make no difference whose is deleted.
 #[test]
 fn deleting_takes_nobody_elses_fingerprint_however_a_cuckoo_filter_has_grown() {
     let server = Server::start(&engines()[0], &[]);
@@ -339,7 +339,7 @@ fn deleting_takes_nobody_elses_fingerprint_however_a_cuckoo_filter_has_grown() {
     }
 }
 
-/// The sources of a merge are keys too: whoever may not read them may not merge them.
+/// The sources of a merge are keys too: a user who may not read them may not merge them.
 #[test]
 fn a_merge_needs_the_right_to_read_what_it_merges() {
     let server = Server::start(&engines()[0], &[]);

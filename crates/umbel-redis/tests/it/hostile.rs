@@ -1,4 +1,4 @@
-//! Whatever a client sends, the server lives, and filters keep what was put into them.
+//! No input from a client ends the server, or makes a filter lose items.
 //!
 //! `HOSTILE_SECONDS=600 cargo test -p umbel-redis --test it hostile::` tries for ten minutes instead of a few seconds.
 
@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 use umbel::Kind;
 
-/// Numbers that look like chance, the same in every run.
+/// Pseudo-random numbers, the same in every run.
 struct Chance(u64);
 
 impl Chance {
@@ -31,7 +31,7 @@ fn commands(client: &mut Client) -> Vec<String> {
     let mut names: Vec<String> =
         listed.array().iter().map(|name| String::from_utf8(name.bytes().to_vec()).unwrap()).collect();
     assert!(names.len() > 50, "{names:?}");
-    // The server has them in an order of its own.
+    // The order of the server is arbitrary.
     names.sort();
     names
 }
@@ -94,7 +94,7 @@ fn no_command_harms_the_server() {
             Server::with_module(engine, &["MAX-KEY-BYTES", "10000000", "MAX-BYTES", "50000000"], &[]);
         let mut client = server.client();
         let mut chance = Chance(number as u64 + 1);
-        // Keys of their own, of which everything is known.
+        // The items of two filters that no random command touches.
         let (mut added, mut present) = (HashSet::new(), HashSet::new());
         let names = commands(&mut client);
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -140,7 +140,7 @@ fn no_command_harms_the_server() {
     }
 }
 
-/// Sends a command; any answer is right, and none is not.
+/// Sends a command. Any reply is right, except that of a panic.
 fn call(client: &mut Client, command: &[Vec<u8>], server: &mut Server) -> Answer {
     let command: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
     let answer = client.try_call(&command);
@@ -152,7 +152,7 @@ fn call(client: &mut Client, command: &[Vec<u8>], server: &mut Server) -> Answer
     }
 }
 
-/// Chunks and snapshots with changed bytes: either refused, and nothing is there, or one value that works.
+/// Damaged chunks: each is either refused and leaves no key, or loads a value that works.
 #[test]
 fn damaged_chunks_and_snapshots_are_refused() {
     for engine in engines() {
@@ -174,7 +174,7 @@ fn damaged_chunks_and_snapshots_are_refused() {
             let mut chunk = dumped.array()[1].bytes().to_vec();
             damage(&mut chunk, &mut chance);
             if chance.below(2) == 0 {
-                // The sum of the head fits, whatever is in it.
+                // Make the checksum of the damaged header match.
                 reseal(&mut chunk);
             }
             let cursor = (chunk.len() + 1).to_string();
@@ -202,7 +202,7 @@ fn damaged_chunks_and_snapshots_are_refused() {
     }
 }
 
-/// What `DUMP` gives, and files, with changed bytes.
+/// Damaged replies of `DUMP`, and damaged files.
 #[test]
 fn damaged_dumps_and_files_are_refused() {
     assert_eq!(crc64(b"123456789"), 0xe9c6_d914_c4b8_d9ca);
@@ -232,13 +232,13 @@ fn damaged_dumps_and_files_are_refused() {
                     let mut dump = client.ask(&format!("DUMP {}", chance.one(&all))).bytes().to_vec();
                     dump.truncate(dump.len() - 8);
                     damage(&mut dump, &mut chance);
-                    // The engine sees nothing wrong with it.
+                    // Make the server's checksum of the dump match.
                     let sum = crc64(&dump).to_le_bytes();
                     dump.extend(sum);
                     vec![b"RESTORE".to_vec(), b"x".to_vec(), b"0".to_vec(), dump]
                 }
                 _ => {
-                    // A cuckoo filter of several levels is no file.
+                    // A cuckoo filter of several levels cannot be exported.
                     let exported = client.ask(&format!("UMBEL.EXPORT {} 0", chance.one(&sets)));
                     let Answer::Array(exported) = exported else { continue };
                     let mut file = exported[1].bytes().to_vec();
@@ -260,7 +260,7 @@ fn damaged_dumps_and_files_are_refused() {
     }
 }
 
-/// Changes a few bits, or cuts the end off.
+/// Flips a few bits, and sometimes truncates the bytes.
 fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
     for _ in 0..1 + chance.below(3) {
         let at = chance.below(bytes.len());
@@ -271,14 +271,14 @@ fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) {
     }
 }
 
-/// The sum with which dumps end: the CRC of 64 bits by Jones, reflected.
+/// Returns the checksum of a dump: the 64-bit CRC by Jones, reflected.
 fn crc64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, byte| {
         (0..8).fold(sum ^ u64::from(*byte), |sum, _| (sum >> 1) ^ ((sum & 1) * 0x95ac_9329_ac4b_c9b5))
     })
 }
 
-/// Puts the right sum behind the head of a chunk: where it ends is found by reading it.
+/// Writes the right checksum behind the header of a chunk, whose end is found by parsing it.
 fn reseal(chunk: &mut [u8]) {
     use umbel::file::fields::{Fields, sum};
     let mut fields = Fields(chunk);

@@ -2,7 +2,7 @@
 
 use crate::support::{Answer, Client, Server, engines, items, oldest, wait_for};
 
-/// Some of everything, made by commands that create, grow, delete and fail.
+/// Values of every type, made by commands that create, grow, delete and fail.
 fn mixed_load(client: &mut Client) {
     client.ask("BF.RESERVE bf:reserved 0.001 1000 EXPANSION 4");
     client.ask("BF.RESERVE bf:fixed 0.01 50 NONSCALING");
@@ -38,7 +38,7 @@ fn digest(client: &mut Client) -> Answer {
     client.ask("DEBUG DIGEST")
 }
 
-/// A number of a section of INFO.
+/// Returns a number in a section of `INFO`.
 fn info(client: &mut Client, section: &str, name: &str) -> u64 {
     let text = String::from_utf8(client.ask(&format!("INFO {section}")).bytes().to_vec()).unwrap();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
@@ -56,7 +56,7 @@ fn memory_moves_and_filters_stay_what_they_are() {
     let kinds =
         ["counting", "variable-increment", "aging", "deletable", "floom", "quotient", "scalable", "cuckoo"];
     for i in 0..3000 {
-        // Of four that lie side by side, one stays.
+        // Of four neighbours in memory, one stays.
         for part in ["gone1", "stays", "gone2", "gone3"] {
             client.ask_with(&format!("BF.MADD {part}:bf:{i}"), &items("k", i..i + 150));
             client.ask(&format!("CF.RESERVE {part}:cf:{i} 64"));
@@ -98,7 +98,7 @@ fn memory_moves_and_filters_stay_what_they_are() {
     assert!(server.is_alive());
 }
 
-/// The field behind a name in a list of both.
+/// Returns the value behind a name in a list of names and values.
 fn behind<'a>(list: &'a [Answer], name: &str) -> &'a Answer {
     let place = list.iter().position(
         |answer| matches!(answer, Answer::Bytes(bytes) if bytes.eq_ignore_ascii_case(name.as_bytes())),
@@ -137,7 +137,7 @@ fn who_may_only_read_keys_may_run_what_only_reads_them() {
         {
             assert!(reader.ask(command).error().starts_with("NOPERM"), "{command}");
         }
-        // What a command takes is known before it is called.
+        // The server knows the arity of a command before the call.
         let described = client.ask("COMMAND INFO bf.add umbel.merge");
         assert_eq!([0, 1].map(|i| described.array()[i].array()[1].integer()), [3, -3]);
         let docs = client.ask("COMMAND DOCS bf.add");
@@ -171,7 +171,7 @@ fn a_replica_is_equal_to_its_primary() {
     for engine in engines() {
         let primary = Server::start(engine, &[]);
         let mut client = primary.client();
-        // Some of it comes as a snapshot, the rest as commands; the replica has a secret and limits of its own.
+        // A part arrives as a snapshot, the rest as commands; the replica has another secret and other limits.
         client.ask_with("BF.MADD bf:before", &items("k", 0..1000));
         let load = ["--repl-diskless-load", "swapdb"];
         let replica = Server::with_module(engine, &["MAX-KEY-BYTES", "100"], &load);
@@ -211,7 +211,7 @@ fn a_snapshot_and_a_log_give_the_same_values_again() {
     }
 }
 
-/// A client adds one key after the other until the server is gone: what was answered is in the log.
+/// A client adds keys until the server is killed: every acknowledged key is in the append-only file.
 #[test]
 fn nothing_that_was_acknowledged_is_lost_when_the_server_is_killed() {
     for engine in engines() {
@@ -258,7 +258,7 @@ fn keys_are_copied_dumped_restored_and_unlinked_as_others() {
             assert!(client.ask("MEMORY USAGE back").integer() > 100);
             assert_eq!(client.ask("UNLINK back copy").integer(), 2);
         }
-        // A large one is freed in the background, and its memory comes back.
+        // A large value is freed in the background.
         let filter_bytes = |client: &mut Client| {
             let info = String::from_utf8(client.ask("INFO everything").bytes().to_vec()).unwrap();
             let line = info.lines().find(|line| line.starts_with("bf_filter_bytes:")).unwrap().to_owned();
@@ -280,7 +280,7 @@ fn limits_hold_for_a_key_and_for_all_of_them() {
     let server = Server::with_module(engine, &limits, &[]);
     let mut client = server.client();
     assert!(client.ask("BF.RESERVE f 0.01 100000").error().contains("MAX-KEY-BYTES"));
-    // One that grows stops at the limit, keeps what it has, and says so.
+    // A filter that grows stops at the limit, keeps its items, and reports the error.
     let mut refused = 0;
     for start in (0..100_000).step_by(1000) {
         let added = client.ask_with("BF.MADD f", &items("k", start..start + 1000));
@@ -291,7 +291,7 @@ fn limits_hold_for_a_key_and_for_all_of_them() {
     let card = client.ask("BF.CARD f").integer();
     assert!(card > 20_000, "{card}");
     assert_eq!(client.ask_with("BF.MEXISTS f", &items("k", 0..10_000)).integers(), vec![1; 10_000]);
-    // After a merge, too, where a stage that has room takes no keys any more.
+    // The same after a merge, when a stage with room accepts no more keys.
     client.ask("DEL f");
     client.ask_with("BF.MADD one", &items("one", 0..60));
     client.ask_with("BF.MADD f", &items("two", 0..60));
@@ -349,7 +349,7 @@ fn listeners_hear_of_changes() {
         let message = listener.next_answer();
         String::from_utf8_lossy(message.array()[1].bytes()).into_owned()
     };
-    // The second subscription, then the filter, and each key that was new.
+    // The second subscription, then the new filter, and each new key.
     heard();
     assert_eq!(
         [heard(), heard(), heard()].map(|channel| channel.rsplit(':').next().unwrap().to_owned()),
@@ -357,7 +357,7 @@ fn listeners_hear_of_changes() {
     );
 }
 
-/// What goes in is counted and replicated, also by a command of which a part is refused.
+/// A command of which some items are refused replicates the others.
 #[test]
 fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
     for engine in engines() {
@@ -371,7 +371,7 @@ fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
             String::from_utf8_lossy(follower.ask("INFO replication").bytes())
                 .contains("master_link_status:up")
         });
-        // Known ones change nothing, and are not told to anybody.
+        // An item that is present changes nothing, and is not replicated.
         client.ask("BF.ADD b x");
         client.ask("BF.ADD b x");
         let (mut went_in, mut refused) = (0, 0);
@@ -394,7 +394,7 @@ fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
         for start in (0..5000).step_by(50) {
             client.ask_with("BF.MADD m", &items("k", start..start + 50));
         }
-        // A file comes in without its secret, which is another one there.
+        // A file has no secret, and that of the replica is another one.
         let file = client.ask("UMBEL.EXPORT m 0");
         let file = file.array()[1].bytes();
         let length = file.len().to_string();
@@ -422,7 +422,7 @@ fn a_command_that_is_done_in_part_is_done_in_the_same_part_elsewhere() {
     }
 }
 
-/// A value that is taken in can be written and read again, whatever is done to it.
+/// A value that was accepted can be saved and loaded, whatever commands change it.
 #[test]
 fn what_was_loaded_never_keeps_a_server_from_starting() {
     use umbel::file::fields::sum;
@@ -431,7 +431,7 @@ fn what_was_loaded_never_keeps_a_server_from_starting() {
     client.ask("BF.ADD f x");
     let dumped = client.ask("BF.SCANDUMP f 0");
     let mut chunk = dumped.array()[1].bytes().to_vec();
-    // The second number says how many items there are: as many as it holds.
+    // The second number is the number of items. Set it to the capacity.
     assert_eq!(chunk[13..16], [2, 2, 1]);
     chunk[15] = 100;
     let head = (16..100).find(|at| {

