@@ -159,18 +159,23 @@ pub fn debug(context: &Context, arguments: Arguments<'_>) -> Result<Reply> {
     let bloom = entry.ready()?;
     let mut lines = vec![format!("size:{}", bloom.items())];
     match bloom.filter() {
-        AnyFilter::Scalable(filter) => lines.extend(filter.stages().map(|stage| {
-            let (bits, hashes, rate) = (stage.bits, stage.hashes, stage.rate);
-            let (bytes, capacity, size) = (bits / 8, stage.capacity, stage.keys);
-            format!("bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{size} ratio:{rate:?}")
-        })),
+        AnyFilter::Scalable(filter) => lines.extend(
+            filter
+                .stages()
+                .map(|stage| stage_line(stage.bits, stage.hashes, stage.capacity, stage.keys, stage.rate)),
+        ),
         other => {
-            let (stats, capacity, size) = (other.stats(), bloom.capacity(), bloom.items());
-            let rate = other.design().map_or(0.0, |design| design.rate);
-            let (bits, hashes) = (stats.bits, stats.hashes);
-            let bytes = bits / 8;
-            lines.push(format!("bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{size} ratio:{rate:?}"));
+            let (stats, rate) = (other.stats(), other.design().map_or(0.0, |design| design.rate));
+            lines.push(stage_line(stats.bits, stats.hashes, bloom.capacity(), bloom.items(), rate));
         }
     }
     Ok(Reply::Array(lines.into_iter().map(|line| Reply::Bytes(line.into_bytes())).collect()))
+}
+
+/// Returns the line of a stage in `BF.DEBUG`.
+fn stage_line(bits: u64, hashes: u32, capacity: u64, size: u64, rate: f64) -> String {
+    let bytes = bits / 8;
+    format!(
+        "bytes:{bytes} bits:{bits} hashes:{hashes} hashwidth:64 capacity:{capacity} size:{size} ratio:{rate:?}"
+    )
 }
