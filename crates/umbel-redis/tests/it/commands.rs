@@ -271,6 +271,32 @@ fn streams_of_sketches_and_lists_are_those_of_the_first_version() {
     }
 }
 
+/// A Bloom filter of two stages and a cuckoo filter of several levels, as the module has dumped them so far.
+const FILTER_STREAMS: [(&str, &[u8]); 2] =
+    [("BF", include_bytes!("../golden/bf.stream")), ("CF", include_bytes!("../golden/cf.stream"))];
+
+#[test]
+fn streams_of_filters_are_written_and_read_as_before() {
+    let server = Server::start(&engines()[0], &[]);
+    let mut client = server.client();
+    let seed = "EXPANSION 2 SEED 000102030405060708090a0b0c0d0e0f";
+    client.ask(&format!("BF.RESERVE BF 0.1 4 {seed}"));
+    client.ask_with("BF.MADD BF", &items("k", 0..9));
+    client.ask(&format!("CF.RESERVE CF 8 {seed}"));
+    client.ask_with("CF.INSERT CF ITEMS", &items("k", 0..30));
+    client.ask("CF.DEL CF k3");
+    for (family, expected) in FILTER_STREAMS {
+        let dumped = client.ask(&format!("{family}.SCANDUMP {family} 0"));
+        assert_eq!(dumped.array()[1].bytes(), expected, "{family}");
+        let (command, cursor) = (format!("{family}.LOADCHUNK"), (expected.len() + 1).to_string());
+        let loaded = client.call(&[command.as_bytes(), b"copy", cursor.as_bytes(), expected]);
+        assert_eq!(loaded, Answer::Word("OK".into()), "{family}");
+        let digests = client.ask(&format!("DEBUG DIGEST-VALUE {family} copy"));
+        assert_eq!(digests.array()[0], digests.array()[1], "{family}");
+        client.ask("DEL copy");
+    }
+}
+
 #[test]
 fn chunks_in_the_wrong_order_or_damaged_change_nothing() {
     let server = Server::start(&engines()[0], &[]);
