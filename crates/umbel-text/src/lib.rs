@@ -12,8 +12,8 @@
 //! | [`similarity`] | how much have these documents in common? | a filter of each, laid over one another |
 //! | [`vault`] | which of these encrypted files hold a word? | a blinded filter for each, asked by trapdoors |
 //!
-//! [`content`] tells what a file is by its first bytes and decompresses it, [`words`] says what a word is to a search, and
-//! [`lines`] reads secrets and wipes them.
+//! [`content`] tells what a file is by its first bytes and decompresses it, [`tokens`] cuts text into words, and [`lines`]
+//! reads secrets and wipes them.
 
 pub mod address;
 pub mod content;
@@ -28,8 +28,8 @@ pub mod spelling;
 mod stamp;
 pub mod tables;
 mod text;
+pub mod tokens;
 pub mod vault;
 mod walk;
-pub mod words;
 
 pub use error::{Error, Result};

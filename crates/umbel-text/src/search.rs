@@ -22,7 +22,7 @@
 
 use crate::index::{Look, Part, Piece, Selected};
 use crate::text::Text;
-use crate::words::{fold_into, is_ascii_word, is_word};
+use crate::tokens::fold_into;
 use memchr::memmem::Finder;
 use memchr::{memchr, memchr_iter, memrchr};
 use std::fs::File;
@@ -89,15 +89,11 @@ impl Pattern {
         }
     }
 
-    /// Whether neither before nor behind it stands what could belong to its words.
+    /// Returns whether no character of a word stands before or behind a match.
     fn is_whole(&self, text: &[u8], start: usize, end: usize) -> bool {
-        let (before, behind) = (&text[..start], &text[end..]);
-        if self.look.ascii {
-            let is_word = |byte: Option<&u8>| byte.is_some_and(|byte| is_ascii_word(*byte));
-            return !is_word(before.last()) && !is_word(behind.first());
-        }
-        let is_word = |(character, _): (Option<char>, usize)| character.is_some_and(is_word);
-        !is_word(bstr::decode_last_utf8(before)) && !is_word(bstr::decode_utf8(behind))
+        let alphabet = self.look.alphabet();
+        let is_word = |(character, _): (Option<char>, usize)| character.is_some_and(|c| alphabet.contains(c));
+        !is_word(bstr::decode_last_utf8(&text[..start])) && !is_word(bstr::decode_utf8(&text[end..]))
     }
 }
 

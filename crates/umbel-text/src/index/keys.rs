@@ -1,7 +1,7 @@
 //! The keys of a piece of text: its words, and if asked for all substrings of one length, each once.
 
 use super::settings::{Settings, gram, word};
-use crate::words::{AsciiRuns, Runs, fold_into};
+use crate::tokens::{Alphabet, Tokens, fold_into};
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use umbel::Digest;
@@ -17,9 +17,9 @@ impl Keys {
     /// The different keys of a text.
     pub fn of(&mut self, text: &[u8], settings: &Settings) -> impl ExactSizeIterator<Item = Digest> {
         self.seen.clear();
-        for run in Runs::of(text) {
-            let bytes = &text[run.range()];
-            if run.plain {
+        for token in Tokens::new(text, Alphabet::Words) {
+            let bytes = &text[token.range()];
+            if token.plain {
                 self.seen.insert(word(bytes).get());
                 continue;
             }
@@ -28,9 +28,8 @@ impl Keys {
             self.seen.insert(word(&self.folded).get());
             if !bytes.is_ascii() {
                 // Where letters are those of ASCII, this is not one word.
-                let parts =
-                    AsciiRuns::of(bytes).map(|part| word(&bytes[part.range()].to_ascii_lowercase()).get());
-                self.seen.extend(parts);
+                let parts = Tokens::new(bytes, Alphabet::AsciiWords);
+                self.seen.extend(parts.map(|part| word(&bytes[part.range()].to_ascii_lowercase()).get()));
             }
         }
         if let Some(length) = settings.grams {

@@ -2,7 +2,7 @@
 
 use super::keys::grams;
 use super::settings::{Settings, gram, word};
-use crate::words::{AsciiRuns, Run, Runs, fold};
+use crate::tokens::{Alphabet, Token, Tokens, fold};
 use umbel::Digest;
 
 /// How a text is looked for.
@@ -17,17 +17,22 @@ pub struct Look {
     pub ascii: bool,
 }
 
+impl Look {
+    /// Returns the characters that make up words.
+    pub(crate) fn alphabet(self) -> Alphabet {
+        if self.ascii { Alphabet::AsciiWords } else { Alphabet::Words }
+    }
+}
+
 /// The keys that all must be in a file that holds a text; none if the index cannot tell.
 pub(super) fn keys(text: &[u8], look: Look, settings: &Settings) -> Vec<Digest> {
     let mut keys = Vec::new();
     // A word at an edge may be a part of a longer one.
-    let whole = |run: &Run| look.whole_words || run.start > 0 && run.end < text.len();
-    let mut take = |run: Run| keys.push(word(&fold(&text[run.range()])));
-    if look.ascii {
-        AsciiRuns::of(text).filter(whole).for_each(&mut take);
-    } else if str::from_utf8(text).is_ok() {
-        // Of other bytes nobody knows with which characters of the file they belong together.
-        Runs::of(text).filter(whole).for_each(&mut take);
+    let is_whole = |token: &Token| look.whole_words || token.start > 0 && token.end < text.len();
+    // Other bytes may be parts of characters that go on in the file.
+    if look.ascii || str::from_utf8(text).is_ok() {
+        let tokens = Tokens::new(text, look.alphabet()).filter(is_whole);
+        keys.extend(tokens.map(|token| word(&fold(&text[token.range()]))));
     }
     if let Some(length) = settings.grams {
         // Where case does not matter, only letters of ASCII are folded alike here and there.

@@ -1,14 +1,12 @@
 //! Words and runs of words.
 
 use super::elements::Distinct;
-use std::borrow::Cow;
+use crate::tokens::{Alphabet, Normaliser, Tokens};
 use std::collections::VecDeque;
 use umbel::{Digest, Hasher};
-use unicode_normalization::char::is_combining_mark;
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
-/// A word that has not ended after so many bytes is cut.
-const LONGEST: usize = 64 << 10;
+/// The length at which text without a separator is cut.
+const MAX_WORD_BYTES: usize = 64 << 10;
 
 /// Takes text apart as it comes.
 pub(super) struct Text {
@@ -37,7 +35,7 @@ impl Text {
         let parts = |byte: &u8| byte.is_ascii() && !byte.is_ascii_alphanumeric();
         let whole = match held.iter().rposition(parts) {
             Some(at) => at + 1,
-            None if held.len() < LONGEST => 0,
+            None if held.len() < MAX_WORD_BYTES => 0,
             None => held.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(held.len()),
         };
         self.words(&held[..whole]);
@@ -56,12 +54,10 @@ impl Text {
     }
 
     fn words(&mut self, bytes: &[u8]) {
-        let part = |c: char| !(c.is_alphanumeric() || is_combining_mark(c));
-        for chunk in bytes.utf8_chunks() {
-            for word in chunk.valid().split(part).filter(|word| !word.is_empty()) {
-                let digest = self.hasher.digest_bytes(folded(word).as_bytes());
-                self.word(digest);
-            }
+        for token in Tokens::new(bytes, Alphabet::Letters) {
+            let token = str::from_utf8(&bytes[token.range()]).unwrap_or_default();
+            let word = Normaliser::Lowercase.apply(token);
+            self.word(self.hasher.digest_bytes(word.as_bytes()));
         }
     }
 
@@ -80,19 +76,5 @@ impl Text {
     fn element(&mut self) {
         let bytes: Vec<u8> = self.last.iter().flat_map(|word| word.get().to_le_bytes()).collect();
         self.found.add(self.hasher.digest_bytes(&bytes));
-    }
-}
-
-/// In small letters, with accents put together.
-fn folded(word: &str) -> Cow<'_, str> {
-    if word.is_ascii() {
-        return match word.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            true => word.to_ascii_lowercase().into(),
-            false => word.into(),
-        };
-    }
-    match is_nfc_quick(word.chars()) {
-        IsNormalized::Yes => word.to_lowercase().into(),
-        _ => word.nfc().collect::<String>().to_lowercase().into(),
     }
 }

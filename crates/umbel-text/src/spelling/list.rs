@@ -1,6 +1,6 @@
 //! The exact list of words, and where Debian keeps such lists.
 
-use super::words::{normalised, to_apostrophe};
+use crate::tokens::{nfc, to_apostrophe};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -98,7 +98,7 @@ impl List {
             u32::try_from(end).map_err(|_| Error::parameter("list", end, needs))
         };
         let start = place(self.text.len())?;
-        self.text.extend(normalised(word).chars().map(to_apostrophe));
+        self.text.extend(nfc(word).chars().map(to_apostrophe));
         self.words.push(start..place(self.text.len())?);
         Ok(())
     }

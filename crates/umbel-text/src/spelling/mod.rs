@@ -37,12 +37,12 @@
 //! and `ß` written `SS` is not recognised.
 
 mod list;
+mod scan;
 mod suggest;
-mod words;
 
 pub use list::{LANGUAGES, Language, List};
+pub use scan::{Passed, Word, each_word};
 pub use suggest::Suggestions;
-pub use words::{Passed, Word, each_word};
 
 use crate::Result;
 use umbel::{AnyFilter, Hasher, Kind, Spec};

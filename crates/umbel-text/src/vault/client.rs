@@ -4,7 +4,7 @@ use super::document::{BadChunk, Contents, Head, MOST_PARTS, Sealer};
 use super::header::{self, Header, Stored};
 use super::keys::{Cost, Keys, Passphrase};
 use super::server::Server;
-use super::words;
+use super::tokens;
 use super::zidx::{Id, Index, Noise, Shape, Trapdoor};
 use crate::content;
 use crate::{Error, Result};
@@ -360,7 +360,7 @@ impl Vault {
     pub fn query(&self, texts: &[impl AsRef<str>]) -> Result<Query> {
         let mut all = Vec::new();
         for text in texts.iter().map(AsRef::as_ref) {
-            let mut words = words::of(text);
+            let mut words = tokens::words(text);
             if words.is_empty() {
                 return Err(Error::NoWord { text: text.to_owned() });
             }
@@ -416,7 +416,7 @@ impl Vault {
         let mut tee = Tee { from: contents, to: Nowhere, failed: None };
         let mut missing: HashSet<&str> = words.iter().map(String::as_str).collect();
         let read = content::decompressed(&mut tee).and_then(|(_, text)| {
-            words::read(text, |word| {
+            tokens::read(text, |word| {
                 missing.remove(&word[..]);
             })
         });
@@ -431,7 +431,7 @@ impl Vault {
 /// Reads the words of a document, decompressed; whether it is text. No more are kept than are allowed, and one.
 fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: u64) -> io::Result<bool> {
     let (_, text) = content::decompressed(from)?;
-    words::read(text, |word| {
+    tokens::read(text, |word| {
         if found.len() as u64 <= most {
             found.insert(word);
         }

@@ -33,7 +33,7 @@
 //! | file | what |
 //! | --- | --- |
 //! | [`zidx`] | the index, for whoever wants nothing but the scheme |
-//! | [`words`] | what a word is |
+//! | [`tokens`] | the words of documents and queries |
 //! | [`Vault`] | the half with the keys |
 //! | [`Server`] | the half without |
 //! | [`insecure_demo`] | what happens without a key |
@@ -46,7 +46,7 @@ mod header;
 mod insecure;
 mod keys;
 mod server;
-pub mod words;
+pub mod tokens;
 pub mod zidx;
 
 pub use client::{Added, Entry, Found, Options, Query, Vault};

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use umbel::Digest;
 use umbel_text::index::{self, Index, Look, Options, Part, Settings, Why};
 use umbel_text::search::{Pattern, Searcher};
-use umbel_text::words::{Runs, fold};
+use umbel_text::tokens::{Alphabet, Tokens, fold};
 
 const WORD: Look = Look { whole_words: true, ignore_case: false, ascii: false };
 const PART: Look = Look { whole_words: false, ignore_case: false, ascii: false };
@@ -265,8 +265,8 @@ fn compressed_files_are_indexed_by_their_text() {
     assert_eq!(facts[0], facts[1]);
     assert_eq!((facts[0].0, facts[0].1, facts[0].2), (facts[2].0, facts[2].1, facts[2].2));
     assert!(facts[0].3 && !facts[2].3);
-    for run in Runs::of(&plain).step_by(501) {
-        let word = String::from_utf8(fold(&plain[run.range()])).unwrap();
+    for token in Tokens::new(&plain, Alphabet::Words).step_by(501) {
+        let word = String::from_utf8(fold(&plain[token.range()])).unwrap();
         let selection = index.select(&index.any_of(&[&word], WORD)).unwrap();
         let pattern = Pattern::new([&word], WORD);
         for file in &selection.files {

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use umbel::file::fields::{put_varint, sum_at};
 use umbel_text::index::{self, Index, Look, Options, Part, Settings, everything};
 use umbel_text::search::{Pattern, Searcher};
-use umbel_text::words::{fold, is_word};
+use umbel_text::tokens::{Alphabet, fold};
 
 const WORD: Look = Look { whole_words: true, ignore_case: false, ascii: false };
 const PART: Look = Look { whole_words: false, ignore_case: false, ascii: false };
@@ -93,7 +93,7 @@ fn signs_that_grep_does_not_take_for_letters_end_a_word() {
     }
     // And these are parts of words to it.
     for digit in ['٣', '५', '３', 'Ⅳ', '〇', 'Ⓐ', '𝟗'] {
-        assert!(is_word(digit), "{digit}");
+        assert!(Alphabet::Words.contains(digit), "{digit}");
     }
 }
 
@@ -102,6 +102,7 @@ fn folding_leaves_words_and_their_edges_where_they_are() {
     for character in (0..0x11_0000).filter_map(char::from_u32) {
         let folded = String::from_utf8(fold(character.encode_utf8(&mut [0; 4]).as_bytes())).unwrap();
         assert_eq!(folded.chars().count(), 1, "{character:?}");
+        let is_word = |c| Alphabet::Words.contains(c);
         assert!(folded.chars().all(|folded| is_word(folded) == is_word(character)), "{character:?}");
     }
 }

@@ -1,10 +1,9 @@
 //! The words of a text, and where they are.
 
+use crate::tokens::{Alphabet, Normaliser};
 use std::borrow::Cow;
 use std::io::{self, BufRead, ErrorKind};
 use std::ops::ControlFlow;
-use unicode_normalization::char::is_combining_mark;
-use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 
 /// A word of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,38 +133,24 @@ impl Scan {
                 at += c.len_utf8();
                 continue;
             }
-            let (length, characters, plain) = run(rest);
+            let (end, _) = Alphabet::Prose.token_end(text.as_bytes(), at);
+            let token = &text[at..end];
             let (line, column) = (self.line, self.column);
-            let touches = torn[0] && at == 0 || torn[1] && at + length == text.len();
-            self.column += characters;
-            at += length;
+            let touches = torn[0] && at == 0 || torn[1] && end == text.len();
+            self.column += token.chars().count() as u64;
+            at = end;
             piece = false;
+            // Numbers, and names in programs, are not words.
+            let is_word = !token.contains(|c: char| c == '_' || c.is_numeric());
             if touches {
                 self.passed.unreadable += 1;
-            } else if plain {
+            } else if is_word {
                 self.passed.words += 1;
-                found(Word { text: word(&rest[..length]), line, column })?;
+                found(Word { text: Normaliser::Spelling.apply(token), line, column })?;
             }
         }
         ControlFlow::Continue(())
     }
-}
-
-/// How long a word is that begins here, in bytes and in characters, and whether it is of letters only: not a number, not a name of a program.
-fn run(text: &str) -> (usize, u64, bool) {
-    let (mut length, mut characters, mut plain) = (0, 0, true);
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        let inside = c.is_alphanumeric() || c == '_' || is_combining_mark(c) || c == '\u{ad}';
-        let joins = to_apostrophe(c) == '\'' && rest.peek().is_some_and(|next| next.is_alphanumeric());
-        if !inside && !joins {
-            break;
-        }
-        plain &= c != '_' && !c.is_numeric();
-        length += c.len_utf8();
-        characters += 1;
-    }
-    (length, characters, plain)
 }
 
 /// The length of an address, a file's name or a path that begins here; `piece` if here something begins.
@@ -202,29 +187,4 @@ fn address(text: &str, piece: bool) -> Option<usize> {
     }
     let reaches = length < FAR && !text[length..].starts_with(|c: char| c.is_alphanumeric());
     (dotted && reaches).then_some(length)
-}
-
-/// A word as the list has it.
-fn word(text: &str) -> Cow<'_, str> {
-    if text.is_ascii() {
-        return text.into();
-    }
-    let text = normalised(text);
-    if text.contains(|c| c == '\u{ad}' || c != to_apostrophe(c)) {
-        return text.chars().filter(|c| *c != '\u{ad}').map(to_apostrophe).collect::<String>().into();
-    }
-    text
-}
-
-/// The apostrophe of typewriters for those of printers.
-pub(super) fn to_apostrophe(c: char) -> char {
-    if matches!(c, '\u{2019}' | '\u{02bc}') { '\'' } else { c }
-}
-
-/// Accents put together with their letters (NFC).
-pub(super) fn normalised(text: &str) -> Cow<'_, str> {
-    match is_nfc_quick(text.chars()) {
-        IsNormalized::Yes => text.into(),
-        _ => text.nfc().collect::<String>().into(),
-    }
 }
