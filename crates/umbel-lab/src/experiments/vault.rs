@@ -5,7 +5,7 @@ use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
 };
 use umbel_text::vault::insecure_demo;
-use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
+use umbel_text::vault::zidx::{Id, Index, IndexKey, IndexShape, Noise, Trapdoor};
 
 pub struct DictionaryAttack;
 
@@ -40,7 +40,7 @@ impl Experiment for DictionaryAttack {
             lab.count(&WORDS).min(lab.count(&DICTIONARY) / 2),
             lab.count(&DOCUMENTS),
         );
-        let shape = Shape::for_rate(2000, RATE)?;
+        let shape = IndexShape::for_rate(2000, RATE)?;
         let all: Vec<String> = (0..dictionary).map(|number| format!("w{:x}", mix(number))).collect();
         let owner = IndexKey::new(&secret(lab, 1), shape.hashes());
         let server = IndexKey::new(&secret(lab, 2), shape.hashes());

@@ -114,10 +114,10 @@ impl Dictionary {
 
     fn knows_form(&self, word: &str) -> bool {
         self.filter.contains(word)
-            || match shape(word) {
-                Shape::Small | Shape::Mixed => false,
-                Shape::Capitalised => self.filter.contains(&word.to_lowercase()[..]),
-                Shape::Capitals => {
+            || match letter_case(word) {
+                LetterCase::Lower | LetterCase::Mixed => false,
+                LetterCase::Capitalised => self.filter.contains(&word.to_lowercase()[..]),
+                LetterCase::Upper => {
                     let lower = word.to_lowercase();
                     self.filter.contains(&lower[..]) || self.filter.contains(&capitalised(&lower)[..])
                 }
@@ -131,18 +131,18 @@ impl Dictionary {
     }
 }
 
-/// How a word is written.
+/// The case of a word's letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shape {
-    Small,
-    /// A capital, and small letters.
+enum LetterCase {
+    Lower,
+    /// A capital first, and small letters.
     Capitalised,
-    /// Capitals only, and more than one.
-    Capitals,
+    /// Only capitals, and more than one.
+    Upper,
     Mixed,
 }
 
-fn shape(word: &str) -> Shape {
+fn letter_case(word: &str) -> LetterCase {
     let mut letters = word.chars().filter(|c| c.is_alphabetic());
     let first = letters.next().is_some_and(char::is_uppercase);
     let (mut capitals, mut others) = (0, 0);
@@ -150,14 +150,14 @@ fn shape(word: &str) -> Shape {
         *if letter.is_uppercase() { &mut capitals } else { &mut others } += 1;
     }
     match (first, capitals, others) {
-        (false, 0, _) => Shape::Small,
-        (true, 0, _) => Shape::Capitalised,
-        (true, _, 0) => Shape::Capitals,
-        _ => Shape::Mixed,
+        (false, 0, _) => LetterCase::Lower,
+        (true, 0, _) => LetterCase::Capitalised,
+        (true, _, 0) => LetterCase::Upper,
+        _ => LetterCase::Mixed,
     }
 }
 
-/// With a capital at the start.
+/// Returns a word with its first letter as a capital.
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -1,6 +1,6 @@
 //! What a word may have been meant to be: the words of the list that are one edit away.
 
-use super::{Dictionary, Shape, capitalised, shape};
+use super::{Dictionary, LetterCase, capitalised, letter_case};
 use umbel::Digest;
 use umbel::internals::TILE;
 use unicode_normalization::UnicodeNormalization;
@@ -51,8 +51,8 @@ impl Dictionary {
         let mut trial = Trial::new(self);
         let mut found: Vec<((bool, Edit), String)> = Vec::new();
         let (elided, rest) = self.without_elision(word).unwrap_or(("", word));
-        let shape = shape(rest);
-        for base in bases(rest, shape) {
+        let case = letter_case(rest);
+        for base in bases(rest, case) {
             let letters: Vec<char> = base.chars().collect();
             if letters.len() <= LONGEST {
                 trial.edits(&letters);
@@ -60,9 +60,9 @@ impl Dictionary {
         }
         trial.finish();
         for (rank, candidate) in trial.found {
-            let word = match shape {
-                Shape::Capitalised => capitalised(&candidate),
-                Shape::Capitals if candidate.chars().count() > 1 => candidate.to_uppercase(),
+            let word = match case {
+                LetterCase::Capitalised => capitalised(&candidate),
+                LetterCase::Upper if candidate.chars().count() > 1 => candidate.to_uppercase(),
                 _ => candidate,
             };
             found.push((rank, format!("{elided}{word}")));
@@ -78,13 +78,13 @@ impl Dictionary {
     }
 }
 
-/// How a word may stand in the list.
-fn bases(word: &str, shape: Shape) -> Vec<String> {
+/// Returns the forms in which a word may be in the list.
+fn bases(word: &str, case: LetterCase) -> Vec<String> {
     let lower = word.to_lowercase();
-    let mut bases = match shape {
-        Shape::Small => vec![lower.clone()],
-        Shape::Capitalised | Shape::Mixed => vec![lower.clone(), word.to_owned()],
-        Shape::Capitals => vec![lower.clone(), capitalised(&lower), word.to_owned()],
+    let mut bases = match case {
+        LetterCase::Lower => vec![lower.clone()],
+        LetterCase::Capitalised | LetterCase::Mixed => vec![lower.clone(), word.to_owned()],
+        LetterCase::Upper => vec![lower.clone(), capitalised(&lower), word.to_owned()],
     };
     bases.dedup();
     bases

@@ -5,7 +5,7 @@ use super::header::{self, Header, Stored};
 use super::keys::{Cost, Keys, Passphrase};
 use super::server::Server;
 use super::tokens;
-use super::zidx::{Id, Index, Noise, Shape, Trapdoor};
+use super::zidx::{Id, Index, IndexShape, Noise, Trapdoor};
 use crate::content;
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -136,7 +136,7 @@ impl Vault {
     /// Makes a vault in a new directory, or in one with nothing in it.
     pub fn create(folder: impl AsRef<Path>, passphrase: &Passphrase, options: &Options) -> Result<Vault> {
         let folder = folder.as_ref();
-        let shape = Shape::for_rate(options.words, options.rate)?;
+        let shape = IndexShape::for_rate(options.words, options.rate)?;
         let header = Header { cost: options.cost, shape };
         let (key, bytes) = header::create(&header, passphrase)?;
         make_folder(folder)?;

@@ -6,7 +6,7 @@
 //! moved, or taken from another document. The head vouches for everything that is not sealed.
 
 use super::keys::{Cipher, Keys};
-use super::zidx::{Id, Index, Shape, Trapdoor};
+use super::zidx::{Id, Index, IndexShape, Trapdoor};
 use crate::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -160,7 +160,7 @@ impl<'a, W: Write> Sealer<'a, W> {
     }
 
     /// Writes what is left, the head and the indexes.
-    pub fn finish(mut self, keys: &Keys, shape: &Shape, head: &Head, parts: &[Index]) -> io::Result<()> {
+    pub fn finish(mut self, keys: &Keys, shape: &IndexShape, head: &Head, parts: &[Index]) -> io::Result<()> {
         let zeros = [0; 4096];
         let mut missing = padded(self.taken) - self.taken;
         while missing > 0 {
@@ -299,7 +299,7 @@ impl Document {
     }
 
     /// What its owner wrote about it.
-    pub fn head(&mut self, keys: &Keys, shape: &Shape) -> Result<Head> {
+    pub fn head(&mut self, keys: &Keys, shape: &IndexShape) -> Result<Head> {
         let hash = self.parts(|_, _| ())?;
         let mut sealed = vec![0; self.head as usize];
         self.read(FRONT as u64 + self.content, &mut sealed)?;

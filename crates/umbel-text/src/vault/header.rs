@@ -3,7 +3,7 @@
 
 use super::document::open_regular;
 use super::keys::{Cipher, Cost, Passphrase};
-use super::zidx::Shape;
+use super::zidx::IndexShape;
 use crate::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::io::{self, Read};
@@ -25,7 +25,7 @@ pub struct Header {
     /// What a guess of the passphrase costs.
     pub cost: Cost,
     /// What all indexes have in common.
-    pub shape: Shape,
+    pub shape: IndexShape,
 }
 
 /// A key, and the bytes of a header in which it is sealed.
@@ -103,7 +103,7 @@ impl Stored {
         cost.params()
             .map_err(|error| Error::damaged(path, format!("no vault has such a passphrase: {error}")))?;
         let salt = bytes[24..].first_chunk().copied().ok_or_else(wrong_length)?;
-        let shape = Shape::new(number(40)?, number(44)?);
+        let shape = IndexShape::new(number(40)?, number(44)?);
         let bits = u64::from(number(48)?) | u64::from(number(52)?) << 32;
         match shape {
             Ok(shape) if shape.bits() == bits => Ok(Stored { header: Header { cost, shape }, bytes, salt }),
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn no_header_makes_anybody_take_much_or_believe_anything() {
         let passphrase = Passphrase::new(Zeroizing::new(b"open".to_vec())).unwrap();
-        let header = Header { cost: Cost::WEAKEST, shape: Shape::new(100, 10).unwrap() };
+        let header = Header { cost: Cost::WEAKEST, shape: IndexShape::new(100, 10).unwrap() };
         let (key, bytes) = create(&header, &passphrase).unwrap();
         let (folder, path) = (Path::new("v"), Path::new("v/vault"));
         let stored = Stored::parse(&bytes, path).unwrap();

@@ -2,9 +2,9 @@
 //! same word sets other bits for every document.
 //!
 //! ```
-//! use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape};
+//! use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, IndexShape};
 //!
-//! let shape = Shape::new(100, 14)?;
+//! let shape = IndexShape::new(100, 14)?;
 //! let key = IndexKey::new(&[7; 32], shape.hashes());
 //! let (one, other) = (Id([1; 16]), Id([2; 16]));
 //! let words = [key.trapdoor("attack"), key.trapdoor("dawn")];
@@ -94,17 +94,18 @@ impl fmt::Debug for Id {
     }
 }
 
-/// What all indexes of a vault have in common.
+/// The size of every index of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct IndexShape {
     words: u32,
     hashes: u32,
     bits: u64,
 }
 
-impl Shape {
-    /// For so many words in an index (u), and so many keys (r); the bits (m) are such that half of them are set.
-    pub fn new(words: u32, hashes: u32) -> Result<Shape> {
+impl IndexShape {
+    /// Returns the shape for at most `words` words in an index (u) and `hashes` keys (r). The number of bits (m) is such
+    /// that half of them are set.
+    pub fn new(words: u32, hashes: u32) -> Result<IndexShape> {
         if !(8..=1 << 20).contains(&words) {
             return Err(Error::parameter("words", words, "a number from 8 to 1048576"));
         }
@@ -112,15 +113,15 @@ impl Shape {
             return Err(Error::parameter("hashes", hashes, "a number from 1 to 64"));
         }
         let bits = (f64::from(words) * f64::from(hashes) / LN_2).ceil() as u64;
-        Ok(Shape { words, hashes, bits: bits.next_multiple_of(64) })
+        Ok(IndexShape { words, hashes, bits: bits.next_multiple_of(64) })
     }
 
-    /// With as many keys as a rate needs: 2^-r is not above it.
-    pub fn for_rate(words: u32, rate: f64) -> Result<Shape> {
+    /// Returns the shape with as many keys as a rate needs: 2^-r is at most that rate.
+    pub fn for_rate(words: u32, rate: f64) -> Result<IndexShape> {
         if !(rate > 0.0 && rate < 1.0) {
             return Err(Error::parameter("p", rate, "a rate between 0 and 1"));
         }
-        Shape::new(words, (1.0 / rate).log2().ceil().clamp(1.0, 1000.0) as u32)
+        IndexShape::new(words, (1.0 / rate).log2().ceil().clamp(1.0, 1000.0) as u32)
     }
 
     /// The most words of an index (u).
@@ -265,7 +266,7 @@ pub struct Index {
 
 impl Index {
     /// Of the words with these trapdoors, in a part of a document; of more than u words the rate suffers.
-    pub fn build(shape: &Shape, id: &Id, part: u32, words: &[Trapdoor], noise: &mut Noise) -> Index {
+    pub fn build(shape: &IndexShape, id: &Id, part: u32, words: &[Trapdoor], noise: &mut Noise) -> Index {
         let m = shape.bits;
         let mut index = Index { bits: vec![0; (m / 8) as usize] };
         let positions: Vec<u64> =

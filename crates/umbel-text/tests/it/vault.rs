@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use umbel_text::Error;
-use umbel_text::vault::zidx::{Id, Index, IndexKey, Noise, Shape, Trapdoor};
+use umbel_text::vault::zidx::{Id, Index, IndexKey, IndexShape, Noise, Trapdoor};
 use umbel_text::vault::{CHUNK, Cost, Entry, Options, Passphrase, Server, Vault, padded};
 
 pub(crate) fn passphrase(text: &str) -> Passphrase {
@@ -84,7 +84,7 @@ fn trapdoors_and_codewords_are_those_of_the_paper() {
         mac.update(message);
         mac.finalize().into_bytes().into()
     };
-    let shape = Shape::new(100, 5).unwrap();
+    let shape = IndexShape::new(100, 5).unwrap();
     let (secret, id) = ([3; 32], Id([4; 16]));
     let trapdoor = IndexKey::new(&secret, 5).trapdoor("word");
     let mut bytes = Vec::new();
@@ -106,7 +106,7 @@ fn trapdoors_and_codewords_are_those_of_the_paper() {
 
 #[test]
 fn two_documents_with_the_same_words_share_only_what_chance_gives() {
-    let shape = Shape::new(2000, 14).unwrap();
+    let shape = IndexShape::new(2000, 14).unwrap();
     let key = IndexKey::new(&[1; 32], shape.hashes());
     let m = shape.bits() as f64;
     for count in [1, 500, 2000] {
@@ -138,7 +138,7 @@ fn two_documents_with_the_same_words_share_only_what_chance_gives() {
 
 #[test]
 fn the_rate_is_two_to_the_minus_r() {
-    let shape = Shape::new(300, 6).unwrap();
+    let shape = IndexShape::new(300, 6).unwrap();
     // Not above, since the bits are rounded up to whole words.
     assert!((0.95..=1.0).contains(&(shape.rate() * 64.0)), "{}", shape.rate());
     let (mut asked, mut taken, mut expected) = (0.0, 0.0, 0.0);
