@@ -10,37 +10,38 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A file that was found.
+/// A file under a root, and its stamp when it was found.
 #[derive(Clone, Debug)]
-pub(crate) struct Found {
-    /// From the root on; empty if the root is the file.
+pub(crate) struct FoundFile {
+    /// The path from the root; empty if the root is the file.
     pub path: PathBuf,
     pub stamp: Stamp,
 }
 
-/// What is under a root, and what could not be read.
+/// The files under a root, and the paths that could not be read.
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
-    pub found: Vec<Found>,
+    pub files: Vec<FoundFile>,
     pub failed: Vec<(PathBuf, io::Error)>,
 }
 
-/// What a file is whatever its name: its device and its inode.
+/// The device and the inode of a file, which identify it under any name.
 pub(crate) type Identity = (u64, u64);
 
-/// What there is under a name, if anything.
+/// Returns the identity of the file at a path, if there is one.
 pub(crate) fn identity(path: &Path) -> Option<Identity> {
     fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
 }
 
-/// The regular files under a root, or the root itself, by their paths from there; `without`, the index, is left out.
+/// Returns the regular files under a root, or the root itself, in the order of their paths. `without`, the index, is left
+/// out.
 pub(crate) fn walk(root: &Path, without: Option<Identity>) -> Walked {
     let mut walked = Walked::default();
     // A root that is a link is followed, as one that was asked for.
     match fs::metadata(root) {
         Err(error) => walked.failed.push((root.to_owned(), error)),
         Ok(metadata) if metadata.is_file() => {
-            walked.found.push(Found { path: PathBuf::new(), stamp: Stamp::of(&metadata) });
+            walked.files.push(FoundFile { path: PathBuf::new(), stamp: Stamp::of(&metadata) });
         }
         Ok(metadata) if metadata.is_dir() => directory(root, without, &mut walked),
         Ok(_) => {
@@ -51,7 +52,8 @@ pub(crate) fn walk(root: &Path, without: Option<Identity>) -> Walked {
     walked
 }
 
-/// Directories one after the other, the files of each looked at by many: most of the time goes into asking the system.
+/// Walks one directory after the other, and examines the files of each on all processors: system calls take most of the
+/// time.
 fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
     // From the root on, each with a slash behind it.
     let mut folders = vec![Vec::new()];
@@ -71,8 +73,9 @@ fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => Ok(Some(Seen::Folder(path))),
                 Ok(kind) if kind.is_file() => entry.metadata().map(|metadata| {
-                    let found = Found { path: OsString::from_vec(path).into(), stamp: Stamp::of(&metadata) };
-                    (without != Some((metadata.dev(), metadata.ino()))).then_some(Seen::File(found))
+                    let file =
+                        FoundFile { path: OsString::from_vec(path).into(), stamp: Stamp::of(&metadata) };
+                    (without != Some((metadata.dev(), metadata.ino()))).then_some(Seen::File(file))
                 }),
                 result => result.map(|_| None),
             }
@@ -80,7 +83,7 @@ fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
         let seen: Vec<_> = entries.par_iter().with_min_len(FEW).map(look).collect();
         for (entry, seen) in entries.iter().zip(seen) {
             match seen {
-                Ok(Some(Seen::File(found))) => walked.found.push(found),
+                Ok(Some(Seen::File(file))) => walked.files.push(file),
                 Ok(Some(Seen::Folder(mut path))) => {
                     path.push(b'/');
                     folders.push(path);
@@ -92,10 +95,10 @@ fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
             }
         }
     }
-    walked.found.sort_unstable_by(|a, b| in_order(&a.path, &b.path));
+    walked.files.sort_unstable_by(|a, b| in_order(&a.path, &b.path));
 }
 
-/// A path from a directory on; nothing is added to a file.
+/// Joins a root and a path under it. An empty path stands for the root itself, which may be a file.
 pub(crate) fn join(root: &Path, path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
 }
@@ -103,13 +106,13 @@ pub(crate) fn join(root: &Path, path: &Path) -> PathBuf {
 /// Fewer files than this are not worth another processor.
 const FEW: usize = 256;
 
-/// What is in a directory, by its path from the root on.
+/// An entry of a directory, by its path from the root.
 enum Seen {
-    File(Found),
+    File(FoundFile),
     Folder(Vec<u8>),
 }
 
-/// How the paths of files are ordered: by their bytes, which takes a tenth of the time of comparing names one by one.
+/// Compares paths by their bytes, which takes a tenth of the time of comparing their components.
 pub(crate) fn in_order(a: &Path, b: &Path) -> Ordering {
     a.as_os_str().as_bytes().cmp(b.as_os_str().as_bytes())
 }

@@ -12,7 +12,7 @@ use super::shelf::{WIDTH, column, shelve};
 use super::{HEAD, Index, MAGIC, VERSION};
 use crate::stamp::Stamp;
 use crate::text::Text;
-use crate::walk::{Found, identity, join, walk};
+use crate::walk::{FoundFile, identity, join, walk};
 use crate::{Error, Result};
 use memchr::{memchr, memchr_iter};
 use rayon::prelude::*;
@@ -140,9 +140,9 @@ impl<'a> Making<'a> {
         fs::metadata(&path).map_err(failed)?;
         let walked = walk(&path, identity(self.to));
         self.made.failed.extend(walked.failed);
-        for batch in batches(&walked.found) {
+        for batch in batches(&walked.files) {
             let (settings, cells) = (&self.catalog.settings, self.catalog.cells);
-            let read = |found: &Found| match self.old.and_then(|old| old.unchanged(root, found)) {
+            let read = |found: &FoundFile| match self.old.and_then(|old| old.unchanged(root, found)) {
                 Some(entry) => Ok((entry, None)),
                 None => read(&join(&path, &found.path), found, (settings, cells), options)
                     .map(|(entry, fresh)| (entry, Some(fresh))),
@@ -235,11 +235,11 @@ enum Source {
 }
 
 /// Files in their order, so many that their filters fit into memory.
-fn batches(found: &[Found]) -> impl Iterator<Item = &[Found]> {
+fn batches(found: &[FoundFile]) -> impl Iterator<Item = &[FoundFile]> {
     let mut left = found;
     std::iter::from_fn(move || {
         let mut bytes = 0;
-        let fits = |found: &&Found| {
+        let fits = |found: &&FoundFile| {
             let before = bytes;
             bytes += found.stamp.size;
             before < BATCH
@@ -257,7 +257,7 @@ type Fresh = Vec<(Block, Vec<u64>)>;
 /// Reads a file and makes the filters of its blocks.
 fn read(
     path: &Path,
-    found: &Found,
+    found: &FoundFile,
     (settings, cells): (&Settings, u64),
     options: &Options,
 ) -> io::Result<(Entry, Fresh)> {

@@ -5,7 +5,7 @@ use super::catalog::{Catalog, Entry};
 use super::query::{Look, keys};
 use crate::Result;
 use crate::stamp::Stamp;
-use crate::walk::{Found, Walked, identity, join, walk};
+use crate::walk::{FoundFile, Walked, identity, join, walk};
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io;
@@ -243,7 +243,7 @@ impl Index {
     }
 
     /// The entry of a file that has certainly not changed since it was read.
-    pub(super) fn unchanged(&self, root: u32, found: &Found) -> Option<Entry> {
+    pub(super) fn unchanged(&self, root: u32, found: &FoundFile) -> Option<Entry> {
         let entry = self.catalog.entry(root, &found.path)?;
         (entry.certain && entry.stamp == found.stamp).then(|| entry.clone())
     }
@@ -264,10 +264,10 @@ impl Index {
         under: Under,
     ) {
         selection.failed.extend(walked.failed);
-        selection.files.reserve(walked.found.len());
+        selection.files.reserve(walked.files.len());
         let under = Arc::new(under);
         let mut known = &self.catalog.entries[..];
-        for found in walked.found {
+        for found in walked.files {
             let entry = within.and_then(|(root, within)| {
                 // Both are in order: what comes before this one comes before the next one too.
                 let path = match within.as_os_str().is_empty() {
@@ -283,7 +283,7 @@ impl Index {
                 Some(entry) => self.part(entry, matching),
             };
             let compressed = entry.is_some_and(|entry| entry.compressed);
-            let (under, Found { path, stamp }) = (Arc::clone(&under), found);
+            let (under, FoundFile { path, stamp }) = (Arc::clone(&under), found);
             selection.files.push(Selected { under, path, part, stamp, compressed });
         }
     }
@@ -307,13 +307,13 @@ impl Index {
 
 /// All files under a directory, or the file itself, of which nothing is known.
 pub fn everything(directory: &Path) -> Selection {
-    let Walked { found, failed } = walk(directory, None);
+    let Walked { files, failed } = walk(directory, None);
     let under = Arc::new(Under::its_name(directory));
-    let unknown = |Found { path, stamp }| {
+    let unknown = |FoundFile { path, stamp }| {
         let part = Part::All(Why::New);
         Selected { under: Arc::clone(&under), path, part, stamp, compressed: false }
     };
-    Selection { files: found.into_iter().map(unknown).collect(), failed }
+    Selection { files: files.into_iter().map(unknown).collect(), failed }
 }
 
 impl Catalog {

@@ -1,15 +1,15 @@
 //! The files of directories, and many files at once.
 
-use crate::walk::{Walked, join, walk};
+use crate::walk::{join, walk};
 use rayon::prelude::*;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What a walk finds that it cannot go into or look at, and why.
+/// A path that could not be read, and the reason.
 pub type Unreached = (PathBuf, io::Error);
 
-/// The files, and those in the directories, in the order of their names. Links in directories are not followed; pipes, devices
-/// and the like in directories are left out.
+/// Returns the files among the paths and those under the directories among them, in the order of their names. Links in
+/// directories are not followed; pipes, devices and the like are left out.
 pub fn files_of(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Unreached>) {
     let (mut files, mut unreached) = (Vec::new(), Vec::new());
     for path in paths {
@@ -17,14 +17,14 @@ pub fn files_of(paths: &[PathBuf]) -> (Vec<PathBuf>, Vec<Unreached>) {
             files.push(path.clone());
             continue;
         }
-        let Walked { found, failed } = walk(path, None);
-        files.extend(found.iter().map(|found| join(path, &found.path)));
-        unreached.extend(failed);
+        let walked = walk(path, None);
+        files.extend(walked.files.iter().map(|file| join(path, &file.path)));
+        unreached.extend(walked.failed);
     }
     (files, unreached)
 }
 
-/// Reads files on all processors, each by itself; what came of them is in their order.
+/// Reads files on all processors, and returns one result per file, in order.
 pub fn each_file<T: Send>(paths: &[PathBuf], read: impl Fn(&Path) -> T + Sync) -> Vec<T> {
     paths.par_iter().map(|path| read(path)).collect()
 }

@@ -106,8 +106,8 @@ impl Collection {
             }
         }
         let (count, compared) = (best.count, best.compared);
-        let pairs = best.heap.into_sorted_vec().into_iter().map(|found| {
-            let Found { left, right, .. } = found;
+        let pairs = best.heap.into_sorted_vec().into_iter().map(|ranked| {
+            let RankedPair { left, right, .. } = ranked;
             let likeness = compare(&self.documents[left].sketch, &self.documents[right].sketch)?;
             Ok(Pair { left, right, likeness })
         });
@@ -227,44 +227,44 @@ impl Class {
         let jaccard = ((load(one.ones) + load(other.ones) - union) / union).clamp(0.0, 1.0);
         if jaccard >= self.at_least {
             let (left, right) = (one.number.min(other.number), one.number.max(other.number));
-            best.add(Found { jaccard, left, right });
+            best.add(RankedPair { jaccard, left, right });
         }
     }
 }
 
-/// A pair that is similar enough. The greatest is the one to give up first.
+/// A pair that is similar enough. The greatest one is evicted first.
 #[derive(Clone, Copy)]
-struct Found {
+struct RankedPair {
     jaccard: f64,
     left: usize,
     right: usize,
 }
 
-impl Ord for Found {
-    fn cmp(&self, other: &Found) -> Ordering {
+impl Ord for RankedPair {
+    fn cmp(&self, other: &RankedPair) -> Ordering {
         let by_place = || (self.left, self.right).cmp(&(other.left, other.right));
         other.jaccard.total_cmp(&self.jaccard).then_with(by_place)
     }
 }
 
-impl PartialOrd for Found {
-    fn partial_cmp(&self, other: &Found) -> Option<Ordering> {
+impl PartialOrd for RankedPair {
+    fn partial_cmp(&self, other: &RankedPair) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Found {
-    fn eq(&self, other: &Found) -> bool {
+impl PartialEq for RankedPair {
+    fn eq(&self, other: &RankedPair) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Found {}
+impl Eq for RankedPair {}
 
-/// The best pairs so far, and how many others there were: the same whatever the order in which they come.
+/// The best pairs so far, and the number of all pairs. The result does not depend on the order of the pairs.
 struct Best {
     most: usize,
-    heap: BinaryHeap<Found>,
+    heap: BinaryHeap<RankedPair>,
     count: u64,
     compared: u64,
 }
@@ -274,25 +274,25 @@ impl Best {
         Best { most, heap: BinaryHeap::new(), count: 0, compared: 0 }
     }
 
-    fn add(&mut self, found: Found) {
+    fn add(&mut self, pair: RankedPair) {
         self.count += 1;
-        self.keep(found);
+        self.keep(pair);
     }
 
-    fn keep(&mut self, found: Found) {
+    fn keep(&mut self, pair: RankedPair) {
         if self.heap.len() < self.most {
-            self.heap.push(found);
+            self.heap.push(pair);
         } else if let Some(mut worst) = self.heap.peek_mut()
-            && found < *worst
+            && pair < *worst
         {
-            *worst = found;
+            *worst = pair;
         }
     }
 
     fn join(&mut self, other: Best) {
         self.count += other.count;
         self.compared += other.compared;
-        other.heap.into_iter().for_each(|found| self.keep(found));
+        other.heap.into_iter().for_each(|pair| self.keep(pair));
     }
 
     fn joined(mut self, other: Best) -> Best {

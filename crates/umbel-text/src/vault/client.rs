@@ -84,12 +84,12 @@ impl Query {
     }
 }
 
-/// What a search came to.
+/// The result of a search.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct SearchResult {
     /// Documents that may hold all words, or that do if they were read.
     pub hits: Vec<Entry>,
-    /// Documents that the server took for hits, and that were read and are none.
+    /// The number of documents that the server took for hits, but that do not hold all words.
     pub refuted: u64,
     /// How many documents there are.
     pub asked: u64,
@@ -97,9 +97,10 @@ pub struct Found {
     pub problems: Vec<Error>,
 }
 
-impl Found {
-    fn take(&mut self, looked: impl IntoIterator<Item = (Entry, bool)>) {
-        for (entry, holds) in looked {
+impl SearchResult {
+    /// Adds documents, each with whether it holds all words.
+    fn add(&mut self, checked: impl IntoIterator<Item = (Entry, bool)>) {
+        for (entry, holds) in checked {
             if holds { self.hits.push(entry) } else { self.refuted += 1 }
         }
         self.hits.sort_by(|a, b| (&a.head.name, a.id).cmp(&(&b.head.name, b.id)));
@@ -374,20 +375,30 @@ impl Vault {
 
     /// Asks the server, and opens the heads of what it found; with `confirm` it reads the documents too, and keeps only
     /// those that hold all words.
-    pub fn search(&self, query: &Query, confirm: bool) -> Result<Found> {
+    pub fn search(&self, query: &Query, confirm: bool) -> Result<SearchResult> {
         // One by one, so that what is replaced meanwhile is looked for anew.
         let (asked, problems) = self.server.each(|id| {
             let may = self.server.open(id)?.may_contain(&query.trapdoors)?;
             if may { self.look(id, query, confirm).map(Some) } else { Ok(None) }
         })?;
-        let mut found = Found { asked: (asked.len() + problems.len()) as u64, problems, ..Found::default() };
-        found.take(asked.into_iter().flatten());
+        let mut found = SearchResult {
+            asked: (asked.len() + problems.len()) as u64,
+            problems,
+            ..SearchResult::default()
+        };
+        found.add(asked.into_iter().flatten());
         Ok(found)
     }
 
     /// What a server's answer means.
-    pub fn reveal(&self, query: &Query, answer: super::server::Answer, confirm: bool) -> Result<Found> {
-        let mut found = Found { asked: answer.asked, problems: answer.problems, ..Found::default() };
+    pub fn reveal(
+        &self,
+        query: &Query,
+        answer: super::server::Answer,
+        confirm: bool,
+    ) -> Result<SearchResult> {
+        let mut found =
+            SearchResult { asked: answer.asked, problems: answer.problems, ..SearchResult::default() };
         let opened: Vec<_> = answer.hits.par_iter().map(|id| self.look(id, query, confirm)).collect();
         let mut looked = Vec::new();
         for hit in opened {
@@ -396,7 +407,7 @@ impl Vault {
                 Err(error) => found.problems.push(error),
             }
         }
-        found.take(looked);
+        found.add(looked);
         Ok(found)
     }
 

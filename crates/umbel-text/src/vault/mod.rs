@@ -49,7 +49,7 @@ mod server;
 pub mod tokens;
 pub mod zidx;
 
-pub use client::{Added, Entry, Found, Options, Query, Vault};
+pub use client::{Added, Entry, Options, Query, SearchResult, Vault};
 pub use document::{CHUNK, Head, MOST_PARTS, padded};
 pub use header::Header;
 pub use insecure::insecure_demo;
