@@ -31,19 +31,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("without: {} found in {:.2} s", without.count(), start.elapsed().as_secs_f64());
 
     let mut guard = Guard::with_rate(Words::open(&path)?, 0.01)?;
-    println!("made a filter of {WORDS} words in {:.2} s", guard.tally().renewal_nanos as f64 / 1e9);
+    println!("made a filter of {WORDS} words in {:.2} s", guard.stats().renewal_nanos as f64 / 1e9);
     let start = Instant::now();
     let with =
         (0..LOOKUPS).map(|number| guard.get(&ask(number))).filter(|found| matches!(found, Ok(Some(_))));
     println!("with:    {} found in {:.2} s", with.count(), start.elapsed().as_secs_f64());
-    let tally = guard.tally();
+    let stats = guard.stats();
     println!(
         "asked {}: skipped {}, found {}, wasted {}; about {:.2} s saved",
-        tally.asked,
-        tally.skipped,
-        tally.found,
-        tally.wasted,
-        tally.seconds_saved()
+        stats.asked,
+        stats.skipped,
+        stats.found,
+        stats.wasted,
+        stats.seconds_saved()
     );
 
     plain.insert("a new word", b"by another connection".to_vec())?;

@@ -38,4 +38,4 @@ mod screen;
 pub use canonical::{Address, Invalid};
 pub use exact::Exact;
 pub use expressions::Expressions;
-pub use screen::{Confirm, Full, Screen, Tally, Verdict, sha256};
+pub use screen::{Confirm, Full, Screen, ScreenStats, Verdict, sha256};

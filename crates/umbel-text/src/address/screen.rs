@@ -34,16 +34,16 @@ pub enum Verdict {
     Unconfirmed,
 }
 
-/// How often the exact list was asked, and whether it had to be.
+/// Counts of the queries to the exact list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Addresses.
+pub struct ScreenStats {
+    /// Checked addresses.
     pub addresses: u64,
     /// Their expressions.
     pub expressions: u64,
-    /// Expressions to which the filter said yes, so that the exact list was asked.
+    /// Expressions that passed the filter, so that the exact list was queried.
     pub asked: u64,
-    /// Those of which no whole hash was listed.
+    /// Queries for which the exact list did not have the whole hash.
     pub in_vain: u64,
 }
 
@@ -56,7 +56,7 @@ pub struct Screen {
     filter: AnyFilter,
     prefix: usize,
     list: u64,
-    tally: Tally,
+    stats: ScreenStats,
 }
 
 impl Screen {
@@ -84,14 +84,14 @@ impl Screen {
         let digests: Vec<Digest> =
             hashes.iter().map(|hash| filter.hasher().digest_bytes(&hash[..prefix])).collect();
         filter.insert_batch(&Hashed(&digests))?;
-        Ok(Screen { filter, prefix, list: identity(hashes), tally: Tally::default() })
+        Ok(Screen { filter, prefix, list: identity(hashes), stats: ScreenStats::default() })
     }
 
     /// A filter that was kept, with its metadata; `None` if they do not say that it is one of addresses.
     pub fn of_filter(filter: AnyFilter, meta: &Meta) -> Option<Screen> {
         let prefix = meta.get(PREFIX)?.parse().ok().filter(|prefix| (4..=32).contains(prefix))?;
         let list = u64::from_str_radix(meta.get(LIST)?, 16).ok()?;
-        Some(Screen { filter, prefix, list, tally: Tally::default() })
+        Some(Screen { filter, prefix, list, stats: ScreenStats::default() })
     }
 
     /// Whether the metadata of a filter say that it holds addresses.
@@ -116,8 +116,8 @@ impl Screen {
         let hashes: Vec<Full> = expressions.iter().map(|expression| sha256(expression)).collect();
         let digests: Vec<Digest> =
             hashes.iter().map(|hash| self.filter.hasher().digest_bytes(&hash[..self.prefix])).collect();
-        self.tally.addresses += 1;
-        self.tally.expressions += expressions.len() as u64;
+        self.stats.addresses += 1;
+        self.stats.expressions += expressions.len() as u64;
         // There are never more than 30.
         let answers = self.filter.contains_tile(&digests);
         let mut verdict = Verdict::Clear;
@@ -128,19 +128,19 @@ impl Screen {
             let Some(exact) = exact.as_deref_mut() else {
                 return Ok(Verdict::Unconfirmed);
             };
-            self.tally.asked += 1;
+            self.stats.asked += 1;
             if exact.starting_with(&hash[..self.prefix])?.contains(&hash) {
                 verdict = Verdict::Unsafe(expression);
                 break;
             }
-            self.tally.in_vain += 1;
+            self.stats.in_vain += 1;
         }
         Ok(verdict)
     }
 
-    /// How often the exact list was asked.
-    pub fn tally(&self) -> Tally {
-        self.tally
+    /// Returns how often the exact list was queried.
+    pub fn stats(&self) -> ScreenStats {
+        self.stats
     }
 
     /// The filter.

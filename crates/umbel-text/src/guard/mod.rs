@@ -2,7 +2,7 @@
 //!
 //! A [`Guard`] has a store and a filter of the store's keys. A lookup asks the filter first, and the store only if the filter
 //! says maybe. The answers are those of the store, always; what the filter changes is how often the store is asked, and the
-//! guard [counts](Tally) that.
+//! guard [counts](GuardStats) that.
 //!
 //! ```
 //! use umbel_text::guard::{Files, Guard};
@@ -17,9 +17,9 @@
 //! for number in 0..1000 {
 //!     assert_eq!(guard.get(&format!("{number}.txt"))?.is_some(), number < 100);
 //! }
-//! let tally = guard.tally();
-//! assert_eq!((tally.asked, tally.found), (1000, 100));
-//! assert!(tally.skipped > 850, "of 900 that are not there");
+//! let stats = guard.stats();
+//! assert_eq!((stats.asked, stats.found), (1000, 100));
+//! assert!(stats.skipped > 850, "of 900 that are not there");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -39,10 +39,10 @@
 //! [`Files`] is a folder as a store. `examples/guard_sqlite` has a table of SQLite.
 
 mod files;
-mod tally;
+mod stats;
 
 pub use files::Files;
-pub use tally::Tally;
+pub use stats::GuardStats;
 
 use std::error::Error;
 use std::fmt;
@@ -162,7 +162,7 @@ pub struct Guard<F, S: Lookup> {
     nanos_without: u64,
     /// Nanoseconds that it took to make the filter, the last time.
     making: u64,
-    tally: Tally,
+    stats: GuardStats,
 }
 
 impl<S: Lookup> Guard<Bloom<Blocked>, S> {
@@ -182,7 +182,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         let mut guard = Guard::stale(store, filter, Some(Box::new(make)));
         guard.renew()?;
         // It was not stale: there was none.
-        guard.tally.renewals = 0;
+        guard.stats.renewals = 0;
         Ok(guard)
     }
 
@@ -204,7 +204,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
             without: 0,
             nanos_without: 0,
             making: 0,
-            tally: Tally::default(),
+            stats: GuardStats::default(),
         }
     }
 
@@ -216,19 +216,19 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
 
     /// Looks for a key: in the filter, and in the store if the filter does not say no.
     pub fn get(&mut self, key: &S::Key) -> Result<Option<S::Value>, S::Error> {
-        self.tally.asked += 1;
+        self.stats.asked += 1;
         let start = Instant::now();
         let current = self.is_current();
         let certainly_not = current && !self.filter.contains_digest(key.digest(self.filter.hasher()));
-        self.tally.filter_nanos += nanos(start);
+        self.stats.filter_nanos += nanos(start);
         if certainly_not {
-            self.tally.skipped += 1;
+            self.stats.skipped += 1;
             return Ok(None);
         }
         let start = Instant::now();
         let answer = self.store.get(key);
         let taken = nanos(start);
-        self.tally.store_asked(&answer, current, taken);
+        self.stats.store_asked(&answer, current, taken);
         if !current {
             self.without += 1;
             self.nanos_without += taken;
@@ -258,7 +258,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         (self.without, self.nanos_without) = (0, 0);
         let renewed = self.renew_now();
         self.making = nanos(start);
-        self.tally.renewal_nanos += self.making;
+        self.stats.renewal_nanos += self.making;
         renewed
     }
 
@@ -277,13 +277,13 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         same_hash(&filter, &hasher)?;
         filter.insert_batch(&Hashed(&digests)).map_err(Into::<umbel::Error>::into)?;
         (self.filter, self.version, self.room, self.held) = (filter, version, room, keys);
-        self.tally.renewals += 1;
+        self.stats.renewals += 1;
         Ok(())
     }
 
-    /// How often the store was asked, and how often not.
-    pub fn tally(&self) -> Tally {
-        self.tally
+    /// Returns how often the store was queried, and how often the filter saved a query.
+    pub fn stats(&self) -> GuardStats {
+        self.stats
     }
 
     /// The filter.

@@ -198,9 +198,9 @@ impl Slot {
     }
 }
 
-/// The counts, while they are counted.
+/// The [`Counts`] of a store, shared between threads that look keys up.
 #[derive(Debug, Default)]
-struct Tally {
+struct AtomicCounts {
     lookups: AtomicU64,
     skipped: AtomicU64,
     read: AtomicU64,
@@ -219,7 +219,7 @@ pub struct Store {
     /// None until something is written.
     log: Option<Log>,
     torn: u64,
-    tally: Tally,
+    counts: AtomicCounts,
     /// Locked as long as this store is open.
     _lock: File,
 }
@@ -250,7 +250,7 @@ impl Store {
             newest_first,
             log: None,
             torn: 0,
-            tally: Tally::default(),
+            counts: AtomicCounts::default(),
             _lock: lock,
         };
         store.replay(logs)?;
@@ -337,7 +337,7 @@ impl Store {
 
     /// The value of a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
-        self.tally.lookups.fetch_add(1, Relaxed);
+        self.counts.lookups.fetch_add(1, Relaxed);
         if let Some(value) = self.memory.get(key) {
             return Ok(value.clone());
         }
@@ -352,7 +352,7 @@ impl Store {
 
     /// Everything that was written under a key and has not been merged away, the newest first; `None` where it was deleted.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
-        self.tally.lookups.fetch_add(1, Relaxed);
+        self.counts.lookups.fetch_add(1, Relaxed);
         let mut all: Vec<_> = self.memory.get(key).cloned().into_iter().collect();
         let digest = self.options.hasher.digest_bytes(key);
         for slot in &self.newest_first {
@@ -365,12 +365,12 @@ impl Store {
     fn read(&self, slot: &Slot, key: &[u8], digest: Digest) -> Result<Option<Option<Vec<u8>>>> {
         let table = slot.table()?;
         if !table.filter.contains_digest(digest) {
-            self.tally.skipped.fetch_add(1, Relaxed);
+            self.counts.skipped.fetch_add(1, Relaxed);
             return Ok(None);
         }
-        self.tally.read.fetch_add(1, Relaxed);
+        self.counts.read.fetch_add(1, Relaxed);
         let found = table.get(key)?;
-        self.tally.wasted.fetch_add(u64::from(found.is_none()), Relaxed);
+        self.counts.wasted.fetch_add(u64::from(found.is_none()), Relaxed);
         Ok(found)
     }
 
@@ -502,7 +502,7 @@ impl Store {
 
     /// What lookups have cost since the store was opened.
     pub fn counts(&self) -> Counts {
-        let Tally { lookups, skipped, read, wasted } = &self.tally;
+        let AtomicCounts { lookups, skipped, read, wasted } = &self.counts;
         let [lookups, skipped, read, wasted] =
             [lookups, skipped, read, wasted].map(|count| count.load(Relaxed));
         Counts { lookups, asked: skipped + read, skipped, read, wasted }

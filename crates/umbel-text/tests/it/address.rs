@@ -231,7 +231,7 @@ proptest! {
             prop_assert!(expected.is_none() || alone == Verdict::Unconfirmed);
             in_vain += u64::from(alone == Verdict::Unconfirmed && expected.is_none());
         }
-        prop_assert!(screen.tally().in_vain >= 2 * in_vain);
+        prop_assert!(screen.stats().in_vain >= 2 * in_vain);
     }
 }
 

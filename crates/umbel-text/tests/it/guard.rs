@@ -166,9 +166,9 @@ proptest! {
                 }
             }
         }
-        let tally = guard.tally();
-        let sum = tally.skipped + tally.found + tally.wasted + tally.passed + tally.failed;
-        prop_assert_eq!(tally.asked, sum);
+        let stats = guard.stats();
+        let sum = stats.skipped + stats.found + stats.wasted + stats.passed + stats.failed;
+        prop_assert_eq!(stats.asked, sum);
     }
 }
 
@@ -184,11 +184,11 @@ fn what_is_not_there_is_hardly_ever_looked_for() {
     let shared = model.0.clone();
     let mut guard = Guard::with_rate(model, 0.01).unwrap();
     (0..110_000).for_each(|key| assert_eq!(guard.get(&key).unwrap(), (key < 10_000).then_some(key)));
-    let tally = guard.tally();
-    assert_eq!((tally.asked, tally.found, tally.passed, tally.failed), (110_000, 10_000, 0, 0));
+    let stats = guard.stats();
+    assert_eq!((stats.asked, stats.found, stats.passed, stats.failed), (110_000, 10_000, 0, 0));
     // It is made for twice the keys that there are, so that it wastes less than one in a hundred.
-    assert!(tally.wasted < 1000 && tally.skipped == 100_000 - tally.wasted, "{tally:?}");
-    assert_eq!(shared.borrow().lookups, 10_000 + tally.wasted);
+    assert!(stats.wasted < 1000 && stats.skipped == 100_000 - stats.wasted, "{stats:?}");
+    assert_eq!(shared.borrow().lookups, 10_000 + stats.wasted);
 }
 
 #[test]
@@ -196,16 +196,16 @@ fn a_filter_that_has_become_too_full_is_made_anew_and_one_that_grows_is_not() {
     let mut guard = Guard::with_rate(model(0..0), 0.01).unwrap();
     (0..100_000).for_each(|key| guard.insert(&key, key).unwrap());
     // 1024, and twice that whenever it is full.
-    assert_eq!(guard.tally().renewals, 7);
+    assert_eq!(guard.stats().renewals, 7);
     let rate = guard.filter().stats().rate_now;
     assert!(rate < 0.0105, "{rate}");
 
     let make = |keys| Scalable::with_capacity(keys, 0.01);
     let mut guard = Guard::new(model(0..0), make).unwrap();
     (0..100_000).for_each(|key| guard.insert(&key, key).unwrap());
-    assert_eq!((guard.tally().renewals, guard.filter().kind()), (0, Kind::Scalable));
+    assert_eq!((guard.stats().renewals, guard.filter().kind()), (0, Kind::Scalable));
     (100_000..200_000).for_each(|key| assert_eq!(guard.get(&key), Ok(None)));
-    assert!(guard.tally().wasted < 1050, "{:?}", guard.tally());
+    assert!(guard.stats().wasted < 1050, "{:?}", guard.stats());
 }
 
 #[test]
@@ -219,9 +219,9 @@ fn a_stale_filter_is_passed_by_until_it_is_made_anew() {
     for _ in 0..3 {
         assert_eq!(guard.get(&50), Ok(Some(1)));
     }
-    assert_eq!((guard.tally().passed, guard.tally().renewals), (3, 0));
+    assert_eq!((guard.stats().passed, guard.stats().renewals), (3, 0));
     assert_eq!(guard.get(&50), Ok(Some(1)));
-    assert_eq!((guard.tally().passed, guard.tally().renewals, guard.tally().found), (3, 1, 1));
+    assert_eq!((guard.stats().passed, guard.stats().renewals, guard.stats().found), (3, 1, 1));
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn a_key_that_the_store_refused_is_one_maybe_too_many_and_no_more() {
     shared.borrow_mut().fails = Some(What::InsertBefore);
     assert_eq!(guard.insert(&1, 1), Err(Refused));
     assert_eq!(guard.get(&1), Ok(None));
-    assert_eq!(guard.tally().wasted, 1);
+    assert_eq!(guard.stats().wasted, 1);
 }
 
 #[test]
@@ -242,11 +242,11 @@ fn a_counting_filter_forgets_what_is_removed() {
     (0..1000).for_each(|key| assert_eq!(guard.remove_from_both(&key), Ok(true)));
     assert_eq!(guard.remove_from_both(&1), Ok(false));
     (0..1000).for_each(|key| assert_eq!(guard.get(&key), Ok(None)));
-    assert!(guard.tally().skipped > 990);
+    assert!(guard.stats().skipped > 990);
     let mut guard = Guard::new(model(0..1000), make).unwrap();
     (0..1000).for_each(|key| assert_eq!(guard.remove(&key), Ok(true)));
     (0..1000).for_each(|key| assert_eq!(guard.get(&key), Ok(None)));
-    assert_eq!(guard.tally().wasted, 1000);
+    assert_eq!(guard.stats().wasted, 1000);
 }
 
 #[test]
@@ -257,10 +257,10 @@ fn a_filter_that_is_brought_is_used_as_long_as_it_fits() {
     let shared = model.0.clone();
     let mut guard = Guard::with_filter(model, filter, 0);
     assert_eq!((guard.get(&1), guard.get(&9)), (Ok(Some(1)), Ok(None)));
-    assert_eq!((guard.tally().found, guard.tally().skipped), (1, 1));
+    assert_eq!((guard.stats().found, guard.stats().skipped), (1, 1));
     shared.borrow_mut().version = 1;
     assert_eq!(guard.get(&9), Ok(None));
-    assert_eq!(guard.tally().passed, 1);
+    assert_eq!(guard.stats().passed, 1);
     assert!(matches!(guard.renew(), Err(NoFilter::NoKeys)));
 }
 
@@ -286,8 +286,8 @@ fn the_time_that_is_saved_is_what_the_store_would_have_taken() {
     }
     let mut guard = Guard::with_rate(Slow, 0.001).unwrap();
     (0..220).for_each(|key| assert_eq!(guard.get(&key), Ok((key < 20).then_some(()))));
-    let saved = guard.tally().seconds_saved();
-    assert!(guard.tally().skipped > 190 && saved > 0.15, "{saved} {:?}", guard.tally());
+    let saved = guard.stats().seconds_saved();
+    assert!(guard.stats().skipped > 190 && saved > 0.15, "{saved} {:?}", guard.stats());
 }
 
 /// A number, drawn.
@@ -333,8 +333,8 @@ fn over_sqlite_a_million_random_operations_have_the_same_answers_with_and_withou
         }
     }
     assert_eq!(missed, 0);
-    let tally = guard.tally();
-    assert!(tally.renewals > 100 && tally.skipped > 200_000, "{tally:?}");
+    let stats = guard.stats();
+    assert!(stats.renewals > 100 && stats.skipped > 200_000, "{stats:?}");
 }
 
 #[test]
@@ -372,8 +372,8 @@ fn over_files_what_anybody_adds_is_found() {
             assert_eq!(guard.get(&name).unwrap(), plain.get(&name).unwrap());
         }
     }
-    let tally = guard.tally();
-    assert!(tally.renewals > 20 && tally.skipped > 100 && tally.passed > 100, "{tally:?}");
+    let stats = guard.stats();
+    assert!(stats.renewals > 20 && stats.skipped > 100 && stats.passed > 100, "{stats:?}");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use umbel::AnyFilter;
 use umbel::kind::Category;
-use umbel_text::address::{Address, Exact, Screen, Tally, Verdict};
+use umbel_text::address::{Address, Exact, Screen, ScreenStats, Verdict};
 use umbel_text::lines::Lines;
 
 /// Tell whether web addresses are unsafe.
@@ -150,7 +150,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("there was no address to check");
     }
     if args.stats {
-        let Tally { addresses, expressions, asked, in_vain, .. } = screen.tally();
+        let ScreenStats { addresses, expressions, asked, in_vain, .. } = screen.stats();
         output::say(format_args!(
             "{addresses} addresses, {expressions} expressions, exact list asked {asked} times, {in_vain} in vain"
         ));

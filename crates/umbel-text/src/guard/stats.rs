@@ -1,35 +1,35 @@
-//! What a filter in front of a store has saved.
+//! The queries that a filter in front of a store has saved.
 
-/// How often a store was asked, and how often not. What was asked is what was skipped, found, wasted, passed and failed.
+/// Counts of lookups. `asked` is the sum of `skipped`, `found`, `wasted`, `passed` and `failed`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Lookups.
+pub struct GuardStats {
+    /// All lookups.
     pub asked: u64,
-    /// Those that the filter answered: certainly not.
+    /// Lookups that the filter answered: the key is certainly absent.
     pub skipped: u64,
-    /// Those to which the filter said maybe, and the store had it.
+    /// Lookups that the filter passed on, and whose key the store has.
     pub found: u64,
-    /// Those to which the filter said maybe, and the store did not have it.
+    /// Lookups that the filter passed on, and whose key the store does not have.
     pub wasted: u64,
-    /// Those that the store answered alone, since the filter was stale.
+    /// Lookups that went straight to the store because the filter was stale.
     pub passed: u64,
-    /// Those that the store could not answer.
+    /// Lookups that failed in the store.
     pub failed: u64,
-    /// How often the filter was made anew.
+    /// How often the filter was rebuilt.
     pub renewals: u64,
-    /// Nanoseconds for the filter, and for the version of the store.
+    /// Nanoseconds spent on the filter and on the version of the store.
     pub filter_nanos: u64,
-    /// Nanoseconds for making the filter, the first time included.
+    /// Nanoseconds spent on building the filter, including the first time.
     pub renewal_nanos: u64,
-    /// Nanoseconds for lookups in the store.
+    /// Nanoseconds spent on lookups in the store.
     pub store_nanos: u64,
-    /// Of these, for lookups of what is not there, and how many they were.
+    /// The part of `store_nanos` for absent keys, and the number of these lookups.
     absent_nanos: u64,
     absent: u64,
 }
 
-impl Tally {
-    /// Enters a lookup in the store.
+impl GuardStats {
+    /// Counts a lookup in the store.
     pub(super) fn store_asked<V, E>(&mut self, answer: &Result<Option<V>, E>, current: bool, nanos: u64) {
         self.store_nanos += nanos;
         if matches!(answer, Ok(None)) {
@@ -45,11 +45,11 @@ impl Tally {
         *count += 1;
     }
 
-    /// Seconds that were saved, as far as can be told: for each lookup that was skipped, what a lookup of an absent key took on
-    /// average, without the time for the filter. Below zero if the store is faster than the filter.
+    /// Returns an estimate of the seconds saved: the mean time of a lookup of an absent key for every skipped lookup, less
+    /// the time spent on the filter. It is negative if the store is faster than the filter.
     pub fn seconds_saved(&self) -> f64 {
         let asked = self.found + self.wasted + self.passed + self.failed;
-        // As long as nothing was looked for in vain, all lookups have to stand for those that would have been.
+        // Until an absent key was looked up in the store, the mean of all lookups is the best guess.
         let (nanos, lookups) =
             if self.absent > 0 { (self.absent_nanos, self.absent) } else { (self.store_nanos, asked) };
         let each = nanos as f64 / lookups.max(1) as f64;
