@@ -97,14 +97,14 @@ impl Pattern {
     }
 }
 
-/// A line that was found.
+/// A line that matches a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
-    /// Its number, from 1; 0 if lines are not counted.
+pub struct MatchedLine<'a> {
+    /// The number of the line, from 1; 0 if lines are not counted.
     pub number: u64,
-    /// Its bytes, without the newline.
+    /// The bytes of the line, without the newline.
     pub text: &'a [u8],
-    /// Whether there is a zero byte up to here: it is not text that one would want to see.
+    /// Whether the file has a zero byte in or before the line's block, and so is not text.
     pub binary: bool,
 }
 
@@ -135,7 +135,11 @@ impl<'a> Searcher<'a> {
     }
 
     /// Calls with every line found in what has to be read of a file, until it says that this is enough.
-    pub fn search(&mut self, file: &Selected, mut each: impl FnMut(Line<'_>) -> bool) -> io::Result<()> {
+    pub fn search(
+        &mut self,
+        file: &Selected,
+        mut each: impl FnMut(MatchedLine<'_>) -> bool,
+    ) -> io::Result<()> {
         if file.part == Part::Nothing {
             return Ok(());
         }
@@ -149,7 +153,7 @@ impl<'a> Searcher<'a> {
         }
     }
 
-    fn whole(&mut self, file: &File, each: &mut impl FnMut(Line<'_>) -> bool) -> io::Result<()> {
+    fn whole(&mut self, file: &File, each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> io::Result<()> {
         let Searcher { pattern, numbers, block, folded, read } = self;
         let mut text = Text::of(file, read)?;
         let mut scan = Scan { pattern, numbers: *numbers, lines: 0, binary: false, folded };
@@ -169,7 +173,7 @@ impl<'a> Searcher<'a> {
         &mut self,
         file: &File,
         pieces: &[Piece],
-        each: &mut impl FnMut(Line<'_>) -> bool,
+        each: &mut impl FnMut(MatchedLine<'_>) -> bool,
     ) -> io::Result<()> {
         for piece in pieces {
             self.block.resize(piece.bytes as usize, 0);
@@ -187,7 +191,7 @@ impl<'a> Searcher<'a> {
         &mut self,
         file: &File,
         pieces: &[Piece],
-        each: &mut impl FnMut(Line<'_>) -> bool,
+        each: &mut impl FnMut(MatchedLine<'_>) -> bool,
     ) -> io::Result<()> {
         let read = AtomicU64::new(0);
         let mut text = Text::of(file, &read)?;
@@ -205,7 +209,7 @@ impl<'a> Searcher<'a> {
     }
 
     /// The block that was read, which is this piece; whether more is wanted.
-    fn piece(&mut self, piece: &Piece, each: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+    fn piece(&mut self, piece: &Piece, each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> bool {
         let Searcher { pattern, numbers, block, folded, .. } = self;
         let lines = piece.lines_before;
         Scan { pattern, numbers: *numbers, lines, binary: piece.binary, folded }.block(block, each)
@@ -224,7 +228,7 @@ struct Scan<'a> {
 
 impl Scan<'_> {
     /// Calls with every line found; whether more is wanted.
-    fn block(&mut self, block: &[u8], each: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+    fn block(&mut self, block: &[u8], each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> bool {
         if self.pattern.look.ignore_case && !self.pattern.ascii {
             return self.folded_lines(block, each);
         }
@@ -246,7 +250,7 @@ impl Scan<'_> {
                 self.lines += memchr_iter(b'\n', &block[from..start]).count() as u64;
             }
             let number = if self.numbers { self.lines + 1 } else { 0 };
-            if !each(Line { number, text: &block[start..end], binary: self.binary }) {
+            if !each(MatchedLine { number, text: &block[start..end], binary: self.binary }) {
                 return false;
             }
             self.lines += 1;
@@ -259,13 +263,15 @@ impl Scan<'_> {
     }
 
     /// Where folding changes lengths it is done line by line.
-    fn folded_lines(&mut self, block: &[u8], each: &mut impl FnMut(Line<'_>) -> bool) -> bool {
+    fn folded_lines(&mut self, block: &[u8], each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> bool {
         for line in block.strip_suffix(b"\n").unwrap_or(block).split(|byte| *byte == b'\n') {
             self.lines += 1;
             self.folded.clear();
             fold_into(line, self.folded);
             let number = if self.numbers { self.lines } else { 0 };
-            if self.pattern.is_in(self.folded) && !each(Line { number, text: line, binary: self.binary }) {
+            if self.pattern.is_in(self.folded)
+                && !each(MatchedLine { number, text: line, binary: self.binary })
+            {
                 return false;
             }
         }

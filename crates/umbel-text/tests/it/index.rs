@@ -98,7 +98,7 @@ proptest! {
         for file in &selection.files {
             let found = |file| {
                 let mut found = Vec::new();
-                let each = |line: umbel_text::search::Line<'_>| { found.push((line.number, line.text.to_vec())); true };
+                let each = |line: umbel_text::search::MatchedLine<'_>| { found.push((line.number, line.text.to_vec())); true };
                 Searcher::new(&pattern).search(file, each).unwrap();
                 found
             };
@@ -240,7 +240,7 @@ fn blocks_of_a_large_file_are_told_apart() {
     assert!(read < text.len() as u64 / 20, "{read} of {}", text.len());
     let pattern = Pattern::new(["needle"], WORD);
     let mut lines = Vec::new();
-    let each = |line: umbel_text::search::Line<'_>| {
+    let each = |line: umbel_text::search::MatchedLine<'_>| {
         lines.push((line.number, line.text.to_vec()));
         true
     };

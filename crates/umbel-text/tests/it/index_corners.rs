@@ -31,7 +31,7 @@ fn found(directory: &Path, texts: &[&str], look: Look) -> (Vec<(u64, Vec<u8>)>, 
     let mut lines = Vec::new();
     let mut result = Ok(());
     for file in &everything(directory).files {
-        let each = |line: umbel_text::search::Line<'_>| {
+        let each = |line: umbel_text::search::MatchedLine<'_>| {
             lines.push((line.number, line.text.to_vec()));
             true
         };
