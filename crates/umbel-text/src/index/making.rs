@@ -9,7 +9,7 @@ use super::keys::Keys;
 use super::pages::PageWriter;
 use super::settings::{Settings, rung, rung_bits};
 use super::shelf::{WIDTH, column, shelve};
-use super::{HEAD, Index, MAGIC, VERSION};
+use super::{HEADER_BYTES, Index, MAGIC, VERSION};
 use crate::stamp::Stamp;
 use crate::text::Text;
 use crate::walk::{FoundFile, identity, join, walk};
@@ -191,7 +191,7 @@ impl<'a> Making<'a> {
         let failed = self.failed("write to");
         let (rungs, length) = self.catalog.rungs();
         let encoded = self.catalog.encode();
-        let total = HEAD + encoded.len() as u64 + length;
+        let total = HEADER_BYTES + encoded.len() as u64 + length;
         let mut head = MAGIC.to_vec();
         head.extend(VERSION.to_le_bytes());
         head.extend([0; 4]);

@@ -60,8 +60,8 @@ use umbel::hash::reduce;
 pub const MAGIC: [u8; 8] = *b"UMBELIDX";
 const VERSION: u32 = 1;
 
-/// Magic, version, four bytes of zero, the length of the catalog and that of everything.
-const HEAD: u64 = 32;
+/// The size of the header: magic, version, four zeros, the length of the catalog and that of everything.
+const HEADER_BYTES: u64 = 32;
 
 /// An index on disk. Of its filters only those rows are read that a query needs.
 pub struct Index {
@@ -80,7 +80,7 @@ impl Index {
         if pages.start()? != MAGIC {
             return Err(invalid("it is not an index: `umbel index build` makes one"));
         }
-        let mut head = [0; HEAD as usize];
+        let mut head = [0; HEADER_BYTES as usize];
         pages.read(0, &mut head)?;
         let mut fields = Fields(&head[MAGIC.len()..]);
         let (version, _) = (fields.u32(), fields.u32());
@@ -90,14 +90,14 @@ impl Index {
         }
         let (catalog, total) = (fields.u64().unwrap_or(0), fields.u64().unwrap_or(0));
         let expected = pages::file_length(total);
-        if expected != pages.length() || catalog.saturating_add(HEAD) > total {
+        if expected != pages.length() || catalog.saturating_add(HEADER_BYTES) > total {
             return Err(pages.wrong(FormatError::Length { expected, found: pages.length() }));
         }
         let mut bytes = vec![0; catalog as usize];
-        pages.read(HEAD, &mut bytes)?;
+        pages.read(HEADER_BYTES, &mut bytes)?;
         let catalog = Catalog::decode(&bytes).map_err(|problem| pages.wrong(problem))?;
         let (rungs, length) = catalog.rungs();
-        let shelves = HEAD + bytes.len() as u64;
+        let shelves = HEADER_BYTES + bytes.len() as u64;
         if shelves.checked_add(length) != Some(total) {
             return Err(invalid("its filters are not those of its files"));
         }

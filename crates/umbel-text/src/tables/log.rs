@@ -13,10 +13,10 @@ use umbel::file::fields::{Fields, sum_at};
 
 const MAGIC: &[u8; 8] = b"UMBELLOG";
 const VERSION: u32 = 1;
-/// Magic, version, nothing, the number and the sum.
-const HEAD: usize = 8 + 4 + 4 + 8 + 8;
-/// Of a record: the lengths of key and value, the sum of both, and the sum of that.
-const RECORD: usize = 4 + 4 + 8 + 8;
+/// The size of the header: magic, version, padding, the number and the checksum.
+const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 8;
+/// The size of a record before its key and value: their lengths, the checksum of both, and the checksum of these fields.
+const RECORD_HEADER_BYTES: usize = 4 + 4 + 8 + 8;
 
 #[derive(Debug)]
 pub(super) struct Log {
@@ -45,14 +45,14 @@ impl Log {
         // It need not be on the disk before somebody asks for that.
         let write = || File::create(path)?.write_all(&head);
         write().map_err(|source| Error::Io { path: path.to_owned(), doing: "create", source })?;
-        Log::append_to(path, HEAD as u64)
+        Log::append_to(path, HEADER_BYTES as u64)
     }
 
     /// Opens a log and reads what is in it. A last record that was not written wholly, as a crash leaves it, is cut off.
     pub fn open(path: &Path, number: u64) -> Result<Replayed> {
         let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
         let bytes = std::fs::read(path).map_err(io("read"))?;
-        if bytes.len() < HEAD || bytes.iter().all(|byte| *byte == 0) {
+        if bytes.len() < HEADER_BYTES || bytes.iter().all(|byte| *byte == 0) {
             let (log, entries) = (Log::create(path, number)?, Vec::new());
             return Ok(Replayed { log, entries, torn: bytes.len() as u64 });
         }
@@ -117,8 +117,9 @@ impl Log {
 /// The records, and where the last whole one ends.
 fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     let mut fields = Fields(bytes);
-    let head = fields.bytes(HEAD as u64).and_then(|head| head.split_last_chunk::<8>());
-    let (head, end) = head.ok_or(FormatError::Length { expected: HEAD as u64, found: bytes.len() as u64 })?;
+    let head = fields.bytes(HEADER_BYTES as u64).and_then(|head| head.split_last_chunk::<8>());
+    let (head, end) =
+        head.ok_or(FormatError::Length { expected: HEADER_BYTES as u64, found: bytes.len() as u64 })?;
     if !head.starts_with(MAGIC) {
         return Err(FormatError::Invalid { what: "it is no log".into() });
     }
@@ -131,11 +132,12 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
     if head[16..] != number.to_le_bytes() {
         return Err(FormatError::Invalid { what: "it has the name of another log".into() });
     }
-    let (mut entries, mut length) = (Vec::new(), HEAD as u64);
+    let (mut entries, mut length) = (Vec::new(), HEADER_BYTES as u64);
     while !fields.0.is_empty() {
         let damaged = || FormatError::Damaged { part: format!("record {}", entries.len() + 1) };
         let rest = fields.0;
-        let Some((start, end)) = fields.bytes(RECORD as u64).and_then(|head| head.split_last_chunk::<8>())
+        let Some((start, end)) =
+            fields.bytes(RECORD_HEADER_BYTES as u64).and_then(|head| head.split_last_chunk::<8>())
         else {
             break;
         };
@@ -158,7 +160,7 @@ fn replay(bytes: &[u8], number: u64) -> Result<(Vec<Entry>, u64), FormatError> {
         }
         let (key, rest) = body.split_at(key as usize);
         entries.push((key.to_vec(), (value > 0).then(|| rest.to_vec())));
-        length += RECORD as u64 + size;
+        length += RECORD_HEADER_BYTES as u64 + size;
     }
     Ok((entries, length))
 }

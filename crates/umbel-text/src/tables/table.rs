@@ -16,10 +16,10 @@ use umbel::{AnyFilter, Digest, Kind, Spec};
 const MAGIC: &[u8; 8] = b"UMBELTAB";
 const VERSION: u32 = 1;
 const SUM: usize = 8;
-/// Magic, version, nothing, length, six numbers and the sum.
-const HEAD: usize = 8 + 4 + 4 + 8 + 6 * 8 + SUM;
-/// A block takes entries until it has so many bytes.
-const BLOCK: usize = 4096;
+/// The size of the header: magic, version, padding, length, six numbers and the checksum.
+const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 6 * 8 + SUM;
+/// The size at which a block is complete.
+const BLOCK_BYTES: usize = 4096;
 
 /// A key and its value; none if it was deleted.
 pub(super) type Entry = (Vec<u8>, Option<Vec<u8>>);
@@ -30,7 +30,7 @@ pub(super) fn encode(
     entries: impl Iterator<Item = Result<Entry>>,
     options: &Options,
 ) -> Result<Vec<u8>> {
-    let mut out = vec![0; HEAD];
+    let mut out = vec![0; HEADER_BYTES];
     let (mut index, mut digests) = (Vec::new(), Vec::new());
     let (mut block, mut blocks, mut tombstones) = (Vec::new(), 0u64, 0u64);
     for entry in entries {
@@ -45,7 +45,7 @@ pub(super) fn encode(
         block.extend(value.iter().flatten());
         tombstones += u64::from(value.is_none());
         digests.push(options.hasher.digest_bytes(&key));
-        if block.len() >= BLOCK {
+        if block.len() >= BLOCK_BYTES {
             put_block(&mut out, &mut index, &mut block, &mut blocks);
         }
     }
@@ -53,7 +53,7 @@ pub(super) fn encode(
         put_block(&mut out, &mut index, &mut block, &mut blocks);
     }
     let entries = digests.len() as u64;
-    let block_bytes = (out.len() - HEAD) as u64;
+    let block_bytes = (out.len() - HEADER_BYTES) as u64;
     index.extend(sum_at(0, &index).to_le_bytes());
     out.extend(&index);
     out.extend(file::to_bytes(&filter(digests, options)?, &file::Options::default())?);
@@ -63,7 +63,7 @@ pub(super) fn encode(
         [out.len() as u64, span.first, span.last, entries, tombstones, block_bytes, index.len() as u64];
     head.extend(numbers.map(u64::to_le_bytes).as_flattened());
     head.extend(sum_at(0, &head).to_le_bytes());
-    out[..HEAD].copy_from_slice(&head);
+    out[..HEADER_BYTES].copy_from_slice(&head);
     Ok(out)
 }
 
@@ -81,9 +81,9 @@ fn filter(digests: Vec<Digest>, options: &Options) -> Result<AnyFilter> {
     Ok(AnyFilter::from_digests(Kind::Blocked, &spec, digests, &Construction::default())?)
 }
 
-/// Where a block is, and the key that it starts with.
+/// The location of a block in the file, and its first key.
 #[derive(Debug)]
-struct Place {
+struct BlockLocation {
     first: Vec<u8>,
     offset: u64,
     length: usize,
@@ -98,7 +98,7 @@ pub(super) struct Table {
     pub entries: u64,
     pub tombstones: u64,
     pub filter: AnyFilter,
-    index: Vec<Place>,
+    index: Vec<BlockLocation>,
     // To seek and to read have to be one step.
     file: Mutex<File>,
 }
@@ -110,14 +110,14 @@ impl Table {
         let mut file = File::open(path).map_err(io("open"))?;
         let found = file.metadata().map_err(io("read"))?.len();
         let mut head = Vec::new();
-        (&mut file).take(HEAD as u64).read_to_end(&mut head).map_err(io("read"))?;
+        (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(io("read"))?;
         let problem = |problem| Error::Format { path: path.to_owned(), problem };
-        let head = Head::read(&head, found).map_err(problem)?;
+        let head = TableHeader::read(&head, found).map_err(problem)?;
         if head.span != span {
             return Err(problem(invalid("it has the name of another table")));
         }
         let mut rest = Vec::new();
-        file.seek(SeekFrom::Start(HEAD as u64 + head.block_bytes)).map_err(io("read"))?;
+        file.seek(SeekFrom::Start(HEADER_BYTES as u64 + head.block_bytes)).map_err(io("read"))?;
         file.read_to_end(&mut rest).map_err(io("read"))?;
         let mut fields = Fields(&rest);
         let index = fields.bytes(head.index_bytes);
@@ -149,7 +149,7 @@ impl Table {
 
     /// Reads the one block in which a key can be. `None` if it is not there; else what was written of it.
     pub fn get(&self, key: &[u8]) -> Result<Option<Option<Vec<u8>>>> {
-        let after = self.index.partition_point(|place| place.first.as_slice() <= key);
+        let after = self.index.partition_point(|location| location.first.as_slice() <= key);
         let Some(block) = after.checked_sub(1) else { return Ok(None) };
         let bytes = self.block(block)?;
         let mut fields = Fields(&bytes);
@@ -191,7 +191,7 @@ impl Table {
 
     /// Reads and verifies a block.
     fn block(&self, number: usize) -> Result<Vec<u8>> {
-        let Place { offset, length, .. } = self.index[number];
+        let BlockLocation { offset, length, .. } = self.index[number];
         let mut bytes = vec![0; length];
         let mut read = || {
             let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -219,8 +219,8 @@ fn part(block: usize) -> String {
     format!("block {}", block + 1)
 }
 
-/// The start of a file, which vouches for itself.
-struct Head {
+/// The header of a table, which has a checksum of its own.
+struct TableHeader {
     length: u64,
     span: Span,
     entries: u64,
@@ -229,10 +229,10 @@ struct Head {
     index_bytes: u64,
 }
 
-impl Head {
-    fn read(bytes: &[u8], found: u64) -> Result<Head, FormatError> {
+impl TableHeader {
+    fn read(bytes: &[u8], found: u64) -> Result<TableHeader, FormatError> {
         let mut fields = Fields(bytes);
-        let short = || FormatError::Length { expected: HEAD as u64, found };
+        let short = || FormatError::Length { expected: HEADER_BYTES as u64, found };
         match fields.array() {
             Some(magic) if &magic == MAGIC => {}
             // A file may be cut anywhere.
@@ -243,7 +243,7 @@ impl Head {
         if version != VERSION {
             return Err(FormatError::Unknown { what: format!("version {version} of the format of tables") });
         }
-        let whole = bytes.first_chunk::<HEAD>().and_then(|head| head.split_last_chunk::<SUM>());
+        let whole = bytes.first_chunk::<HEADER_BYTES>().and_then(|head| head.split_last_chunk::<SUM>());
         let (head, end) = whole.ok_or_else(short)?;
         if sum_at(0, head) != u64::from_le_bytes(*end) {
             return Err(FormatError::Damaged { part: "the head".into() });
@@ -259,35 +259,35 @@ impl Head {
         if block_bytes > length {
             return Err(invalid("numbers that cannot be"));
         }
-        Ok(Head { length, span: Span { first, last }, entries, tombstones, block_bytes, index_bytes })
+        Ok(TableHeader { length, span: Span { first, last }, entries, tombstones, block_bytes, index_bytes })
     }
 }
 
-/// The places of the blocks.
-fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<Place>, FormatError> {
+/// Reads and verifies the locations of the blocks.
+fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<BlockLocation>, FormatError> {
     let whole = bytes.split_last_chunk::<SUM>();
     let damaged = || FormatError::Damaged { part: "the index".into() };
     let (index, _) =
         whole.filter(|(index, end)| sum_at(0, index) == u64::from_le_bytes(**end)).ok_or_else(damaged)?;
-    let (mut fields, mut places, mut end) = (Fields(index), Vec::<Place>::new(), 0u64);
+    let (mut fields, mut locations, mut end) = (Fields(index), Vec::<BlockLocation>::new(), 0u64);
     while !fields.0.is_empty() {
         let mut read = || {
             let key = fields.varint()?;
             let first = fields.bytes(key)?.to_vec();
             let length = fields.varint()?;
-            let offset = HEAD as u64 + end;
+            let offset = HEADER_BYTES as u64 + end;
             end = end.checked_add(length).filter(|end| *end <= block_bytes)?;
-            let ascending = places.last().is_none_or(|before| before.first < first);
+            let ascending = locations.last().is_none_or(|before| before.first < first);
             let length = usize::try_from(length).ok()?;
-            (ascending && length > SUM).then_some(Place { first, offset, length })
+            (ascending && length > SUM).then_some(BlockLocation { first, offset, length })
         };
-        let place = read().ok_or_else(|| invalid("an index that is none"))?;
-        places.push(place);
+        let location = read().ok_or_else(|| invalid("an index that is none"))?;
+        locations.push(location);
     }
     if end != block_bytes {
         return Err(invalid("blocks that are not in the index"));
     }
-    Ok(places)
+    Ok(locations)
 }
 
 fn invalid(what: &str) -> FormatError {

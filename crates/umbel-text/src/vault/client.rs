@@ -1,6 +1,6 @@
 //! The half of a vault that its owner runs: it has the keys.
 
-use super::document::{BadChunk, Contents, Head, MOST_PARTS, Sealer};
+use super::document::{BadChunk, Contents, DocumentHead, MOST_PARTS, Sealer};
 use super::header::{self, Header, Stored};
 use super::keys::{Cost, Keys, Passphrase};
 use super::server::Server;
@@ -53,7 +53,7 @@ pub struct Entry {
     /// Its id, which is the name of its file.
     pub id: Id,
     /// What was written about it.
-    pub head: Head,
+    pub head: DocumentHead,
 }
 
 /// What became of a document that was added.
@@ -224,7 +224,7 @@ impl Vault {
                 Ok(is_text) => (is_text, None),
                 Err(error) => (true, Some(error.to_string())),
             };
-            let head = Head {
+            let head = DocumentHead {
                 name: name.to_vec(),
                 size: sealer.taken,
                 modified: modified.map(seconds),
@@ -281,7 +281,7 @@ impl Vault {
         Ok(Entry { id: *id, head })
     }
 
-    fn contents(&self, id: &Id) -> Result<(Head, Contents<'_>)> {
+    fn contents(&self, id: &Id) -> Result<(DocumentHead, Contents<'_>)> {
         let mut document = self.server.open(id)?;
         let head = document.head(&self.keys, &self.header.shape)?;
         let contents = document.contents(&self.keys, &head)?;

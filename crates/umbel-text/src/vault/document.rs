@@ -46,24 +46,24 @@ pub fn padded(length: u64) -> u64 {
     length.checked_next_multiple_of(1 << (exponent - kept)).unwrap_or(length)
 }
 
-/// What only the owner knows of a document.
+/// The metadata of a document, which only the owner can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
-    /// The name under which it was added, which may be any bytes.
+pub struct DocumentHead {
+    /// The name under which the document was added, which may be any bytes.
     pub name: Vec<u8>,
-    /// Its bytes.
+    /// The size of the document in bytes.
     pub size: u64,
-    /// When it was changed, in seconds since 1970, if that was known.
+    /// The time of the last modification in seconds since 1970, if it is known.
     pub modified: Option<i64>,
-    /// When it was added, in seconds since 1970.
+    /// The time at which the document was added, in seconds since 1970.
     pub added: i64,
-    /// Its different words.
+    /// The number of different words.
     pub words: u64,
-    /// Whether it was taken for text; else it has no words.
+    /// Whether the document is text. Other documents have no words.
     pub is_text: bool,
 }
 
-impl Head {
+impl DocumentHead {
     fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(self.size.to_le_bytes());
@@ -77,11 +77,11 @@ impl Head {
         bytes
     }
 
-    fn from_bytes(bytes: &[u8]) -> Option<Head> {
+    fn from_bytes(bytes: &[u8]) -> Option<DocumentHead> {
         let (numbers, rest) = bytes.split_at_checked(HEAD_NUMBERS)?;
         let long = |at: usize| numbers.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
         let length = u32::from_le_bytes(*numbers.last_chunk()?) as usize;
-        Some(Head {
+        Some(DocumentHead {
             name: rest.get(..length)?.to_vec(),
             size: long(0)?,
             modified: Some(long(8)? as i64).filter(|seconds| *seconds != i64::MIN),
@@ -160,7 +160,13 @@ impl<'a, W: Write> Sealer<'a, W> {
     }
 
     /// Writes what is left, the head and the indexes.
-    pub fn finish(mut self, keys: &Keys, shape: &IndexShape, head: &Head, parts: &[Index]) -> io::Result<()> {
+    pub fn finish(
+        mut self,
+        keys: &Keys,
+        shape: &IndexShape,
+        head: &DocumentHead,
+        parts: &[Index],
+    ) -> io::Result<()> {
         let zeros = [0; 4096];
         let mut missing = padded(self.taken) - self.taken;
         while missing > 0 {
@@ -299,7 +305,7 @@ impl Document {
     }
 
     /// What its owner wrote about it.
-    pub fn head(&mut self, keys: &Keys, shape: &IndexShape) -> Result<Head> {
+    pub fn head(&mut self, keys: &Keys, shape: &IndexShape) -> Result<DocumentHead> {
         let hash = self.parts(|_, _| ())?;
         let mut sealed = vec![0; self.head as usize];
         self.read(FRONT as u64 + self.content, &mut sealed)?;
@@ -307,12 +313,12 @@ impl Document {
         let plain = plain.ok_or_else(|| {
             Error::damaged(&self.path, "its head is not what was written, or is from another vault")
         })?;
-        let head = Head::from_bytes(&plain).filter(|_| self.bits == shape.bits());
+        let head = DocumentHead::from_bytes(&plain).filter(|_| self.bits == shape.bits());
         head.ok_or_else(|| Error::damaged(&self.path, "its head makes no sense"))
     }
 
     /// Its contents, of which nothing is given away before it is checked.
-    pub fn contents<'a>(self, keys: &'a Keys, head: &Head) -> Result<Contents<'a>> {
+    pub fn contents<'a>(self, keys: &'a Keys, head: &DocumentHead) -> Result<Contents<'a>> {
         let Document { path, id, mut file, content, .. } = self;
         file.seek(SeekFrom::Start(FRONT as u64)).map_err(Error::io(&path, "read"))?;
         let cipher = &keys.content;
@@ -413,13 +419,20 @@ mod tests {
     fn a_head_comes_back() {
         for name in [&b""[..], b"notes.txt", b"\xff\x00/..", &[b'n'; 5000]] {
             for modified in [None, Some(-5), Some(1_700_000_000)] {
-                let head = Head { name: name.to_vec(), size: 3, modified, added: 7, words: 2, is_text: true };
+                let head = DocumentHead {
+                    name: name.to_vec(),
+                    size: 3,
+                    modified,
+                    added: 7,
+                    words: 2,
+                    is_text: true,
+                };
                 let bytes = head.to_bytes();
                 assert!(bytes.len().is_multiple_of(HEAD_STEP));
-                assert_eq!(Head::from_bytes(&bytes), Some(head));
+                assert_eq!(DocumentHead::from_bytes(&bytes), Some(head));
             }
         }
-        assert_eq!(Head::from_bytes(&[255; HEAD_STEP]), None);
-        assert_eq!(Head::from_bytes(&[0; 10]), None);
+        assert_eq!(DocumentHead::from_bytes(&[255; HEAD_STEP]), None);
+        assert_eq!(DocumentHead::from_bytes(&[0; 10]), None);
     }
 }
