@@ -4,8 +4,8 @@ use memchr::{memchr_iter, memrchr};
 use std::io::{self, ErrorKind, Read};
 use zeroize::Zeroizing;
 
-/// Room for whole lines; a longer one is no word and no address.
-const ROOM: usize = 1 << 20;
+/// The size of the buffer. A longer line is neither a password nor an address.
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// What some programs start a text in UTF-8 with.
 pub(crate) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -37,7 +37,7 @@ pub struct Lines<R> {
 impl<R: Read> Lines<R> {
     /// Lines that end with a newline, before which a carriage return is no part of them.
     pub fn new(reader: R) -> Lines<R> {
-        let buffer = Zeroizing::new(vec![0; ROOM]);
+        let buffer = Zeroizing::new(vec![0; BUFFER_BYTES]);
         Lines { reader, buffer, start: 0, whole: 0, end: 0, before: 0, begun: false }
     }
 
@@ -48,7 +48,7 @@ impl<R: Read> Lines<R> {
         self.end -= self.whole;
         (self.start, self.whole) = (0, 0);
         loop {
-            if self.end == ROOM {
+            if self.end == BUFFER_BYTES {
                 let line = self.before + 1;
                 let problem = format!("line {line} is longer than a megabyte");
                 return Err(io::Error::new(ErrorKind::InvalidData, problem));

@@ -30,8 +30,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// How much of a file that is not in the index is read at once.
-const BLOCK: usize = 1 << 20;
+/// The number of bytes that are read at once of a file that is not in the index.
+const BLOCK_BYTES: usize = 1 << 20;
 
 /// What is looked for: one of these texts.
 #[derive(Clone, Debug)]
@@ -158,7 +158,7 @@ impl<'a> Searcher<'a> {
         let mut text = Text::of(file, read)?;
         let mut scan = Scan { pattern, numbers: *numbers, lines: 0, binary: false, folded };
         loop {
-            text.block(BLOCK, block)?;
+            text.block(BLOCK_BYTES, block)?;
             if block.is_empty() {
                 return Ok(());
             }

@@ -6,11 +6,11 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// No line is longer than this: it has to fit into memory.
-const LONGEST: usize = 1 << 30;
+/// The longest line that is read: it has to fit into memory.
+const MAX_LINE_BYTES: usize = 1 << 30;
 
-/// How much is read at once.
-const CHUNK: usize = 1 << 16;
+/// The number of bytes that are read at once.
+const READ_BYTES: usize = 1 << 16;
 
 /// The text of a file.
 pub(crate) struct Text<'a> {
@@ -52,7 +52,7 @@ impl<'a> Text<'a> {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 // A line that is too long is not shown in part.
-                Err(trouble) if block.is_empty() || block.len() >= LONGEST => return Err(trouble),
+                Err(trouble) if block.is_empty() || block.len() >= MAX_LINE_BYTES => return Err(trouble),
                 Err(trouble) => {
                     self.trouble = Some(trouble);
                     return Ok(());
@@ -82,7 +82,7 @@ impl<'a> Text<'a> {
     /// Passes over so many bytes.
     pub fn skip(&mut self, mut length: u64, block: &mut Vec<u8>) -> io::Result<()> {
         while length > 0 {
-            self.exactly(length.min(CHUNK as u64), block)?;
+            self.exactly(length.min(READ_BYTES as u64), block)?;
             if block.is_empty() {
                 break;
             }
@@ -93,10 +93,10 @@ impl<'a> Text<'a> {
 
     fn more(&mut self, block: &mut Vec<u8>) -> io::Result<bool> {
         let start = block.len();
-        if start >= LONGEST {
+        if start >= MAX_LINE_BYTES {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "it has a line of more than 1 GiB"));
         }
-        block.resize(start + CHUNK, 0);
+        block.resize(start + READ_BYTES, 0);
         loop {
             match self.reader.read(&mut block[start..]) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -80,7 +80,7 @@ fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
                 result => result.map(|_| None),
             }
         };
-        let seen: Vec<_> = entries.par_iter().with_min_len(FEW).map(look).collect();
+        let seen: Vec<_> = entries.par_iter().with_min_len(MIN_FILES_PER_THREAD).map(look).collect();
         for (entry, seen) in entries.iter().zip(seen) {
             match seen {
                 Ok(Some(Seen::File(file))) => walked.files.push(file),
@@ -103,8 +103,8 @@ pub(crate) fn join(root: &Path, path: &Path) -> PathBuf {
     if path.as_os_str().is_empty() { root.to_owned() } else { root.join(path) }
 }
 
-/// Fewer files than this are not worth another processor.
-const FEW: usize = 256;
+/// The number of files that are worth another thread.
+const MIN_FILES_PER_THREAD: usize = 256;
 
 /// An entry of a directory, by its path from the root.
 enum Seen {

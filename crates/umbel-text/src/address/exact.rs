@@ -10,10 +10,10 @@ use umbel::file::{Placing, save_bytes};
 
 const MAGIC: &[u8; 8] = b"umbelurl";
 const VERSION: u32 = 1;
-const HEADER: usize = 64;
-const PAGE: usize = 4096;
-/// Hashes in a page.
-const EACH: u64 = 127;
+const HEADER_BYTES: usize = 64;
+const PAGE_BYTES: usize = 4096;
+/// The number of hashes in a page.
+const HASHES_PER_PAGE: u64 = 127;
 
 /// An exact list in a file.
 ///
@@ -48,17 +48,17 @@ fn damaged(path: &Path, what: &str) -> Error {
 impl Exact {
     /// Writes hashes, which are in order and different, wholly or not at all; `replace` says whether a file may be replaced.
     pub fn save(path: impl AsRef<Path>, hashes: &[Full], replace: bool) -> Result<()> {
-        let mut bytes = vec![0; HEADER];
+        let mut bytes = vec![0; HEADER_BYTES];
         bytes[..8].copy_from_slice(MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[40..48].copy_from_slice(&identity(hashes).to_le_bytes());
         bytes[48..56].copy_from_slice(&(hashes.len() as u64).to_le_bytes());
         let header = sum(0, &bytes[..56]);
         bytes[56..].copy_from_slice(&header);
-        for (number, hashes) in (0..).zip(hashes.chunks(EACH as usize)) {
+        for (number, hashes) in (0..).zip(hashes.chunks(HASHES_PER_PAGE as usize)) {
             let start = bytes.len();
             bytes.extend(hashes.iter().flatten());
-            bytes.resize(start + PAGE - 8, 0);
+            bytes.resize(start + PAGE_BYTES - 8, 0);
             let page = sum(number, &bytes[start..]);
             bytes.extend(page);
         }
@@ -72,11 +72,11 @@ impl Exact {
         let failed = || Error::io(&path, "read");
         let mut file = File::open(&path).map_err(failed())?;
         let mut header = Vec::new();
-        (&mut file).take(HEADER as u64).read_to_end(&mut header).map_err(failed())?;
+        (&mut file).take(HEADER_BYTES as u64).read_to_end(&mut header).map_err(failed())?;
         if !header.starts_with(MAGIC) {
             return Err(Error::NotAnExactList { path });
         }
-        let Ok(header) = <[u8; HEADER]>::try_from(header) else {
+        let Ok(header) = <[u8; HEADER_BYTES]>::try_from(header) else {
             return Err(damaged(&path, "it is shorter than its header"));
         };
         if header[56..] != sum(0, &header[..56]) {
@@ -91,8 +91,10 @@ impl Exact {
         };
         let (all, count) = (number(40), number(48));
         let len = file.metadata().map_err(failed())?.len();
-        let wanted =
-            count.div_ceil(EACH).checked_mul(PAGE as u64).and_then(|pages| pages.checked_add(HEADER as u64));
+        let wanted = count
+            .div_ceil(HASHES_PER_PAGE)
+            .checked_mul(PAGE_BYTES as u64)
+            .and_then(|pages| pages.checked_add(HEADER_BYTES as u64));
         if wanted != Some(len) {
             return Err(damaged(&path, "it has not as many bytes as its hashes take"));
         }
@@ -116,17 +118,17 @@ impl Exact {
 
     /// The hashes of a page.
     fn page(&mut self, number: u64) -> Result<Vec<Full>> {
-        let mut page = [0; PAGE];
-        let at = HEADER as u64 + number * PAGE as u64;
+        let mut page = [0; PAGE_BYTES];
+        let at = HEADER_BYTES as u64 + number * PAGE_BYTES as u64;
         let read = self.file.seek(SeekFrom::Start(at)).and_then(|_| self.file.read_exact(&mut page));
         read.map_err(Error::io(&self.path, "read"))?;
-        let (page, written) = page.split_at(PAGE - 8);
+        let (page, written) = page.split_at(PAGE_BYTES - 8);
         if written != sum(number, page) {
             return Err(damaged(&self.path, "a page is not what was written"));
         }
         let (hashes, _) = page.as_chunks::<32>();
-        let left = self.count - number * EACH;
-        Ok(hashes[..left.min(EACH) as usize].to_vec())
+        let left = self.count - number * HASHES_PER_PAGE;
+        Ok(hashes[..left.min(HASHES_PER_PAGE) as usize].to_vec())
     }
 }
 
@@ -134,13 +136,13 @@ impl Confirm for Exact {
     fn starting_with(&mut self, first: &[u8]) -> Result<Vec<Full>> {
         let before = |hash: &Full| hash[..] < *first;
         // The first page that does not end before them.
-        let (mut low, mut high) = (0, self.count.div_ceil(EACH));
+        let (mut low, mut high) = (0, self.count.div_ceil(HASHES_PER_PAGE));
         while low < high {
             let middle = low + (high - low) / 2;
             if self.page(middle)?.last().is_some_and(before) { low = middle + 1 } else { high = middle }
         }
         let mut found = Vec::new();
-        for number in low..self.count.div_ceil(EACH) {
+        for number in low..self.count.div_ceil(HASHES_PER_PAGE) {
             let page = self.page(number)?;
             let start = page.partition_point(before);
             found.extend(page[start..].iter().take_while(|hash| hash.starts_with(first)));

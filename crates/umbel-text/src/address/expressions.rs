@@ -5,12 +5,12 @@ use super::Address;
 /// The expressions of an address, at most 5 hosts by 6 paths, the address itself first.
 pub type Expressions = Vec<String>;
 
-/// Hosts beside the exact one.
-const HOSTS: usize = 4;
-/// Parts of a host that are looked at: the last five.
-const PARTS: usize = 5;
-/// Paths beside the exact one, with and without its query: the root and its children.
-const PATHS: usize = 4;
+/// The number of hosts beside the exact one.
+const MAX_PARENT_HOSTS: usize = 4;
+/// The number of parts of a host that parents are made of: the last five.
+const MAX_HOST_PARTS: usize = 5;
+/// The number of paths beside the exact one, with and without its query: the root and its children.
+const MAX_PARENT_PATHS: usize = 4;
 
 impl Address {
     /// Everything that may be listed for this address.
@@ -32,7 +32,8 @@ impl Address {
             paths.push(format!("{}?{query}", self.path));
         }
         paths.push(self.path.clone());
-        let folders = self.path.match_indices('/').take(PATHS).map(|(slash, _)| &self.path[..=slash]);
+        let folders =
+            self.path.match_indices('/').take(MAX_PARENT_PATHS).map(|(slash, _)| &self.path[..=slash]);
         paths.extend(folders.filter(|folder| *folder != self.path).map(str::to_owned));
         let combined =
             self.hosts().into_iter().flat_map(|host| paths.iter().map(move |path| format!("{host}{path}")));
@@ -47,12 +48,12 @@ impl Address {
         let starts: Vec<usize> =
             std::iter::once(0).chain(self.host.match_indices('.').map(|(dot, _)| dot + 1)).collect();
         // Not the host itself again, and not the last part alone.
-        let first = starts.len().saturating_sub(PARTS).max(1);
+        let first = starts.len().saturating_sub(MAX_HOST_PARTS).max(1);
         let last = starts.len().saturating_sub(1).max(first);
         hosts.extend(
             starts[first.min(starts.len())..last.min(starts.len())]
                 .iter()
-                .take(HOSTS)
+                .take(MAX_PARENT_HOSTS)
                 .map(|start| &self.host[*start..]),
         );
         hosts

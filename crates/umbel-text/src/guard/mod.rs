@@ -51,8 +51,8 @@ use umbel::internals::write_causes;
 use umbel::key::Hashed;
 use umbel::{Blocked, Bloom, Filter, Hasher, Insert, Key, Kind, Remove, Removed};
 
-/// A filter is made for twice the keys that there are, and for no fewer than these.
-const LEAST_ROOM: u64 = 1024;
+/// The least capacity of a filter. Otherwise it is twice the number of keys.
+const MIN_CAPACITY: u64 = 1024;
 
 /// A store in which looking for a key is expensive.
 pub trait Lookup {
@@ -178,7 +178,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         store: S,
         make: impl Fn(u64) -> umbel::Result<F> + Send + 'static,
     ) -> Result<Self, NoFilter<S::Error>> {
-        let filter = make(LEAST_ROOM)?;
+        let filter = make(MIN_CAPACITY)?;
         let mut guard = Guard::stale(store, filter, Some(Box::new(make)));
         guard.renew()?;
         // It was not stale: there was none.
@@ -272,7 +272,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
             return Err(NoFilter::NoKeys);
         }
         let keys = digests.len() as u64;
-        let room = (2 * keys).max(LEAST_ROOM);
+        let room = (2 * keys).max(MIN_CAPACITY);
         let mut filter = make(room)?;
         same_hash(&filter, &hasher)?;
         filter.insert_batch(&Hashed(&digests)).map_err(Into::<umbel::Error>::into)?;

@@ -3,7 +3,7 @@
 //! Where a filter lies follows from this: filters stand on the rung of their size in the order of their blocks, so many
 //! to a shelf, shelves behind one another from the lowest rung to the highest.
 
-use super::settings::{RUNGS, Settings, rung, rung_bits};
+use super::settings::{MAX_RUNG, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
 use crate::stamp::{Moment, Stamp};
 use crate::walk::{in_order, join};
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 use umbel::file::FormatError;
 use umbel::file::fields::{Fields, put_varint};
 
-/// No path is longer that a system would open.
-const LONGEST_PATH: usize = 4096;
+/// The longest path that a system would open.
+const MAX_PATH_BYTES: usize = 4096;
 
-/// So many bytes of text are not in one index: the lengths of all filters can be added without a second thought.
-const MOST_TEXT: u64 = 1 << 50;
+/// The most text of an index: the lengths of all filters add up without an overflow.
+const MAX_TEXT_BYTES: u64 = 1 << 50;
 
 /// What was asked to be indexed: a directory, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +99,7 @@ impl Rung {
 impl Catalog {
     /// Where all filters lie, and how many bytes they take. A block without keys has no filter.
     pub fn rungs(&self) -> (Vec<Rung>, u64) {
-        let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); RUNGS as usize + 1];
+        let mut blocks: Vec<Vec<u32>> = vec![Vec::new(); MAX_RUNG as usize + 1];
         for (number, block) in self.blocks.iter().enumerate().filter(|(_, block)| block.keys > 0) {
             blocks[rung(block.keys, self.cells) as usize].push(number as u32);
         }
@@ -219,13 +219,13 @@ impl Read for Fields<'_> {
                 return None;
             }
             // Names that share their starts take more memory than bytes here.
-            if path.as_os_str().len() > LONGEST_PATH {
+            if path.as_os_str().len() > MAX_PATH_BYTES {
                 return None;
             }
             // What is believed of a file is read as it is said here.
             let bytes =
                 blocks[start as usize..].iter().try_fold(0u64, |sum, block| sum.checked_add(block.bytes))?;
-            text = text.checked_add(bytes).filter(|text| *text <= MOST_TEXT)?;
+            text = text.checked_add(bytes).filter(|text| *text <= MAX_TEXT_BYTES)?;
             if flags == 1 && bytes != stamp.size {
                 return None;
             }

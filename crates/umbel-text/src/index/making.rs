@@ -53,14 +53,14 @@ pub struct Made {
     pub restless: Vec<PathBuf>,
 }
 
-/// How many bytes of files are worked on at once.
-const BATCH: u64 = 64 << 20;
-/// How many files are.
-const MANY: usize = 512;
-/// How many blocks of one file are.
-const BLOCKS: usize = 8;
-/// How many bytes of filters wait in memory before a file is used.
-const SPOOL: usize = 256 << 20;
+/// The number of bytes of files that are read at once.
+const BATCH_BYTES: u64 = 64 << 20;
+/// The number of files that are read at once.
+const BATCH_FILES: usize = 512;
+/// The number of blocks of one file that are held at once.
+const BATCH_BLOCKS: usize = 8;
+/// The number of bytes of filters that wait in memory before a temporary file is used.
+const SPOOL_BYTES: usize = 256 << 20;
 
 /// Builds the index of directories and files.
 pub fn build(index: &Path, roots: &[PathBuf], settings: &Settings, options: &Options) -> Result<Made> {
@@ -117,7 +117,7 @@ struct Making<'a> {
 impl<'a> Making<'a> {
     fn begin(to: &'a Path, roots: Vec<Root>, settings: Settings, old: Option<&'a Index>) -> Making<'a> {
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL, folder), length: 0 };
+        let filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL_BYTES, folder), length: 0 };
         // An index keeps the number that it began with, wherever it is brought up to date.
         let cells = old.map_or_else(|| settings.cells(), |old| old.catalog.cells);
         let catalog = Catalog { settings, cells, roots, entries: Vec::new(), blocks: Vec::new() };
@@ -242,9 +242,9 @@ fn batches(found: &[FoundFile]) -> impl Iterator<Item = &[FoundFile]> {
         let fits = |found: &&FoundFile| {
             let before = bytes;
             bytes += found.stamp.size;
-            before < BATCH
+            before < BATCH_BYTES
         };
-        let count = left.iter().take(MANY).take_while(fits).count();
+        let count = left.iter().take(BATCH_FILES).take_while(fits).count();
         let (now, later) = left.split_at(count);
         left = later;
         (!now.is_empty()).then_some(now)
@@ -269,7 +269,7 @@ fn read(
     let mut ended = false;
     while !ended {
         let mut blocks = Vec::new();
-        while !ended && blocks.len() < BLOCKS {
+        while !ended && blocks.len() < BATCH_BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
             // A shorter block is the last one, if there is no trouble behind it.

@@ -83,8 +83,8 @@ struct Window {
     pages: Vec<u8>,
 }
 
-/// So many pages are read at once if all of them are needed.
-const AT_ONCE: u64 = 64;
+/// The number of pages that are read at once, if all of them are needed.
+const MAX_PAGES_PER_READ: u64 = 64;
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages> {
@@ -124,7 +124,7 @@ impl Pages {
             let (number, within) = (at / CONTENTS as u64, (at % CONTENTS as u64) as usize);
             if !window.numbers().contains(&number) {
                 let behind = (offset + contents.len() as u64).div_ceil(CONTENTS as u64);
-                self.load(window, number, (behind - number).min(AT_ONCE))?;
+                self.load(window, number, (behind - number).min(MAX_PAGES_PER_READ))?;
             }
             let inside = &window.pages[(number - window.first) as usize * PAGE..][within..CONTENTS];
             let now = (contents.len() - done).min(inside.len());

@@ -85,8 +85,8 @@ pub(super) fn rung_bits(rung: u32) -> u64 {
     (((64 * u128::from(STEPS[rung as usize % 8])) << (rung / 8)) >> 32) as u64
 }
 
-/// Rungs beyond this have no files.
-pub(super) const RUNGS: u32 = 8 * 40;
+/// The highest rung. No file has a filter beyond it.
+pub(super) const MAX_RUNG: u32 = 8 * 40;
 
 /// The rung for so many keys, with so many 256ths of a bit for each.
 pub(super) fn rung(keys: u64, cells: u64) -> u32 {
@@ -95,7 +95,7 @@ pub(super) fn rung(keys: u64, cells: u64) -> u32 {
 
 /// The lowest rung with so many bits.
 pub(super) fn rung_for(bits: u64) -> u32 {
-    let (mut low, mut high) = (0, RUNGS);
+    let (mut low, mut high) = (0, MAX_RUNG);
     while low < high {
         let middle = (low + high) / 2;
         if rung_bits(middle) < bits {
@@ -117,7 +117,7 @@ mod tests {
             let exact = 2f64.powf(i as f64 / 8.0) * 2f64.powi(32);
             assert!((*step as f64 - exact).abs() < 1.0, "{i}: {exact}");
         }
-        for rung in 0..RUNGS - 1 {
+        for rung in 0..MAX_RUNG - 1 {
             let (here, next) = (rung_bits(rung), rung_bits(rung + 1));
             assert!(here < next && (next as f64) < here as f64 * 1.11, "{rung}");
             assert_eq!((rung_for(here), rung_for(here + 1)), (rung, rung + 1));

@@ -127,8 +127,8 @@ impl<R: Read> List<R> {
     }
 }
 
-/// How many lines have to look alike.
-const ALIKE: usize = 8;
+/// The number of lines that have to look alike.
+const SAMPLED_LINES: usize = 8;
 
 /// What a line is besides a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ fn check_kind<R: Read>(lines: &Lines<R>) -> Result<()> {
         ));
     }
     let start: Vec<Option<Looks>> =
-        lines.lot().filter(|line| !line.is_empty()).take(ALIKE).map(Looks::of).collect();
+        lines.lot().filter(|line| !line.is_empty()).take(SAMPLED_LINES).map(Looks::of).collect();
     let Some(first) = start.first().copied().flatten() else { return Ok(()) };
     if start.iter().any(|looks| *looks != Some(first)) {
         return Ok(());

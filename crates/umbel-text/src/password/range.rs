@@ -106,12 +106,12 @@ pub struct RangeList {
     sorted: bool,
 }
 
-/// More than a line has: forty digits, a colon, twenty digits of a count, and the end.
-const LINE: usize = 64;
-/// What is read through in any case.
-const SMALL: u64 = 1 << 20;
-/// Lines that are looked at to see whether a list is sorted.
-const SAMPLE: u64 = 256;
+/// More bytes than a line has: forty digits, a colon, twenty digits of a count, and the end.
+const MAX_LINE_BYTES: usize = 64;
+/// The size up to which a list is read from its start to its end.
+const SMALL_LIST_BYTES: u64 = 1 << 20;
+/// The number of lines that decide whether a list is sorted.
+const SAMPLED_LINES: u64 = 256;
 
 impl RangeList {
     /// Opens a list of SHA-1 hashes, and looks at some lines to see whether they are in order: by hash, and not by how
@@ -120,13 +120,14 @@ impl RangeList {
         let path = path.as_ref().to_owned();
         let file = File::open(&path).map_err(Error::io(&path, "open"))?;
         let len = file.metadata().map_err(Error::io(&path, "examine"))?.len();
-        let mut list = RangeList { path, file, len, sorted: len > SMALL };
+        let mut list = RangeList { path, file, len, sorted: len > SMALL_LIST_BYTES };
         let mut before = None;
-        for sample in 0..=SAMPLE {
+        for sample in 0..=SAMPLED_LINES {
             if !list.sorted {
                 break;
             }
-            let at = (u128::from(len - LINE as u64) * u128::from(sample) / u128::from(SAMPLE)) as u64;
+            let at = (u128::from(len - MAX_LINE_BYTES as u64) * u128::from(sample)
+                / u128::from(SAMPLED_LINES)) as u64;
             let here = list.line_from(at)?.map(|line| line.sha1);
             list.sorted = here.is_none() || here >= before;
             before = here.or(before);
@@ -195,7 +196,7 @@ impl RangeList {
 
     /// The first whole line from this byte on that is not empty.
     fn line_from(&mut self, at: u64) -> Result<Option<Pwned>> {
-        let mut bytes = [0; 2 * LINE];
+        let mut bytes = [0; 2 * MAX_LINE_BYTES];
         // From the byte before, which ends a line if this one starts another.
         self.go_to(at.saturating_sub(1))?;
         let mut len = 0;
@@ -214,7 +215,7 @@ impl RangeList {
         let mut lines = lines.map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         let Some(line) = lines.find(|line| !line.is_empty()) else {
             // Nothing comes after the end of the last line.
-            return if len < 2 * LINE { Ok(None) } else { Err(NOT_A_HASH) };
+            return if len < 2 * MAX_LINE_BYTES { Ok(None) } else { Err(NOT_A_HASH) };
         };
         Pwned::parse(line).map(Some).ok_or(NOT_A_HASH)
     }

@@ -50,15 +50,15 @@ impl Slow {
     /// The memory by default, in bytes: with two passes the least that is recommended for passwords on a server.
     pub const MEMORY: u64 = 19 << 20;
     const PASSES: u32 = 2;
-    const LEAST: u32 = 64;
-    /// A file from elsewhere cannot ask for more.
-    const MOST: u32 = 1 << 20;
-    const MOST_PASSES: u32 = 16;
+    const MIN_MEMORY_KIB: u32 = 64;
+    /// The most memory that a file from elsewhere can ask for.
+    const MAX_MEMORY_KIB: u32 = 1 << 20;
+    const MAX_PASSES: u32 = 16;
 
     /// With so much memory in bytes, from 64 KiB to 1 GiB, and this salt, which should be random.
     pub fn new(memory: u64, salt: [u8; 16]) -> Result<Slow> {
         let kibibytes = u32::try_from(memory >> 10).unwrap_or(u32::MAX);
-        if !(Slow::LEAST..=Slow::MOST).contains(&kibibytes) {
+        if !(Slow::MIN_MEMORY_KIB..=Slow::MAX_MEMORY_KIB).contains(&kibibytes) {
             return Err(Error::parameter("cost", memory, "from 64 KiB to 1 GiB of memory"));
         }
         Ok(Slow { memory: kibibytes, passes: Slow::PASSES, salt })
@@ -70,7 +70,8 @@ impl Slow {
         let memory = memory.strip_prefix("m=")?.parse().ok()?;
         let passes = passes.strip_prefix("t=")?.parse().ok()?;
         let salt = unhex(salt.strip_prefix("salt=")?.as_bytes())?;
-        let sane = (Slow::LEAST..=Slow::MOST).contains(&memory) && (1..=Slow::MOST_PASSES).contains(&passes);
+        let sane = (Slow::MIN_MEMORY_KIB..=Slow::MAX_MEMORY_KIB).contains(&memory)
+            && (1..=Slow::MAX_PASSES).contains(&passes);
         sane.then_some(Slow { memory, passes, salt })
     }
 }

@@ -10,8 +10,8 @@ use umbel::{Digest, Hasher};
 /// Bytes of a chunk, on average.
 pub const EXPECTED_CHUNK: usize = 256;
 
-/// A chunk that has not ended after so many bytes is cut: in one of a thousand megabytes of text, and always in bytes that repeat.
-const LONGEST: usize = 16 * EXPECTED_CHUNK;
+/// The length at which a chunk is cut: in one of a thousand megabytes of text, and always in bytes that repeat.
+const MAX_CHUNK_BYTES: usize = 16 * EXPECTED_CHUNK;
 
 /// A number for each byte that looks random.
 const GEAR: [u64; 256] = {
@@ -40,7 +40,7 @@ impl Chunks {
         for byte in bytes {
             self.chunk.push(*byte);
             self.fingerprint = (self.fingerprint << 1).wrapping_add(GEAR[usize::from(*byte)]);
-            if self.fingerprint >> 56 == 0 || self.chunk.len() == LONGEST {
+            if self.fingerprint >> 56 == 0 || self.chunk.len() == MAX_CHUNK_BYTES {
                 self.end();
             }
         }

@@ -26,15 +26,15 @@ pub struct Elements {
     digests: Vec<Digest>,
 }
 
-/// So much is read at once.
-const PIECE: usize = 64 << 10;
+/// The number of bytes that are read at once.
+const READ_BYTES: usize = 64 << 10;
 
 impl Elements {
     /// Reads a document to its end. Of HTML (`html`, or if it begins as such) only what is visible counts. What has a zero byte at its
     /// beginning has no words, and is refused unless it is cut into chunks.
     pub fn of(mut document: impl Read, by: By, html: bool) -> io::Result<Elements> {
         let mut gather = Gather::new(by);
-        let mut piece = vec![0; PIECE];
+        let mut piece = vec![0; READ_BYTES];
         let start = read(&mut document, &mut piece)?;
         if by != By::Chunks && memchr::memchr(0, &piece[..start]).is_some() {
             return Err(io::Error::new(

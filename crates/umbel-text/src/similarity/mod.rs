@@ -58,15 +58,15 @@ pub const BITS_PER_ELEMENT: u64 = 16;
 /// Bits that an element sets. Estimates want few: a filter stays far from full, also when it is folded.
 pub const HASHES: u32 = 2;
 
-/// No filter is smaller.
-const LEAST_BITS: u64 = 1024;
+/// The size of the smallest filter.
+const MIN_FILTER_BITS: u64 = 1024;
 
 /// A filter of a document.
 pub type Sketch = Bloom<Standard>;
 
 /// The shape that fits so many elements.
 pub fn fitting(elements: usize) -> Result<Standard> {
-    let bits = (elements as u64).saturating_mul(BITS_PER_ELEMENT).max(LEAST_BITS);
+    let bits = (elements as u64).saturating_mul(BITS_PER_ELEMENT).max(MIN_FILTER_BITS);
     Ok(Standard::new(bits.checked_next_power_of_two().unwrap_or(u64::MAX), HASHES)?)
 }
 
@@ -86,13 +86,15 @@ pub struct Likeness {
     pub right_inside: bool,
 }
 
-/// An estimate with a larger error says nothing.
-const LARGEST_ERROR: f64 = 0.1;
+/// The largest standard error of an estimate that is worth reporting.
+const MAX_STANDARD_ERROR: f64 = 0.1;
 
 impl Likeness {
     /// The Jaccard similarity, unless the filters are too full to tell: then there is no bit left to count, or its error is above 0.1.
     pub fn jaccard(&self) -> Option<Estimate> {
-        self.overlap.map(|overlap| overlap.jaccard).filter(|jaccard| jaccard.standard_error <= LARGEST_ERROR)
+        self.overlap
+            .map(|overlap| overlap.jaccard)
+            .filter(|jaccard| jaccard.standard_error <= MAX_STANDARD_ERROR)
     }
 }
 

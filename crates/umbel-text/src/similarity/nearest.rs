@@ -42,11 +42,11 @@ pub struct Nearest {
     pub compared: u64,
 }
 
-/// Below this a filter may have to be folded until it is full.
-const LEAST: f64 = 0.05;
+/// The lowest similarity that can be searched for. Below it, a filter may have to be folded until it is full.
+const MIN_SIMILARITY: f64 = 0.05;
 
-/// Rows are laid over each other in blocks of so many bytes, which stay in the nearest caches.
-const BLOCK: usize = 32 << 10;
+/// The size of a block of rows that are compared together, which stays in the nearest caches.
+const BLOCK_BYTES: usize = 32 << 10;
 
 impl Collection {
     /// Adds a document; its number is how many there were before.
@@ -81,8 +81,12 @@ impl Collection {
     /// No such pair is missed: where the number of elements alone says that two documents cannot be as similar, their filters are
     /// not looked at; all others are laid over each other.
     pub fn nearest(&self, at_least: f64, most: usize) -> Result<Nearest> {
-        if !(LEAST..=1.0).contains(&at_least) {
-            return Err(Error::parameter("at least", at_least, format!("a similarity from {LEAST} to 1")));
+        if !(MIN_SIMILARITY..=1.0).contains(&at_least) {
+            return Err(Error::parameter(
+                "at least",
+                at_least,
+                format!("a similarity from {MIN_SIMILARITY} to 1"),
+            ));
         }
         let mut sizes: Vec<usize> = self.documents.iter().map(|document| words(&document.sketch)).collect();
         sizes.sort_unstable_by_key(|words| std::cmp::Reverse(*words));
@@ -146,7 +150,7 @@ impl Collection {
         }
         let rows: Vec<Row> = order.into_iter().map(|at| rows[at]).collect();
         let class = Class { size, bits, cells, rows, at_least };
-        let block = (BLOCK / 8 / size).max(1);
+        let block = (BLOCK_BYTES / 8 / size).max(1);
         let blocks = (0..class.rows.len()).step_by(block).collect::<Vec<_>>();
         blocks
             .into_par_iter()

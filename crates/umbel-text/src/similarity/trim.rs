@@ -6,8 +6,8 @@
 
 use memchr::memchr;
 
-/// More attributes of a tag are not looked at.
-pub(super) const MOST: usize = 256;
+/// The number of attributes that are kept of a tag.
+pub(super) const MAX_ATTRIBUTES: usize = 256;
 
 /// Elements whose contents are text, whatever tags seem to be in it, until their own tag ends them.
 pub(super) fn is_raw(element: &str) -> bool {

@@ -2,7 +2,7 @@
 //!
 //! The page is read as a stream of tags, not built as a tree: what a style sheet or a program hides or writes is not known.
 
-use super::trim::{MOST, Trim, is_raw};
+use super::trim::{MAX_ATTRIBUTES, Trim, is_raw};
 use html5ever::tendril::StrTendril;
 use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
@@ -35,7 +35,7 @@ pub fn visible_text(mut page: impl Read, show: impl FnMut(&str)) -> io::Result<(
     let queue = BufferQueue::default();
     let mut piece = vec![0; 64 << 10];
     let mut held: Vec<u8> = Vec::new();
-    let mut trim = Trim::new(MOST);
+    let mut trim = Trim::new(MAX_ATTRIBUTES);
     loop {
         let length = match page.read(&mut piece) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,

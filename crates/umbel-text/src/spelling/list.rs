@@ -40,9 +40,9 @@ impl Language {
     }
 }
 
-/// At most so many letters are tried in the place of another. No alphabet has more; the rest of what a list holds are
-/// letters of other languages.
-const LETTERS: usize = 64;
+/// The number of letters that are tried in place of another. No alphabet has more; the rest of the letters of a list
+/// belong to other languages.
+const MAX_LETTERS: usize = 64;
 
 /// The words of a language, sorted: what is asked when the filter has said "probably yes".
 #[derive(Clone, Debug, Default)]
@@ -85,7 +85,7 @@ impl List {
         }
         list.letters = frequency.keys().copied().collect();
         list.letters.sort_by_key(|letter| (std::cmp::Reverse(frequency[letter]), *letter));
-        list.letters.truncate(LETTERS);
+        list.letters.truncate(MAX_LETTERS);
         Ok(list)
     }
 

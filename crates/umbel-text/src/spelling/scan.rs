@@ -25,11 +25,11 @@ pub struct Passed {
     pub unreadable: u64,
 }
 
-/// So much of a line is held at once. A word is cut in two only if there is no white space in as much.
-const MOST: usize = 1 << 20;
+/// The part of a line that is held in memory. A word is cut in two only if as many bytes have no white space.
+const MAX_HELD_BYTES: usize = 1 << 20;
 
-/// So much of a text is searched for a zero byte, at least.
-const BEGINNING: usize = 8 << 10;
+/// The number of bytes that decide whether a file is text.
+const SAMPLE_BYTES: usize = 8 << 10;
 
 /// Hands on every word of a text until told to stop. A text with a zero byte at its beginning is refused: it is none.
 pub fn each_word<B>(
@@ -45,21 +45,21 @@ pub fn each_word<B>(
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             ready => ready?,
         };
-        if seen < BEGINNING && memchr::memchr(0, ready).is_some() {
+        if seen < SAMPLE_BYTES && memchr::memchr(0, ready).is_some() {
             return Err(io::Error::new(ErrorKind::InvalidData, "it is binary, and has no words"));
         }
         seen += ready.len();
         if ready.is_empty() {
             break;
         }
-        let room = MOST.saturating_sub(held.len()).max(1);
+        let room = MAX_HELD_BYTES.saturating_sub(held.len()).max(1);
         let end = memchr::memchr(b'\n', &ready[..ready.len().min(room)]);
         let taken = end.map_or(ready.len().min(room), |end| end + 1);
         held.extend_from_slice(&ready[..taken]);
         text.consume(taken);
         let whole = if end.is_some() {
             held.len()
-        } else if held.len() < MOST {
+        } else if held.len() < MAX_HELD_BYTES {
             continue;
         } else {
             let space = held.iter().rposition(u8::is_ascii_whitespace).map(|at| at + 1);
@@ -157,7 +157,7 @@ impl Scan {
 ///
 /// Only so much is looked at as such things have, so that a line of any length is read once.
 fn address(text: &str, piece: bool) -> Option<usize> {
-    const FAR: usize = 64;
+    const MAX_NAME_BYTES: usize = 64;
     let bytes = text.as_bytes();
     let first = *bytes.first()?;
     let to_end = || {
@@ -173,7 +173,7 @@ fn address(text: &str, piece: bool) -> Option<usize> {
         return None;
     }
     let name = |byte: &u8| byte.is_ascii_alphanumeric() || b"+-._%".contains(byte);
-    let length = bytes.iter().take(FAR).take_while(|byte| name(byte)).count();
+    let length = bytes.iter().take(MAX_NAME_BYTES).take_while(|byte| name(byte)).count();
     let (named, after) = (&bytes[..length], &bytes[length..]);
     let host = |after: &[u8]| after.first().is_some_and(u8::is_ascii_alphanumeric);
     let letter = |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
@@ -185,6 +185,6 @@ fn address(text: &str, piece: bool) -> Option<usize> {
     if addressed {
         return to_end();
     }
-    let reaches = length < FAR && !text[length..].starts_with(|c: char| c.is_alphanumeric());
+    let reaches = length < MAX_NAME_BYTES && !text[length..].starts_with(|c: char| c.is_alphanumeric());
     (dotted && reaches).then_some(length)
 }

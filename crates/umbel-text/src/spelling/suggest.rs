@@ -5,11 +5,12 @@ use umbel::Digest;
 use umbel::internals::TILE;
 use unicode_normalization::UnicodeNormalization;
 
-/// Words of more letters get no suggestions: nobody has mistyped one letter of those.
-const LONGEST: usize = 64;
+/// The longest word that gets suggestions. A longer one is not a word with one wrong letter.
+const MAX_WORD_LETTERS: usize = 64;
 
-/// Of words with fewer letters, half of all short words are one edit away: only capitals and the order of two letters are tried.
-const SHORTEST: usize = 3;
+/// The shortest word of which all edits are tried. Half of all shorter words are one edit away, so only capitals and the
+/// order of two letters are tried for those.
+const MIN_WORD_LETTERS: usize = 3;
 
 /// Words to put in the place of one that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +55,7 @@ impl Dictionary {
         let case = letter_case(rest);
         for base in bases(rest, case) {
             let letters: Vec<char> = base.chars().collect();
-            if letters.len() <= LONGEST {
+            if letters.len() <= MAX_WORD_LETTERS {
                 trial.edits(&letters);
             }
         }
@@ -122,7 +123,7 @@ impl<'a> Trial<'a> {
         if let [first, second] = word {
             self.tried((true, Edit::Transposition), [*second, *first].iter().collect());
         }
-        if word.len() < SHORTEST {
+        if word.len() < MIN_WORD_LETTERS {
             return;
         }
         for (i, letter) in word.iter().enumerate() {

@@ -92,11 +92,11 @@ use umbel::{Digest, Hasher};
 pub const MAX_KEY: usize = 1 << 16;
 /// The most bytes of a value.
 pub const MAX_VALUE: usize = 1 << 30;
-/// What an entry takes in memory beside its bytes, about.
-const OVERHEAD: usize = 64;
+/// The approximate memory of an entry beside its key and value.
+const ENTRY_OVERHEAD_BYTES: usize = 64;
 
-/// A file whose name has a larger number is not one of ours.
-const MOST_FLUSHES: u64 = 1 << 48;
+/// The largest number in the name of a file. A file with a larger one does not belong to a store.
+const MAX_FLUSHES: u64 = 1 << 48;
 
 /// What a store is to be.
 #[derive(Clone, Debug)]
@@ -163,7 +163,7 @@ impl Span {
     fn of_file(name: &str) -> Option<Span> {
         let (first, last) = name.strip_suffix(".table")?.split_once('-')?;
         let span = Span { first: first.parse().ok()?, last: last.parse().ok()? };
-        let sound = 1 <= span.first && span.first <= span.last && span.last < MOST_FLUSHES;
+        let sound = 1 <= span.first && span.first <= span.last && span.last < MAX_FLUSHES;
         (sound && span.file_name() == name).then_some(span)
     }
 
@@ -331,7 +331,7 @@ impl Store {
         let length = key.len();
         match self.memory.insert(key, value) {
             Some(before) => self.held -= size(&before),
-            None => self.held += length + OVERHEAD,
+            None => self.held += length + ENTRY_OVERHEAD_BYTES,
         }
     }
 
@@ -520,7 +520,7 @@ fn sources<'a>(tables: Vec<&'a Table>) -> impl Iterator<Item = Source<'a>> {
 
 fn number_of_log(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".log")?.parse().ok()?;
-    (number < MOST_FLUSHES && format!("{number:08}.log") == name).then_some(number)
+    (number < MAX_FLUSHES && format!("{number:08}.log") == name).then_some(number)
 }
 
 /// A lock that nobody else has.

@@ -15,9 +15,9 @@ use umbel::{AnyFilter, Digest, Kind, Spec};
 
 const MAGIC: &[u8; 8] = b"UMBELTAB";
 const VERSION: u32 = 1;
-const SUM: usize = 8;
+const CHECKSUM_BYTES: usize = 8;
 /// The size of the header: magic, version, padding, length, six numbers and the checksum.
-const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 6 * 8 + SUM;
+const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 6 * 8 + CHECKSUM_BYTES;
 /// The size at which a block is complete.
 const BLOCK_BYTES: usize = 4096;
 
@@ -202,11 +202,11 @@ impl Table {
             io::ErrorKind::UnexpectedEof => self.problem(FormatError::Damaged { part: part(number) }),
             _ => Error::Io { path: self.path.clone(), doing: "read", source },
         })?;
-        let whole = bytes.split_last_chunk::<SUM>();
+        let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>();
         if whole.is_none_or(|(block, end)| sum_at(number as u64, block) != u64::from_le_bytes(*end)) {
             return Err(self.problem(FormatError::Damaged { part: part(number) }));
         }
-        bytes.truncate(length - SUM);
+        bytes.truncate(length - CHECKSUM_BYTES);
         Ok(bytes)
     }
 
@@ -243,7 +243,8 @@ impl TableHeader {
         if version != VERSION {
             return Err(FormatError::Unknown { what: format!("version {version} of the format of tables") });
         }
-        let whole = bytes.first_chunk::<HEADER_BYTES>().and_then(|head| head.split_last_chunk::<SUM>());
+        let whole =
+            bytes.first_chunk::<HEADER_BYTES>().and_then(|head| head.split_last_chunk::<CHECKSUM_BYTES>());
         let (head, end) = whole.ok_or_else(short)?;
         if sum_at(0, head) != u64::from_le_bytes(*end) {
             return Err(FormatError::Damaged { part: "the head".into() });
@@ -265,7 +266,7 @@ impl TableHeader {
 
 /// Reads and verifies the locations of the blocks.
 fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<BlockLocation>, FormatError> {
-    let whole = bytes.split_last_chunk::<SUM>();
+    let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>();
     let damaged = || FormatError::Damaged { part: "the index".into() };
     let (index, _) =
         whole.filter(|(index, end)| sum_at(0, index) == u64::from_le_bytes(**end)).ok_or_else(damaged)?;
@@ -279,7 +280,7 @@ fn read_index(bytes: &[u8], block_bytes: u64) -> Result<Vec<BlockLocation>, Form
             end = end.checked_add(length).filter(|end| *end <= block_bytes)?;
             let ascending = locations.last().is_none_or(|before| before.first < first);
             let length = usize::try_from(length).ok()?;
-            (ascending && length > SUM).then_some(BlockLocation { first, offset, length })
+            (ascending && length > CHECKSUM_BYTES).then_some(BlockLocation { first, offset, length })
         };
         let location = read().ok_or_else(|| invalid("an index that is none"))?;
         locations.push(location);

@@ -1,6 +1,6 @@
 //! The half of a vault that its owner runs: it has the keys.
 
-use super::document::{BadChunk, Contents, DocumentHead, MOST_PARTS, Sealer};
+use super::document::{BadChunk, Contents, DocumentHead, MAX_PARTS, Sealer};
 use super::header::{self, Header, Stored};
 use super::keys::{Cost, Keys, Passphrase};
 use super::server::Server;
@@ -18,8 +18,8 @@ use umbel::file::{self, Placing};
 
 /// The file with the vault's sealed key.
 const HEADER: &str = "vault";
-/// Far more than a path has, and less than a sealed head takes.
-const LONGEST_NAME: usize = 1 << 16;
+/// The longest name of a document: far longer than any path, and shorter than a sealed head.
+const MAX_NAME_BYTES: usize = 1 << 16;
 /// Nobody but the owner, and nothing is written over.
 const PLACING: Placing = Placing { create_new: true, private: true, locked: false };
 
@@ -190,8 +190,8 @@ impl Vault {
         mut from: impl Read + Send,
         others: &[Id],
     ) -> Result<Added> {
-        if name.len() > LONGEST_NAME {
-            let needs = format!("one of at most {LONGEST_NAME} bytes");
+        if name.len() > MAX_NAME_BYTES {
+            let needs = format!("one of at most {MAX_NAME_BYTES} bytes");
             return Err(Error::parameter("name", format_args!("{} bytes", name.len()), needs));
         }
         let id = Id::random()?;
@@ -204,7 +204,7 @@ impl Vault {
             let sealer = Sealer::start(&self.keys, id, BufWriter::with_capacity(1 << 18, &mut *file));
             let mut tee = Tee { from: &mut from, to: sealer.map_err(failed())?, failed: None };
             let mut found = HashSet::new();
-            let most = u64::from(self.header.shape.words()) * u64::from(MOST_PARTS);
+            let most = u64::from(self.header.shape.words()) * u64::from(MAX_PARTS);
             let read = read_words(&mut tee, &mut found, most);
             // Whatever the words needed, all of it has to be in the vault.
             let drained = io::copy(&mut tee, &mut io::sink());

@@ -16,31 +16,31 @@ use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8; 8] = b"UMBELDOC";
 const VERSION: u32 = 1;
-/// Magic, version, four zeros, and the id.
-const FRONT: usize = 32;
-/// Lengths of the contents and of the head, parts, bits of a part, and the checksum.
-const TRAILER: usize = 32;
-const SUM: usize = 8;
-/// Bytes that are sealed at once.
+/// The size of the start of a file: magic, version, four zeros, and the id.
+const FRONT_BYTES: usize = 32;
+/// The size of the end of a file: lengths of the contents and of the head, parts, bits of a part, and the checksum.
+const TRAILER_BYTES: usize = 32;
+const CHECKSUM_BYTES: usize = 8;
+/// The number of bytes that are sealed at once.
 pub const CHUNK: usize = 1 << 16;
-const TAG: usize = 16;
-/// What a sealed head can take: far more than the longest name.
-const LONGEST_HEAD: u64 = 1 << 17;
-/// A head is filled up to a multiple of this, so that the length of a name hardly shows.
-const HEAD_STEP: usize = 256;
-/// Numbers of a head before the name.
-const HEAD_NUMBERS: usize = 8 + 8 + 8 + 8 + 1 + 4;
-/// Contents are filled up to at least this.
-const SHORTEST: u64 = 1024;
-/// The most parts that the index of a document has.
-pub const MOST_PARTS: u32 = 4096;
-/// The most bits of a part; a vault's shape has no more.
-const MOST_BITS: u64 = 1 << 27;
+const TAG_BYTES: usize = 16;
+/// The longest sealed head: far longer than the longest name.
+const MAX_HEAD_BYTES: u64 = 1 << 17;
+/// The multiple to which a head is padded, so that the length of a name hardly shows.
+const HEAD_STEP_BYTES: usize = 256;
+/// The size of the numbers of a head, which come before the name.
+const HEAD_NUMBER_BYTES: usize = 8 + 8 + 8 + 8 + 1 + 4;
+/// The length to which shorter contents are padded.
+const MIN_CONTENT_BYTES: u64 = 1024;
+/// The most parts of the index of a document.
+pub const MAX_PARTS: u32 = 4096;
+/// The most bits of a part. The shape of a vault has no more.
+const MAX_PART_BITS: u64 = 1 << 27;
 
 /// So long are contents of this length when they are sealed, without the tags: at most 12 % longer, and told to very few
 /// bits (Padmé, Nikitin and others 2019).
 pub fn padded(length: u64) -> u64 {
-    let length = length.max(SHORTEST);
+    let length = length.max(MIN_CONTENT_BYTES);
     let exponent = length.ilog2();
     let kept = exponent.ilog2() + 1;
     length.checked_next_multiple_of(1 << (exponent - kept)).unwrap_or(length)
@@ -73,12 +73,12 @@ impl DocumentHead {
         bytes.push(u8::from(self.is_text));
         bytes.extend((self.name.len() as u32).to_le_bytes());
         bytes.extend(&self.name);
-        bytes.resize(bytes.len().next_multiple_of(HEAD_STEP), 0);
+        bytes.resize(bytes.len().next_multiple_of(HEAD_STEP_BYTES), 0);
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<DocumentHead> {
-        let (numbers, rest) = bytes.split_at_checked(HEAD_NUMBERS)?;
+        let (numbers, rest) = bytes.split_at_checked(HEAD_NUMBER_BYTES)?;
         let long = |at: usize| numbers.get(at..)?.first_chunk().copied().map(u64::from_le_bytes);
         let length = u32::from_le_bytes(*numbers.last_chunk()?) as usize;
         Some(DocumentHead {
@@ -102,8 +102,8 @@ fn nonce(id: &Id, purpose: &[u8; 3], number: u32, last: bool) -> [u8; 24] {
     nonce
 }
 
-fn front(id: &Id) -> [u8; FRONT] {
-    let mut bytes = [0; FRONT];
+fn front(id: &Id) -> [u8; FRONT_BYTES] {
+    let mut bytes = [0; FRONT_BYTES];
     bytes[..8].copy_from_slice(MAGIC);
     bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
     bytes[16..].copy_from_slice(&id.0);
@@ -178,7 +178,9 @@ impl<'a, W: Write> Sealer<'a, W> {
         let plain = head.to_bytes();
         let mut numbers = Vec::new();
         numbers.extend(self.sealed.to_le_bytes());
-        numbers.extend([(plain.len() + TAG) as u32, parts.len() as u32].map(u32::to_le_bytes).as_flattened());
+        numbers.extend(
+            [(plain.len() + TAG_BYTES) as u32, parts.len() as u32].map(u32::to_le_bytes).as_flattened(),
+        );
         numbers.extend(shape.bits().to_le_bytes());
         let mut hash = Sha256::new().chain_update(front(&self.id));
         parts.iter().for_each(|part| hash.update(part.bits()));
@@ -188,7 +190,7 @@ impl<'a, W: Write> Sealer<'a, W> {
         self.to.write_all(&sealed.unwrap_or_default())?;
         parts.iter().try_for_each(|part| self.to.write_all(part.bits()))?;
         self.to.write_all(&numbers)?;
-        self.to.write_all(&hash[..SUM])?;
+        self.to.write_all(&hash[..CHECKSUM_BYTES])?;
         self.to.flush()
     }
 }
@@ -212,8 +214,8 @@ pub(super) struct Document {
     head: u64,
     pub parts: u32,
     bits: u64,
-    numbers: [u8; TRAILER - SUM],
-    sum: [u8; SUM],
+    numbers: [u8; TRAILER_BYTES - CHECKSUM_BYTES],
+    sum: [u8; CHECKSUM_BYTES],
 }
 
 impl Document {
@@ -222,10 +224,10 @@ impl Document {
         let damaged = |what: &str| Error::damaged(path, what);
         let mut file = open_regular(path)?;
         let length = file.metadata().map_err(Error::io(path, "examine"))?.len();
-        if length < (FRONT + TRAILER) as u64 {
+        if length < (FRONT_BYTES + TRAILER_BYTES) as u64 {
             return Err(damaged("it is too short"));
         }
-        let (mut start, mut end) = ([0; FRONT], [0; TRAILER]);
+        let (mut start, mut end) = ([0; FRONT_BYTES], [0; TRAILER_BYTES]);
         file.read_exact(&mut start).map_err(Error::io(path, "read"))?;
         let version = start[8..].first_chunk().copied().map_or(0, u32::from_le_bytes);
         if start.starts_with(MAGIC) && version != VERSION {
@@ -234,20 +236,20 @@ impl Document {
         if start != front(&id) {
             return Err(damaged("it does not start as the document of its name"));
         }
-        file.seek(SeekFrom::Start(length - TRAILER as u64)).map_err(Error::io(path, "read"))?;
+        file.seek(SeekFrom::Start(length - TRAILER_BYTES as u64)).map_err(Error::io(path, "read"))?;
         file.read_exact(&mut end).map_err(Error::io(path, "read"))?;
-        let (numbers, sum) = end.split_at(TRAILER - SUM);
+        let (numbers, sum) = end.split_at(TRAILER_BYTES - CHECKSUM_BYTES);
         let long = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u64::from_le_bytes);
         let short = |at: usize| numbers[at..].first_chunk().copied().map_or(0, u32::from_le_bytes);
         let (content, head, parts, bits) = (long(0), u64::from(short(8)), short(12), long(16));
-        let sane = (1..=MOST_PARTS).contains(&parts)
+        let sane = (1..=MAX_PARTS).contains(&parts)
             && bits.is_multiple_of(64)
-            && (64..=MOST_BITS).contains(&bits)
-            && head <= LONGEST_HEAD
-            && content >= SHORTEST;
-        let expected = u64::from(parts)
-            .checked_mul(bits / 8)
-            .and_then(|index| index.checked_add(content)?.checked_add(head + (FRONT + TRAILER) as u64));
+            && (64..=MAX_PART_BITS).contains(&bits)
+            && head <= MAX_HEAD_BYTES
+            && content >= MIN_CONTENT_BYTES;
+        let expected = u64::from(parts).checked_mul(bits / 8).and_then(|index| {
+            index.checked_add(content)?.checked_add(head + (FRONT_BYTES + TRAILER_BYTES) as u64)
+        });
         if !sane || expected != Some(length) {
             return Err(damaged("its length is not the one that it was written with"));
         }
@@ -267,7 +269,7 @@ impl Document {
     /// Looks at each part of the index, and then checks that all of it is as it was written.
     fn parts(&mut self, mut look: impl FnMut(u32, &Index)) -> Result<[u8; 32]> {
         let size = self.bits / 8;
-        let start = FRONT as u64 + self.content + self.head;
+        let start = FRONT_BYTES as u64 + self.content + self.head;
         let mut hash = Sha256::new().chain_update(front(&self.id));
         let mut bytes = vec![0; size as usize];
         for part in 0..self.parts {
@@ -279,7 +281,7 @@ impl Document {
         }
         hash.update(self.numbers);
         let hash: [u8; 32] = hash.finalize().into();
-        if hash[..SUM] != self.sum {
+        if hash[..CHECKSUM_BYTES] != self.sum {
             return Err(Error::damaged(&self.path, "the checksum of its index does not match"));
         }
         Ok(hash)
@@ -308,7 +310,7 @@ impl Document {
     pub fn head(&mut self, keys: &Keys, shape: &IndexShape) -> Result<DocumentHead> {
         let hash = self.parts(|_, _| ())?;
         let mut sealed = vec![0; self.head as usize];
-        self.read(FRONT as u64 + self.content, &mut sealed)?;
+        self.read(FRONT_BYTES as u64 + self.content, &mut sealed)?;
         let plain = keys.head.open(&nonce(&self.id, b"top", 0, true), &sealed, &hash);
         let plain = plain.ok_or_else(|| {
             Error::damaged(&self.path, "its head is not what was written, or is from another vault")
@@ -320,7 +322,7 @@ impl Document {
     /// Its contents, of which nothing is given away before it is checked.
     pub fn contents<'a>(self, keys: &'a Keys, head: &DocumentHead) -> Result<Contents<'a>> {
         let Document { path, id, mut file, content, .. } = self;
-        file.seek(SeekFrom::Start(FRONT as u64)).map_err(Error::io(&path, "read"))?;
+        file.seek(SeekFrom::Start(FRONT_BYTES as u64)).map_err(Error::io(&path, "read"))?;
         let cipher = &keys.content;
         Ok(Contents {
             file,
@@ -365,7 +367,7 @@ impl Contents<'_> {
     /// The next chunk, checked.
     fn next(&mut self) -> io::Result<()> {
         let bad = |number| io::Error::new(io::ErrorKind::InvalidData, BadChunk(number));
-        let length = self.sealed.min((CHUNK + TAG) as u64);
+        let length = self.sealed.min((CHUNK + TAG_BYTES) as u64);
         let mut sealed = vec![0; length as usize];
         self.file.read_exact(&mut sealed).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => bad(self.number),
@@ -428,11 +430,11 @@ mod tests {
                     is_text: true,
                 };
                 let bytes = head.to_bytes();
-                assert!(bytes.len().is_multiple_of(HEAD_STEP));
+                assert!(bytes.len().is_multiple_of(HEAD_STEP_BYTES));
                 assert_eq!(DocumentHead::from_bytes(&bytes), Some(head));
             }
         }
-        assert_eq!(DocumentHead::from_bytes(&[255; HEAD_STEP]), None);
+        assert_eq!(DocumentHead::from_bytes(&[255; HEAD_STEP_BYTES]), None);
         assert_eq!(DocumentHead::from_bytes(&[0; 10]), None);
     }
 }

@@ -12,12 +12,12 @@ use zeroize::Zeroizing;
 
 const MAGIC: &[u8; 8] = b"UMBELVLT";
 const VERSION: u32 = 1;
-/// Magic, version, cost, salt and shape: what the sealed key vouches for.
-const OPEN: usize = 8 + 4 + 12 + 16 + 16;
-const NONCE: usize = 24;
-const SEALED: usize = 32 + 16;
-const SUM: usize = 8;
-const LENGTH: usize = OPEN + NONCE + SEALED + SUM;
+/// The size of magic, version, cost, salt and shape, which the sealed key authenticates.
+const OPEN_BYTES: usize = 8 + 4 + 12 + 16 + 16;
+const NONCE_BYTES: usize = 24;
+const SEALED_KEY_BYTES: usize = 32 + 16;
+const CHECKSUM_BYTES: usize = 8;
+const HEADER_BYTES: usize = OPEN_BYTES + NONCE_BYTES + SEALED_KEY_BYTES + CHECKSUM_BYTES;
 
 /// What everybody may know of a vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub(super) fn create(header: &Header, passphrase: &Passphrase) -> Result<(Zeroiz
 }
 
 fn seal(header: &Header, passphrase: &Passphrase, key: &[u8; 32]) -> Result<Vec<u8>> {
-    let (mut salt, mut nonce) = ([0; 16], [0; NONCE]);
+    let (mut salt, mut nonce) = ([0; 16], [0; NONCE_BYTES]);
     getrandom::fill(&mut salt)?;
     getrandom::fill(&mut nonce)?;
     let Header { cost, shape } = header;
-    let mut bytes = Vec::with_capacity(LENGTH);
+    let mut bytes = Vec::with_capacity(HEADER_BYTES);
     bytes.extend(MAGIC);
     bytes.extend([VERSION, cost.memory, cost.passes, cost.lanes].map(u32::to_le_bytes).as_flattened());
     bytes.extend(salt);
@@ -55,7 +55,7 @@ fn seal(header: &Header, passphrase: &Passphrase, key: &[u8; 32]) -> Result<Vec<
     Ok(bytes)
 }
 
-fn sum(bytes: &[u8]) -> [u8; SUM] {
+fn sum(bytes: &[u8]) -> [u8; CHECKSUM_BYTES] {
     let hash: [u8; 32] = Sha256::digest(bytes).into();
     hash.first_chunk().copied().unwrap_or_default()
 }
@@ -63,7 +63,7 @@ fn sum(bytes: &[u8]) -> [u8; SUM] {
 /// A header as it was read.
 pub(super) struct Stored {
     pub header: Header,
-    bytes: [u8; LENGTH],
+    bytes: [u8; HEADER_BYTES],
     salt: [u8; 16],
 }
 
@@ -79,7 +79,7 @@ impl Stored {
             other => other,
         })?;
         let mut bytes = Vec::new();
-        file.take(LENGTH as u64 + 1).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
+        file.take(HEADER_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(Error::io(path, "read"))?;
         Stored::parse(&bytes, path)
     }
 
@@ -92,9 +92,9 @@ impl Stored {
         if let Some(version) = number(8).filter(|version| *version != VERSION) {
             return Err(Error::Newer { path: path.to_owned(), version });
         }
-        let wrong_length = || Error::damaged(path, format!("it does not have {LENGTH} bytes"));
-        let bytes: [u8; LENGTH] = bytes.try_into().map_err(|_| wrong_length())?;
-        let (before, end) = bytes.split_last_chunk::<SUM>().ok_or_else(wrong_length)?;
+        let wrong_length = || Error::damaged(path, format!("it does not have {HEADER_BYTES} bytes"));
+        let bytes: [u8; HEADER_BYTES] = bytes.try_into().map_err(|_| wrong_length())?;
+        let (before, end) = bytes.split_last_chunk::<CHECKSUM_BYTES>().ok_or_else(wrong_length)?;
         if sum(before) != *end {
             return Err(Error::damaged(path, "its checksum does not match"));
         }
@@ -115,9 +115,10 @@ impl Stored {
     pub fn open(&self, folder: &Path, passphrase: &Passphrase) -> Result<Zeroizing<[u8; 32]>> {
         let wrong = || Error::WrongPassphrase { path: folder.to_owned() };
         let cipher = Cipher::new(&*passphrase.key(&self.salt, &self.header.cost)?);
-        let (open, rest) = self.bytes.split_at(OPEN);
-        let (nonce, rest) = rest.split_first_chunk::<NONCE>().ok_or_else(wrong)?;
-        let key = cipher.open(nonce, &rest[..SEALED], open).map(Zeroizing::new).ok_or_else(wrong)?;
+        let (open, rest) = self.bytes.split_at(OPEN_BYTES);
+        let (nonce, rest) = rest.split_first_chunk::<NONCE_BYTES>().ok_or_else(wrong)?;
+        let key =
+            cipher.open(nonce, &rest[..SEALED_KEY_BYTES], open).map(Zeroizing::new).ok_or_else(wrong)?;
         key.first_chunk().copied().map(Zeroizing::new).ok_or_else(wrong)
     }
 }
@@ -144,7 +145,7 @@ mod tests {
         assert!(Stored::parse(&[&bytes[..], b"x"].concat(), path).is_err());
         // Whoever makes the checksum right again still meets the sealed key, or the limits.
         let altered = |at: usize, value: u32| {
-            let mut bytes = bytes[..LENGTH - SUM].to_vec();
+            let mut bytes = bytes[..HEADER_BYTES - CHECKSUM_BYTES].to_vec();
             bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
             bytes.extend(sum(&bytes));
             Stored::parse(&bytes, path)
@@ -156,7 +157,7 @@ mod tests {
         for (at, value) in [(40, 1 << 30), (40, 0), (44, 65), (44, 9), (48, 1)] {
             assert!(altered(at, value).is_err(), "{at} {value}");
         }
-        for at in [16, 24, OPEN, OPEN + NONCE, LENGTH - SUM - 4] {
+        for at in [16, 24, OPEN_BYTES, OPEN_BYTES + NONCE_BYTES, HEADER_BYTES - CHECKSUM_BYTES - 4] {
             let error = altered(at, 2).unwrap().open(folder, &passphrase).expect_err("a wrong key");
             assert!(matches!(error, Error::WrongPassphrase { .. }), "{error}");
         }

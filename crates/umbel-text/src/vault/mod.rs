@@ -50,7 +50,7 @@ pub mod tokens;
 pub mod zidx;
 
 pub use client::{Added, Entry, Options, Query, SearchResult, Vault};
-pub use document::{CHUNK, DocumentHead, MOST_PARTS, padded};
+pub use document::{CHUNK, DocumentHead, MAX_PARTS, padded};
 pub use header::Header;
 pub use insecure::insecure_demo;
 pub use keys::{Cost, Passphrase};

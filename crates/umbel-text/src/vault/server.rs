@@ -14,8 +14,8 @@ use std::path::{Path, PathBuf};
 /// How the name of a document's file ends.
 pub(super) const EXTENSION: &str = "doc";
 
-/// So often a directory is listed anew because documents in it have gone.
-const TRIES: usize = 100;
+/// How often a directory is listed again because documents in it have gone.
+const MAX_LISTINGS: usize = 100;
 
 /// A directory with documents that whoever keeps it cannot read.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl Server {
         work: impl Fn(&Id) -> Result<T> + Send + Sync,
     ) -> Result<(Vec<T>, Vec<Error>)> {
         let mut done: BTreeMap<Id, Result<T>> = BTreeMap::new();
-        for _ in 0..TRIES {
+        for _ in 0..MAX_LISTINGS {
             let listed: HashSet<Id> = self.documents()?.into_iter().collect();
             // What is still listed and cannot be found is a link to nowhere, and stays a problem.
             done.retain(|id, _| listed.contains(id));

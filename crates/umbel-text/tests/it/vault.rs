@@ -349,7 +349,7 @@ fn a_long_document_has_an_index_in_parts_and_all_of_its_words_are_found() {
     assert!(place.search(&["w1", "w1234"], true).is_empty());
     assert_eq!(place.vault.entry(&id).unwrap().head.words, 1234);
     let tiny = Place::new(8, 0.4);
-    let most = 8 * umbel_text::vault::MOST_PARTS as usize;
+    let most = 8 * umbel_text::vault::MAX_PARTS as usize;
     tiny.add("just", words("", most));
     let error = tiny.vault.add(b"more", None, words("", most + 1).as_bytes()).unwrap_err();
     assert!(matches!(error, Error::TooManyWords { .. }), "{error}");
