@@ -36,7 +36,7 @@ fn hold(address: &Address) {
 /// What is listed is never called clear.
 fn found(address: &Address, expression: &str) {
     let hashes = [sha256(expression)];
-    let screen = Screen::of_hashes(&hashes, Screen::PREFIX, 0.01, umbel::Hasher::default());
+    let screen = Screen::from_hashes(&hashes, Screen::PREFIX, 0.01, umbel::Hasher::default());
     let verdict = screen.expect("a filter of one").check(address, Some(&mut Listed(hashes[0])));
     assert_eq!(verdict.ok(), Some(Verdict::Unsafe(expression.into())));
 }

@@ -56,7 +56,7 @@ fn reads(bytes: &[u8], form: Form, said: Option<Lists>) -> bool {
             }
             Lists::Hashes => {
                 let line = Pwned::parse(line).expect("a list that was read has nothing else");
-                assert!(weak.contains(&digester.of_sha1(&line.sha1).expect("no slow hash")));
+                assert!(weak.contains(&digester.digest_sha1(&line.sha1).expect("no slow hash")));
             }
         }
     }
@@ -91,7 +91,7 @@ fn halves(bytes: &[u8]) {
         Err(problem) => return assert!(!(ordered && usual), "{problem}"),
     };
     for line in [hashes.first(), hashes.last()].into_iter().flatten().flatten() {
-        let prefix = Prefix::of(&line.sha1);
+        let prefix = Prefix::from_sha1(&line.sha1);
         let found = list.range(prefix);
         if ordered && usual {
             let mut found = found.expect("a list of hashes");
@@ -108,8 +108,8 @@ fn marks(bytes: &[u8]) {
     for (mark, line) in Recipe::MARKS.iter().zip(&mut lines) {
         meta.insert((*mark).into(), line);
     }
-    let Ok(recipe) = Recipe::of(&meta) else { return };
+    let Ok(recipe) = Recipe::from_meta(&meta) else { return };
     let mut written = Meta::new();
     recipe.record(&mut written);
-    assert_eq!(Recipe::of(&written).ok(), Some(recipe));
+    assert_eq!(Recipe::from_meta(&written).ok(), Some(recipe));
 }

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let text: String = (0..length).map(|i| format!("{:x} ", word(i))).collect();
         bytes += text.len();
         let start = Instant::now();
-        collection.add(&Elements::of(text.as_bytes(), By::Words, false)?)?;
+        collection.add(&Elements::read(text.as_bytes(), By::Words, false)?)?;
         read += start.elapsed().as_secs_f64();
     }
     println!(

@@ -155,7 +155,7 @@ impl<'a> Searcher<'a> {
 
     fn whole(&mut self, file: &File, each: &mut impl FnMut(MatchedLine<'_>) -> bool) -> io::Result<()> {
         let Searcher { pattern, numbers, block, folded, read } = self;
-        let mut text = Text::of(file, read)?;
+        let mut text = Text::new(file, read)?;
         let mut scan = Scan { pattern, numbers: *numbers, lines: 0, binary: false, folded };
         loop {
             text.block(BLOCK_BYTES, block)?;
@@ -194,7 +194,7 @@ impl<'a> Searcher<'a> {
         each: &mut impl FnMut(MatchedLine<'_>) -> bool,
     ) -> io::Result<()> {
         let read = AtomicU64::new(0);
-        let mut text = Text::of(file, &read)?;
+        let mut text = Text::new(file, &read)?;
         let mut position = 0;
         for piece in pieces {
             text.skip(piece.start - position, &mut self.block)?;

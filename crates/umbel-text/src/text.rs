@@ -15,28 +15,28 @@ const READ_BYTES: usize = 1 << 16;
 /// The text of a file.
 pub(crate) struct Text<'a> {
     reader: Box<dyn Read + Send + 'a>,
-    /// What was read beyond the last block.
+    /// The bytes read beyond the last block.
     rest: Vec<u8>,
-    /// What went wrong behind the last block.
-    trouble: Option<io::Error>,
-    /// Whether it is compressed.
+    /// An error behind the last block, which the next call returns.
+    error_behind: Option<io::Error>,
+    /// Whether the file is compressed.
     pub compressed: bool,
 }
 
 impl<'a> Text<'a> {
-    /// The text of a file; `count` is told how many bytes of the file were read.
-    pub fn of(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
+    /// Opens the text of a file. `count` counts the bytes of the file that are read.
+    pub fn new(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
         let (format, reader) = content::decompressed(Counted { file, count })?;
         let compressed = matches!(format, Some(Format::Gzip | Format::Zstd));
-        Ok(Text { reader, rest: Vec::new(), trouble: None, compressed })
+        Ok(Text { reader, rest: Vec::new(), error_behind: None, compressed })
     }
 
-    /// The next block: at least so many bytes, to the end of a line; less only at the end of the text, where there is
-    /// nothing, and before something that cannot be read, which the next call says: what comes before it can be.
+    /// Reads the next block: at least `least` bytes, up to the end of a line. It is shorter only at the end of the text,
+    /// where it is empty, and before an error, which the next call returns.
     pub fn block(&mut self, least: usize, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
-        if let Some(trouble) = self.trouble.take() {
-            return Err(trouble);
+        if let Some(error_behind) = self.error_behind.take() {
+            return Err(error_behind);
         }
         std::mem::swap(block, &mut self.rest);
         self.rest.clear();
@@ -52,21 +52,23 @@ impl<'a> Text<'a> {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 // A line that is too long is not shown in part.
-                Err(trouble) if block.is_empty() || block.len() >= MAX_LINE_BYTES => return Err(trouble),
-                Err(trouble) => {
-                    self.trouble = Some(trouble);
+                Err(error_behind) if block.is_empty() || block.len() >= MAX_LINE_BYTES => {
+                    return Err(error_behind);
+                }
+                Err(error_behind) => {
+                    self.error_behind = Some(error_behind);
                     return Ok(());
                 }
             }
         }
     }
 
-    /// Whether the next block will not come.
-    pub fn is_troubled(&self) -> bool {
-        self.trouble.is_some()
+    /// Returns whether the next call fails.
+    pub fn has_error_behind(&self) -> bool {
+        self.error_behind.is_some()
     }
 
-    /// The next bytes, exactly so many unless the text ends before.
+    /// Reads the next `length` bytes, or fewer at the end of the text.
     pub fn exactly(&mut self, length: u64, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
         std::mem::swap(block, &mut self.rest);
@@ -79,7 +81,7 @@ impl<'a> Text<'a> {
         Ok(())
     }
 
-    /// Passes over so many bytes.
+    /// Skips `length` bytes.
     pub fn skip(&mut self, mut length: u64, block: &mut Vec<u8>) -> io::Result<()> {
         while length > 0 {
             self.exactly(length.min(READ_BYTES as u64), block)?;
@@ -109,7 +111,7 @@ impl<'a> Text<'a> {
     }
 }
 
-/// A file that counts the bytes it gives.
+/// A file that counts the bytes read from it.
 struct Counted<'a> {
     file: &'a File,
     count: &'a AtomicU64,
@@ -140,7 +142,7 @@ mod tests {
             file.write_all(text.as_bytes()).unwrap();
             (&file).rewind().unwrap();
             let count = AtomicU64::new(0);
-            let mut reader = Text::of(&file, &count).unwrap();
+            let mut reader = Text::new(&file, &count).unwrap();
             let (mut block, mut all, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
             loop {
                 reader.block(least, &mut block).unwrap();
@@ -155,7 +157,7 @@ mod tests {
             prop_assert_eq!(&all, text.as_bytes());
             prop_assert_eq!(count.load(Relaxed), text.len() as u64);
             (&file).rewind().unwrap();
-            let mut reader = Text::of(&file, &count).unwrap();
+            let mut reader = Text::new(&file, &count).unwrap();
             let mut again = Vec::new();
             for length in lengths {
                 reader.exactly(length, &mut block).unwrap();

@@ -41,7 +41,7 @@ pub(crate) fn walk(root: &Path, without: Option<Identity>) -> Walked {
     match fs::metadata(root) {
         Err(error) => walked.failed.push((root.to_owned(), error)),
         Ok(metadata) if metadata.is_file() => {
-            walked.files.push(FoundFile { path: PathBuf::new(), stamp: Stamp::of(&metadata) });
+            walked.files.push(FoundFile { path: PathBuf::new(), stamp: Stamp::from_metadata(&metadata) });
         }
         Ok(metadata) if metadata.is_dir() => directory(root, without, &mut walked),
         Ok(_) => {
@@ -73,8 +73,10 @@ fn directory(root: &Path, without: Option<Identity>, walked: &mut Walked) {
             match entry.file_type() {
                 Ok(kind) if kind.is_dir() => Ok(Some(Seen::Folder(path))),
                 Ok(kind) if kind.is_file() => entry.metadata().map(|metadata| {
-                    let file =
-                        FoundFile { path: OsString::from_vec(path).into(), stamp: Stamp::of(&metadata) };
+                    let file = FoundFile {
+                        path: OsString::from_vec(path).into(),
+                        stamp: Stamp::from_metadata(&metadata),
+                    };
                     (without != Some((metadata.dev(), metadata.ino()))).then_some(Seen::File(file))
                 }),
                 result => result.map(|_| None),

@@ -297,7 +297,7 @@ fn elements(path: &Path, by: By) -> Result<Elements> {
     let ends =
         |ending: &str| path.extension().is_some_and(|found| found.eq_ignore_ascii_case(OsStr::new(ending)));
     let html = ["html", "htm", "xhtml"].into_iter().any(ends);
-    Elements::of(open_bytes(path)?, by, html).with_context(|| format!("cannot compare {}", name(path)))
+    Elements::read(open_bytes(path)?, by, html).with_context(|| format!("cannot compare {}", name(path)))
 }
 
 /// A pair, by the names that scripts rely on.

@@ -139,7 +139,7 @@ impl Args {
     fn dictionary(&self) -> Result<Dictionary> {
         let added = self.add.iter().map(|path| words_of(path)).collect::<Result<Vec<_>>>()?;
         let mut files: Vec<&[u8]> = added.iter().map(Vec::as_slice).collect();
-        let path = match Language::of(&self.lang) {
+        let path = match Language::from_code(&self.lang) {
             Some(language) if !language.path().exists() => {
                 let Language { code, package, .. } = language;
                 bail!(

@@ -66,19 +66,19 @@ impl Address {
         }
         let trimmed = text.trim_ascii();
         match scheme(trimmed) {
-            Some((name, rest)) => Address::of_parts(name, rest),
+            Some((name, rest)) => Address::from_parts(name, rest),
             None => {
                 // Some write the whole address as it would be in a query.
                 let plain = unescaped(trimmed);
                 match scheme(&plain) {
-                    Some((name, rest)) => Address::of_parts(name, rest),
-                    None => Address::of_parts(b"http", without_scheme(trimmed)?),
+                    Some((name, rest)) => Address::from_parts(name, rest),
+                    None => Address::from_parts(b"http", without_scheme(trimmed)?),
                 }
             }
         }
     }
 
-    fn of_parts(scheme: &[u8], rest: &[u8]) -> Result<Address, Invalid> {
+    fn from_parts(scheme: &[u8], rest: &[u8]) -> Result<Address, Invalid> {
         // A backslash ends a host too, for browsers.
         let end = rest.iter().position(|byte| matches!(byte, b'/' | b'\\' | b'?')).unwrap_or(rest.len());
         let (authority, rest) = rest.split_at(end);

@@ -12,7 +12,7 @@ pub(super) fn canonical(authority: &[u8]) -> Result<(String, bool), Invalid> {
         let end = bracketed.iter().position(|byte| *byte == b']').ok_or(Invalid::Brackets)?;
         check_port(&bracketed[end + 1..])?;
         let address = str::from_utf8(&bracketed[..end]).ok().and_then(|text| text.parse().ok());
-        return address.map(|address| (of_ipv6(address), true)).ok_or(Invalid::Brackets);
+        return address.map(|address| (ipv6_host(address), true)).ok_or(Invalid::Brackets);
     }
     let colon = host.iter().position(|byte| *byte == b':').unwrap_or(host.len());
     check_port(&host[colon..])?;
@@ -78,8 +78,8 @@ fn number(part: &[u8]) -> Option<u64> {
     if plain { u64::from_str_radix(digits, radix).ok() } else { None }
 }
 
-/// Two forms of an IPv6 address stand for an IPv4 address: the mapped one, and that of NAT64.
-fn of_ipv6(address: Ipv6Addr) -> String {
+/// Returns the host of an IPv6 address. Two forms stand for an IPv4 address: the mapped one, and that of NAT64.
+fn ipv6_host(address: Ipv6Addr) -> String {
     match address.segments() {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
             Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)).to_string()

@@ -71,11 +71,11 @@ impl Screen {
         let hashes: BTreeSet<Full> =
             addresses.into_iter().map(|address| sha256(&address.expression())).collect();
         let hashes: Vec<Full> = hashes.into_iter().collect();
-        Ok((Screen::of_hashes(&hashes, Screen::PREFIX, rate, Hasher::default())?, hashes))
+        Ok((Screen::from_hashes(&hashes, Screen::PREFIX, rate, Hasher::default())?, hashes))
     }
 
-    /// A filter of the first bytes of hashes, four or more.
-    pub fn of_hashes(hashes: &[Full], prefix: usize, rate: f64, hasher: Hasher) -> Result<Screen> {
+    /// Returns a filter of the first `prefix` bytes of hashes, four or more.
+    pub fn from_hashes(hashes: &[Full], prefix: usize, rate: f64, hasher: Hasher) -> Result<Screen> {
         if !(4..=32).contains(&prefix) {
             return Err(Error::parameter("prefix", prefix, "from 4 to 32 bytes"));
         }
@@ -87,8 +87,8 @@ impl Screen {
         Ok(Screen { filter, prefix, list: identity(hashes), stats: ScreenStats::default() })
     }
 
-    /// A filter that was kept, with its metadata; `None` if they do not say that it is one of addresses.
-    pub fn of_filter(filter: AnyFilter, meta: &Meta) -> Option<Screen> {
+    /// Returns the screen of a stored filter, or `None` if its metadata do not say that it holds addresses.
+    pub fn from_filter(filter: AnyFilter, meta: &Meta) -> Option<Screen> {
         let prefix = meta.get(PREFIX)?.parse().ok().filter(|prefix| (4..=32).contains(prefix))?;
         let list = u64::from_str_radix(meta.get(LIST)?, 16).ok()?;
         Some(Screen { filter, prefix, list, stats: ScreenStats::default() })
@@ -99,7 +99,7 @@ impl Screen {
         meta.contains_key(PREFIX)
     }
 
-    /// Writes into the metadata of a filter what [`Screen::of_filter`] needs.
+    /// Writes into the metadata of a filter what [`Screen::from_filter`] needs.
     pub fn record(&self, meta: &mut Meta) {
         meta.insert(PREFIX.into(), self.prefix.to_string());
         meta.insert(LIST.into(), format!("{:016x}", self.list));

@@ -5,7 +5,7 @@
 
 use super::settings::{MAX_RUNG, Settings, rung, rung_bits};
 use super::shelf::{self, WIDTH};
-use crate::stamp::{Moment, Stamp};
+use crate::stamp::{FileTime, Stamp};
 use crate::walk::{in_order, join};
 use std::cmp::Ordering;
 use std::ffi::OsString;
@@ -168,7 +168,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
 fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     put_varint(out, stamp.size);
     put_varint(out, stamp.inode);
-    for Moment(seconds, nanoseconds) in [stamp.modified, stamp.changed] {
+    for FileTime(seconds, nanoseconds) in [stamp.modified, stamp.changed] {
         out.extend(seconds.to_le_bytes());
         out.extend(nanoseconds.to_le_bytes());
     }
@@ -179,7 +179,7 @@ trait Read {
     fn catalog(self) -> Option<Catalog>;
     fn name(&mut self) -> Option<Vec<u8>>;
     fn stamp(&mut self) -> Option<Stamp>;
-    fn moment(&mut self) -> Option<Moment>;
+    fn file_time(&mut self) -> Option<FileTime>;
 }
 
 impl Read for Fields<'_> {
@@ -249,12 +249,12 @@ impl Read for Fields<'_> {
         Some(Stamp {
             size: self.varint()?,
             inode: self.varint()?,
-            modified: self.moment()?,
-            changed: self.moment()?,
+            modified: self.file_time()?,
+            changed: self.file_time()?,
         })
     }
 
-    fn moment(&mut self) -> Option<Moment> {
-        Some(Moment(self.u64()? as i64, self.u32()?))
+    fn file_time(&mut self) -> Option<FileTime> {
+        Some(FileTime(self.u64()? as i64, self.u32()?))
     }
 }

@@ -14,8 +14,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The different keys of a text.
-    pub fn of(&mut self, text: &[u8], settings: &Settings) -> impl ExactSizeIterator<Item = Digest> {
+    /// Returns the different keys of a text.
+    pub fn collect(&mut self, text: &[u8], settings: &Settings) -> impl ExactSizeIterator<Item = Digest> {
         self.seen.clear();
         for token in Tokens::new(text, Alphabet::Words) {
             let bytes = &text[token.range()];
@@ -41,7 +41,7 @@ impl Keys {
     }
 }
 
-/// All substrings of a length within lines, in small letters of ASCII, each as a number.
+/// Calls `each` with every substring of a length within a line, with ASCII letters in lower case, as a number.
 pub(super) fn grams(text: &[u8], length: u32, mut each: impl FnMut(u64)) {
     let mask = u64::MAX >> (64 - 8 * length);
     let (mut bytes, mut fresh) = (0u64, 0);
@@ -85,12 +85,12 @@ mod tests {
     fn every_word_is_a_key_once_in_small_letters() {
         let mut keys = Keys::default();
         let found: BTreeSet<Digest> =
-            keys.of(b"Error: error at 10:32\nERROR_LOG", &Settings::WORDS).collect();
+            keys.collect(b"Error: error at 10:32\nERROR_LOG", &Settings::WORDS).collect();
         let words = ["error", "at", "10", "32", "error_log"];
         assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
-        assert_eq!(keys.of(b"", &Settings::WORDS).len(), 0);
+        assert_eq!(keys.collect(b"", &Settings::WORDS).len(), 0);
         // Other letters divide a word where letters are those of ASCII.
-        let found: BTreeSet<Digest> = keys.of("Écran NAÏVE".as_bytes(), &Settings::WORDS).collect();
+        let found: BTreeSet<Digest> = keys.collect("Écran NAÏVE".as_bytes(), &Settings::WORDS).collect();
         let words = ["écran", "cran", "naïve", "na", "ve"];
         assert_eq!(found, words.iter().map(|text| word(text.as_bytes())).collect());
     }

@@ -199,7 +199,7 @@ impl<'a> Making<'a> {
         head.extend(total.to_le_bytes());
         let mut pages = PageWriter::new(BufWriter::with_capacity(1 << 20, file));
         pages.write(&head).and_then(|()| pages.write(&encoded)).map_err(&failed)?;
-        let mut old = self.old.map(OldFilters::of);
+        let mut old = self.old.map(OldFilters::new);
         for rung in &rungs {
             for (_, blocks) in rung.shelves() {
                 let mut columns = Vec::with_capacity(WIDTH);
@@ -263,7 +263,7 @@ fn read(
 ) -> io::Result<(Entry, Fresh)> {
     let file = File::open(path)?;
     let (stamp, settled) = Stamp::settled(&file)?;
-    let mut text = Text::of(&file, &options.bytes)?;
+    let mut text = Text::new(&file, &options.bytes)?;
     let mut fresh = Vec::new();
     let (mut texts, mut binary) = (0, false);
     let mut ended = false;
@@ -272,8 +272,8 @@ fn read(
         while !ended && blocks.len() < BATCH_BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
-            // A shorter block is the last one, if there is no trouble behind it.
-            ended = (block.len() as u64) < settings.block && !text.is_troubled();
+            // A shorter block is the last one, if there is no error_behind behind it.
+            ended = (block.len() as u64) < settings.block && !text.has_error_behind();
             if !block.is_empty() {
                 binary = binary || memchr(0, &block).is_some();
                 texts += u32::from(!binary);
@@ -286,7 +286,8 @@ fn read(
     let compressed = text.compressed;
     // Where text is made up while it is read, as in /proc, neither length nor times tell of a change.
     let bytes: u64 = fresh.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
-    let certain = settled && Stamp::of(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
+    let certain =
+        settled && Stamp::from_metadata(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
     let entry = Entry { root: 0, path: found.path.clone(), stamp, certain, compressed, blocks: 0..0, texts };
     Ok((entry, fresh))
 }
@@ -294,7 +295,7 @@ fn read(
 /// A block of text, and the filter of its keys.
 fn filter(keys: &mut Keys, text: &[u8], settings: &Settings, cells: u64) -> (Block, Vec<u64>) {
     let lines = memchr_iter(b'\n', text).count() as u64;
-    let keys = keys.of(text, settings);
+    let keys = keys.collect(text, settings);
     let block = Block { bytes: text.len() as u64, lines, keys: keys.len() as u64 };
     let bits = if block.keys > 0 { rung_bits(rung(block.keys, cells)) } else { 0 };
     (block, column(keys, bits, settings.hashes()))
@@ -336,7 +337,7 @@ struct OldFilters<'a> {
 }
 
 impl<'a> OldFilters<'a> {
-    fn of(index: &'a Index) -> OldFilters<'a> {
+    fn new(index: &'a Index) -> OldFilters<'a> {
         let mut places = vec![(0, 0); index.catalog.blocks.len()];
         for (number, rung) in index.rungs.iter().enumerate() {
             for (place, &block) in rung.blocks.iter().enumerate() {

@@ -89,7 +89,7 @@ impl Selected {
 
     /// Whether a file that was opened is the one that was selected.
     pub(crate) fn is_still(&self, file: &File) -> io::Result<bool> {
-        Ok(Stamp::of(&file.metadata()?) == self.stamp)
+        Ok(Stamp::from_metadata(&file.metadata()?) == self.stamp)
     }
 }
 

@@ -108,7 +108,7 @@ impl<R: Read> List<R> {
                             let Pwned { sha1, count } =
                                 Pwned::parse(line).ok_or(Error::NotAHash { line: Some(*number) })?;
                             if count.is_none_or(|count| count >= least) {
-                                digests.push(digester.of_sha1(&sha1)?);
+                                digests.push(digester.digest_sha1(&sha1)?);
                             }
                         }
                     }
@@ -130,50 +130,52 @@ impl<R: Read> List<R> {
 /// The number of lines that have to look alike.
 const SAMPLED_LINES: usize = 8;
 
-/// What a line is besides a word.
+/// The format of a line that is not a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Looks {
-    /// A hash of so many digits, and whether a count comes after it.
+enum LineFormat {
+    /// A hash: its number of digits, and whether a count follows it.
     Hash(usize, bool),
     /// A hash and the name of a file, as `sha1sum` prints them.
     Sum,
 }
 
-impl Looks {
-    fn of(line: &[u8]) -> Option<Looks> {
+impl LineFormat {
+    fn detect(line: &[u8]) -> Option<LineFormat> {
         let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
         match &line[digits..] {
             _ if ![32, 40, 56, 64, 96, 128].contains(&digits) => None,
-            [b' ', b' ' | b'*', _, ..] => Some(Looks::Sum),
+            [b' ', b' ' | b'*', _, ..] => Some(LineFormat::Sum),
             // These are what is wanted.
             _ if digits == 40 => None,
-            [] => Some(Looks::Hash(digits, false)),
+            [] => Some(LineFormat::Hash(digits, false)),
             [b':', count @ ..] if !count.is_empty() && count.iter().all(u8::is_ascii_digit) => {
-                Some(Looks::Hash(digits, true))
+                Some(LineFormat::Hash(digits, true))
             }
             _ => None,
         }
     }
 }
 
-/// Refuses what its first lines show to be neither words nor SHA-1 hashes.
+/// Fails if the first lines show that a list has neither words nor SHA-1 hashes.
 fn check_kind<R: Read>(lines: &Lines<R>) -> Result<()> {
     if lines.lot().any(|line| memchr(0, line).is_some()) {
         return Err(Error::NotWords(
             "it has zero bytes, as text in UTF-16 has, which `iconv -f UTF-16 -t UTF-8` converts",
         ));
     }
-    let start: Vec<Option<Looks>> =
-        lines.lot().filter(|line| !line.is_empty()).take(SAMPLED_LINES).map(Looks::of).collect();
+    let start: Vec<Option<LineFormat>> =
+        lines.lot().filter(|line| !line.is_empty()).take(SAMPLED_LINES).map(LineFormat::detect).collect();
     let Some(first) = start.first().copied().flatten() else { return Ok(()) };
-    if start.iter().any(|looks| *looks != Some(first)) {
+    if start.iter().any(|format| *format != Some(first)) {
         return Ok(());
     }
     Err(Error::NotWords(match first {
         // A single word may be of such digits.
-        Looks::Hash(_, false) if start.len() == 1 => return Ok(()),
-        Looks::Hash(32, _) => "its lines look like NTLM hashes, and only those of SHA-1 are understood",
-        Looks::Hash(..) => "its lines look like hashes, and only those of SHA-1 are understood",
-        Looks::Sum => "its lines look like sums of files, as sha1sum prints them, and not like hashes alone",
+        LineFormat::Hash(_, false) if start.len() == 1 => return Ok(()),
+        LineFormat::Hash(32, _) => "its lines look like NTLM hashes, and only those of SHA-1 are understood",
+        LineFormat::Hash(..) => "its lines look like hashes, and only those of SHA-1 are understood",
+        LineFormat::Sum => {
+            "its lines look like sums of files, as sha1sum prints them, and not like hashes alone"
+        }
     }))
 }

@@ -28,7 +28,7 @@
 //! let mut meta = Meta::new();
 //! digester.recipe().record(&mut meta);
 //!
-//! let mut digester = Digester::new(Recipe::of(&meta)?, Hasher::sealed([7; 32]));
+//! let mut digester = Digester::new(Recipe::from_meta(&meta)?, Hasher::sealed([7; 32]));
 //! let mut refused = |candidate: &str| digester.is_weak(candidate.as_bytes(), &weak);
 //! assert!(refused("letmein")?);
 //! assert!(refused("VIIIth-floor")?, "the same letters, written differently");

@@ -13,12 +13,12 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// What a client tells: the first five digits of a SHA-1 hash.
+/// The part of a SHA-1 hash that a client sends: its first five digits.
 ///
 /// ```
 /// use umbel_text::password::{Prefix, sha1};
-/// assert_eq!(Prefix::of(&sha1(b"password")).to_string(), "5BAA6");
-/// assert_eq!("5baa6".parse::<Prefix>()?, Prefix::of(&sha1(b"password")));
+/// assert_eq!(Prefix::from_sha1(&sha1(b"password")).to_string(), "5BAA6");
+/// assert_eq!("5baa6".parse::<Prefix>()?, Prefix::from_sha1(&sha1(b"password")));
 /// assert!("5baa61".parse::<Prefix>().is_err());
 /// # Ok::<(), umbel_text::Error>(())
 /// ```
@@ -26,8 +26,8 @@ use std::str::FromStr;
 pub struct Prefix(u32);
 
 impl Prefix {
-    /// That of a hash.
-    pub fn of(sha1: &[u8; 20]) -> Prefix {
+    /// Returns the prefix of a hash.
+    pub fn from_sha1(sha1: &[u8; 20]) -> Prefix {
         Prefix(u32::from_be_bytes([0, sha1[0], sha1[1], sha1[2]]) >> 4)
     }
 }
@@ -48,7 +48,7 @@ impl fmt::Display for Prefix {
     }
 }
 
-/// What it is told: the other 35 digits of a hash, and how often its password was found.
+/// The part of a hash that the client receives: the other 35 digits, and how often the password was found.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Suffix {
     digits: String,
@@ -57,11 +57,11 @@ pub struct Suffix {
 }
 
 impl Suffix {
-    fn of(line: &Pwned) -> Suffix {
+    fn from_line(line: &Pwned) -> Suffix {
         Suffix { digits: suffix(&line.sha1), count: line.count.unwrap_or(1) }
     }
 
-    /// Whether it is that of this hash.
+    /// Returns whether a hash ends with these digits.
     pub fn is_of(&self, sha1: &[u8; 20]) -> bool {
         self.digits == suffix(sha1)
     }
@@ -82,15 +82,15 @@ impl fmt::Display for Suffix {
     }
 }
 
-/// All suffixes of a prefix in a list in any order, in theirs: reads all of it.
+/// Returns all suffixes of a prefix, in order. Reads all of the list, which may be in any order.
 pub fn scan(reader: impl Read, prefix: Prefix) -> Result<Vec<Suffix>> {
     let mut lines = Lines::new(reader);
     let mut found = Vec::new();
     while lines.more().map_err(Error::Input)? {
         for (number, line) in (lines.number()..).zip(lines.lot()).filter(|(_, line)| !line.is_empty()) {
             let line = Pwned::parse(line).ok_or(Error::NotAHash { line: Some(number) })?;
-            if Prefix::of(&line.sha1) == prefix {
-                found.push(Suffix::of(&line));
+            if Prefix::from_sha1(&line.sha1) == prefix {
+                found.push(Suffix::from_line(&line));
             }
         }
     }
@@ -150,12 +150,12 @@ impl RangeList {
         Ok(true)
     }
 
-    /// Whether it is taken to be sorted, so that not all of it is read.
+    /// Returns whether the list seems to be sorted, so that only a part of it is read.
     pub fn is_sorted(&self) -> bool {
         self.sorted
     }
 
-    /// All suffixes of a prefix, in order.
+    /// Returns all suffixes of a prefix, in order.
     pub fn range(&mut self, prefix: Prefix) -> Result<Vec<Suffix>> {
         if !self.sorted {
             self.go_to(0)?;
@@ -169,7 +169,7 @@ impl RangeList {
         while low < high {
             let middle = low + (high - low) / 2;
             match self.line_from(middle)? {
-                Some(line) if Prefix::of(&line.sha1) < prefix => low = middle + 1,
+                Some(line) if Prefix::from_sha1(&line.sha1) < prefix => low = middle + 1,
                 _ => high = middle,
             }
         }
@@ -181,10 +181,10 @@ impl RangeList {
         while lines.more().map_err(Error::io(&self.path, "read"))? {
             for line in lines.lot().skip(std::mem::take(&mut skip)).filter(|line| !line.is_empty()) {
                 let line = Pwned::parse(line).ok_or(NOT_A_HASH)?;
-                if Prefix::of(&line.sha1) != prefix {
+                if Prefix::from_sha1(&line.sha1) != prefix {
                     return Ok(found);
                 }
-                found.push(Suffix::of(&line));
+                found.push(Suffix::from_line(&line));
             }
         }
         Ok(found)

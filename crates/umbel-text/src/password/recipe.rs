@@ -130,8 +130,8 @@ impl Recipe {
         }
     }
 
-    /// What the metadata of a filter say; without them it is not known how to ask, so that they are not guessed.
-    pub fn of(meta: &Meta) -> Result<Recipe> {
+    /// Returns the recipe in the metadata of a filter. It is never guessed: a wrong one would find no password weak.
+    pub fn from_meta(meta: &Meta) -> Result<Recipe> {
         let mark = |name, value: &String| Error::UnknownMark { name, value: value.clone() };
         let text = meta.get(FORM).ok_or(Error::Unmarked)?;
         let form = Form::ALL.iter().find(|(_, name)| name == text).ok_or_else(|| mark(FORM, text))?.0;
@@ -179,8 +179,8 @@ impl Digester {
         digest(self.finish(&*sha1(&normal))?)
     }
 
-    /// The digest of a word of which only the SHA-1 is known.
-    pub fn of_sha1(&mut self, sha1: &[u8; 20]) -> Result<Digest> {
+    /// Returns the digest of a word of which only the SHA-1 is known.
+    pub fn digest_sha1(&mut self, sha1: &[u8; 20]) -> Result<Digest> {
         self.finish(sha1)
     }
 

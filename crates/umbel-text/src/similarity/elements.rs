@@ -30,12 +30,16 @@ pub struct Elements {
 const READ_BYTES: usize = 64 << 10;
 
 impl Elements {
-    /// Reads a document to its end. Of HTML (`html`, or if it begins as such) only what is visible counts. What has a zero byte at its
-    /// beginning has no words, and is refused unless it is cut into chunks.
-    pub fn of(mut document: impl Read, by: By, html: bool) -> io::Result<Elements> {
+    /// Reads a document to its end. Of HTML, which is recognised by its start or announced by `html`, only visible text
+    /// counts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the document has a zero byte near its start, and so has no words, unless it is cut into chunks.
+    pub fn read(mut document: impl Read, by: By, html: bool) -> io::Result<Elements> {
         let mut gather = Gather::new(by);
         let mut piece = vec![0; READ_BYTES];
-        let start = read(&mut document, &mut piece)?;
+        let start = fill(&mut document, &mut piece)?;
         if by != By::Chunks && memchr::memchr(0, &piece[..start]).is_some() {
             return Err(io::Error::new(
                 ErrorKind::InvalidData,
@@ -49,7 +53,7 @@ impl Elements {
         } else {
             gather.feed(&piece[..start]);
             loop {
-                match read(&mut document, &mut piece)? {
+                match fill(&mut document, &mut piece)? {
                     0 => break,
                     length => gather.feed(&piece[..length]),
                 }
@@ -81,8 +85,8 @@ impl Elements {
     }
 }
 
-/// As many bytes as fit, unless the end comes before.
-fn read(from: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
+/// Fills the buffer, unless the input ends before.
+fn fill(from: &mut impl Read, piece: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while filled < piece.len() {
         match from.read(&mut piece[filled..]) {

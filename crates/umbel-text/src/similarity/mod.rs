@@ -9,8 +9,8 @@
 //! use umbel_text::similarity::{By, Elements, compare, fitting};
 //!
 //! let by = By::Words;
-//! let one = Elements::of(&b"the quick brown fox jumps over the lazy dog"[..], by, false)?;
-//! let two = Elements::of(&b"the quick brown fox"[..], by, false)?;
+//! let one = Elements::read(&b"the quick brown fox jumps over the lazy dog"[..], by, false)?;
+//! let two = Elements::read(&b"the quick brown fox"[..], by, false)?;
 //! let shape = fitting(one.len().max(two.len()))?;
 //! let likeness = compare(&two.filter(shape)?, &one.filter(shape)?)?;
 //! assert!(likeness.left_inside && !likeness.right_inside, "every word of the second is in the first");

@@ -29,8 +29,8 @@ pub const LANGUAGES: [Language; 6] = [
 ];
 
 impl Language {
-    /// The language with this code, in capitals or not.
-    pub fn of(code: &str) -> Option<Language> {
+    /// Returns the language with this code, in any case.
+    pub fn from_code(code: &str) -> Option<Language> {
         LANGUAGES.into_iter().find(|language| language.code.eq_ignore_ascii_case(code))
     }
 
@@ -44,19 +44,19 @@ impl Language {
 /// belong to other languages.
 const MAX_LETTERS: usize = 64;
 
-/// The words of a language, sorted: what is asked when the filter has said "probably yes".
+/// The words of a language, sorted. It confirms words that pass the filter.
 #[derive(Clone, Debug, Default)]
 pub struct List {
     text: String,
-    /// Where each word is, in the order of the words.
+    /// The range of each word in the text, in the order of the words.
     words: Vec<Range<u32>>,
     /// The small letters of the words, the most frequent first.
     letters: Vec<char>,
 }
 
 impl List {
-    /// The words of a file with one in each line, in UTF-8; a file that is not is taken for Latin-1. What follows a slash is
-    /// a note of other spell checkers and is left out; an entry of several words, with spaces or hyphens, is each of them, as text is.
+    /// Parses files with one entry in each line, in UTF-8 or else in Latin-1. Text behind a slash is a note for other spell
+    /// checkers and is left out. An entry of several words, with spaces or hyphens, stands for each of them.
     ///
     /// ```
     /// use umbel_text::spelling::List;
@@ -78,8 +78,8 @@ impl List {
             }
         }
         let text = &list.text;
-        list.words.sort_by(|a, b| of(text, a).cmp(of(text, b)));
-        list.words.dedup_by(|a, b| of(text, a) == of(text, b));
+        list.words.sort_by(|a, b| word(text, a).cmp(word(text, b)));
+        list.words.dedup_by(|a, b| word(text, a) == word(text, b));
         for letter in list.iter().flat_map(str::chars).filter(|c| c.is_lowercase() || *c == '\'') {
             *frequency.entry(letter).or_default() += 1;
         }
@@ -93,44 +93,44 @@ impl List {
         if !word.contains(char::is_alphabetic) {
             return Ok(());
         }
-        let place = |end: usize| {
+        let offset = |end: usize| {
             let needs = "at most 4 GiB of words";
             u32::try_from(end).map_err(|_| Error::parameter("list", end, needs))
         };
-        let start = place(self.text.len())?;
+        let start = offset(self.text.len())?;
         self.text.extend(nfc(word).chars().map(to_apostrophe));
-        self.words.push(start..place(self.text.len())?);
+        self.words.push(start..offset(self.text.len())?);
         Ok(())
     }
 
-    /// Whether this very word is in the list.
-    pub fn contains(&self, word: &str) -> bool {
-        self.words.binary_search_by(|place| of(&self.text, place).cmp(word)).is_ok()
+    /// Returns whether this word, in this spelling, is in the list.
+    pub fn contains(&self, sought: &str) -> bool {
+        self.words.binary_search_by(|range| word(&self.text, range).cmp(sought)).is_ok()
     }
 
-    /// The words, in the order of their bytes.
+    /// Returns the words, in the order of their bytes.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.words.iter().map(|place| of(&self.text, place))
+        self.words.iter().map(|range| word(&self.text, range))
     }
 
-    /// How many different words there are.
+    /// Returns the number of different words.
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether the list has no words.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// The small letters in them, the most frequent first.
+    /// Returns the small letters of the words, the most frequent first.
     pub fn letters(&self) -> &[char] {
         &self.letters
     }
 }
 
-fn of<'a>(text: &'a str, place: &Range<u32>) -> &'a str {
-    &text[place.start as usize..place.end as usize]
+fn word<'a>(text: &'a str, range: &Range<u32>) -> &'a str {
+    &text[range.start as usize..range.end as usize]
 }
 
 /// Text in UTF-8, or in Latin-1 if it is not that.

@@ -98,7 +98,7 @@ const ENTRY_OVERHEAD_BYTES: usize = 64;
 /// The largest number in the name of a file. A file with a larger one does not belong to a store.
 const MAX_FLUSHES: u64 = 1 << 48;
 
-/// What a store is to be.
+/// The options of a store.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The rate of false positives of the filter of a table.
@@ -116,14 +116,14 @@ impl Default for Options {
     }
 }
 
-/// What lookups have cost so far.
+/// Counts of lookups and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Lookups.
     pub lookups: u64,
-    /// Filters of tables that were asked.
+    /// Filters of tables that were queried.
     pub asked: u64,
-    /// Tables that were not read, since their filter said no.
+    /// Tables that were not read because their filter ruled the key out.
     pub skipped: u64,
     /// Tables that were read, a block each.
     pub read: u64,
@@ -131,9 +131,9 @@ pub struct Counts {
     pub wasted: u64,
 }
 
-/// What can be said of a table.
+/// A description of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct TableInfo {
     /// Its file.
     pub path: PathBuf,
     /// Keys, deleted ones among them.
@@ -160,7 +160,7 @@ impl Span {
         format!("{:08}-{:08}.table", self.first, self.last)
     }
 
-    fn of_file(name: &str) -> Option<Span> {
+    fn from_file_name(name: &str) -> Option<Span> {
         let (first, last) = name.strip_suffix(".table")?.split_once('-')?;
         let span = Span { first: first.parse().ok()?, last: last.parse().ok()? };
         let sound = 1 <= span.first && span.first <= span.last && span.last < MAX_FLUSHES;
@@ -238,8 +238,8 @@ impl Store {
             let path = entry.map_err(io("read"))?.path();
             let name = path.file_name().and_then(|name| name.to_str()).filter(|_| path.is_file());
             let Some(name) = name else { continue };
-            spans.extend(Span::of_file(name));
-            logs.extend(number_of_log(name));
+            spans.extend(Span::from_file_name(name));
+            logs.extend(log_number(name));
         }
         let newest_first = opened(folder, spans, &options)?;
         let mut store = Store {
@@ -478,9 +478,9 @@ impl Store {
     }
 
     /// The tables, the newest first.
-    pub fn tables(&self) -> Vec<About> {
-        let about = |slot: &Slot| match slot {
-            Slot::Table(table) => About {
+    pub fn tables(&self) -> Vec<TableInfo> {
+        let info = |slot: &Slot| match slot {
+            Slot::Table(table) => TableInfo {
                 path: table.path.clone(),
                 entries: table.entries,
                 tombstones: table.tombstones,
@@ -488,7 +488,7 @@ impl Store {
                 filter_bytes: table.filter.stats().bytes,
                 damage: None,
             },
-            Slot::Damaged { path, why, .. } => About {
+            Slot::Damaged { path, why, .. } => TableInfo {
                 path: path.clone(),
                 entries: 0,
                 tombstones: 0,
@@ -497,10 +497,10 @@ impl Store {
                 damage: Some(why.clone()),
             },
         };
-        self.newest_first.iter().map(about).collect()
+        self.newest_first.iter().map(info).collect()
     }
 
-    /// What lookups have cost since the store was opened.
+    /// Returns the cost of lookups since the store was opened.
     pub fn counts(&self) -> Counts {
         let AtomicCounts { lookups, skipped, read, wasted } = &self.counts;
         let [lookups, skipped, read, wasted] =
@@ -518,7 +518,7 @@ fn sources<'a>(tables: Vec<&'a Table>) -> impl Iterator<Item = Source<'a>> {
     tables.into_iter().map(|table| Box::new(table.entries()) as Source<'a>)
 }
 
-fn number_of_log(name: &str) -> Option<u64> {
+fn log_number(name: &str) -> Option<u64> {
     let number = name.strip_suffix(".log")?.parse().ok()?;
     (number < MAX_FLUSHES && format!("{number:08}.log") == name).then_some(number)
 }
@@ -542,7 +542,7 @@ fn opened(folder: &Path, spans: Vec<Span>, options: &Options) -> Result<Vec<Slot
             let path = folder.join(span.file_name());
             match Table::open(&path, span, options) {
                 Ok(table) => Slot::Table(Box::new(table)),
-                Err(error) => Slot::Damaged { span, why: told(error), path },
+                Err(error) => Slot::Damaged { span, why: describe(error), path },
             }
         })
         .collect();
@@ -579,8 +579,8 @@ fn missing(folder: &Path, span: Span) -> Slot {
     Slot::Damaged { span, path: folder.join(span.file_name()), why: "its file is missing".into() }
 }
 
-/// What is wrong, without the path, which is told beside it.
-fn told(error: Error) -> String {
+/// Describes an error without its path, which is reported beside it.
+fn describe(error: Error) -> String {
     match error {
         Error::Format { problem, .. } => problem.to_string(),
         Error::Io { doing, source, .. } => format!("cannot {doing} it: {source}"),

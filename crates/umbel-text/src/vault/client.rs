@@ -226,7 +226,7 @@ impl Vault {
             };
             let head = DocumentHead {
                 name: name.to_vec(),
-                size: sealer.taken,
+                size: sealer.size,
                 modified: modified.map(seconds),
                 added: seconds(SystemTime::now()),
                 words: found.len() as u64,
@@ -424,7 +424,7 @@ impl Vault {
             return Ok(false);
         }
         let (_, contents) = self.contents(&entry.id)?;
-        let mut tee = Tee { from: contents, to: Nowhere, failed: None };
+        let mut tee = Tee { from: contents, to: Discard, failed: None };
         let mut missing: HashSet<&str> = words.iter().map(String::as_str).collect();
         let read = content::decompressed(&mut tee).and_then(|(_, text)| {
             tokens::read(text, |word| {
@@ -449,22 +449,22 @@ fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: 
     })
 }
 
-/// Where contents go that are read for their words.
-trait Take {
-    fn take(&mut self, bytes: &[u8]) -> io::Result<()>;
+/// A destination for contents that are read for their words.
+trait Sink {
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()>;
 }
 
-impl<W: Write> Take for Sealer<'_, W> {
-    fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        Sealer::take(self, bytes)
+impl<W: Write> Sink for Sealer<'_, W> {
+    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        Sealer::push(self, bytes)
     }
 }
 
-/// They go nowhere.
-struct Nowhere;
+/// A sink that discards everything.
+struct Discard;
 
-impl Take for Nowhere {
-    fn take(&mut self, _: &[u8]) -> io::Result<()> {
+impl Sink for Discard {
+    fn push(&mut self, _: &[u8]) -> io::Result<()> {
         Ok(())
     }
 }
@@ -474,14 +474,14 @@ enum Failed {
     Writing(io::Error),
 }
 
-/// What is read through it is taken as well; and what went wrong is known, whatever a decoder makes of it.
+/// A reader that copies everything to a sink. It remembers the first error, whatever a decoder makes of it.
 struct Tee<R, T> {
     from: R,
     to: T,
     failed: Option<Failed>,
 }
 
-impl<R: Read, T: Take> Read for Tee<R, T> {
+impl<R: Read, T: Sink> Read for Tee<R, T> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let stopped = || io::Error::other("it cannot be read on");
         if self.failed.is_some() {
@@ -495,7 +495,7 @@ impl<R: Read, T: Take> Read for Tee<R, T> {
             }
             Ok(read) => read,
         };
-        if let Err(error) = self.to.take(&buffer[..read]) {
+        if let Err(error) = self.to.push(&buffer[..read]) {
             self.failed = Some(Failed::Writing(error));
             return Err(stopped());
         }

@@ -117,8 +117,8 @@ pub(super) struct Sealer<'a, W> {
     to: W,
     chunk: Vec<u8>,
     number: u32,
-    /// Bytes of the contents.
-    pub taken: u64,
+    /// The size of the contents so far.
+    pub size: u64,
     /// Bytes that were written for them.
     sealed: u64,
 }
@@ -127,11 +127,12 @@ impl<'a, W: Write> Sealer<'a, W> {
     pub fn start(keys: &'a Keys, id: Id, mut to: W) -> io::Result<Sealer<'a, W>> {
         to.write_all(&front(&id))?;
         let chunk = Vec::with_capacity(CHUNK);
-        Ok(Sealer { cipher: &keys.content, id, to, chunk, number: 0, taken: 0, sealed: 0 })
+        Ok(Sealer { cipher: &keys.content, id, to, chunk, number: 0, size: 0, sealed: 0 })
     }
 
-    pub fn take(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.taken += bytes.len() as u64;
+    /// Seals more of the contents.
+    pub fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.size += bytes.len() as u64;
         self.fill(bytes)
     }
 
@@ -168,7 +169,7 @@ impl<'a, W: Write> Sealer<'a, W> {
         parts: &[Index],
     ) -> io::Result<()> {
         let zeros = [0; 4096];
-        let mut missing = padded(self.taken) - self.taken;
+        let mut missing = padded(self.size) - self.size;
         while missing > 0 {
             let now = missing.min(zeros.len() as u64);
             self.fill(&zeros[..now as usize])?;

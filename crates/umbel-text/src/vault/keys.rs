@@ -133,7 +133,7 @@ pub(super) struct Keys {
 impl Keys {
     pub fn new(vault: &[u8; 32], hashes: u32) -> Keys {
         let prf = Prf::new(vault);
-        let key = |purpose: &str| Zeroizing::new(prf.of(&[b"umbel vault 1 ", purpose.as_bytes()]));
+        let key = |purpose: &str| Zeroizing::new(prf.apply(&[b"umbel vault 1 ", purpose.as_bytes()]));
         Keys {
             head: Cipher::new(&key("head")),
             content: Cipher::new(&key("content")),

@@ -33,7 +33,7 @@ use std::f64::consts::LN_2;
 use std::fmt;
 use zeroize::{Zeroize, Zeroizing};
 
-/// A function with a secret in it.
+/// A pseudo-random function: HMAC-SHA-256 with a secret key.
 #[derive(Clone)]
 pub(super) struct Prf(Hmac<Sha256>);
 
@@ -45,7 +45,7 @@ impl Prf {
         Prf(Hmac::new((&*block).into()))
     }
 
-    pub(super) fn of(&self, message: &[&[u8]]) -> [u8; 32] {
+    pub(super) fn apply(&self, message: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.0.clone();
         message.iter().for_each(|bytes| mac.update(bytes));
         mac.finalize().into_bytes().into()
@@ -160,14 +160,14 @@ impl IndexKey {
     /// So many keys from one secret.
     pub fn new(secret: &[u8; 32], hashes: u32) -> IndexKey {
         let prf = Prf::new(secret);
-        let key = |i: u32| Prf::new(&Zeroizing::new(prf.of(&[b"key", &i.to_le_bytes()])));
+        let key = |i: u32| Prf::new(&Zeroizing::new(prf.apply(&[b"key", &i.to_le_bytes()])));
         IndexKey { keys: (0..hashes).map(key).collect() }
     }
 
     /// What a server has to be given to look for a word. It tells the server nothing else, but it works for ever, and is
     /// the same whenever the word is asked for.
     pub fn trapdoor(&self, word: &str) -> Trapdoor {
-        Trapdoor { parts: self.keys.iter().map(|key| key.of(&[word.as_bytes()])).collect() }
+        Trapdoor { parts: self.keys.iter().map(|key| key.apply(&[word.as_bytes()])).collect() }
     }
 }
 
@@ -204,7 +204,7 @@ impl Trapdoor {
 
     /// The bits of the word in an index of m bits.
     pub fn positions(&self, id: &Id, part: u32, m: u64) -> impl Iterator<Item = u64> {
-        self.parts.iter().map(move |x| below(Prf::new(x).of(&[&id.0, &part.to_le_bytes()]), m))
+        self.parts.iter().map(move |x| below(Prf::new(x).apply(&[&id.0, &part.to_le_bytes()]), m))
     }
 }
 
@@ -243,7 +243,7 @@ impl Noise {
     /// A number below `range`; all are as likely, but for a share of `range` / 2^64.
     pub(super) fn below(&mut self, range: u64) -> u64 {
         if self.ready.is_empty() {
-            let block = self.prf.of(&[b"noise", &self.block.to_le_bytes()]);
+            let block = self.prf.apply(&[b"noise", &self.block.to_le_bytes()]);
             self.block += 1;
             self.ready.extend(block.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)));
         }

@@ -316,8 +316,8 @@ fn a_filter_that_does_not_say_so_is_not_taken_for_one_of_addresses() {
     for prefix in ["3", "33", "x", ""] {
         let mut strange = meta.clone();
         strange.insert("address-prefix".into(), prefix.into());
-        assert!(Screen::of_filter(filter.try_clone().unwrap(), &strange).is_none(), "{prefix}");
+        assert!(Screen::from_filter(filter.try_clone().unwrap(), &strange).is_none(), "{prefix}");
     }
-    assert!(Screen::of_filter(filter.try_clone().unwrap(), &Meta::new()).is_none());
-    assert!(Screen::of_filter(filter, &meta).is_some());
+    assert!(Screen::from_filter(filter.try_clone().unwrap(), &Meta::new()).is_none());
+    assert!(Screen::from_filter(filter, &meta).is_some());
 }

@@ -87,7 +87,7 @@ proptest! {
         let (filter, mut digester) = weak(recipe.clone(), Hasher::sealed([9; 32]), &words);
         let mut meta = Meta::new();
         recipe.record(&mut meta);
-        prop_assert_eq!(Recipe::of(&meta).unwrap(), recipe);
+        prop_assert_eq!(Recipe::from_meta(&meta).unwrap(), recipe);
         for word in &words {
             prop_assert!(digester.is_weak(word, &filter).unwrap());
         }
@@ -154,7 +154,7 @@ fn a_slow_hash_needs_the_same_salt_cost_and_secret() {
     };
     let mut meta = Meta::new();
     recipe.record(&mut meta);
-    assert_eq!(digest(&Recipe::of(&meta).unwrap(), 1), digest(&recipe, 1));
+    assert_eq!(digest(&Recipe::from_meta(&meta).unwrap(), 1), digest(&recipe, 1));
     let others = [digest(&slow(64 << 10, 2), 1), digest(&slow(128 << 10, 1), 1), digest(&recipe, 2)];
     assert!(!others.contains(&digest(&recipe, 1)));
     assert_ne!(digest(&Recipe::default(), 1), digest(&recipe, 1));
@@ -163,12 +163,12 @@ fn a_slow_hash_needs_the_same_salt_cost_and_secret() {
 
 #[test]
 fn marks_that_are_not_understood_are_refused() {
-    assert!(matches!(Recipe::of(&Meta::new()), Err(Error::Unmarked)));
+    assert!(matches!(Recipe::from_meta(&Meta::new()), Err(Error::Unmarked)));
     let marked = |name: &str, value: &str| {
         let mut meta = Meta::new();
         Recipe::default().record(&mut meta);
         meta.insert(name.into(), value.into());
-        Recipe::of(&meta)
+        Recipe::from_meta(&meta)
     };
     assert!(marked("other", "x").is_ok());
     assert!(matches!(marked("password", "nfd"), Err(Error::UnknownMark { .. })));

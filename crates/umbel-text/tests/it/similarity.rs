@@ -23,7 +23,7 @@ fn mix(x: u64) -> u64 {
 }
 
 fn of(text: impl AsRef<[u8]>, by: By) -> Elements {
-    Elements::of(text.as_ref(), by, false).unwrap()
+    Elements::read(text.as_ref(), by, false).unwrap()
 }
 
 /// The true Jaccard similarity.
@@ -126,8 +126,8 @@ proptest! {
             }
         }
         for (by, html) in [(By::Words, false), (By::Shingles(3), false), (By::Chunks, false), (By::Words, true)] {
-            let whole = Elements::of(&bytes[..], by, html).unwrap();
-            prop_assert_eq!(&Elements::of(Slow(&bytes, step), by, html).unwrap(), &whole);
+            let whole = Elements::read(&bytes[..], by, html).unwrap();
+            prop_assert_eq!(&Elements::read(Slow(&bytes, step), by, html).unwrap(), &whole);
         }
     }
 }
@@ -149,8 +149,8 @@ fn words_shingles_and_chunks_are_what_they_are_called() {
     assert!(
         of("", By::Words).is_empty() && of("", By::Chunks).is_empty() && of(" .,\n", By::Words).is_empty()
     );
-    assert!(Elements::of(&b"PK\x03\0"[..], By::Words, false).is_err(), "binary has no words");
-    assert!(Elements::of(&b"PK\x03\0"[..], By::Chunks, false).is_ok());
+    assert!(Elements::read(&b"PK\x03\0"[..], By::Words, false).is_err(), "binary has no words");
+    assert!(Elements::read(&b"PK\x03\0"[..], By::Chunks, false).is_ok());
 }
 
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
@@ -195,7 +195,7 @@ fn of_html_only_what_is_visible_counts() {
         "told by its start"
     );
     let fragment = "<p>one</p><script>two</script>";
-    assert_eq!(Elements::of(fragment.as_bytes(), By::Words, true).unwrap(), of("one", By::Words));
+    assert_eq!(Elements::read(fragment.as_bytes(), By::Words, true).unwrap(), of("one", By::Words));
     assert_eq!(of(fragment, By::Words).len(), 4, "one, two, p and script");
     // Hostile pages end.
     for page in

@@ -112,8 +112,11 @@ fn lists_of_any_kind_are_read() {
         List::parse(&["\u{feff}über\r\nvice-versa\n\n42\nword/XYZ\ncafe\u{301}\nit’s\n".as_bytes()]).unwrap();
     assert_eq!(list.iter().collect::<Vec<_>>(), ["café", "it's", "versa", "vice", "word", "über"]);
     assert!(List::parse(&[b"", b"\n\n"]).unwrap().is_empty());
-    assert_eq!(Language::of("DE").unwrap().package, "wngerman");
-    assert!(Language::of("tlh").is_none() && LANGUAGES.iter().all(|language| language.path().is_absolute()));
+    assert_eq!(Language::from_code("DE").unwrap().package, "wngerman");
+    assert!(
+        Language::from_code("tlh").is_none()
+            && LANGUAGES.iter().all(|language| language.path().is_absolute())
+    );
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;
-    let recipe = Recipe::of(&options.meta).with_context(|| format!("cannot add to {name}"))?;
+    let recipe = Recipe::from_meta(&options.meta).with_context(|| format!("cannot add to {name}"))?;
     if filter.hasher().id().strength == Strength::Fast {
         warn(format_args!("{name} is not sealed: who sees it before and after can find out what was added"));
     }

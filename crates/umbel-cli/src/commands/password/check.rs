@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         (Some(path), None) => {
             let filter = args.secrets.or_beside(path).map(path, Category::Set)?;
             let failed = || format!("cannot ask {}", path.display());
-            let recipe = Recipe::of(filter.meta()).with_context(failed)?;
+            let recipe = Recipe::from_meta(filter.meta()).with_context(failed)?;
             let hasher = filter.hasher().context("a filter of passwords has a hash of umbel")?;
             let mut digester = Digester::new(recipe, hasher.clone());
             answer(args, |candidate| {
@@ -96,7 +96,7 @@ fn ask_range(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool>
     let forms = [sha1(candidate), sha1(&normalised(candidate, false))];
     let distinct = if forms[0] == forms[1] { &forms[..1] } else { &forms[..] };
     for form in distinct {
-        if list.range(Prefix::of(form))?.iter().any(|suffix| suffix.is_of(form)) {
+        if list.range(Prefix::from_sha1(form))?.iter().any(|suffix| suffix.is_of(form)) {
             return Ok(true);
         }
     }

@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     skipped.tell();
     hashes.sort_unstable();
     hashes.dedup();
-    let screen = Screen::of_hashes(&hashes, args.prefix, args.fpr, hasher)?;
+    let screen = Screen::from_hashes(&hashes, args.prefix, args.fpr, hasher)?;
     let mut meta = Meta::new();
     screen.record(&mut meta);
     // Of two who write at once both files are those of the second; and who adds metadata meanwhile does not undo this.

@@ -77,7 +77,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         );
     }
     let loaded = args.secrets.load(&args.filter, Category::Set)?;
-    let screen = Screen::of_filter(AnyFilter::try_from(loaded.filter)?, &loaded.meta);
+    let screen = Screen::from_filter(AnyFilter::try_from(loaded.filter)?, &loaded.meta);
     let mut screen = screen.with_context(|| {
         format!("{} is not a filter of addresses: `umbel url build` makes one", args.filter.display())
     })?;
