@@ -29,19 +29,19 @@
 //!
 //! `docs/index.md` describes the bytes of the file.
 
-mod beside;
+mod builder;
 mod catalog;
 mod keys;
-mod making;
+mod location;
 mod pages;
 mod query;
 mod select;
 mod settings;
 mod shelf;
 
-pub use beside::{beside, default_index};
+pub use builder::{BuildSummary, Options, build, update};
 pub use catalog::Root;
-pub use making::{Made, Options, build, update};
+pub use location::{beside, default_index};
 pub use query::Look;
 pub use select::{Part, Piece, Query, Selected, Selection, Why, everything};
 pub use settings::Settings;

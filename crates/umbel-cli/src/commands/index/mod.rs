@@ -10,7 +10,7 @@ use anyhow::Result;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use umbel_text::index::Made;
+use umbel_text::index::BuildSummary;
 
 /// Know which of many files can hold a word, without reading them.
 ///
@@ -48,7 +48,7 @@ pub fn report(failed: &[(PathBuf, io::Error)]) {
 }
 
 /// What can be said of an index that was made: 0, or 2 if something could not be read.
-fn ending(made: &Made) -> ExitCode {
+fn ending(made: &BuildSummary) -> ExitCode {
     report(&made.failed);
     for path in &made.restless {
         output::warn(format_args!(

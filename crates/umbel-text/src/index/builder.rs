@@ -1,7 +1,7 @@
-//! Making an index: files are read, many at once, and their filters put side by side.
+//! Builds an index: reads many files at once, and puts their filters side by side.
 //!
-//! An update makes the same file that a new build would, byte for byte, but takes the filters of files that have not
-//! changed from the old one. Memory is bounded by the filters of the largest file and by the largest shelf, whatever the
+//! An update writes the same file that a new build would, byte for byte, but copies the filters of files that have not
+//! changed from the old index. Memory is bounded by the filters of the largest file and by the largest shelf, whatever the
 //! length of all files: filters wait in a temporary file until those of their size can be put together.
 
 use super::catalog::{Block, Catalog, Entry, Root};
@@ -24,32 +24,32 @@ use std::sync::atomic::AtomicU64;
 use tempfile::SpooledTempFile;
 use umbel::file::{Placing, save_with};
 
-/// How an index takes its place, and who is told how far the work is.
+/// How an index is written, and how its progress is reported.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Whether it refuses to replace an index that is there already.
+    /// Whether an index that exists already is an error.
     pub create_new: bool,
-    /// How many bytes of files were read so far.
+    /// The number of bytes of files that were read so far.
     pub bytes: Arc<AtomicU64>,
 }
 
-/// What came of it.
+/// The result of a build or an update.
 #[derive(Debug, Default)]
 #[non_exhaustive]
-pub struct Made {
+pub struct BuildSummary {
     /// Files in the index.
     pub files: u64,
-    /// Those of them that were read; the others had not changed.
+    /// Files that were read; the others had not changed.
     pub read: u64,
-    /// Files that were in the index before and are not there any more.
+    /// Files of the old index that are gone.
     pub dropped: u64,
     /// Bytes of text.
     pub text: u64,
     /// Bytes of the index.
     pub bytes: u64,
-    /// What could not be read, and is not in the index.
+    /// Paths that could not be read, and are not in the index.
     pub failed: Vec<(PathBuf, io::Error)>,
-    /// Files that changed while they were read. They count as changed until an update finds them at rest.
+    /// Files that changed while they were read. They count as changed until an update reads them undisturbed.
     pub restless: Vec<PathBuf>,
 }
 
@@ -63,7 +63,12 @@ const BATCH_BLOCKS: usize = 8;
 const SPOOL_BYTES: usize = 256 << 20;
 
 /// Builds the index of directories and files.
-pub fn build(index: &Path, roots: &[PathBuf], settings: &Settings, options: &Options) -> Result<Made> {
+pub fn build(
+    index: &Path,
+    roots: &[PathBuf],
+    settings: &Settings,
+    options: &Options,
+) -> Result<BuildSummary> {
     settings.check()?;
     if roots.is_empty() {
         return Err(Error::parameter("roots", "nothing", "a directory or a file to index"));
@@ -77,7 +82,7 @@ pub fn build(index: &Path, roots: &[PathBuf], settings: &Settings, options: &Opt
 }
 
 /// Brings an index up to date: reads what has changed, drops what has gone.
-pub fn update(index: &Path, options: &Options) -> Result<Made> {
+pub fn update(index: &Path, options: &Options) -> Result<BuildSummary> {
     let old = Index::open(index)?;
     make(index, old.catalog.roots.clone(), old.catalog.settings, Some(&old), options)
 }
@@ -88,40 +93,40 @@ fn make(
     settings: Settings,
     old: Option<&Index>,
     options: &Options,
-) -> Result<Made> {
+) -> Result<BuildSummary> {
     let placing = Placing { create_new: options.create_new, ..Placing::default() };
-    let mut made = Made::default();
-    // What could not be written in the end fails before the work.
+    let mut summary = BuildSummary::default();
+    // A place that cannot be written to fails before the work.
     save_with(to, placing, |file| {
-        let mut making = Making::begin(to, roots, settings, old);
-        for root in 0..making.catalog.roots.len() as u32 {
-            making.gather(root, options)?;
+        let mut builder = Builder::new(to, roots, settings, old);
+        for root in 0..builder.catalog.roots.len() as u32 {
+            builder.add_root(root, options)?;
         }
-        made = making.write(file)?;
+        summary = builder.write(file)?;
         Ok::<(), Error>(())
     })?;
-    Ok(made)
+    Ok(summary)
 }
 
-/// An index that is being made.
-struct Making<'a> {
+/// An index that is being built.
+struct Builder<'a> {
     to: &'a Path,
     old: Option<&'a Index>,
     catalog: Catalog,
-    /// Where the filter of each block comes from.
+    /// The source of each block's filter.
     sources: Vec<Source>,
-    filters: Waiting,
-    made: Made,
+    filters: FilterSpool,
+    summary: BuildSummary,
 }
 
-impl<'a> Making<'a> {
-    fn begin(to: &'a Path, roots: Vec<Root>, settings: Settings, old: Option<&'a Index>) -> Making<'a> {
+impl<'a> Builder<'a> {
+    fn new(to: &'a Path, roots: Vec<Root>, settings: Settings, old: Option<&'a Index>) -> Builder<'a> {
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let filters = Waiting { file: tempfile::spooled_tempfile_in(SPOOL_BYTES, folder), length: 0 };
+        let filters = FilterSpool { file: tempfile::spooled_tempfile_in(SPOOL_BYTES, folder), length: 0 };
         // An index keeps the number that it began with, wherever it is brought up to date.
         let cells = old.map_or_else(|| settings.cells(), |old| old.catalog.cells);
         let catalog = Catalog { settings, cells, roots, entries: Vec::new(), blocks: Vec::new() };
-        Making { to, old, catalog, sources: Vec::new(), filters, made: Made::default() }
+        Builder { to, old, catalog, sources: Vec::new(), filters, summary: BuildSummary::default() }
     }
 
     fn failed(&self, doing: &'static str) -> impl Fn(io::Error) -> Error + use<> {
@@ -129,44 +134,44 @@ impl<'a> Making<'a> {
         move |source| Error::Io { path: path.clone(), doing, source }
     }
 
-    /// Reads the files under a root, as far as they are not known already.
-    fn gather(&mut self, root: u32, options: &Options) -> Result<()> {
+    /// Adds the files under a root, and reads those that have changed.
+    fn add_root(&mut self, root: u32, options: &Options) -> Result<()> {
         let path = match self.old {
             Some(old) => old.resolve(root),
             None => self.catalog.roots[root as usize].given.clone(),
         };
-        // A disk that is not there is no reason to forget what is on it.
+        // A disk that is not mounted must not empty the index.
         let failed = |source| Error::Io { path: path.clone(), doing: "open", source };
         fs::metadata(&path).map_err(failed)?;
         let walked = walk(&path, identity(self.to));
-        self.made.failed.extend(walked.failed);
+        self.summary.failed.extend(walked.failed);
         for batch in batches(&walked.files) {
             let (settings, cells) = (&self.catalog.settings, self.catalog.cells);
             let read = |found: &FoundFile| match self.old.and_then(|old| old.unchanged(root, found)) {
                 Some(entry) => Ok((entry, None)),
                 None => read(&join(&path, &found.path), found, (settings, cells), options)
-                    .map(|(entry, fresh)| (entry, Some(fresh))),
+                    .map(|(entry, new_filters)| (entry, Some(new_filters))),
             };
             let batch: Vec<_> = batch.par_iter().map(|found| (found, read(found))).collect();
             for (found, result) in batch {
                 match result {
-                    Ok((entry, fresh)) => self.take(Entry { root, ..entry }, fresh)?,
-                    // It went while others were read.
+                    Ok((entry, new_filters)) => self.add(Entry { root, ..entry }, new_filters)?,
+                    // The file was removed meanwhile.
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    Err(error) => self.made.failed.push((join(&path, &found.path), error)),
+                    Err(error) => self.summary.failed.push((join(&path, &found.path), error)),
                 }
             }
         }
         Ok(())
     }
 
-    /// Takes a file in, with fresh filters or those of the old index.
-    fn take(&mut self, mut entry: Entry, fresh: Option<Fresh>) -> Result<()> {
+    /// Adds a file, with new filters or those of the old index.
+    fn add(&mut self, mut entry: Entry, new_filters: Option<NewFilters>) -> Result<()> {
         let start = self.catalog.blocks.len() as u32;
-        match (fresh, self.old) {
-            (Some(fresh), _) => {
-                self.made.read += 1;
-                for (block, filter) in fresh {
+        match (new_filters, self.old) {
+            (Some(new_filters), _) => {
+                self.summary.read += 1;
+                for (block, filter) in new_filters {
                     self.catalog.blocks.push(block);
                     let kept = self.filters.add(&filter).map_err(self.failed("keep filters beside"))?;
                     self.sources.push(Source::New(kept));
@@ -180,14 +185,14 @@ impl<'a> Making<'a> {
         }
         entry.blocks = start..self.catalog.blocks.len() as u32;
         if !entry.certain {
-            self.made.restless.push(self.catalog.name(&entry));
+            self.summary.restless.push(self.catalog.name(&entry));
         }
         self.catalog.entries.push(entry);
         Ok(())
     }
 
-    /// Puts everything in its place.
-    fn write(mut self, file: &mut File) -> Result<Made> {
+    /// Writes the index.
+    fn write(mut self, file: &mut File) -> Result<BuildSummary> {
         let failed = self.failed("write to");
         let (rungs, length) = self.catalog.rungs();
         let encoded = self.catalog.encode();
@@ -217,24 +222,24 @@ impl<'a> Making<'a> {
             }
         }
         pages.finish().map_err(&failed)?;
-        let Making { catalog, old, mut made, .. } = self;
-        made.files = catalog.entries.len() as u64;
-        made.text = catalog.blocks.iter().map(|block| block.bytes).sum();
-        made.dropped = old.map_or(0, |old| old.gone(&catalog));
-        made.bytes = super::pages::file_length(total);
-        Ok(made)
+        let Builder { catalog, old, mut summary, .. } = self;
+        summary.files = catalog.entries.len() as u64;
+        summary.text = catalog.blocks.iter().map(|block| block.bytes).sum();
+        summary.dropped = old.map_or(0, |old| old.gone(&catalog));
+        summary.bytes = super::pages::file_length(total);
+        Ok(summary)
     }
 }
 
-/// Where the filter of a block comes from.
+/// The source of a block's filter.
 enum Source {
-    /// From the waiting ones, at this place.
+    /// The spool, at this offset.
     New(u64),
-    /// From the old index, by its number there.
+    /// The old index, by the number of the block there.
     Old(u32),
 }
 
-/// Files in their order, so many that their filters fit into memory.
+/// Splits files into batches whose filters fit into memory, and keeps their order.
 fn batches(found: &[FoundFile]) -> impl Iterator<Item = &[FoundFile]> {
     let mut left = found;
     std::iter::from_fn(move || {
@@ -251,20 +256,20 @@ fn batches(found: &[FoundFile]) -> impl Iterator<Item = &[FoundFile]> {
     })
 }
 
-/// The blocks of a file, each with its filter.
-type Fresh = Vec<(Block, Vec<u64>)>;
+/// The blocks of a file, each with its new filter.
+type NewFilters = Vec<(Block, Vec<u64>)>;
 
-/// Reads a file and makes the filters of its blocks.
+/// Reads a file and builds the filters of its blocks.
 fn read(
     path: &Path,
     found: &FoundFile,
     (settings, cells): (&Settings, u64),
     options: &Options,
-) -> io::Result<(Entry, Fresh)> {
+) -> io::Result<(Entry, NewFilters)> {
     let file = File::open(path)?;
     let (stamp, settled) = Stamp::settled(&file)?;
     let mut text = Text::new(&file, &options.bytes)?;
-    let mut fresh = Vec::new();
+    let mut new_filters = Vec::new();
     let (mut texts, mut binary) = (0, false);
     let mut ended = false;
     while !ended {
@@ -281,18 +286,18 @@ fn read(
             }
         }
         let make = |keys: &mut Keys, block: &Vec<u8>| filter(keys, block, settings, cells);
-        fresh.par_extend(blocks.par_iter().map_init(Keys::default, make));
+        new_filters.par_extend(blocks.par_iter().map_init(Keys::default, make));
     }
     let compressed = text.compressed;
-    // Where text is made up while it is read, as in /proc, neither length nor times tell of a change.
-    let bytes: u64 = fresh.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
+    // Text that is generated while it is read, as in /proc, changes without a trace in its length or its times.
+    let bytes: u64 = new_filters.iter().map(|(block, _): &(Block, Vec<u64>)| block.bytes).sum();
     let certain =
         settled && Stamp::from_metadata(&file.metadata()?) == stamp && (compressed || bytes == stamp.size);
     let entry = Entry { root: 0, path: found.path.clone(), stamp, certain, compressed, blocks: 0..0, texts };
-    Ok((entry, fresh))
+    Ok((entry, new_filters))
 }
 
-/// A block of text, and the filter of its keys.
+/// Returns a block of text, and the filter of its keys.
 fn filter(keys: &mut Keys, text: &[u8], settings: &Settings, cells: u64) -> (Block, Vec<u64>) {
     let lines = memchr_iter(b'\n', text).count() as u64;
     let keys = keys.collect(text, settings);
@@ -301,14 +306,14 @@ fn filter(keys: &mut Keys, text: &[u8], settings: &Settings, cells: u64) -> (Blo
     (block, column(keys, bits, settings.hashes()))
 }
 
-/// Filters that wait for others of their size.
-struct Waiting {
+/// Filters that wait for others of their size, in memory or in a temporary file.
+struct FilterSpool {
     file: SpooledTempFile,
     length: u64,
 }
 
-impl Waiting {
-    /// Keeps a filter, and tells where.
+impl FilterSpool {
+    /// Stores a filter, and returns its offset.
     fn add(&mut self, filter: &[u64]) -> io::Result<u64> {
         let start = self.length;
         let bytes: Vec<u8> = filter.iter().flat_map(|word| word.to_le_bytes()).collect();
@@ -326,7 +331,7 @@ impl Waiting {
     }
 }
 
-/// The filters of an index, taken from it shelf by shelf.
+/// The filters of the old index, read shelf by shelf.
 struct OldFilters<'a> {
     index: &'a Index,
     /// For each block its rung, and its place there.
@@ -347,7 +352,7 @@ impl<'a> OldFilters<'a> {
         OldFilters { index, places, at: None, filters: Vec::new() }
     }
 
-    /// Files are asked for in the order of the old index, so that each shelf is taken once.
+    /// Returns the filter of a block. Blocks are requested in the order of the old index, so that each shelf is read once.
     fn get(&mut self, block: u32) -> Result<Vec<u64>> {
         let (number, place) = self.places[block as usize];
         let shelf = place / WIDTH as u32;

@@ -1,13 +1,12 @@
-//! Where the index of a directory is.
+//! The location of the index of a directory.
 
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where the index of a directory is looked for: beside it, with `.idx` behind its name; else beside one of those it is
-/// in.
+/// Returns the index of a directory: beside it, with `.idx` behind its name, or else beside one of its parents.
 pub fn beside(directory: &Path) -> Option<PathBuf> {
-    // That of a link is beside the link, for it was built by that name.
+    // The index of a link is beside the link, since it was built by that name.
     let given = std::path::absolute(directory).ok()?;
     let folder = given.parent().and_then(|folder| fs::canonicalize(folder).ok());
     let given = folder.zip(given.file_name()).map(|(folder, name)| folder.join(name));
@@ -16,7 +15,7 @@ pub fn beside(directory: &Path) -> Option<PathBuf> {
     places.filter_map(default_index).find(|index| index.is_file())
 }
 
-/// The name of a directory's index: beside it, with `.idx` behind its name.
+/// Returns the default path of a directory's index: beside it, with `.idx` behind its name.
 pub fn default_index(directory: &Path) -> Option<PathBuf> {
     let mut name = directory.file_name()?.to_owned();
     name.push(OsStr::new(".idx"));
