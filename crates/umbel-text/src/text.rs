@@ -18,7 +18,7 @@ pub(crate) struct Text<'a> {
     /// The bytes read beyond the last block.
     rest: Vec<u8>,
     /// An error behind the last block, which the next call returns.
-    error_behind: Option<io::Error>,
+    pending_error: Option<io::Error>,
     /// Whether the file is compressed.
     pub compressed: bool,
 }
@@ -28,15 +28,15 @@ impl<'a> Text<'a> {
     pub fn new(file: &'a File, count: &'a AtomicU64) -> io::Result<Text<'a>> {
         let (format, reader) = content::decompressed(Counted { file, count })?;
         let compressed = matches!(format, Some(Format::Gzip | Format::Zstd));
-        Ok(Text { reader, rest: Vec::new(), error_behind: None, compressed })
+        Ok(Text { reader, rest: Vec::new(), pending_error: None, compressed })
     }
 
     /// Reads the next block: at least `least` bytes, up to the end of a line. It is shorter only at the end of the text,
     /// where it is empty, and before an error, which the next call returns.
     pub fn block(&mut self, least: usize, block: &mut Vec<u8>) -> io::Result<()> {
         block.clear();
-        if let Some(error_behind) = self.error_behind.take() {
-            return Err(error_behind);
+        if let Some(error) = self.pending_error.take() {
+            return Err(error);
         }
         std::mem::swap(block, &mut self.rest);
         self.rest.clear();
@@ -52,11 +52,11 @@ impl<'a> Text<'a> {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 // A line that is too long is not shown in part.
-                Err(error_behind) if block.is_empty() || block.len() >= MAX_LINE_BYTES => {
-                    return Err(error_behind);
+                Err(pending_error) if block.is_empty() || block.len() >= MAX_LINE_BYTES => {
+                    return Err(pending_error);
                 }
-                Err(error_behind) => {
-                    self.error_behind = Some(error_behind);
+                Err(error) => {
+                    self.pending_error = Some(error);
                     return Ok(());
                 }
             }
@@ -64,8 +64,8 @@ impl<'a> Text<'a> {
     }
 
     /// Returns whether the next call fails.
-    pub fn has_error_behind(&self) -> bool {
-        self.error_behind.is_some()
+    pub fn has_pending_error(&self) -> bool {
+        self.pending_error.is_some()
     }
 
     /// Reads the next `length` bytes, or fewer at the end of the text.

@@ -277,8 +277,8 @@ fn read(
         while !ended && blocks.len() < BATCH_BLOCKS {
             let mut block = Vec::new();
             text.block(settings.block as usize, &mut block)?;
-            // A shorter block is the last one, if there is no error_behind behind it.
-            ended = (block.len() as u64) < settings.block && !text.has_error_behind();
+            // A shorter block is the last one, if there is no error behind it.
+            ended = (block.len() as u64) < settings.block && !text.has_pending_error();
             if !block.is_empty() {
                 binary = binary || memchr(0, &block).is_some();
                 texts += u32::from(!binary);
