@@ -6,7 +6,7 @@
 use crate::seal;
 use std::net::IpAddr;
 use std::time::Duration;
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel_net::blocklist::{Blocklist, Engine, Prefix, Verdict, state};
 
 /// Takes any bytes, as they are and with sums that fit.

@@ -6,11 +6,10 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
-use umbel::aging::Timestamp;
 use umbel_cache::{Key, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Blocklist, Engine, Options, state};
-use umbel_net::capture::{Link, Packet, Time, Writer};
+use umbel_net::capture::{Link, Packet, Timestamp, Writer};
 use umbel_text::address::{Exact, Screen};
 use umbel_text::index;
 use umbel_text::password::sha1;
@@ -229,7 +228,7 @@ fn epochs() -> io::Result<Vec<Seed>> {
             let mut frames: Vec<Vec<u8>> = (1..6).map(|host| tcp(host, 99, 0, text)).collect();
             frames.extend((1..3).map(|host| udp(2 + 2 * host, 17, text)));
             for (number, frame) in frames.iter().enumerate() {
-                let time = Time::from_secs(1_700_000_000 + number as u64);
+                let time = Timestamp::from_secs(1_700_000_000 + number as u64);
                 let packet = Packet::from_frame(Link::RAW, frame, time, 0).map_err(io::Error::other)?;
                 recorder.record(&packet).map_err(io::Error::other)?;
             }
@@ -293,7 +292,7 @@ fn captures() -> io::Result<Vec<Seed>> {
 fn pcap(link: Link, frames: &[Vec<u8>]) -> io::Result<Vec<u8>> {
     let mut writer = Writer::new(Vec::new(), link)?;
     for (frame, second) in frames.iter().zip(1_700_000_000..) {
-        writer.write(Time::from_secs(second), frame)?;
+        writer.write(Timestamp::from_secs(second), frame)?;
     }
     Ok(writer.into_inner())
 }

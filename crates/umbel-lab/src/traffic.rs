@@ -3,7 +3,7 @@
 use crate::{Error, Lab, Result};
 use std::net::{IpAddr, Ipv4Addr};
 use umbel_net::attribution::{Epoch, Finding, Pair, Recorder, Settings};
-use umbel_net::capture::{Packet, Time};
+use umbel_net::capture::{Packet, Timestamp};
 
 /// One random number after the other. Streams of different names have nothing in common.
 pub(crate) struct Dice<'a> {
@@ -54,7 +54,7 @@ pub(crate) fn record(settings: Settings, seed: u64, sent: &[Sent]) -> Result<Epo
         if let (Some(source), Some(destination)) = (sent.pair.source, sent.pair.destination) {
             recorder.record(&Packet {
                 number,
-                time: Time::from_secs(number),
+                time: Timestamp::from_secs(number),
                 source,
                 destination,
                 protocol: 17,

@@ -10,7 +10,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 use umbel::Hasher;
 use umbel_net::attribution::{Epoch, Method, Recorder, Settings};
-use umbel_net::capture::{Link, Packet, Time};
+use umbel_net::capture::{Link, Packet, Timestamp};
 
 const PAYLOAD: usize = 1400;
 const ROUNDS: usize = 5;
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let frames: Vec<Vec<u8>> = (0..(mib << 20) / PAYLOAD).map(|i| frame(i as u32)).collect();
     let mut packets = Vec::new();
     for (i, frame) in frames.iter().enumerate() {
-        packets.push(Packet::from_frame(Link::RAW, frame, Time::from_nanos(i as u64 * 10_000), 0)?);
+        packets.push(Packet::from_frame(Link::RAW, frame, Timestamp::from_nanos(i as u64 * 10_000), 0)?);
     }
     let bytes: usize = packets.iter().map(|packet| packet.payload.len()).sum();
     let speed = |time: Duration| bytes as f64 / 1e6 / time.as_secs_f64();

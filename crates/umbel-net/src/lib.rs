@@ -13,7 +13,8 @@
 //! | [`routing`] | which neighbour is nearest to this document? | a filter for each link and distance |
 //! | [`privacy`] | how often was this seen, without saying what? | a cover that shares its cell |
 //!
-//! [`mask`] is the filter of a few words that headers carry, and [`topology`] has networks to try all of this on.
+//! [`mask`] is the filter of a few words that headers carry, [`rfc3339`] formats and parses times, and [`topology`] has
+//! networks to try all of this on.
 //!
 //! ```
 //! use umbel::{Bloom, Standard};
@@ -37,6 +38,7 @@ pub mod mask;
 pub mod payload;
 pub mod privacy;
 mod random;
+pub mod rfc3339;
 pub mod routing;
 pub mod signatures;
 pub mod topology;

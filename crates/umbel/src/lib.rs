@@ -171,6 +171,7 @@ pub mod spec;
 mod stats;
 mod structure;
 mod tile;
+mod timestamp;
 pub mod variable_increment;
 
 pub use aging::Aging;
@@ -195,6 +196,7 @@ pub use space_code::{MultiResolution, SpaceCode};
 pub use spec::{Plan, Spec};
 pub use stats::Stats;
 pub use tile::Answers;
+pub use timestamp::Timestamp;
 pub use variable_increment::VariableIncrement;
 
 // What the kinds are made of: shared by the modules of this crate, and not part of its surface.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 use umbel::Hasher;
-use umbel_net::capture::{Link, Time, Writer};
+use umbel_net::capture::{Link, Timestamp, Writer};
 
 /// Bytes that nobody else has.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn capture() -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), Link::ETHERNET).unwrap();
     for number in 0..200 {
         let frame = datagram(&format!("10.0.0.{}", 1 + number % 20), "192.0.2.1", &bytes(number, 500));
-        writer.write(Time::from_secs(1_700_000_000 + 2 * number), &frame).unwrap();
+        writer.write(Timestamp::from_secs(1_700_000_000 + 2 * number), &frame).unwrap();
     }
     writer.into_inner()
 }

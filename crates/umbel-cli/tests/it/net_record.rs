@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::Write;
 use std::net::IpAddr;
 use std::time::Duration;
-use umbel_net::capture::{Link, Time, Writer};
+use umbel_net::capture::{Link, Timestamp, Writer};
 
 /// Bytes that nobody else has.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
@@ -28,7 +28,7 @@ fn capture(packets: u64) -> Vec<u8> {
 fn capture_at(seconds: &[u64]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), Link::ETHERNET).unwrap();
     for (&at, number) in seconds.iter().zip(0..) {
-        writer.write(Time::from_secs(at), &frame(number, &bytes(number, 500))).unwrap();
+        writer.write(Timestamp::from_secs(at), &frame(number, &bytes(number, 500))).unwrap();
     }
     writer.into_inner()
 }

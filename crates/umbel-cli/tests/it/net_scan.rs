@@ -3,7 +3,7 @@
 use crate::shell::{self, Shell, gzip, mix, split, text};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use umbel_net::capture::{Link, Time, Writer};
+use umbel_net::capture::{Link, Timestamp, Writer};
 
 /// A raw IPv4 packet with a UDP datagram.
 fn packet(hosts: (u8, u8), payload: &[u8]) -> Vec<u8> {
@@ -17,7 +17,7 @@ fn packet(hosts: (u8, u8), payload: &[u8]) -> Vec<u8> {
 fn capture(packets: &[Vec<u8>]) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), Link::RAW).unwrap();
     for (packet, second) in packets.iter().zip(1_700_000_000..) {
-        writer.write(Time::from_secs(second), packet).unwrap();
+        writer.write(Timestamp::from_secs(second), packet).unwrap();
     }
     writer.into_inner()
 }

@@ -4,7 +4,7 @@ use crate::keys::mix;
 use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
 };
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel::hash::reduce;
 use umbel_net::blocklist::{Blocklist, Options, Prefix};
 use umbel_net::mask::Mask;

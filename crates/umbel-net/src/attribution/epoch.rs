@@ -2,7 +2,7 @@
 
 use super::{Listed, Method, Settings, WINDOW, format, pairs};
 use crate::blocklist::Prefix;
-use crate::capture::Time;
+use crate::capture::Timestamp;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{self, PayloadFilter, Scheme};
 use crate::{Error, Result};
@@ -28,9 +28,9 @@ pub struct About {
     /// Whether streams were put together.
     pub streams: bool,
     /// When the first payload was captured.
-    pub first: Time,
+    pub first: Timestamp,
     /// When the last one was.
-    pub last: Time,
+    pub last: Timestamp,
     /// Payloads, and pieces of streams, that were given.
     pub payloads: u64,
     /// Their bytes.
@@ -45,7 +45,7 @@ pub struct About {
 
 impl About {
     /// An epoch that begins now, with nothing in it.
-    pub(super) fn new(settings: &Settings, run: u64, number: u64, now: Time) -> About {
+    pub(super) fn new(settings: &Settings, run: u64, number: u64, now: Timestamp) -> About {
         About {
             run,
             number,
@@ -64,7 +64,7 @@ impl About {
     }
 
     /// When it was.
-    pub fn span(&self) -> (Time, Time) {
+    pub fn span(&self) -> (Timestamp, Timestamp) {
         (self.first, self.last)
     }
 

@@ -3,7 +3,7 @@
 use super::epoch::Cut;
 use super::{About, Epoch, Method, pairs};
 use crate::blocklist::Prefix;
-use crate::capture::Time;
+use crate::capture::Timestamp;
 use crate::{Error, Result};
 use umbel::AnyFilter;
 use umbel::any::Stored;
@@ -154,8 +154,8 @@ impl Head {
             block: usize::try_from(number()?).unwrap_or(usize::MAX),
             instances: u32::try_from(number()?).unwrap_or(u32::MAX),
             streams: number()? != 0,
-            first: Time::from_nanos(number()?),
-            last: Time::from_nanos(number()?),
+            first: Timestamp::from_nanos(number()?),
+            last: Timestamp::from_nanos(number()?),
             payloads: number()?,
             bytes: number()?,
             blocks: number()?,

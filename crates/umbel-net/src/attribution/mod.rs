@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use umbel_net::attribution::{Recorder, Settings, Store};
-//! use umbel_net::capture::{Link, Packet, Time};
+//! use umbel_net::capture::{Link, Packet, Timestamp};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let store = Store::create(folder.path().join("store"))?;
@@ -15,7 +15,7 @@
 //! let mut frame = vec![0x45, 0, 0, 28 + text.len() as u8, 0, 1, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2];
 //! frame.extend([0, 53, 0, 99, 0, 8 + text.len() as u8, 0, 0]);
 //! frame.extend(text.as_bytes());
-//! let packet = Packet::from_frame(Link::RAW, &frame, Time::from_secs(1_700_000_000), 0)?;
+//! let packet = Packet::from_frame(Link::RAW, &frame, Timestamp::from_secs(1_700_000_000), 0)?;
 //!
 //! let mut recorder = Recorder::new(Settings::default(), 1)?;
 //! if let Some(full) = recorder.record(&packet)? {

@@ -1,7 +1,7 @@
 //! Who spoke to whom in an epoch: an exact list, which cannot be flooded.
 
 use crate::blocklist::Prefix;
-use crate::capture::Time;
+use crate::capture::Timestamp;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use umbel::file::fields::{Fields, put_varint};
@@ -48,9 +48,9 @@ pub struct Listed {
     /// Who.
     pub pair: Pair,
     /// Not after its first payload.
-    pub first: Time,
+    pub first: Timestamp,
     /// Not before its last one.
-    pub last: Time,
+    pub last: Timestamp,
     /// Whether a stream of the pair goes on that began in an epoch before.
     pub continued: bool,
 }
@@ -71,7 +71,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// The place of a pair in the list, from which it is not moved, and whether it has its own name there.
-    pub fn place(&mut self, pair: Pair, time: Time, local: &[Prefix], limit: usize) -> (usize, bool) {
+    pub fn place(&mut self, pair: Pair, time: Timestamp, local: &[Prefix], limit: usize) -> (usize, bool) {
         if let Some(&place) = self.places.get(&pair) {
             let listed = &mut self.listed[place];
             (listed.first, listed.last) = (listed.first.min(time), listed.last.max(time));
@@ -94,7 +94,7 @@ impl Pairs {
         (self.place(lesser, time, local, limit).0, false)
     }
 
-    fn add(&mut self, pair: Pair, time: Time) -> usize {
+    fn add(&mut self, pair: Pair, time: Timestamp) -> usize {
         self.places.insert(pair, self.listed.len());
         self.listed.push(Listed { pair, first: time, last: time, continued: false });
         self.listed.len() - 1
@@ -129,7 +129,7 @@ const PARTS: u64 = 255;
 /// The list in a file: the addresses of IPv4, those of IPv6, and of each pair the numbers of source and destination among them, the
 /// former as the distance from the pair before; 0 is unknown. Then the first and the last part of the epoch's span, and whether it
 /// goes on.
-pub(super) fn to_bytes(listed: &[Listed], span: (Time, Time)) -> Vec<u8> {
+pub(super) fn to_bytes(listed: &[Listed], span: (Timestamp, Timestamp)) -> Vec<u8> {
     let hosts = listed.iter().flat_map(|listed| [listed.pair.source, listed.pair.destination]);
     let mut addresses: Vec<IpAddr> = hosts.flatten().collect();
     // IPv4 comes before IPv6.
@@ -150,14 +150,14 @@ pub(super) fn to_bytes(listed: &[Listed], span: (Time, Time)) -> Vec<u8> {
     let number = |host: Option<IpAddr>| {
         host.map_or(0, |host| 1 + addresses.partition_point(|address| *address < host) as u64)
     };
-    let length = u128::from(span.1.since(span.0).max(1));
+    let length = u128::from(span.1.nanos_since(span.0).max(1));
     let mut before = 0;
     for Listed { pair, first, last, continued } in listed {
         let source = number(pair.source);
         put_varint(&mut bytes, (source - before) << 1 | u64::from(*continued));
         put_varint(&mut bytes, number(pair.destination));
         before = source;
-        let part = |time: &Time| u128::from(time.since(span.0)) * u128::from(PARTS);
+        let part = |time: &Timestamp| u128::from(time.nanos_since(span.0)) * u128::from(PARTS);
         bytes.push((part(first) / length) as u8);
         bytes.push(part(last).div_ceil(length) as u8);
     }
@@ -165,7 +165,7 @@ pub(super) fn to_bytes(listed: &[Listed], span: (Time, Time)) -> Vec<u8> {
 }
 
 /// Reads what [`to_bytes`] wrote, if it is that.
-pub(super) fn from_bytes(bytes: &[u8], span: (Time, Time)) -> Option<Vec<Listed>> {
+pub(super) fn from_bytes(bytes: &[u8], span: (Timestamp, Timestamp)) -> Option<Vec<Listed>> {
     let mut fields = Fields(bytes);
     let [v4, v6, pairs] = [fields.varint()?, fields.varint()?, fields.varint()?];
     let mut addresses = Vec::new();
@@ -183,10 +183,10 @@ pub(super) fn from_bytes(bytes: &[u8], span: (Time, Time)) -> Option<Vec<Listed>
     if pairs > fields.0.len() as u64 / 4 {
         return None;
     }
-    let length = u128::from(span.1.since(span.0));
+    let length = u128::from(span.1.nanos_since(span.0));
     let time = |part: u8, up: u128| {
         let nanos = (u128::from(part) * length + up) / u128::from(PARTS);
-        Time::from_nanos(span.0.nanos().saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))
+        Timestamp::from_nanos(span.0.nanos().saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))
     };
     let mut listed = Vec::with_capacity(usize::try_from(pairs).ok()?);
     let mut source = 0u64;
@@ -214,10 +214,10 @@ mod tests {
 
     #[test]
     fn a_list_comes_back_and_its_times_are_wide_enough() {
-        let span = (Time::from_secs(1000), Time::from_secs(1060));
+        let span = (Timestamp::from_secs(1000), Timestamp::from_secs(1060));
         let mut pairs = Pairs::default();
         for i in 0..300 {
-            let time = Time::from_nanos(span.0.nanos() + u64::from(i) * 200_000_001);
+            let time = Timestamp::from_nanos(span.0.nanos() + u64::from(i) * 200_000_001);
             let (place, _) = pairs.place(pair(i % 17, 1000 + i), time, &[], 1000);
             if i % 3 == 0 {
                 pairs.continues(place);
@@ -233,7 +233,7 @@ mod tests {
             assert_eq!((one.pair, one.continued), (other.pair, other.continued));
             assert!(other.first <= one.first && one.last <= other.last, "{one:?} {other:?}");
             // A part of a minute is less than a quarter of a second.
-            assert!(one.first.since(other.first) < 250_000_000 && other.last.since(one.last) < 250_000_000);
+            assert!(one.first.nanos_since(other.first) < 250_000_000 && other.last.nanos_since(one.last) < 250_000_000);
         }
         assert_eq!(to_bytes(&back, span), bytes, "nothing is lost when it is written again");
         for cut in 0..bytes.len() {
@@ -246,7 +246,7 @@ mod tests {
         let local: Vec<Prefix> = vec!["10.0.0.0/8".parse().expect("a network")];
         let home = 0x0a00_0001;
         let mut pairs = Pairs::default();
-        let place = |pairs: &mut Pairs, pair| pairs.place(pair, Time::default(), &local, 100);
+        let place = |pairs: &mut Pairs, pair| pairs.place(pair, Timestamp::default(), &local, 100);
         for forged in 0..10_000u32 {
             let (at, named) = place(&mut pairs, pair(0xc000_0000 + forged, home));
             assert_eq!(named, forged < 100);

@@ -5,7 +5,7 @@ use super::pairs::Pairs;
 use super::{Epoch, Method, Pair, Settings};
 use crate::Result;
 use crate::capture::streams::{Ending, Event, Piece, StreamCounts, Streams};
-use crate::capture::{Flow, Packet, Time};
+use crate::capture::{Flow, Packet, Timestamp};
 use crate::payload::winnowing::{self, Block, Cutter};
 use crate::payload::{Climb, Scheme, each_record};
 use std::collections::HashMap;
@@ -39,7 +39,7 @@ pub struct Recorder {
     run: u64,
     hasher: Hasher,
     /// The epoch at hand, and when it began.
-    open: Option<(About, Time)>,
+    open: Option<(About, Timestamp)>,
     pairs: Pairs,
     records: Records,
     /// The digests of a payload's blocks, which need not be allocated again and again.
@@ -48,7 +48,7 @@ pub struct Recorder {
     cutter: Option<Cutter>,
     streams: Option<Streams>,
     carried: HashMap<u64, Carried>,
-    last: Time,
+    last: Timestamp,
     totals: Recorded,
 }
 
@@ -88,7 +88,7 @@ impl Recorder {
         settings.check()?;
         let streams = settings.streams.then(Streams::default);
         let run = Digest::from_hash(seed).salted(RUN).get();
-        let about = About::new(&settings, run, 0, Time::default());
+        let about = About::new(&settings, run, 0, Timestamp::default());
         let cutter = match settings.method {
             Method::Winnowing => Some(about.winnowing()?.cutter()),
             Method::BlockBased | Method::Hierarchical => None,
@@ -104,7 +104,7 @@ impl Recorder {
             blocks: Vec::new(),
             streams,
             carried: HashMap::new(),
-            last: Time::default(),
+            last: Timestamp::default(),
             totals: Recorded::default(),
         })
     }
@@ -157,14 +157,14 @@ impl Recorder {
         self.streams.as_ref().map(Streams::counts)
     }
 
-    fn is_over(&self, time: Time) -> bool {
+    fn is_over(&self, time: Timestamp) -> bool {
         let Some((about, start)) = &self.open else { return false };
         let length = self.settings.epoch.map_or(u128::MAX, |epoch| epoch.as_nanos());
-        about.bytes >= self.settings.full || u128::from(time.since(*start)) >= length
+        about.bytes >= self.settings.full || u128::from(time.nanos_since(*start)) >= length
     }
 
     /// The epoch at hand, which begins now if there is none.
-    fn epoch(&mut self, time: Time) -> &mut About {
+    fn epoch(&mut self, time: Timestamp) -> &mut About {
         let Recorder { settings, run, hasher, open, totals, .. } = self;
         let (about, _) = open.get_or_insert_with(|| {
             let number = totals.epochs;
@@ -173,7 +173,7 @@ impl Recorder {
             // Epochs of a minute begin with the minute.
             let length =
                 settings.epoch.map_or(u64::MAX, |epoch| epoch.as_nanos().try_into().unwrap_or(u64::MAX));
-            (about, Time::from_nanos(time.nanos() - time.nanos() % length))
+            (about, Timestamp::from_nanos(time.nanos() - time.nanos() % length))
         });
         // Clocks may go backwards; what was recorded is in its epoch all the same.
         (about.first, about.last) = (about.first.min(time), about.last.max(time));
@@ -181,7 +181,7 @@ impl Recorder {
     }
 
     /// Records a payload that is not part of a stream.
-    fn payload(&mut self, pair: Pair, time: Time, payload: &[u8]) {
+    fn payload(&mut self, pair: Pair, time: Timestamp, payload: &[u8]) {
         if payload.is_empty() {
             return;
         }
@@ -276,7 +276,7 @@ impl Recorder {
         blocks
     }
 
-    fn count(&mut self, time: Time, bytes: usize) {
+    fn count(&mut self, time: Timestamp, bytes: usize) {
         let about = self.epoch(time);
         about.payloads += 1;
         about.bytes += bytes as u64;
@@ -285,7 +285,7 @@ impl Recorder {
     }
 
     /// What is mixed into the records of a pair, which is in the list from now on.
-    fn salt(&mut self, pair: Pair, time: Time) -> u64 {
+    fn salt(&mut self, pair: Pair, time: Timestamp) -> u64 {
         let (place, is_listed) = self.pairs.place(pair, time, &self.settings.local, self.settings.pairs);
         self.totals.unlisted += u64::from(!is_listed);
         if let Some((about, _)) = &mut self.open {
@@ -298,7 +298,7 @@ impl Recorder {
     fn blocks(
         &mut self,
         pair: Pair,
-        time: Time,
+        time: Timestamp,
         first: u64,
         bytes: &[u8],
         climbs: Option<&mut [Climb; 2]>,
@@ -322,7 +322,7 @@ impl Recorder {
     }
 
     /// Records blocks that are cut by their content; how many there were.
-    fn winnow(&mut self, pair: Pair, time: Time, cut: impl FnOnce(&mut dyn FnMut(Block))) -> u64 {
+    fn winnow(&mut self, pair: Pair, time: Timestamp, cut: impl FnOnce(&mut dyn FnMut(Block))) -> u64 {
         let Some((about, _)) = self.open else { return 0 };
         let blocks = &mut self.blocks;
         blocks.clear();
@@ -396,7 +396,7 @@ mod tests {
             let [high, low] = port.to_be_bytes();
             let tcp = [high, low, 0, 80, 0, 0, 0, seq, 0, 0, 0, 0, 0x50, flags, 1, 1, 0, 0, 0, 0, b'x'];
             let frame = [&ip[..], &tcp[..]].concat();
-            let packet = Packet::from_frame(Link::RAW, &frame, Time::from_secs(1), 0).expect("a packet");
+            let packet = Packet::from_frame(Link::RAW, &frame, Timestamp::from_secs(1), 0).expect("a packet");
             recorder.record(&packet).expect("room");
         };
         let (fin, rst) = (1, 4);

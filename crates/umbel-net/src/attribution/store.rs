@@ -37,7 +37,7 @@ use super::chain::Chain;
 use super::format::{HEAD, Head};
 use super::{About, Epoch, Found, Parts};
 use crate::blocklist::Prefix;
-use crate::capture::Time;
+use crate::capture::Timestamp;
 use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -131,7 +131,7 @@ impl Store {
 
     /// Looks an excerpt up in the epochs that were, at least partly, within these times. Of an excerpt of a stream it is the end that counts: its
     /// start is looked for in all epochs before.
-    pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Time>) -> Result<Answer<Found>> {
+    pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Timestamp>) -> Result<Answer<Found>> {
         let Answer { searched, unread } = self.search(times, &Excerpt(excerpt))?;
         let found = |Searched { path, about, local, found: (mut found, chain) }: Searched<(Found, Chain)>| {
             found.expected += chain.expected();
@@ -141,12 +141,16 @@ impl Store {
     }
 
     /// Looks for parts of a document in these epochs.
-    pub fn find_parts(&self, document: &[u8], times: impl RangeBounds<Time>) -> Result<Answer<Parts>> {
+    pub fn find_parts(&self, document: &[u8], times: impl RangeBounds<Timestamp>) -> Result<Answer<Parts>> {
         self.search(times, &Document(document))
     }
 
     /// Asks the epochs of these times, the last one first. A question that none of them can answer is refused.
-    fn search<Q: Question>(&self, times: impl RangeBounds<Time>, question: &Q) -> Result<Answer<Q::Answer>> {
+    fn search<Q: Question>(
+        &self,
+        times: impl RangeBounds<Timestamp>,
+        question: &Q,
+    ) -> Result<Answer<Q::Answer>> {
         let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
         let mut refused = Vec::new();
         for (path, about) in self.heads(&mut answer.unread)?.into_iter().rev() {
@@ -260,7 +264,7 @@ impl Question for Document<'_> {
 }
 
 /// Whether an epoch was, at least partly, within these times.
-fn within(about: &About, times: &impl RangeBounds<Time>) -> bool {
+fn within(about: &About, times: &impl RangeBounds<Timestamp>) -> bool {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let not_before = match times.start_bound() {
         Included(start) => about.last >= *start,

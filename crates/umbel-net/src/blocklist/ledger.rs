@@ -3,7 +3,7 @@
 use super::Options;
 use super::prefix::{Lengths, Prefix};
 use std::collections::{BTreeSet, HashMap};
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel::counting::{self, Overflow};
 
 use crate::Result;

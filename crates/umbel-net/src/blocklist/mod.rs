@@ -3,7 +3,7 @@
 //! ```
 //! use std::net::IpAddr;
 //! use std::time::Duration;
-//! use umbel::aging::Timestamp;
+//! use umbel::Timestamp;
 //! use umbel_net::blocklist::{Blocklist, Options, Verdict};
 //!
 //! let start = Timestamp::from_millis(1_800_000_000_000);
@@ -64,7 +64,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use std::time::Duration;
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel::hash::Strength;
 use umbel::internals::TILE;
 use umbel::{Digest, Filter, Hasher, Kind};

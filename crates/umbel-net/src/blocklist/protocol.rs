@@ -23,7 +23,7 @@
 //! that was blocked before, so its answers to `check` have no `until`.
 //!
 //! ```
-//! use umbel::aging::Timestamp;
+//! use umbel::Timestamp;
 //! use umbel_net::blocklist::{Blocklist, Options, protocol::Session};
 //!
 //! let list = Blocklist::new(&Options::default(), Timestamp::from_millis(0))?;
@@ -45,7 +45,7 @@ use super::{Blocklist, Figures, Prefix, Verdict};
 use crate::{Error, Result};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::time::Duration;
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 
 /// The most bytes of a line; what is longer is no command, whatever it is.
 const LONGEST: usize = 1024;

@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use umbel::hash::KeyRing;
-//! use umbel::aging::Timestamp;
+//! use umbel::Timestamp;
 //! use umbel_net::blocklist::{Blocklist, Options, state};
 //!
 //! let mut list = Blocklist::new(&Options::default(), Timestamp::from_millis(0))?;

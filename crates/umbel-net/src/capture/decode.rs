@@ -1,6 +1,6 @@
 //! From a frame to its IP packet: link layer, IP with its extensions, transport.
 
-use super::{Fragment, Packet, TcpInfo, Time};
+use super::{Fragment, Packet, TcpInfo, Timestamp};
 use etherparse::{
     IpAuthHeaderSlice, Ipv4HeaderSlice, Ipv6FragmentHeaderSlice, Ipv6HeaderSlice, Ipv6RawExtHeaderSlice,
     TcpHeaderSlice, err, ip_number,
@@ -103,7 +103,7 @@ pub(super) struct Transport {
 
 impl Layout {
     /// The packet, in the frame that was decoded.
-    pub(super) fn packet<'a>(&self, frame: &'a [u8], time: Time, length: u32) -> Packet<'a> {
+    pub(super) fn packet<'a>(&self, frame: &'a [u8], time: Timestamp, length: u32) -> Packet<'a> {
         let Transport { ports, tcp, .. } = self.transport;
         let ip = frame.get(self.ip.clone()).unwrap_or_default();
         let payload = frame.get(self.transport.payload..self.ip.end).unwrap_or_default();

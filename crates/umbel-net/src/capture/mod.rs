@@ -1,7 +1,8 @@
 //! Packets out of captures: pcap and pcapng files or pipes, compressed with gzip or not.
 //!
 //! ```
-//! use umbel_net::capture::{Link, Reader, Time, Writer};
+//! use umbel_net::capture::{Link, Reader, Timestamp, Writer};
+//! use umbel_net::rfc3339;
 //!
 //! // A capture of one raw IPv4 packet: UDP from 10.0.0.1 port 53 to 10.0.0.2 port 99, with two bytes.
 //! let packet = [
@@ -9,14 +10,14 @@
 //!     0, 53, 0, 99, 0, 10, 0, 0, b'h', b'i', // UDP
 //! ];
 //! let mut file = Vec::new();
-//! Writer::new(&mut file, Link::RAW)?.write(Time::from_nanos(1_700_000_000_000_000_000), &packet)?;
+//! Writer::new(&mut file, Link::RAW)?.write(Timestamp::from_nanos(1_700_000_000_000_000_000), &packet)?;
 //!
 //! let mut reader = Reader::new(file.as_slice())?;
 //! while let Some(packet) = reader.next()? {
 //!     assert_eq!(packet.source.to_string(), "10.0.0.1");
 //!     assert_eq!(packet.ports, Some((53, 99)));
 //!     assert_eq!(packet.payload, b"hi");
-//!     assert_eq!(packet.time.to_string(), "2023-11-14T22:13:20.000000000Z");
+//!     assert_eq!(rfc3339::format(packet.time), "2023-11-14T22:13:20.000000000Z");
 //! }
 //! assert!(reader.is_whole());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,13 +44,10 @@ mod writer;
 
 pub use decode::{Link, Skip};
 pub use reader::{Counts, End, MAX_RECORD, Reader, Skipped, is_capture};
+pub use umbel::Timestamp;
 pub use writer::Writer;
 
-use crate::Error;
-use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
-use umbel::aging::Timestamp;
 
 /// An IP packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +55,7 @@ pub struct Packet<'a> {
     /// The number of its frame in the capture, from 1, those included that are skipped; 0 if it comes from no capture.
     pub number: u64,
     /// When it was captured.
-    pub time: Time,
+    pub time: Timestamp,
     /// From where.
     pub source: IpAddr,
     /// To where.
@@ -80,7 +78,7 @@ pub struct Packet<'a> {
 
 impl<'a> Packet<'a> {
     /// The packet in a frame that was captured at a time, and was so long on the wire.
-    pub fn from_frame(link: Link, frame: &'a [u8], time: Time, length: u32) -> Result<Packet<'a>, Skip> {
+    pub fn from_frame(link: Link, frame: &'a [u8], time: Timestamp, length: u32) -> Result<Packet<'a>, Skip> {
         Ok(decode::decode(link, frame)?.packet(frame, time, length))
     }
 
@@ -138,146 +136,5 @@ pub struct Fragment {
     pub more: bool,
 }
 
-/// A moment: nanoseconds since 1970, in UTC.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(u64);
-
-impl Time {
-    /// So many nanoseconds since 1970.
-    pub const fn from_nanos(nanos: u64) -> Time {
-        Time(nanos)
-    }
-
-    /// So many seconds since 1970.
-    pub const fn from_secs(seconds: u64) -> Time {
-        Time(seconds.saturating_mul(SECOND))
-    }
-
-    /// The nanoseconds since 1970.
-    pub const fn nanos(self) -> u64 {
-        self.0
-    }
-
-    /// The nanoseconds from an earlier time to this one; 0 if it is not earlier.
-    pub const fn since(self, earlier: Time) -> u64 {
-        self.0.saturating_sub(earlier.0)
-    }
-}
-
-const SECOND: u64 = 1_000_000_000;
-
-impl From<Time> for Timestamp {
-    fn from(time: Time) -> Timestamp {
-        Timestamp::from_millis(time.0 / 1_000_000)
-    }
-}
-
-/// As RFC 3339 writes it, with nine decimals.
-impl fmt::Display for Time {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0 / SECOND;
-        let (days, of_day) = (seconds / 86400, seconds % 86400);
-        let (year, month, day) = date(days);
-        let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-        let nanos = self.0 % SECOND;
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{nanos:09}Z")
-    }
-}
-
-/// Reads what [`Display`](fmt::Display) writes, with any number of decimals, a distance from UTC instead of Z, or nothing of both, and a blank
-/// instead of the T; a day alone, at its start; or the seconds since 1970.
-///
-/// ```
-/// use umbel_net::capture::Time;
-/// let time: Time = "2023-11-14T22:13:20.5Z".parse()?;
-/// assert_eq!(time, "2023-11-15 00:13:20.5+02:00".parse()?);
-/// assert_eq!(time, "1700000000.5".parse()?);
-/// assert_eq!("1970-01-02".parse::<Time>()?, Time::from_secs(86400));
-/// for wrong in ["yesterday", "2023-11-14T22:13:20Z01:00", "1.1234567890 and so on", "1."] {
-///     assert!(wrong.parse::<Time>().is_err());
-/// }
-/// # Ok::<(), umbel_net::Error>(())
-/// ```
-impl FromStr for Time {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Time, Error> {
-        let wrong =
-            || Error::parameter("time", text, "a time such as 2023-11-14T22:13:20Z, or seconds since 1970");
-        parse(text).ok_or_else(wrong)
-    }
-}
-
-fn parse(text: &str) -> Option<Time> {
-    if text.find('-').is_none_or(|at| at == 0) {
-        let (seconds, nanos) = decimal(text)?;
-        return seconds.checked_mul(SECOND)?.checked_add(nanos).map(Time);
-    }
-    let (day, rest) = text.split_at_checked(10)?;
-    let mut parts = day.splitn(3, '-').map(digits);
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    let days = (1..=31).contains(&day).then(|| days(year, month)).flatten()?.checked_add(day - 1)?;
-    // Not the 31st of April.
-    if date(days) != (year, month, day) {
-        return None;
-    }
-    let Some(rest) = rest.strip_prefix(['T', 't', ' ']) else {
-        return rest.is_empty().then(|| Time::from_secs(days * 86400));
-    };
-    let (clock, zone) = rest.split_at(rest.find(['Z', 'z', '+', '-']).unwrap_or(rest.len()));
-    let mut parts = clock.splitn(3, ':');
-    let (hour, minute) = (digits(parts.next()?)?, digits(parts.next()?)?);
-    let (second, nanos) = parts.next().map_or(Some((0, 0)), decimal)?;
-    if hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let local =
-        (days * 86400 + hour * 3600 + minute * 60 + second).checked_mul(SECOND)?.checked_add(nanos)?;
-    if zone.is_empty() || zone.eq_ignore_ascii_case("z") {
-        return Some(Time(local));
-    }
-    let (hours, minutes) = zone.strip_prefix(['+', '-'])?.split_once(':')?;
-    let (hours, minutes) = (digits(hours)?, digits(minutes)?);
-    if hours > 23 || minutes > 59 {
-        return None;
-    }
-    let distance = (hours * 3600 + minutes * 60) * SECOND;
-    // East of Greenwich the clocks are ahead.
-    if zone.starts_with('+') { local.checked_sub(distance) } else { local.checked_add(distance) }.map(Time)
-}
-
-/// A number of digits alone.
-fn digits(text: &str) -> Option<u64> {
-    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
-}
-
-/// Seconds and nanoseconds.
-fn decimal(text: &str) -> Option<(u64, u64)> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
-    // Digits after the ninth are too small to count.
-    let is_number = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    let nanos = digits(&format!("{fraction:0<9.9}")).filter(|_| is_number)?;
-    Some((digits(whole)?, nanos))
-}
-
-/// The days from the first of January 1970 to the first of a month; see [`date`].
-fn days(year: u64, month: u64) -> Option<u64> {
-    if year < 1970 || !(1..=12).contains(&month) {
-        return None;
-    }
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    Some(365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 - 719_468)
-}
-
-/// Year, month and day so many days after the first of January 1970. Years are counted from March, so that the leap day is a
-/// year's last; 400 of them have 146 097 days.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let of_month = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, of_month)
-}
+/// The nanoseconds of a second.
+const NANOS_PER_SECOND: u64 = 1_000_000_000;

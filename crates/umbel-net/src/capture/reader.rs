@@ -2,7 +2,7 @@
 
 use super::decode::{self, Link, Skip};
 use super::source::{Ended, Source};
-use super::{Packet, SECOND, Time};
+use super::{NANOS_PER_SECOND, Packet, Timestamp};
 use crate::{Error, Result};
 use pcap_parser::nom::IResult;
 use pcap_parser::pcapng::{Block, InterfaceDescriptionBlock, OptionCode, parse_block_be, parse_block_le};
@@ -36,7 +36,7 @@ pub struct Reader<'r> {
     format: Format,
     name: PathBuf,
     counts: Counts,
-    last: Time,
+    last: Timestamp,
     end: Option<End>,
 }
 
@@ -161,7 +161,7 @@ enum Step {
 }
 
 struct Frame {
-    time: Option<Time>,
+    time: Option<Timestamp>,
     link: Link,
     /// Where it is in the source's buffer.
     place: Range<usize>,
@@ -203,7 +203,7 @@ impl<'r> Reader<'r> {
         let failed = |source| Error::Io { path: name.clone(), doing: "read", source };
         let mut source = Source::new(input).map_err(failed)?;
         let format = Format::recognise(&mut source, &name)?;
-        Ok(Reader { source, format, name, counts: Counts::default(), last: Time::default(), end: None })
+        Ok(Reader { source, format, name, counts: Counts::default(), last: Timestamp::default(), end: None })
     }
 
     /// The next packet; nothing at the end, of which [`end`](Reader::end) then tells. Errors are the system's.
@@ -262,7 +262,7 @@ impl<'r> Reader<'r> {
     }
 
     /// Counts a packet, and returns its time: that of the one before it where it has none.
-    fn count(&mut self, frame: &Frame, layout: &decode::Layout) -> Time {
+    fn count(&mut self, frame: &Frame, layout: &decode::Layout) -> Timestamp {
         let time = frame.time.unwrap_or(self.last);
         let counts = &mut self.counts;
         counts.frames += 1;
@@ -362,7 +362,7 @@ impl Pcap {
         }
         let Ok((_, record)) = (self.parse)(source.ready()) else { return Ok(Step::End(End::Damaged { at })) };
         let nanos = u64::from(record.ts_usec) * self.nanos_per_tick;
-        let time = Time::from_nanos(u64::from(record.ts_sec) * SECOND + nanos);
+        let time = Timestamp::from_nanos(u64::from(record.ts_sec) * NANOS_PER_SECOND + nanos);
         let length = record.origlen;
         let place = source.take(self.head + captured);
         let place = place.start + self.head..place.end;
@@ -494,10 +494,10 @@ impl Interface {
         }
     }
 
-    fn time(&self, ticks: u64) -> Time {
-        let nanos = u128::from(ticks) * u128::from(SECOND) / u128::from(self.ticks_per_second);
-        let nanos = nanos as i128 + i128::from(self.offset) * i128::from(SECOND);
+    fn time(&self, ticks: u64) -> Timestamp {
+        let nanos = u128::from(ticks) * u128::from(NANOS_PER_SECOND) / u128::from(self.ticks_per_second);
+        let nanos = nanos as i128 + i128::from(self.offset) * i128::from(NANOS_PER_SECOND);
         // Before 1970 is 1970.
-        Time::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+        Timestamp::from_nanos(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
     }
 }

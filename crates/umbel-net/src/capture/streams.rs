@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use umbel_net::capture::streams::{Event, Streams};
-//! use umbel_net::capture::{Link, Packet, Time};
+//! use umbel_net::capture::{Link, Packet, Timestamp};
 //!
 //! // Segments of a connection from port 5 to port 80, by sequence number.
 //! let segment = |seq: u8, flags: u8, payload: &[u8]| {
@@ -15,7 +15,7 @@
 //! let mut text = Vec::new();
 //! // SYN, then the second half before the first, which also comes twice.
 //! for frame in [segment(9, 2, b""), segment(14, 0, b"plans"), segment(10, 0, b"the "), segment(10, 0, b"the ")] {
-//!     let packet = Packet::from_frame(Link::RAW, &frame, Time::from_secs(1), 0)?;
+//!     let packet = Packet::from_frame(Link::RAW, &frame, Timestamp::from_secs(1), 0)?;
 //!     streams.push(&packet, |piece| {
 //!         if let Event::Bytes(bytes) = piece.event {
 //!             assert_eq!(piece.offset, text.len() as u64);
@@ -36,7 +36,7 @@
 //! byte, are a new stream too: whoever sends something far ahead first, which its receiver ignores, hides nothing that
 //! follows. What is missing is told, and counted.
 
-use super::{Flow, Packet, TcpInfo, Time};
+use super::{Flow, Packet, TcpInfo, Timestamp};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -56,7 +56,12 @@ pub struct Limits {
 impl Default for Limits {
     /// 65 536 streams, 256 KiB and 64 MiB waiting, five minutes.
     fn default() -> Limits {
-        Limits { streams: 1 << 16, waiting: 1 << 18, waiting_together: 1 << 26, idle: 300 * super::SECOND }
+        Limits {
+            streams: 1 << 16,
+            waiting: 1 << 18,
+            waiting_together: 1 << 26,
+            idle: 300 * super::NANOS_PER_SECOND,
+        }
     }
 }
 
@@ -70,7 +75,7 @@ pub struct Piece<'a> {
     /// How many bytes of the stream came before, with those that are missing.
     pub offset: u64,
     /// When the packet came that brought it, or that brought what it had waited for.
-    pub time: Time,
+    pub time: Timestamp,
     /// The number of the packet that these bytes are from; of a gap or an end, of the packet that told of it, 0 if it was the end of the
     /// capture.
     pub packet: u64,
@@ -146,7 +151,7 @@ struct Turn {
     flow: Flow,
     stream: u64,
     /// Its last packet when it was put there, by number and by time.
-    last: (u64, Time),
+    last: (u64, Timestamp),
 }
 
 /// One direction of a connection.
@@ -169,7 +174,7 @@ struct Stream {
     /// Whether its end was told. It is kept for a while, since what comes again should not become a new stream.
     ended: bool,
     /// When its last packet came, by number and by time.
-    last: (u64, Time),
+    last: (u64, Timestamp),
 }
 
 /// A segment that waits.
@@ -183,7 +188,7 @@ struct Waiting {
 /// Whom to tell, and after which packet.
 struct Teller<'d, F> {
     deliver: &'d mut F,
-    time: Time,
+    time: Timestamp,
     packet: u64,
 }
 
@@ -259,7 +264,7 @@ impl Streams {
             self.streams.iter().map(|(flow, stream)| (stream.id, *flow)).collect();
         flows.sort_unstable_by_key(|(id, _)| *id);
         for (_, flow) in flows {
-            let time = self.streams.get(&flow).map_or(Time::default(), |stream| stream.last.1);
+            let time = self.streams.get(&flow).map_or(Timestamp::default(), |stream| stream.last.1);
             self.end(&flow, Ending::Capture, &mut Teller { deliver: &mut deliver, time, packet: 0 });
         }
         self.silent.clear();
@@ -304,10 +309,10 @@ impl Streams {
     }
 
     /// Ends streams from which nothing came for long: two at most, so that no packet pays for many.
-    fn end_silent(&mut self, now: Time, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+    fn end_silent(&mut self, now: Timestamp, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
         for _ in 0..2 {
             // Who was not silent for so long then is not now; that is told without looking for the stream.
-            let is_silent = |turn: &&Turn| now.since(turn.last.1) > self.limits.idle;
+            let is_silent = |turn: &&Turn| now.nanos_since(turn.last.1) > self.limits.idle;
             let Some(turn) = self.silent.front().filter(is_silent).copied() else { break };
             self.take_turn(turn, Ending::Idle, out);
         }
@@ -345,7 +350,7 @@ impl Streams {
     }
 
     /// The last packet of a stream, if that is still here.
-    fn last_of(&self, turn: Turn) -> Option<(u64, Time)> {
+    fn last_of(&self, turn: Turn) -> Option<(u64, Timestamp)> {
         self.streams.get(&turn.flow).filter(|stream| stream.id == turn.stream).map(|stream| stream.last)
     }
 }
@@ -362,7 +367,7 @@ impl Stream {
             waiting: 0,
             end: None,
             ended: false,
-            last: (0, Time::default()),
+            last: (0, Timestamp::default()),
         }
     }
 

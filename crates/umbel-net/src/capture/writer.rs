@@ -1,6 +1,6 @@
 //! Captures written: for tests, for generated traffic, and for packets that are to be looked at with other programs.
 
-use super::{Link, Time};
+use super::{Link, NANOS_PER_SECOND, Timestamp};
 use std::io::{self, Write};
 
 /// Writes packets as a pcap file, with nanoseconds.
@@ -21,18 +21,17 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a frame.
-    pub fn write(&mut self, time: Time, frame: &[u8]) -> io::Result<()> {
+    pub fn write(&mut self, time: Timestamp, frame: &[u8]) -> io::Result<()> {
         let too_long = |_| io::Error::new(io::ErrorKind::InvalidInput, "a frame of more than 4 GiB");
         self.write_cut(time, frame, u32::try_from(frame.len()).map_err(too_long)?)
     }
 
     /// Writes what was captured of a frame that was longer on the wire.
-    pub fn write_cut(&mut self, time: Time, captured: &[u8], length: u32) -> io::Result<()> {
-        const SECOND: u64 = 1_000_000_000;
+    pub fn write_cut(&mut self, time: Timestamp, captured: &[u8], length: u32) -> io::Result<()> {
         let unfit =
             |_| io::Error::new(io::ErrorKind::InvalidInput, "a pcap file cannot hold this time or length");
-        let seconds = u32::try_from(time.nanos() / SECOND).map_err(unfit)?;
-        let nanos = u32::try_from(time.nanos() % SECOND).map_err(unfit)?;
+        let seconds = u32::try_from(time.nanos() / NANOS_PER_SECOND).map_err(unfit)?;
+        let nanos = u32::try_from(time.nanos() % NANOS_PER_SECOND).map_err(unfit)?;
         let caught = u32::try_from(captured.len()).map_err(unfit)?;
         for field in [seconds, nanos, caught, length] {
             self.out.write_all(&field.to_le_bytes())?;

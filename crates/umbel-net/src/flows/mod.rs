@@ -3,12 +3,12 @@
 //!
 //! ```
 //! use umbel::Spec;
-//! use umbel_net::capture::{Packet, Time};
+//! use umbel_net::capture::{Packet, Timestamp};
 //! use umbel_net::flows::{By, Meter};
 //!
 //! let packet = |port| Packet {
 //!     number: 1,
-//!     time: Time::default(),
+//!     time: Timestamp::default(),
 //!     source: [10, 0, 0, 1].into(),
 //!     destination: [10, 0, 0, 2].into(),
 //!     protocol: 17,

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 /// ```
 /// use std::ops::ControlFlow;
 /// use umbel_net::capture::streams::Limits;
-/// use umbel_net::capture::{Link, Packet, Time};
+/// use umbel_net::capture::{Link, Packet, Timestamp};
 /// use umbel_net::signatures::{Scanner, StreamSearch};
 ///
 /// // Segments of a connection from port 5 to port 80, by sequence number.
@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 /// let mut streams = StreamSearch::new(&mut search, Limits::default());
 /// let mut told = Vec::new();
 /// for (number, frame) in (1..).zip([segment(1, b"GET /c"), segment(8, b"d.exe"), segment(7, b"m")]) {
-///     let packet = Packet { number, ..Packet::from_frame(Link::RAW, &frame, Time::from_secs(1), 0)? };
+///     let packet = Packet { number, ..Packet::from_frame(Link::RAW, &frame, Timestamp::from_secs(1), 0)? };
 ///     let _ = streams.push(&packet, |found| {
 ///         told.push((found.finding.offset, found.packet, found.stream));
 ///         ControlFlow::<()>::Continue(())

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use umbel_net::attribution::{Epoch, Finding, Method, Pair, Recorder, Settings, Store, store};
-use umbel_net::capture::{Link, Packet, Reader, Time};
+use umbel_net::capture::{Link, Packet, Reader, Timestamp};
 
 /// Bytes that look random.
 fn bytes(seed: u64, length: usize) -> Vec<u8> {
@@ -22,10 +22,10 @@ fn host(number: u32) -> IpAddr {
 }
 
 /// A packet at a time.
-type Frame = (Time, Vec<u8>);
+type Frame = (Timestamp, Vec<u8>);
 
 fn datagram(millis: u64, source: u32, destination: u32, payload: &[u8]) -> Frame {
-    (Time::from_nanos(millis * 1_000_000), udp(host(source), host(destination), (1, 2), payload))
+    (Timestamp::from_nanos(millis * 1_000_000), udp(host(source), host(destination), (1, 2), payload))
 }
 
 /// What a recorder makes of packets, after a restart.
@@ -134,10 +134,10 @@ proptest! {
             segments.push(again);
         }
         // The first segment tells where the stream begins.
-        let mut frames = vec![(Time::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 0, "S", b""))];
+        let mut frames = vec![(Timestamp::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 0, "S", b""))];
         let pace = if slow { 7_000 } else { 1 };
         for (i, (seq, payload)) in segments.iter().enumerate() {
-            let time = Time::from_nanos(2_000_000_000 + i as u64 * pace * 1_000_000);
+            let time = Timestamp::from_nanos(2_000_000_000 + i as u64 * pace * 1_000_000);
             frames.push((time, tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), *seq, "", payload)));
             // Others speak as well, so that epochs end.
             frames.push((time, udp(host(9), host(8), (1, 2), &bytes(i as u64, 40))));
@@ -156,10 +156,10 @@ proptest! {
 #[test]
 fn a_text_in_small_packets_is_found_only_in_streams() {
     let text = bytes(3, 2000);
-    let mut frames = vec![(Time::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 0, "S", b""))];
+    let mut frames = vec![(Timestamp::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 0, "S", b""))];
     for (i, piece) in text.chunks(20).enumerate() {
         let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), 1 + 20 * i as u32, "", piece);
-        frames.push((Time::from_secs(1), frame));
+        frames.push((Timestamp::from_secs(1), frame));
     }
     assert!(record(Settings::default(), &frames).is_empty(), "packets of 20 bytes leave nothing behind");
     let streams = Settings { streams: true, ..Settings::default() };
@@ -171,7 +171,7 @@ fn a_text_in_small_packets_is_found_only_in_streams() {
 fn bytes_that_are_sent_in_the_place_of_others_are_not_hidden() {
     let [seen, hidden] = [bytes(3, 200), bytes(4, 200)];
     let segment = |seq, flags: &str, payload: &[u8]| {
-        (Time::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), seq, flags, payload))
+        (Timestamp::from_secs(1), tcp([10, 0, 0, 1], [10, 0, 0, 2], (5, 80), seq, flags, payload))
     };
     let frames = [segment(0, "S", b""), segment(1, "", &seen), segment(1, "", &hidden)];
     let epochs = record(Settings { streams: true, ..Settings::default() }, &frames);
@@ -359,13 +359,17 @@ fn epochs_end_by_time_and_by_size_and_are_found_by_time() {
     for (i, epoch) in by_time.iter().enumerate() {
         let about = epoch.about();
         assert_eq!(about.number, i as u64);
-        assert_eq!(about.span(), (Time::from_secs(60 * i as u64), Time::from_secs(60 * i as u64 + 59)));
+        assert_eq!(
+            about.span(),
+            (Timestamp::from_secs(60 * i as u64), Timestamp::from_secs(60 * i as u64 + 59))
+        );
         assert_eq!((about.payloads, about.bytes, about.blocks, about.longest), (60, 12_000, 360, 6));
     }
     let (_folder, store) = stored(&by_time);
     let excerpt = &bytes(130, 200)[10..190];
     let searched = |from, to| {
-        let answer = store.find(excerpt, Time::from_secs(from)..=Time::from_secs(to)).expect("an answer");
+        let answer =
+            store.find(excerpt, Timestamp::from_secs(from)..=Timestamp::from_secs(to)).expect("an answer");
         let found = answer.searched.iter().any(|searched| !searched.found.findings.is_empty());
         (answer.searched.len(), found)
     };
@@ -394,7 +398,7 @@ fn clocks_that_go_backwards_lose_nothing() {
     assert_eq!(epochs.len(), 2);
     let (_folder, store) = stored(&epochs);
     for ((i, time), _) in (0..).zip(times).zip(&frames) {
-        let time = Time::from_secs(time);
+        let time = Timestamp::from_secs(time);
         let answer = store.find(&bytes(i, 200)[20..180], time..=time).expect("an answer");
         assert!(answer.searched.iter().any(|searched| names(&searched.found.findings, 1, 2)), "packet {i}");
     }
@@ -441,10 +445,10 @@ fn parts_of_a_document_are_found_however_it_was_cut() {
             break;
         }
     }
-    frames.push((Time::from_secs(1), tcp([10, 0, 0, 7], [10, 0, 0, 8], (5, 80), 0, "S", b"")));
+    frames.push((Timestamp::from_secs(1), tcp([10, 0, 0, 7], [10, 0, 0, 8], (5, 80), 0, "S", b"")));
     for (i, piece) in [&bytes(1, 777)[..], &document[15_000..16_000]].concat().chunks(25).enumerate() {
         let frame = tcp([10, 0, 0, 7], [10, 0, 0, 8], (5, 80), 1 + 25 * i as u32, "", piece);
-        frames.push((Time::from_secs(1), frame));
+        frames.push((Timestamp::from_secs(1), frame));
     }
     let epochs = record(Settings { streams: true, ..Settings::default() }, &frames);
     let found = epochs[0].find_parts(&document).expect("long enough");
@@ -587,7 +591,7 @@ fn the_format_of_epochs_stays_as_it_is() {
         let mut frames: Vec<Frame> =
             (0..20).map(|i| datagram(i * 40, i as u32 % 5, 9, &bytes(i, 250))).collect();
         let six = |last: u8| IpAddr::from([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, last]);
-        frames.push((Time::from_secs(1), udp(six(1), six(2), (1, 2), &bytes(20, 250))));
+        frames.push((Timestamp::from_secs(1), udp(six(1), six(2), (1, 2), &bytes(20, 250))));
         let local = vec!["10.0.0.0/24".parse().expect("a network"), "fd00::/8".parse().expect("a network")];
         // The last two have no place in the list.
         let epochs = record(Settings { local, pairs: 4, ..Settings::of(method) }, &frames);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 use umbel_net::attribution::{Epoch, Finding, Method, Pair, Recorder, Settings, Store};
-use umbel_net::capture::{Link, Packet, Time};
+use umbel_net::capture::{Link, Packet, Timestamp};
 
 /// Bytes of so many kinds that look random.
 fn bytes(seed: u64, kinds: u16, length: usize) -> Vec<u8> {
@@ -16,16 +16,16 @@ fn bytes(seed: u64, kinds: u16, length: usize) -> Vec<u8> {
 }
 
 /// A packet at a time.
-type Frame = (Time, Vec<u8>);
+type Frame = (Timestamp, Vec<u8>);
 
 fn segment(millis: u64, hosts: (u8, u8), port: u16, seq: usize, flags: &str, payload: &[u8]) -> Frame {
     let frame = tcp([10, 0, 0, hosts.0], [10, 0, 0, hosts.1], (port, 80), seq as u32, flags, payload);
-    (Time::from_nanos(millis * 1_000_000), frame)
+    (Timestamp::from_nanos(millis * 1_000_000), frame)
 }
 
 fn datagram(millis: u64, hosts: (u8, u8), payload: &[u8]) -> Frame {
     let [source, destination] = [hosts.0, hosts.1].map(|host| IpAddr::from(Ipv4Addr::new(10, 0, 0, host)));
-    (Time::from_nanos(millis * 1_000_000), udp(source, destination, (1, 2), payload))
+    (Timestamp::from_nanos(millis * 1_000_000), udp(source, destination, (1, 2), payload))
 }
 
 /// A store with what a recorder makes of packets.

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use umbel::Hasher;
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel::hash::KeyRing;
 use umbel_net::Error;
 use umbel_net::blocklist::protocol::{self, Session};

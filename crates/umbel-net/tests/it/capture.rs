@@ -7,13 +7,13 @@ use proptest::prelude::*;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use umbel_net::capture::{
-    Counts, End, Fragment, Link, MAX_RECORD, Packet, Reader, Skip, TcpInfo, Time, Writer,
+    Counts, End, Fragment, Link, MAX_RECORD, Packet, Reader, Skip, TcpInfo, Timestamp, Writer,
 };
 
 /// What a packet is, without the buffer that it was lent from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kept {
-    time: Time,
+    time: Timestamp,
     pair: (IpAddr, IpAddr),
     protocol: u8,
     ports: Option<(u16, u16)>,
@@ -194,7 +194,7 @@ fn pcap_comes_in_both_byte_orders_and_in_micro_and_nanoseconds() {
         let (packets, counts, end) = read(file.as_slice());
         assert_eq!(end, End::Whole);
         let [packet] = &packets[..] else { panic!("{magic:x} {big}: {packets:?}") };
-        assert_eq!(packet.time, Time::from_nanos(1_700_000_000_000_000_000 + nanos), "{magic:x} {big}");
+        assert_eq!(packet.time, Timestamp::from_nanos(1_700_000_000_000_000_000 + nanos), "{magic:x} {big}");
         assert_eq!((packet.pair, packet.protocol, packet.ports), ((v4(1), v4(2)), 17, Some((3, 4))));
         assert_eq!((&packet.payload[..], packet.length), (&b"hello"[..], frame.len() as u32 + 9));
         assert_eq!((counts.frames, counts.cut, counts.bytes), (1, 1, frame.len() as u64 + 9));
@@ -306,7 +306,7 @@ fn pcapng_has_sections_interfaces_and_resolutions() {
 // --- Frames ---
 
 fn decode(link: Link, frame: &[u8]) -> Result<Packet<'_>, Skip> {
-    Packet::from_frame(link, frame, Time::default(), frame.len() as u32)
+    Packet::from_frame(link, frame, Timestamp::default(), frame.len() as u32)
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn what_a_snap_length_leaves_is_given() {
     for captured in 0..=frame.len() {
         let file = {
             let mut writer = Writer::new(Vec::new(), Link::ETHERNET).unwrap();
-            writer.write_cut(Time::from_secs(1), &frame[..captured], frame.len() as u32).unwrap();
+            writer.write_cut(Timestamp::from_secs(1), &frame[..captured], frame.len() as u32).unwrap();
             writer.into_inner()
         };
         let mut reader = Reader::new(file.as_slice()).unwrap();

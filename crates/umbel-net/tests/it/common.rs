@@ -4,7 +4,7 @@ use crate::debian;
 use etherparse::{PacketBuilder, TcpHeader};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use umbel_net::capture::{Link, Time, Writer};
+use umbel_net::capture::{Link, Timestamp, Writer};
 
 /// All captures of two Debian packages: 47 of connections with a web server, small ones of many protocols, and the
 /// examples of the pcapng format in both byte orders.
@@ -68,7 +68,7 @@ pub fn tcp(
 pub fn pcap(link: Link, frames: impl IntoIterator<Item = Vec<u8>>) -> Vec<u8> {
     let mut writer = Writer::new(Vec::new(), link).expect("room");
     for (at, frame) in (1_700_000_000_000_000_000..).step_by(1_000_000).zip(frames) {
-        writer.write(Time::from_nanos(at), &frame).expect("room");
+        writer.write(Timestamp::from_nanos(at), &frame).expect("room");
     }
     writer.into_inner()
 }

@@ -3,7 +3,7 @@
 use std::error::Error as _;
 use std::time::Duration;
 use std::{fs, io};
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel::file::FormatError;
 use umbel::hash::KeyRing;
 use umbel_net::Error;

@@ -5,13 +5,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use umbel::spec::KindOptions;
 use umbel::{Digest, MultiResolution, SpaceCode, Spec};
-use umbel_net::capture::{Flow, Packet, Reader, Time};
+use umbel_net::capture::{Flow, Packet, Reader, Timestamp};
 use umbel_net::flows::{By, Comparison, Meter};
 
 fn packet(flow: u32) -> Packet<'static> {
     Packet {
         number: 1,
-        time: Time::default(),
+        time: Timestamp::default(),
         source: IpAddr::from(flow.to_be_bytes()),
         destination: [10, 0, 0, 2].into(),
         protocol: 17,

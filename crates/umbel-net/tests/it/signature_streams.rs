@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use umbel::Digest;
 use umbel_net::capture::streams::{Event, Limits, Streams};
-use umbel_net::capture::{Link, Packet, Reader, Time};
+use umbel_net::capture::{Link, Packet, Reader, Timestamp};
 use umbel_net::signatures::{Finding, Found, Scanner, Settings, StreamSearch, Tail};
 
 /// What an exact search finds: first and last byte of each, and its number.
@@ -38,7 +38,7 @@ fn search(scanner: &Scanner, limits: Limits, frames: &[Vec<u8>]) -> Vec<Found> {
         ControlFlow::Continue(())
     };
     for (frame, number) in frames.iter().zip(1..) {
-        let packet = Packet::from_frame(Link::ETHERNET, frame, Time::from_secs(1), 0).unwrap();
+        let packet = Packet::from_frame(Link::ETHERNET, frame, Timestamp::from_secs(1), 0).unwrap();
         let _ = streams.push(&Packet { number, ..packet }, &mut found);
     }
     let _ = streams.finish(&mut found);
@@ -207,7 +207,7 @@ fn a_signature_is_told_when_its_last_byte_can_be_delivered() {
     let payloads = [(0, "an e"), (5, "il"), (4, "v"), (7, " thing")];
     for ((start, payload), number) in payloads.into_iter().zip(1..) {
         let frame = segment(1, start, "", payload.as_bytes());
-        let packet = Packet::from_frame(Link::ETHERNET, &frame, Time::from_secs(1), 0).unwrap();
+        let packet = Packet::from_frame(Link::ETHERNET, &frame, Timestamp::from_secs(1), 0).unwrap();
         let _: ControlFlow<Infallible> = streams.push(&Packet { number, ..packet }, |found| {
             after.push((number, found.packet, found.finding.offset, found.flow.ports));
             ControlFlow::Continue(())
@@ -280,7 +280,7 @@ fn little_is_kept_and_nothing_of_streams_that_are_gone() {
         let (flags, start) = (["", "F", "R", ""][at as usize % 4], letters(2, 256, 40));
         let payload = if at % 3 == 0 { start } else { letters(at.into(), 256, 1400) };
         let frame = segment((at % 5000) as u16, at, flags, &payload);
-        let packet = Packet::from_frame(Link::ETHERNET, &frame, Time::from_secs(1), 0).unwrap();
+        let packet = Packet::from_frame(Link::ETHERNET, &frame, Timestamp::from_secs(1), 0).unwrap();
         let _ = streams.push(&packet, |_| ControlFlow::Break(()));
         most = most.max(streams.kept());
     }
@@ -293,7 +293,7 @@ fn little_is_kept_and_nothing_of_streams_that_are_gone() {
     let mut found = 0;
     for (piece, number) in long.chunks(1000).zip(0u32..) {
         let frame = segment(1, 1000 * number, "", piece);
-        let packet = Packet::from_frame(Link::ETHERNET, &frame, Time::from_secs(1), 0).unwrap();
+        let packet = Packet::from_frame(Link::ETHERNET, &frame, Timestamp::from_secs(1), 0).unwrap();
         let _: ControlFlow<()> = streams.push(&packet, |_| {
             found += 1;
             ControlFlow::Continue(())

@@ -4,7 +4,7 @@ use crate::common::{real_captures, tcp};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use umbel_net::capture::streams::{Ending, Event, Limits, Piece, Streams};
-use umbel_net::capture::{Flow, Link, Packet, Reader, Time};
+use umbel_net::capture::{Flow, Link, Packet, Reader, Timestamp};
 
 /// What was delivered of each stream, by its number.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Heard {
 struct Segment(u16, u64, u32, &'static str, &'static str);
 
 fn push(streams: &mut Streams, heard: &mut Heard, frame: &[u8], second: u64) {
-    let packet = Packet::from_frame(Link::ETHERNET, frame, Time::from_secs(second), frame.len() as u32)
+    let packet = Packet::from_frame(Link::ETHERNET, frame, Timestamp::from_secs(second), frame.len() as u32)
         .expect("a packet");
     streams.push(&packet, |piece| heard.hear(piece));
 }
@@ -227,7 +227,7 @@ fn what_waits_is_bounded_over_all_streams() {
         let flags = if at % 7 == 0 { "R" } else { "" };
         let seq = 3 * (at % 5 + 5 * (at / 2500));
         let frame = tcp([10, 0, 0, 1], [10, 0, 0, 2], ((at / 5 % 500) as u16, 80), seq, flags, b"x");
-        let packet = Packet::from_frame(Link::ETHERNET, &frame, Time::from_secs(1), 0).unwrap();
+        let packet = Packet::from_frame(Link::ETHERNET, &frame, Timestamp::from_secs(1), 0).unwrap();
         streams.push(&packet, |piece| delivered += usize::from(matches!(piece.event, Event::Bytes(_))));
         most = most.max(streams.waiting());
         assert!(streams.len() <= 100 && streams.waiting() <= 5000);

@@ -4,7 +4,7 @@ use crate::common::real_captures;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::Digest;
-use umbel::aging::Timestamp;
+use umbel::Timestamp;
 use umbel_net::blocklist::{Blocklist, Engine, Options, Prefix};
 use umbel_net::capture::Reader;
 use umbel_net::mask::Mask;

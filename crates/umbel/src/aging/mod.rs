@@ -61,13 +61,13 @@ use crate::memory::{Mover, Words, relocate_vec};
 use crate::methods::{insert_methods, set_methods, structure_methods};
 use crate::sizing::{MAX_KEYS, Shape, aging, scalable};
 use crate::structure::{self, BITS, Head, Parts, Probe, small};
+pub use crate::timestamp::Timestamp;
 use crate::{
     Answers, Batch, BloomFilter, Capabilities, Digest, Error, Filter, Hasher, Insert, Kind, Level, Plan,
     Result, Set, Spec, Stats, Structure,
 };
 use std::convert::Infallible;
-use std::fmt;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// What an aging filter remembers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -97,37 +97,8 @@ pub enum Window {
     Time(Duration),
 }
 
-/// A time: milliseconds since the start of 1970, UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timestamp(u64);
-
-impl Timestamp {
-    /// The last one that a filter follows: a file has one more than the time, and 0 for none.
-    const LAST: Timestamp = Timestamp(u64::MAX - 1);
-
-    /// The time of the system.
-    pub fn now() -> Timestamp {
-        let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    /// So many milliseconds after the start of 1970.
-    pub const fn from_millis(millis: u64) -> Timestamp {
-        Timestamp(millis)
-    }
-
-    /// The milliseconds since the start of 1970.
-    pub const fn millis(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for Timestamp {
-    /// Seconds since the start of 1970.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}.{:03}", self.0 / 1000, self.0 % 1000)
-    }
-}
+/// The last time that a filter follows: a file has one more than the time in milliseconds, and 0 for none.
+const LAST: Timestamp = Timestamp::from_millis(u64::MAX - 1);
 
 /// A filter that forgets; see the [module](self).
 pub struct Aging {
@@ -197,7 +168,8 @@ impl Aging {
             let why = "its window is a number of keys; build it with a window of time";
             return Err(Error::cannot(Kind::Aging, "follow a clock", why));
         };
-        let now = now.min(Timestamp::LAST);
+        // A filter follows whole milliseconds.
+        let now = Timestamp::from_millis(now.millis()).min(LAST);
         match self.now {
             Some(last) if now < last => return Err(Error::Clock { last, got: now }),
             Some(_) => self.current = period(now, time, self.ring.len()),
@@ -232,9 +204,7 @@ impl Aging {
     /// ```
     pub fn at(&self, now: Timestamp) -> At<'_> {
         let current = match (self.window, self.now) {
-            (Window::Time(time), Some(last)) => {
-                period(now.clamp(last, Timestamp::LAST), time, self.ring.len())
-            }
+            (Window::Time(time), Some(last)) => period(now.clamp(last, LAST), time, self.ring.len()),
             _ => self.current,
         };
         At { filter: self, current }
@@ -487,7 +457,7 @@ impl Structure for Aging {
             other => return Err(FormatError::Unknown { what: format!("a window of type {other}") }.into()),
         };
         check_window(window, planned.saturating_mul(claimed as u64), claimed as u32)?;
-        let now = now.checked_sub(1).map(Timestamp);
+        let now = now.checked_sub(1).map(Timestamp::from_millis);
         let expected = match (window, now) {
             (Window::Time(time), Some(now)) => period(now, time, claimed),
             (Window::Time(_), None) => 0,

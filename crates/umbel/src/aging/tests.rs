@@ -5,7 +5,7 @@ fn used() -> Aging {
     let options = crate::spec::KindOptions { aging, ..Default::default() };
     let mut filter = Aging::build(&Spec::new(100, 0.01).unwrap().with_options(options)).unwrap();
     for now in [1000, 1010, 1020, 1030, 1047] {
-        filter.advance(Timestamp(now)).unwrap();
+        filter.advance(Timestamp::from_millis(now)).unwrap();
         filter.insert(&now);
     }
     filter
@@ -90,7 +90,7 @@ fn counts_of_a_file_that_no_filter_reaches_do_not_overflow() {
 #[test]
 fn a_trace_reads_live_generations_only() {
     let mut filter = used();
-    filter.advance(Timestamp(1060)).unwrap();
+    filter.advance(Timestamp::from_millis(1060)).unwrap();
     let mut sections = std::collections::BTreeSet::new();
     let digest = crate::Key::digest("stranger", filter.hasher());
     let found = filter.trace(digest, &mut |probe| {

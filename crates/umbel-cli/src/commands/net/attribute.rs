@@ -16,7 +16,8 @@ use std::process::ExitCode;
 use umbel_net::Error;
 use umbel_net::attribution::{Answer, Finding, Found, Listed, Pair, Searched, Store, Trust, Unread, WINDOW};
 use umbel_net::blocklist::Prefix;
-use umbel_net::capture::Time;
+use umbel_net::capture::Timestamp;
+use umbel_net::rfc3339;
 
 /// Find out which pairs carried an excerpt, and when, in what `umbel net record` has recorded.
 ///
@@ -56,12 +57,12 @@ pub struct Args {
     document: Option<PathBuf>,
 
     /// Only epochs that end at this time or later: 2026-01-31T12:00:00Z, 2026-01-31, or seconds since 1970
-    #[arg(long, value_name = "TIME")]
-    from: Option<Time>,
+    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
+    from: Option<Timestamp>,
 
     /// Only epochs that begin at this time or before
-    #[arg(long, value_name = "TIME")]
-    to: Option<Time>,
+    #[arg(long, value_name = "TIME", value_parser = rfc3339::parse)]
+    to: Option<Timestamp>,
 
     /// A network in whose name nobody outside can send (repeatable) [default: as recorded]
     #[arg(long, value_name = "NET")]
@@ -78,7 +79,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     {
         bail!("--from {from} is after --to {to}");
     }
-    let bound = |time: Option<Time>| time.map_or(Bound::Unbounded, Bound::Included);
+    let bound = |time: Option<Timestamp>| time.map_or(Bound::Unbounded, Bound::Included);
     let times = (bound(args.from), bound(args.to));
     let sought = args.sought()?;
     let store = Store::open(&args.store)?;
@@ -212,7 +213,7 @@ impl Line<'_> {
         let Finding { listed, blocks, not_compared, places, chance, .. } = self.finding;
         json!({
             "source": listed.pair.source, "destination": listed.pair.destination,
-            "from": listed.first.to_string(), "to": listed.last.to_string(),
+            "from": rfc3339::format(listed.first), "to": rfc3339::format(listed.last),
             "offset": self.finding.position(), "modulo": self.is_cyclic().then(|| self.cycle()), "places": places,
             "blocks": blocks, "not_compared": not_compared, "by_chance": chance,
             "trust": self.trust.map(|trust| trust.to_string()),
@@ -229,8 +230,8 @@ pub fn who(listed: &Listed) -> Vec<String> {
 }
 
 /// A time without decimals, which would pretend to more than is known.
-fn second(time: Time, up: u64) -> String {
-    let text = Time::from_nanos(time.nanos().saturating_add(up)).to_string();
+fn second(time: Timestamp, up: u64) -> String {
+    let text = rfc3339::format(Timestamp::from_nanos(time.nanos().saturating_add(up)));
     format!("{}Z", text.split('.').next().unwrap_or_default())
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::ops::Range;
 use umbel_net::attribution::{Answer, Part, Parts, Searched, Trust, united};
 use umbel_net::blocklist::Prefix;
+use umbel_net::rfc3339;
 
 /// A part, and how far its source can be trusted if it is known which networks are local.
 struct Line<'a> {
@@ -82,7 +83,7 @@ impl Line<'_> {
         let listed = &self.part.listed;
         json!({
             "source": listed.pair.source, "destination": listed.pair.destination,
-            "from": listed.first.to_string(), "to": listed.last.to_string(),
+            "from": rfc3339::format(listed.first), "to": rfc3339::format(listed.last),
             "bytes": bytes(&self.part.ranges), "ranges": pairs(&self.part.ranges),
             "trust": self.trust.map(|trust| trust.to_string()),
             "epoch": self.searched.path.file_name().map(|name| name.to_string_lossy()),

@@ -11,7 +11,8 @@ use std::io::{self, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use umbel_net::capture::Time;
+use umbel_net::capture::Timestamp;
+use umbel_net::rfc3339;
 use umbel_text::Error;
 use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Entry, Passphrase, Vault};
@@ -202,6 +203,6 @@ pub fn facts(entry: &Entry) -> Value {
 
 /// A time as RFC 3339 writes it, if it is after 1970.
 pub fn time(seconds: i64) -> Option<String> {
-    let text = Time::from_secs(u64::try_from(seconds).ok()?).to_string();
+    let text = rfc3339::format(Timestamp::from_secs(u64::try_from(seconds).ok()?));
     Some(format!("{}Z", text.get(..19)?))
 }
