@@ -7,7 +7,8 @@ use crate::seal;
 use std::net::IpAddr;
 use std::time::Duration;
 use umbel::Timestamp;
-use umbel_net::blocklist::{Blocklist, Engine, Prefix, Verdict, state};
+use umbel_net::blocklist::{Blocklist, Engine, Verdict, state};
+use umbel_net::network::Prefix;
 
 /// Takes any bytes, as they are and with sums that fit.
 pub fn run(bytes: &[u8]) {

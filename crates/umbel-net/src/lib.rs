@@ -13,8 +13,8 @@
 //! | [`routing`] | which neighbour is nearest to this document? | a filter for each link and distance |
 //! | [`privacy`] | how often was this seen, without saying what? | a cover that shares its cell |
 //!
-//! [`mask`] is the filter of a few words that headers carry, [`rfc3339`] formats and parses times, and [`topology`] has
-//! networks to try all of this on.
+//! [`mask`] is the filter of a few words that headers carry, [`network`] has prefixes of addresses, [`rfc3339`]
+//! formats and parses times, and [`topology`] has graphs to try all of this on.
 //!
 //! ```
 //! use umbel::{Bloom, Standard};
@@ -35,6 +35,7 @@ mod error;
 pub mod flows;
 pub mod loops;
 pub mod mask;
+pub mod network;
 pub mod payload;
 pub mod privacy;
 mod random;

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use umbel_cache::proxy::{Admit, Limits, Options, PeerUrl, Proxy};
 use umbel_cache::store::{self, Store};
-use umbel_net::blocklist::Prefix;
+use umbel_net::network::Prefix;
 
 /// Run a caching web proxy that shares what it has with others.
 ///

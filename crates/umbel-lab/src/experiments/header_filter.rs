@@ -6,8 +6,9 @@ use crate::{
 };
 use umbel::Timestamp;
 use umbel::hash::reduce;
-use umbel_net::blocklist::{Blocklist, Options, Prefix};
+use umbel_net::blocklist::{Blocklist, Options};
 use umbel_net::mask::Mask;
+use umbel_net::network::Prefix;
 use umbel_net::topology::Graph;
 use umbel_net::traceback::{Found, generalized, header, walk, walk_paths};
 

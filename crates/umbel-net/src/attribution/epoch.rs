@@ -1,8 +1,8 @@
 //! What is kept of a stretch of time.
 
 use super::{Listed, Method, Settings, WINDOW, format, pairs};
-use crate::blocklist::Prefix;
 use crate::capture::Timestamp;
+use crate::network::Prefix;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::payload::{self, PayloadFilter, Scheme};
 use crate::{Error, Result};

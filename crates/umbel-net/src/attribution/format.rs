@@ -2,8 +2,8 @@
 
 use super::epoch::Cut;
 use super::{About, Epoch, Method, pairs};
-use crate::blocklist::Prefix;
 use crate::capture::Timestamp;
+use crate::network::Prefix;
 use crate::{Error, Result};
 use umbel::AnyFilter;
 use umbel::any::Stored;

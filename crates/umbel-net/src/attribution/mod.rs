@@ -74,7 +74,7 @@ pub use pairs::{Listed, Pair};
 pub use recorder::{Recorded, Recorder};
 pub use store::{Answer, Searched, Store, Unread};
 
-use crate::blocklist::Prefix;
+use crate::network::Prefix;
 use crate::payload::winnowing::{WIDEST, Winnowing};
 use crate::{Error, Result};
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Who spoke to whom in an epoch: an exact list, which cannot be flooded.
 
-use crate::blocklist::Prefix;
 use crate::capture::Timestamp;
+use crate::network::Prefix;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use umbel::file::fields::{Fields, put_varint};

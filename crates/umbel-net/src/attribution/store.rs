@@ -36,8 +36,8 @@
 use super::chain::Chain;
 use super::format::{HEAD, Head};
 use super::{About, Epoch, Found, Parts};
-use crate::blocklist::Prefix;
 use crate::capture::Timestamp;
+use crate::network::Prefix;
 use crate::{Error, Result};
 use std::fs::{self, File};
 use std::io::{self, Read};

@@ -1,7 +1,8 @@
 //! The exact engine: a counting filter in front of a list of what is blocked until when.
 
 use super::Options;
-use super::prefix::{Lengths, Prefix};
+use super::lengths::PrefixLengths;
+use crate::network::Prefix;
 use std::collections::{BTreeSet, HashMap};
 use umbel::Timestamp;
 use umbel::counting::{self, Overflow};
@@ -17,7 +18,7 @@ pub(super) struct Ledger {
     until: HashMap<Prefix, Timestamp>,
     /// The same, the first to expire first. Every key is there once, however often it was blocked and unblocked.
     order: BTreeSet<(Timestamp, Prefix)>,
-    pub lengths: Lengths<u64>,
+    pub lengths: PrefixLengths<u64>,
 }
 
 impl Ledger {
@@ -32,7 +33,7 @@ impl Ledger {
     }
 
     fn empty(filter: Counting) -> Ledger {
-        Ledger { filter, until: HashMap::new(), order: BTreeSet::new(), lengths: Lengths::default() }
+        Ledger { filter, until: HashMap::new(), order: BTreeSet::new(), lengths: PrefixLengths::default() }
     }
 
     /// What came out of a file: `None` if filter and list do not belong together.
@@ -96,7 +97,7 @@ impl Ledger {
     pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
         let Some(until) = self.until.remove(&prefix) else { return Ok(false) };
         self.order.remove(&(until, prefix));
-        self.lengths.take(prefix);
+        self.lengths.remove(prefix);
         self.filter.remove_digest(prefix.digest(self.filter.hasher()));
         Ok(true)
     }

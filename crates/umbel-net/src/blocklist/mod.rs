@@ -48,16 +48,15 @@
 //! keeps the list over restarts.
 
 mod ledger;
-mod prefix;
+mod lengths;
 pub mod protocol;
 mod ring;
 pub mod state;
 
-pub use prefix::Prefix;
-
+use crate::network::{self, Prefix};
 use crate::{Error, Result};
 use ledger::Ledger;
-use prefix::Lengths;
+use lengths::PrefixLengths;
 use ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -135,7 +134,7 @@ impl FromStr for Engine {
         match text {
             "aging" => Ok(Engine::Aging { generations: umbel::aging::Options::default().generations }),
             "exact" => Ok(Engine::Exact),
-            _ => Err(Error::parameter("engine", prefix::shown(text), "aging or exact")),
+            _ => Err(Error::parameter("engine", network::quoted(text), "aging or exact")),
         }
     }
 }
@@ -174,7 +173,7 @@ pub struct Blocklist {
     now: Timestamp,
     kept: Kept,
     allowed: BTreeSet<Prefix>,
-    allowed_lengths: Lengths<u64>,
+    allowed_lengths: PrefixLengths<u64>,
 }
 
 /// What an engine keeps.
@@ -299,7 +298,7 @@ impl Blocklist {
     pub fn disallow(&mut self, prefix: Prefix) -> bool {
         let known = self.allowed.remove(&prefix);
         if known {
-            self.allowed_lengths.take(prefix);
+            self.allowed_lengths.remove(prefix);
         }
         known
     }

@@ -39,9 +39,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use super::prefix::shown;
 use super::state::Keeper;
-use super::{Blocklist, Figures, Prefix, Verdict};
+use super::{Blocklist, Figures, Verdict};
+use crate::network::{Prefix, quoted};
 use crate::{Error, Result};
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::time::Duration;
@@ -126,12 +126,12 @@ impl Session {
             ["innocent"] => Ok(self.innocent(SAMPLE)),
             ["innocent", keys] => match keys.parse() {
                 Ok(keys @ 1..=MOST_SAMPLE) => Ok(self.innocent(keys)),
-                _ => Err(Error::parameter("keys", shown(keys), format!("a number from 1 to {MOST_SAMPLE}"))),
+                _ => Err(Error::parameter("keys", quoted(keys), format!("a number from 1 to {MOST_SAMPLE}"))),
             },
             ["tick"] => Ok(format!("time {}", self.list.now())),
             ["save"] => self.save(),
             ["help"] => Ok(format!("help {COMMANDS}")),
-            _ => Err(Error::parameter("line", shown(line), format!("one of: {COMMANDS}"))),
+            _ => Err(Error::parameter("line", quoted(line), format!("one of: {COMMANDS}"))),
         }
     }
 
@@ -153,7 +153,7 @@ impl Session {
     }
 
     fn check(&mut self, text: &str) -> Result<String> {
-        let wrong = || Error::parameter("check", shown(text), "a single address");
+        let wrong = || Error::parameter("check", quoted(text), "a single address");
         let address = text.parse::<Prefix>()?.as_host().ok_or_else(wrong)?;
         Ok(match self.list.check(address) {
             Verdict::Blocked { by, until: Some(until) } => format!("blocked {address} by {by} until {until}"),
@@ -269,12 +269,12 @@ fn told_figures(figures: &Figures, list: &Blocklist) -> String {
 fn time_of(text: &str) -> Result<Timestamp> {
     let millis = text.strip_prefix('@').and_then(millis);
     let needs = "a time as @ and seconds since the start of 1970, such as @1800000000";
-    millis.map(Timestamp::from_millis).ok_or_else(|| Error::parameter("time", shown(text), needs))
+    millis.map(Timestamp::from_millis).ok_or_else(|| Error::parameter("time", quoted(text), needs))
 }
 
 /// A number of seconds, with up to three decimals.
 fn duration(text: &str) -> Result<Duration> {
-    let wrong = || Error::parameter("lifetime", shown(text), "seconds above 0, such as 600 or 0.5");
+    let wrong = || Error::parameter("lifetime", quoted(text), "seconds above 0, such as 600 or 0.5");
     millis(text).filter(|millis| *millis > 0).map(Duration::from_millis).ok_or_else(wrong)
 }
 
@@ -298,7 +298,7 @@ pub fn entry(line: &[u8]) -> Result<Option<Entry>> {
         [] => return Ok(None),
         [prefix] => (prefix, None),
         [prefix, seconds] => (prefix, Some(duration(seconds)?)),
-        _ => return Err(Error::parameter("line", shown(text), "an address or a prefix, and seconds")),
+        _ => return Err(Error::parameter("line", quoted(text), "an address or a prefix, and seconds")),
     };
     let (prefix, cleared) = Prefix::parse(prefix)?;
     Ok(Some(Entry { prefix, lifetime, cleared }))

@@ -1,7 +1,8 @@
 //! The aging engine: generations that are forgotten one after the other.
 
 use super::Options;
-use super::prefix::{Lengths, Prefix};
+use super::lengths::PrefixLengths;
+use crate::network::Prefix;
 use std::time::Duration;
 use umbel::aging::{self, Timestamp, Window};
 
@@ -14,7 +15,7 @@ use umbel::{Aging, Kind, Spec};
 pub(super) struct Ring {
     pub filter: Aging,
     /// Until when a prefix of each length can be there.
-    pub lengths: Lengths<Timestamp>,
+    pub lengths: PrefixLengths<Timestamp>,
     /// How many keys the generation at hand has taken.
     pub taken: u64,
 }
@@ -30,7 +31,7 @@ impl Ring {
             Spec::new(room, options.rate)?.with_hasher(options.hasher.clone()).with_options(kind_options);
         let mut filter = Aging::build(&spec)?;
         filter.advance(now)?;
-        Ok(Ring { filter, lengths: Lengths::default(), taken: 0 })
+        Ok(Ring { filter, lengths: PrefixLengths::default(), taken: 0 })
     }
 
     /// The time after which what is blocked now is forgotten: the end of a generation's last period, which is at most a

@@ -34,9 +34,10 @@
 //! A [`Keeper`] has the right to write such a file, so that two processes do not undo each other's work.
 
 use super::ledger::Ledger;
-use super::prefix::Lengths;
+use super::lengths::PrefixLengths;
 use super::ring::Ring;
-use super::{Blocklist, Engine, Kept, Options, Prefix};
+use super::{Blocklist, Engine, Kept, Options};
+use crate::network::Prefix;
 use crate::{Error, Result};
 use std::fs::{File, TryLockError};
 use std::io;
@@ -172,7 +173,7 @@ fn list(mut fields: Fields<'_>, engine: u32, ring: &KeyRing) -> Result<Blocklist
             }
             let engine = Engine::Aging { generations: filter.generations() as u32 };
             let hasher = filter.hasher().clone();
-            let mut held = Lengths::default();
+            let mut held = PrefixLengths::default();
             for record in lengths {
                 let (prefix, until) = entry(record)?;
                 held.insert(prefix, until);

@@ -11,7 +11,8 @@ use umbel::Timestamp;
 use umbel::hash::KeyRing;
 use umbel_net::Error;
 use umbel_net::blocklist::protocol::{self, Session};
-use umbel_net::blocklist::{Blocklist, Engine, Options, Prefix, Verdict, state};
+use umbel_net::blocklist::{Blocklist, Engine, Options, Verdict, state};
+use umbel_net::network::Prefix;
 
 const START: u64 = 1_800_000_000_000;
 const AGING: Engine = Engine::Aging { generations: 8 };

@@ -7,8 +7,9 @@ use anyhow::Result;
 use std::net::IpAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use umbel_net::blocklist::Blocklist;
 use umbel_net::blocklist::protocol::{Entry, entry};
-use umbel_net::blocklist::{Blocklist, Prefix};
+use umbel_net::network::Prefix;
 
 /// Lines that were not understood.
 #[derive(Default)]

@@ -15,8 +15,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_net::Error;
 use umbel_net::attribution::{Answer, Finding, Found, Listed, Pair, Searched, Store, Trust, Unread, WINDOW};
-use umbel_net::blocklist::Prefix;
 use umbel_net::capture::Timestamp;
+use umbel_net::network::Prefix;
 use umbel_net::rfc3339;
 
 /// Find out which pairs carried an excerpt, and when, in what `umbel net record` has recorded.

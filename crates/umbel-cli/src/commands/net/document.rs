@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::{Value, json};
 use std::ops::Range;
 use umbel_net::attribution::{Answer, Part, Parts, Searched, Trust, united};
-use umbel_net::blocklist::Prefix;
+use umbel_net::network::Prefix;
 use umbel_net::rfc3339;
 
 /// A part, and how far its source can be trusted if it is known which networks are local.

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 use umbel_net::attribution::{Epoch, Method, Recorded, Recorder, Settings, Store};
-use umbel_net::blocklist::Prefix;
 use umbel_net::capture::Counts;
+use umbel_net::network::Prefix;
 
 /// Record digests of payloads, so that `umbel net attribute` can tell later who sent what to whom.
 ///

@@ -1,7 +1,6 @@
-//! What can be blocked: an address, or all addresses that begin with the same bits.
+//! Networks: an address, or all addresses that begin with the same bits.
 
 use crate::{Error, Result};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
@@ -13,7 +12,7 @@ use umbel::{Digest, Hasher};
 /// (`::ffff:192.0.2.7`, as sockets for both families report it) is the IPv4 address, since it is the same host.
 ///
 /// ```
-/// use umbel_net::blocklist::Prefix;
+/// use umbel_net::network::Prefix;
 /// let net: Prefix = "192.0.2.77/24".parse()?;
 /// assert_eq!(net.to_string(), "192.0.2.0/24");
 /// assert!(net.covers("192.0.2.200".parse().unwrap()));
@@ -27,7 +26,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The first `length` bits of an address.
+    /// Returns the first `length` bits of an address.
     pub fn new(address: IpAddr, length: u8) -> Result<Prefix> {
         let bits = bits(address);
         if length > bits {
@@ -42,22 +41,22 @@ impl Prefix {
         Ok(Prefix::masked(address, length))
     }
 
-    /// A single address.
+    /// Returns the prefix that has a single address.
     pub fn host(address: IpAddr) -> Prefix {
         let address = address.to_canonical();
         Prefix { address, length: bits(address) }
     }
 
-    /// Reads a prefix; `true` if bits behind it had to be cleared.
+    /// Parses a prefix, and returns whether bits behind it had to be cleared.
     pub fn parse(text: &str) -> Result<(Prefix, bool)> {
         let (address, length) = text.split_once('/').map_or((text, None), |(text, rest)| (text, Some(rest)));
         let wrong = || {
             let needs = "an address such as 192.0.2.7 or 2001:db8::7, or a prefix such as 192.0.2.0/24";
-            Error::parameter("address", shown(text), needs)
+            Error::parameter("address", quoted(text), needs)
         };
         let address: IpAddr = address.parse().map_err(|_| wrong())?;
         let Some(length) = length else { return Ok((Prefix::host(address), false)) };
-        // A plus sign is no part of a length, though Rust reads it.
+        // Rust would read a plus sign, too.
         let digits = length.bytes().all(|byte| byte.is_ascii_digit());
         let length = length.parse().ok().filter(|_| digits).ok_or_else(wrong)?;
         let prefix = Prefix::new(address, length)?;
@@ -65,29 +64,29 @@ impl Prefix {
         Ok((prefix, cleared))
     }
 
-    /// The address whose bits behind the prefix are zero.
+    /// Returns the address whose bits behind the prefix are zero.
     pub fn address(&self) -> IpAddr {
         self.address
     }
 
-    /// How many bits.
+    /// Returns the number of bits.
     pub fn length(&self) -> u8 {
         self.length
     }
 
-    /// The address, if it is a single one.
+    /// Returns the address, if the prefix has a single one.
     pub fn as_host(&self) -> Option<IpAddr> {
         (self.length == bits(self.address)).then_some(self.address)
     }
 
-    /// Whether an address begins with these bits.
+    /// Returns whether an address begins with these bits.
     pub fn covers(&self, address: IpAddr) -> bool {
         let address = address.to_canonical();
         address.is_ipv4() == self.address.is_ipv4() && Prefix::masked(address, self.length) == *self
     }
 
-    /// The first bits of an address in its canonical form, which has at least so many.
-    pub(super) fn masked(address: IpAddr, length: u8) -> Prefix {
+    /// Returns the first bits of an address in its canonical form, which has at least as many.
+    pub(crate) fn masked(address: IpAddr, length: u8) -> Prefix {
         let address = match address {
             IpAddr::V4(v4) => {
                 let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
@@ -101,10 +100,10 @@ impl Prefix {
         Prefix { address, length }
     }
 
-    /// How many bytes a prefix has in files.
+    /// The size of a prefix in files.
     pub(crate) const BYTES: usize = 18;
 
-    /// The family, 4 or 6; the length; 16 bytes of address, those of IPv4 first.
+    /// Returns the bytes in a file: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first.
     pub(crate) fn to_bytes(self) -> [u8; Prefix::BYTES] {
         let mut bytes = [0; Prefix::BYTES];
         bytes[1] = self.length;
@@ -121,7 +120,7 @@ impl Prefix {
         bytes
     }
 
-    /// The prefix in a file, if it is one, and as it would have been written.
+    /// Reads a prefix from a file, or returns `None` if [`to_bytes`](Prefix::to_bytes) would not have written it.
     pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Prefix> {
         let (&[family, length], address) = bytes.split_first_chunk()?;
         let octets: [u8; 16] = address.try_into().ok()?;
@@ -135,8 +134,8 @@ impl Prefix {
         (prefix.address == address && prefix.length == length).then_some(prefix)
     }
 
-    /// The key: 4 or 6, the length, and the bytes of the address.
-    pub(super) fn digest(&self, hasher: &Hasher) -> Digest {
+    /// Returns the digest of the prefix as a key: 4 or 6, the length, and the bytes of the address.
+    pub(crate) fn digest(&self, hasher: &Hasher) -> Digest {
         match self.address {
             IpAddr::V4(v4) => {
                 let [a, b, c, d] = v4.octets();
@@ -152,16 +151,16 @@ impl Prefix {
     }
 }
 
-/// How many bits the addresses of a family have.
-pub(super) fn bits(address: IpAddr) -> u8 {
+/// Returns the number of bits of an address of this family.
+fn bits(address: IpAddr) -> u8 {
     if address.is_ipv4() { 32 } else { 128 }
 }
 
-/// What a stranger wrote, fit to be printed in a line.
-pub(super) fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let start: String = text.chars().take(MOST).collect();
-    let more = if text.chars().nth(MOST).is_some() { "..." } else { "" };
+/// Returns text from outside in quotes, escaped and cut so that it fits in a line of a message.
+pub(crate) fn quoted(text: &str) -> String {
+    const MAX_QUOTED_CHARS: usize = 60;
+    let start: String = text.chars().take(MAX_QUOTED_CHARS).collect();
+    let more = if text.chars().nth(MAX_QUOTED_CHARS).is_some() { "..." } else { "" };
     format!("\"{}{more}\"", start.escape_debug())
 }
 
@@ -178,57 +177,6 @@ impl fmt::Display for Prefix {
         match self.as_host() {
             Some(address) => write!(f, "{address}"),
             None => write!(f, "{}/{}", self.address, self.length),
-        }
-    }
-}
-
-/// Something for each length of prefix that is there: an address is looked for under these lengths and no others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Lengths<T> {
-    v4: BTreeMap<u8, T>,
-    v6: BTreeMap<u8, T>,
-}
-
-// Derived, it would ask for a default of T.
-impl<T> Default for Lengths<T> {
-    fn default() -> Lengths<T> {
-        Lengths { v4: BTreeMap::new(), v6: BTreeMap::new() }
-    }
-}
-
-impl<T> Lengths<T> {
-    pub fn family(&self, v4: bool) -> &BTreeMap<u8, T> {
-        if v4 { &self.v4 } else { &self.v6 }
-    }
-
-    fn family_mut(&mut self, v4: bool) -> &mut BTreeMap<u8, T> {
-        if v4 { &mut self.v4 } else { &mut self.v6 }
-    }
-
-    pub fn insert(&mut self, prefix: Prefix, value: T) {
-        self.family_mut(prefix.address.is_ipv4()).insert(prefix.length, value);
-    }
-
-    pub fn retain(&mut self, keep: impl Fn(&T) -> bool) {
-        self.v4.retain(|_, value| keep(value));
-        self.v6.retain(|_, value| keep(value));
-    }
-}
-
-impl Lengths<u64> {
-    /// Counts one more prefix.
-    pub fn add(&mut self, prefix: Prefix) {
-        *self.family_mut(prefix.address.is_ipv4()).entry(prefix.length).or_insert(0) += 1;
-    }
-
-    /// Counts one less; with the last one its length is gone.
-    pub fn take(&mut self, prefix: Prefix) {
-        let family = self.family_mut(prefix.address.is_ipv4());
-        if let Some(count) = family.get_mut(&prefix.length) {
-            *count -= 1;
-            if *count == 0 {
-                family.remove(&prefix.length);
-            }
         }
     }
 }
