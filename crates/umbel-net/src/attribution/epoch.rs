@@ -4,7 +4,7 @@ use super::{Listed, Method, Settings, WINDOW, format, pairs};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
 use crate::payload::winnowing::{Block, Winnowing};
-use crate::payload::{self, PayloadFilter, Scheme};
+use crate::payload::{PayloadFilter, Scheme};
 use crate::{Error, Result};
 use std::sync::OnceLock;
 use umbel::internals::TILE;
@@ -70,11 +70,7 @@ impl About {
 
     /// How blocks of equal size are numbered and grouped.
     pub(super) fn scheme(&self) -> Scheme {
-        let method = match self.method {
-            Method::Hierarchical => payload::Method::Hierarchical,
-            _ => payload::Method::BlockBased,
-        };
-        Scheme { method, window: WINDOW }
+        Scheme { method: self.method, window: WINDOW }
     }
 
     /// The same for their halves.

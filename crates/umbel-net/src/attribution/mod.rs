@@ -67,6 +67,7 @@ mod pairs;
 mod recorder;
 pub mod store;
 
+pub use crate::payload::Method;
 pub use document::{Part, Parts, united};
 pub use epoch::{About, Epoch};
 pub use find::{Finding, Found};
@@ -79,65 +80,11 @@ use crate::payload::winnowing::{WIDEST, Winnowing};
 use crate::{Error, Result};
 use std::fmt;
 use std::net::IpAddr;
-use std::str::FromStr;
 use std::time::Duration;
 use umbel::Hasher;
 
 /// After so many blocks their numbers begin again.
 pub const WINDOW: u64 = 64;
-
-/// What is recorded of payloads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Blocks of equal size with their numbers.
-    #[default]
-    BlockBased,
-    /// Also pairs of blocks, pairs of pairs, and so on: nearly twice as many records, which see through most texts that
-    /// were put together from blocks of others, and are found by chance more often.
-    Hierarchical,
-    /// Blocks that end where their content says so, cut several times over (Ponec, Giura, Brönnimann and Wein 2007): a fifth of the
-    /// memory, for excerpts of some hundred bytes. Where in a payload they were is not known.
-    Winnowing,
-}
-
-impl Method {
-    /// All of them.
-    pub const ALL: [Method; 3] = [Method::BlockBased, Method::Hierarchical, Method::Winnowing];
-
-    /// The name on the command line.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Method::BlockBased => "block",
-            Method::Hierarchical => "hierarchical",
-            Method::Winnowing => "winnowing",
-        }
-    }
-
-    /// Whether payloads can be cut into blocks of this size, and these into halves.
-    fn can_cut(self, block: usize) -> bool {
-        match self {
-            Method::BlockBased | Method::Hierarchical => {
-                (4..=1 << 16).contains(&block) && block.is_multiple_of(2)
-            }
-            Method::Winnowing => (1..=WIDEST).contains(&block),
-        }
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Method {
-    type Err = Error;
-
-    fn from_str(name: &str) -> Result<Method> {
-        let named = Method::ALL.into_iter().find(|method| method.as_str() == name);
-        named.ok_or_else(|| Error::parameter("method", name, "block, hierarchical or winnowing"))
-    }
-}
 
 /// How to record. [`Settings::of`] has what is usual for a method.
 #[derive(Clone, Debug, PartialEq)]

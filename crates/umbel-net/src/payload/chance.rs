@@ -16,7 +16,7 @@ pub fn records_of(blocks: u64, method: Method) -> u64 {
 
 /// How many records are checked for an excerpt of so many blocks, the first of which has the number `first`.
 pub fn checks(blocks: u64, first: u64, method: Method) -> u64 {
-    if method == Method::BlockBased {
+    if method != Method::Hierarchical {
         return blocks;
     }
     let (mut checks, mut first, mut blocks) = (0, first, blocks);

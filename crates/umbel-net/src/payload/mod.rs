@@ -16,24 +16,17 @@
 //! [`winnowing`] cuts payloads where their content says so, which needs neither alignments nor numbers.
 
 mod chance;
+mod method;
 mod records;
 pub mod winnowing;
 
 use crate::{Error, Result};
 pub use chance::{checks, noise, records_of};
+pub use method::Method;
 pub(crate) use records::{Climb, Scheme, each_record};
 use std::ops::ControlFlow;
 use umbel::internals::TILE;
 use umbel::{Digest, Filter, Insert, Key};
-
-/// What is recorded of a payload's blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Method {
-    /// Each block with its number.
-    BlockBased,
-    /// Also each aligned pair of blocks, of pairs, and so on, with its number among its like.
-    Hierarchical,
-}
 
 /// What becomes of the bytes after a payload's last whole block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -87,10 +80,17 @@ pub struct PayloadFilter<F> {
 }
 
 impl<F: Insert> PayloadFilter<F> {
-    /// An empty filter becomes one of payloads, which are cut into blocks of `size` bytes.
+    /// Returns a filter of payloads, which are cut into blocks of `size` bytes, in an empty filter.
+    ///
+    /// # Errors
+    ///
+    /// Fails for blocks of no bytes, and for [`Method::Winnowing`], whose blocks have no positions.
     pub fn new(filter: F, size: usize, method: Method) -> Result<PayloadFilter<F>> {
         if size == 0 {
             return Err(Error::parameter("block", size, "blocks of at least one byte"));
+        }
+        if method == Method::Winnowing {
+            return Err(Error::parameter("method", method, "block or hierarchical"));
         }
         let scheme = Scheme { method, window: 0 };
         Ok(PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest: 0, scratch: Vec::new() })

@@ -45,7 +45,7 @@ pub fn each_record<B>(
         let pairs = blocks.len().saturating_sub(skipped) / 2;
         // A group as long as the window, or longer, would have no place in it.
         let is_top = scheme.window != 0 && scheme.window >> level <= 2;
-        if scheme.method == Method::BlockBased || pairs == 0 || is_top {
+        if scheme.method != Method::Hierarchical || pairs == 0 || is_top {
             break;
         }
         for pair in 0..pairs {
@@ -72,7 +72,7 @@ impl Climb {
         for level in 0.. {
             each(scheme.record(content, number, level));
             let is_top = scheme.window != 0 && scheme.window >> level <= 2;
-            if scheme.method == Method::BlockBased || is_top {
+            if scheme.method != Method::Hierarchical || is_top {
                 return;
             }
             if self.left.len() <= level as usize {
