@@ -7,7 +7,7 @@ use crate::seal;
 use std::net::IpAddr;
 use std::time::Duration;
 use umbel::Timestamp;
-use umbel_net::blocklist::{Blocklist, Engine, Verdict, state};
+use umbel_net::blocklist::{Backend, Blocklist, Verdict, state};
 use umbel_net::network::Prefix;
 
 /// Takes any bytes, as they are and with sums that fit.
@@ -47,7 +47,7 @@ fn go_on(list: &mut Blocklist) {
         if list.block(prefix, None).is_ok() {
             assert_ne!(list.check(address), Verdict::Free, "{address} was blocked");
         }
-        if list.options().engine == Engine::Exact {
+        if list.options().backend == Backend::Exact {
             let _ = list.unblock(prefix);
         }
     }

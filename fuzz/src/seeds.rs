@@ -8,7 +8,7 @@ use std::time::Duration;
 use umbel::Hasher;
 use umbel_cache::{Key, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
-use umbel_net::blocklist::{Blocklist, Engine, Options, state};
+use umbel_net::blocklist::{Backend, Blocklist, Options, state};
 use umbel_net::capture::{Link, Packet, Timestamp, Writer};
 use umbel_text::address::{Exact, Screen};
 use umbel_text::index;
@@ -192,25 +192,25 @@ fn filters() -> io::Result<Vec<Seed>> {
     files.collect()
 }
 
-/// Small lists of both engines, with and without a secret.
+/// Small lists of both backends, with and without a secret.
 fn blocklists() -> umbel_net::Result<Vec<Seed>> {
     let mut seeds = Vec::new();
-    for engine in [Engine::Exact, Engine::Aging { generations: 3 }] {
+    for backend in [Backend::Exact, Backend::Aging { generations: 3 }] {
         for (hasher, embed_key) in [(Hasher::default(), false), (Hasher::keyed(*b"sixteen letters!"), true)] {
             let options =
-                Options { engine, capacity: 8, rate: 0.01, hasher, embed_key, ..Options::default() };
+                Options { backend, capacity: 8, rate: 0.01, hasher, embed_key, ..Options::default() };
             let mut list = Blocklist::new(&options, Timestamp::from_millis(1_000_000))?;
-            seeds.push((format!("{engine}-{embed_key}-empty"), state::to_bytes(&list)?));
+            seeds.push((format!("{backend}-{embed_key}-empty"), state::to_bytes(&list)?));
             for prefix in ["10.0.0.1", "192.0.2.0/24", "2001:db8::/32"] {
                 list.block(prefix.parse()?, None)?;
             }
-            if engine == Engine::Exact {
+            if backend == Backend::Exact {
                 list.block("10.0.0.9".parse()?, Some(Duration::from_secs(5)))?;
             }
             list.allow("192.0.2.7".parse()?);
             list.allow("2001:db8::1".parse()?);
             list.advance(Timestamp::from_millis(2_500_000))?;
-            seeds.push((format!("{engine}-{embed_key}"), state::to_bytes(&list)?));
+            seeds.push((format!("{backend}-{embed_key}"), state::to_bytes(&list)?));
         }
     }
     Ok(seeds)

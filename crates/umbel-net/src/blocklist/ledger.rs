@@ -1,4 +1,4 @@
-//! The exact engine: a counting filter in front of a list of what is blocked until when.
+//! The exact backend: a counting filter in front of a list of what is blocked until when.
 
 use super::Options;
 use super::lengths::PrefixLengths;

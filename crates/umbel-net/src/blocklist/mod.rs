@@ -26,15 +26,15 @@
 //! A key is a prefix: its family, its length and its bits, hashed once. An address is looked for as itself and under every
 //! length of prefix that is there, the longest first; a length that nobody has blocked costs nothing.
 //!
-//! There are two engines.
+//! There are two backends.
 //!
-//! | [`Engine`] | keeps | lifetime | unblocks | innocents |
+//! | [`Backend`] | keeps | lifetime | unblocks | innocents |
 //! | --- | --- | --- | --- | --- |
 //! | `Aging` | filters in a ring, nothing else | more than T - T/g and at most T | no: use the allow-list | the rate of the filter, for each length |
 //! | `Exact` | a counting filter and the list itself | exactly as asked for | at once | none |
 //!
-//! The exact engine asks its list only when the filter says yes, which is rare where most are innocent, and so its answer is
-//! exact. The aging engine has no list. An address that nobody blocked is taken for a blocked one with the rate of the filter,
+//! The exact backend asks its list only when the filter says yes, which is rare where most are innocent, and so its answer is
+//! exact. The aging backend has no list. An address that nobody blocked is taken for a blocked one with the rate of the filter,
 //! once for every length of prefix that is there. [`Blocklist::new`] refuses a rate that would block more of the clients than
 //! the budget allows, and [`Blocklist::figures`] tells what is to be expected now. Attacks come in bursts: each
 //! generation has room for as many addresses as may be blocked at once, and beyond that a block is refused rather than
@@ -68,12 +68,12 @@ use umbel::hash::Strength;
 use umbel::internals::TILE;
 use umbel::{Digest, Filter, Hasher, Kind};
 
-/// What a blocklist is to be.
+/// The options of a blocklist.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// How it forgets.
-    pub engine: Engine,
-    /// How many addresses and prefixes may be blocked at once.
+    /// The data structure that holds the list.
+    pub backend: Backend,
+    /// The number of addresses and prefixes that may be blocked at once.
     pub capacity: u64,
     /// The share of innocent keys that the filter takes for blocked ones.
     pub rate: f64,
@@ -93,7 +93,7 @@ impl Default for Options {
     /// A hundred thousand addresses for an hour, exactly.
     fn default() -> Options {
         Options {
-            engine: Engine::Exact,
+            backend: Backend::Exact,
             capacity: 100_000,
             rate: 1e-4,
             lifetime: Duration::from_secs(3600),
@@ -105,9 +105,9 @@ impl Default for Options {
     }
 }
 
-/// How a blocklist forgets; see the [module](self).
+/// The data structure behind a blocklist, which decides how it forgets; see the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Engine {
+pub enum Backend {
     /// In generations.
     Aging {
         /// In how many parts the lifetime is forgotten (g).
@@ -117,23 +117,23 @@ pub enum Engine {
     Exact,
 }
 
-impl fmt::Display for Engine {
+impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
-            Engine::Aging { .. } => "aging",
-            Engine::Exact => "exact",
+            Backend::Aging { .. } => "aging",
+            Backend::Exact => "exact",
         })
     }
 }
 
-impl FromStr for Engine {
+impl FromStr for Backend {
     type Err = Error;
 
     /// `exact`, or `aging` with eight generations.
-    fn from_str(text: &str) -> Result<Engine> {
+    fn from_str(text: &str) -> Result<Backend> {
         match text {
-            "aging" => Ok(Engine::Aging { generations: umbel::aging::Options::default().generations }),
-            "exact" => Ok(Engine::Exact),
+            "aging" => Ok(Backend::Aging { generations: umbel::aging::Options::default().generations }),
+            "exact" => Ok(Backend::Exact),
             _ => Err(Error::parameter("engine", network::quoted(text), "aging or exact")),
         }
     }
@@ -154,7 +154,7 @@ pub enum Verdict {
     Blocked {
         /// As what: the longest prefix.
         by: Prefix,
-        /// Until when, if the engine knows.
+        /// Until when, if the backend knows.
         until: Option<Timestamp>,
     },
 }
@@ -171,14 +171,14 @@ impl Verdict {
 pub struct Blocklist {
     options: Options,
     now: Timestamp,
-    kept: Kept,
+    backend: BackendState,
     allowed: BTreeSet<Prefix>,
     allowed_lengths: PrefixLengths<u64>,
 }
 
-/// What an engine keeps.
+/// The data of a backend.
 #[derive(Debug)]
-enum Kept {
+enum BackendState {
     Ring(Ring),
     Ledger(Ledger),
 }
@@ -186,7 +186,7 @@ enum Kept {
 impl Blocklist {
     /// An empty list, at a time.
     ///
-    /// With the aging engine a rate is refused with which more of the clients would be blocked than the budget allows.
+    /// With the aging backend a rate is refused with which more of the clients would be blocked than the budget allows.
     pub fn new(options: &Options, now: Timestamp) -> Result<Blocklist> {
         if options.lifetime.as_millis() == 0 {
             return Err(Error::parameter(
@@ -206,8 +206,8 @@ impl Blocklist {
             ));
         }
         let now = followed(now);
-        let kept = match options.engine {
-            Engine::Aging { generations } => {
+        let backend = match options.backend {
+            Backend::Aging { generations } => {
                 let innocents = options.rate * options.clients as f64;
                 if innocents > options.budget {
                     let fits = options.budget / options.clients as f64;
@@ -217,12 +217,12 @@ impl Blocklist {
                     );
                     return Err(Error::parameter("p", options.rate, needs));
                 }
-                Kept::Ring(Ring::new(options, generations, now)?)
+                BackendState::Ring(Ring::new(options, generations, now)?)
             }
-            Engine::Exact => Kept::Ledger(Ledger::new(options)?),
+            Backend::Exact => BackendState::Ledger(Ledger::new(options)?),
         };
         let (allowed, allowed_lengths) = Default::default();
-        Ok(Blocklist { options: options.clone(), now, kept, allowed, allowed_lengths })
+        Ok(Blocklist { options: options.clone(), now, backend, allowed, allowed_lengths })
     }
 
     /// What it was made for.
@@ -241,16 +241,16 @@ impl Blocklist {
         if now < self.now {
             return Err(umbel::Error::Clock { last: self.now, got: now }.into());
         }
-        match &mut self.kept {
-            Kept::Ring(ring) => ring.advance(self.now, now)?,
-            Kept::Ledger(ledger) => ledger.advance(now)?,
+        match &mut self.backend {
+            BackendState::Ring(ring) => ring.advance(self.now, now)?,
+            BackendState::Ledger(ledger) => ledger.advance(now)?,
         }
         self.now = now;
         Ok(())
     }
 
     /// Blocks, and tells until when; what is blocked already is refreshed, and never shortened. A time of its own is for
-    /// the exact engine.
+    /// the exact backend.
     pub fn block(&mut self, prefix: Prefix, lifetime: Option<Duration>) -> Result<Timestamp> {
         let (now, capacity) = (self.now, self.options.capacity);
         let lifetime = match lifetime {
@@ -260,13 +260,13 @@ impl Blocklist {
             Some(time) => time,
             None => self.options.lifetime,
         };
-        match &mut self.kept {
-            Kept::Ring(_) if lifetime != self.options.lifetime => Err(cannot(
+        match &mut self.backend {
+            BackendState::Ring(_) if lifetime != self.options.lifetime => Err(cannot(
                 "block for a time of its own",
                 "all it holds has the same lifetime; leave the seconds out, or use the exact engine",
             )),
-            Kept::Ring(ring) => ring.block(prefix, now, capacity),
-            Kept::Ledger(ledger) => {
+            BackendState::Ring(ring) => ring.block(prefix, now, capacity),
+            BackendState::Ledger(ledger) => {
                 let millis = u64::try_from(lifetime.as_millis()).unwrap_or(u64::MAX);
                 let until = Timestamp::from_millis(now.millis().saturating_add(millis));
                 ledger.block(prefix, until, capacity)
@@ -274,14 +274,14 @@ impl Blocklist {
         }
     }
 
-    /// Unblocks at once what was blocked as this very prefix; `false` if it was not. Only the exact engine can.
+    /// Unblocks at once what was blocked as this very prefix; `false` if it was not. Only the exact backend can.
     pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
-        match &mut self.kept {
-            Kept::Ring(_) => Err(cannot(
+        match &mut self.backend {
+            BackendState::Ring(_) => Err(cannot(
                 "unblock",
                 "it does not know what it holds; allow the address, or use the exact engine",
             )),
-            Kept::Ledger(ledger) => ledger.unblock(prefix),
+            BackendState::Ledger(ledger) => ledger.unblock(prefix),
         }
     }
 
@@ -326,9 +326,9 @@ impl Blocklist {
 
     fn check_tile(&self, addresses: &[IpAddr], verdicts: &mut [Verdict]) {
         self.find(addresses, true, |i, by| {
-            let until = match &self.kept {
-                Kept::Ring(_) => None,
-                Kept::Ledger(ledger) => ledger.until(&by),
+            let until = match &self.backend {
+                BackendState::Ring(_) => None,
+                BackendState::Ledger(ledger) => ledger.until(&by),
             };
             verdicts[i] = Verdict::Blocked { by, until };
         });
@@ -386,17 +386,17 @@ impl Blocklist {
     }
 
     fn filter(&self) -> &dyn Filter {
-        match &self.kept {
-            Kept::Ring(ring) => &ring.filter,
-            Kept::Ledger(ledger) => &ledger.filter,
+        match &self.backend {
+            BackendState::Ring(ring) => &ring.filter,
+            BackendState::Ledger(ledger) => &ledger.filter,
         }
     }
 
     /// Whether what the filter takes for blocked is.
     fn confirms(&self, prefix: &Prefix) -> bool {
-        match &self.kept {
-            Kept::Ring(_) => true,
-            Kept::Ledger(ledger) => ledger.until(prefix).is_some(),
+        match &self.backend {
+            BackendState::Ring(_) => true,
+            BackendState::Ledger(ledger) => ledger.until(prefix).is_some(),
         }
     }
 
@@ -405,25 +405,25 @@ impl Blocklist {
         fn longest_first<T>(lengths: &BTreeMap<u8, T>) -> Vec<u8> {
             lengths.keys().rev().copied().collect()
         }
-        match &self.kept {
-            Kept::Ring(ring) => longest_first(ring.lengths.family(v4)),
-            Kept::Ledger(ledger) => longest_first(ledger.lengths.family(v4)),
+        match &self.backend {
+            BackendState::Ring(ring) => longest_first(ring.lengths.family(v4)),
+            BackendState::Ledger(ledger) => longest_first(ledger.lengths.family(v4)),
         }
     }
 
     /// What is to be said of the list now.
     pub fn figures(&self) -> Figures {
         let stats = self.filter().stats();
-        let (blocked, confirmed) = match &self.kept {
-            Kept::Ring(ring) => (ring.filter.held(), false),
-            Kept::Ledger(ledger) => (ledger.blocked().len() as u64, true),
+        let (blocked, confirmed) = match &self.backend {
+            BackendState::Ring(ring) => (ring.filter.held(), false),
+            BackendState::Ledger(ledger) => (ledger.blocked().len() as u64, true),
         };
         let lengths = [self.lengths(true), self.lengths(false)];
         let most = lengths.iter().map(Vec::len).max().unwrap_or(0);
         let innocents = if confirmed { 0.0 } else { any(stats.rate_now, most) * self.options.clients as f64 };
         let [lengths_v4, lengths_v6] = lengths;
         Figures {
-            engine: self.options.engine,
+            backend: self.options.backend,
             now: self.now,
             blocked,
             allowed: self.allowed.len() as u64,
@@ -465,12 +465,12 @@ impl Blocklist {
     }
 }
 
-/// Returns the error for an operation that the aging engine does not support.
+/// Returns the error for an operation that the aging backend does not support.
 fn cannot(what: &'static str, why: &'static str) -> Error {
     umbel::Error::Cannot { kind: Kind::Aging, what, why }.into()
 }
 
-/// A time that every engine can follow: there is a last one.
+/// A time that every backend can follow: there is a last one.
 fn followed(now: Timestamp) -> Timestamp {
     now.min(Timestamp::from_millis(u64::MAX - 1))
 }
@@ -484,11 +484,11 @@ fn any(rate: f64, questions: usize) -> f64 {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {
-    /// How it forgets.
-    pub engine: Engine,
+    /// The data structure that holds the list.
+    pub backend: Backend,
     /// The time.
     pub now: Timestamp,
-    /// How many keys are blocked; with the aging engine one that was refreshed counts in every generation that has it.
+    /// How many keys are blocked; with the aging backend one that was refreshed counts in every generation that has it.
     pub blocked: u64,
     /// How many are on the allow-list.
     pub allowed: u64,
@@ -500,7 +500,7 @@ pub struct Figures {
     pub rate: f64,
     /// The memory of the filter.
     pub bytes: u64,
-    /// How many of the clients are expected to be blocked: the rate counts once for each length. The exact engine blocks
+    /// How many of the clients are expected to be blocked: the rate counts once for each length. The exact backend blocks
     /// none.
     pub innocents: f64,
     /// Whether that is more than the budget.

@@ -19,7 +19,7 @@
 //! Times are seconds since the start of 1970, with up to three decimals. The clock is the system's until a line tells the
 //! time: `@TIME` may stand before every line, as in `@1800000000 block 192.0.2.7`. From then on it stands still between
 //! the times that are told. Times do not go backwards: an earlier one is an error, and where the system's clock is behind
-//! a saved state, time stands still until it has caught up. The aging engine does not know until when something is blocked
+//! a saved state, time stands still until it has caught up. The aging backend does not know until when something is blocked
 //! that was blocked before, so its answers to `check` have no `until`.
 //!
 //! ```
@@ -249,7 +249,7 @@ fn told_figures(figures: &Figures, list: &Blocklist) -> String {
     format!(
         "stats engine={} time={} blocked={} capacity={} allowed={} lengths_v4={} lengths_v6={} rate={:.3e} bytes={} \
          clients={} expected_innocents={:.3} budget={} over_budget={}",
-        figures.engine,
+        figures.backend,
         figures.now,
         figures.blocked,
         options.capacity,

@@ -1,4 +1,4 @@
-//! The aging engine: generations that are forgotten one after the other.
+//! The aging backend: generations that are forgotten one after the other.
 
 use super::Options;
 use super::lengths::PrefixLengths;

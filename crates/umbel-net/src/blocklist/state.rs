@@ -19,7 +19,7 @@
 //! | bytes | what |
 //! | --- | --- |
 //! | 8 | `UMBELBLK` |
-//! | 4, 4 | the version, 1, and the engine: 0 aging, 1 exact |
+//! | 4, 4 | the version, 1, and the backend: 0 aging, 1 exact |
 //! | 8 | the length of the file |
 //! | 8 each | the time, the capacity, the rate (f64), the lifetime, the clients, the budget (f64), the keys that the generation at hand has taken; times in milliseconds |
 //! | 8 each | how many blocked, lengths and allowed follow, and how many bytes of filter |
@@ -29,14 +29,14 @@
 //! | | the filter, as a filter file |
 //! | 8 | XXH3-64 of everything before |
 //!
-//! The aging engine has lengths and nothing under blocked, the exact one has no lengths.
+//! The aging backend has lengths and nothing under blocked, the exact one has no lengths.
 //!
 //! A [`Keeper`] has the right to write such a file, so that two processes do not undo each other's work.
 
 use super::ledger::Ledger;
 use super::lengths::PrefixLengths;
 use super::ring::Ring;
-use super::{Blocklist, Engine, Kept, Options};
+use super::{Backend, BackendState, Blocklist, Options};
 use crate::network::Prefix;
 use crate::{Error, Result};
 use std::fs::{File, TryLockError};
@@ -53,7 +53,7 @@ use umbel::hash::KeyRing;
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
 const VERSION: u32 = 1;
-/// Magic, version, engine, length, seven numbers and four counts.
+/// Magic, version, backend, length, seven numbers and four counts.
 const HEAD: usize = 8 + 4 + 4 + 8 + 7 * 8 + 4 * 8;
 const PREFIX: usize = Prefix::BYTES;
 const TIMED: usize = PREFIX + 8;
@@ -63,8 +63,8 @@ const SUM: usize = 8;
 pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
     let options = &list.options;
     let stored = file::Options { embed_key: options.embed_key, ..file::Options::default() };
-    let (engine, filter, taken, timed) = match &list.kept {
-        Kept::Ring(ring) => {
+    let (backend, filter, taken, timed) = match &list.backend {
+        BackendState::Ring(ring) => {
             let of = |v4: bool| {
                 let none: IpAddr =
                     if v4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -74,14 +74,16 @@ pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
             let timed: Vec<_> = of(true).chain(of(false)).collect();
             (0, file::to_bytes(&ring.filter, &stored)?, ring.taken, timed)
         }
-        Kept::Ledger(ledger) => (1, file::to_bytes(&ledger.filter, &stored)?, 0, ledger.blocked().collect()),
+        BackendState::Ledger(ledger) => {
+            (1, file::to_bytes(&ledger.filter, &stored)?, 0, ledger.blocked().collect())
+        }
     };
-    let (blocked, lengths) = if engine == 0 { (0, timed.len()) } else { (timed.len(), 0) };
+    let (blocked, lengths) = if backend == 0 { (0, timed.len()) } else { (timed.len(), 0) };
     let allowed = list.allowed().len();
     let length = HEAD + TIMED * timed.len() + PREFIX * allowed + filter.len() + SUM;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
-    bytes.extend([VERSION, engine].map(u32::to_le_bytes).as_flattened());
+    bytes.extend([VERSION, backend].map(u32::to_le_bytes).as_flattened());
     let millis = u64::try_from(options.lifetime.as_millis()).unwrap_or(u64::MAX);
     let numbers = [
         length as u64,
@@ -124,7 +126,7 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
         let what = format!("version {version} of the state of a blocklist");
         return Err(FormatError::Unknown { what }.into());
     }
-    let engine = fields.u32().ok_or_else(short)?;
+    let backend = fields.u32().ok_or_else(short)?;
     let expected = fields.u64().ok_or_else(short)?;
     if expected != found {
         return Err(FormatError::Length { expected, found }.into());
@@ -134,11 +136,11 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     if sum(before) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the whole".into() }.into());
     }
-    list(fields, engine, ring)
+    list(fields, backend, ring)
 }
 
 /// What comes after the length, which is known to be right.
-fn list(mut fields: Fields<'_>, engine: u32, ring: &KeyRing) -> Result<Blocklist> {
+fn list(mut fields: Fields<'_>, backend: u32, ring: &KeyRing) -> Result<Blocklist> {
     let invalid = |what: &str| Error::from(FormatError::Invalid { what: what.into() });
     let short = || invalid("it claims more than it has");
     let mut number = || fields.u64().ok_or_else(short);
@@ -166,31 +168,31 @@ fn list(mut fields: Fields<'_>, engine: u32, ring: &KeyRing) -> Result<Blocklist
         ))
     };
     let blocked = blocked.map(entry).collect::<Result<Vec<_>>>()?;
-    let (engine, hasher, kept) = match (engine, filter) {
+    let (backend, hasher, state) = match (backend, filter) {
         (0, Stored::Set(AnyFilter::Aging(filter))) => {
             if filter.window() != Window::Time(lifetime) || filter.now() != Some(now) || !blocked.is_empty() {
                 return Err(invalid("its filter is not the one of this list"));
             }
-            let engine = Engine::Aging { generations: filter.generations() as u32 };
+            let backend = Backend::Aging { generations: filter.generations() as u32 };
             let hasher = filter.hasher().clone();
             let mut held = PrefixLengths::default();
             for record in lengths {
                 let (prefix, until) = entry(record)?;
                 held.insert(prefix, until);
             }
-            (engine, hasher, Kept::Ring(Ring { filter, lengths: held, taken }))
+            (backend, hasher, BackendState::Ring(Ring { filter, lengths: held, taken }))
         }
         (1, Stored::Set(AnyFilter::Counting(filter))) => {
             let hasher = filter.hasher().clone();
             let ledger = Ledger::restored(filter, blocked.into_iter());
             let ledger = ledger.ok_or_else(|| invalid("its filter is not the one of this list"))?;
-            (Engine::Exact, hasher, Kept::Ledger(ledger))
+            (Backend::Exact, hasher, BackendState::Ledger(ledger))
         }
         _ => return Err(invalid("its filter is none of a blocklist")),
     };
-    let options = Options { engine, capacity, rate, lifetime, hasher, embed_key, clients, budget };
+    let options = Options { backend, capacity, rate, lifetime, hasher, embed_key, clients, budget };
     let (set, counts) = Default::default();
-    let mut list = Blocklist { options, now, kept, allowed: set, allowed_lengths: counts };
+    let mut list = Blocklist { options, now, backend: state, allowed: set, allowed_lengths: counts };
     for record in allowed {
         list.allow(Prefix::from_bytes(record).ok_or_else(wrong)?);
     }

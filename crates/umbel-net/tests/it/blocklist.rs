@@ -11,20 +11,20 @@ use umbel::Timestamp;
 use umbel::hash::KeyRing;
 use umbel_net::Error;
 use umbel_net::blocklist::protocol::{self, Session};
-use umbel_net::blocklist::{Blocklist, Engine, Options, Verdict, state};
+use umbel_net::blocklist::{Backend, Blocklist, Options, Verdict, state};
 use umbel_net::network::Prefix;
 
 const START: u64 = 1_800_000_000_000;
-const AGING: Engine = Engine::Aging { generations: 8 };
+const AGING: Backend = Backend::Aging { generations: 8 };
 
 fn at(millis: u64) -> Timestamp {
     Timestamp::from_millis(START + millis)
 }
 
 /// A list in which nothing is found by chance, with a lifetime of eight seconds.
-fn roomy(engine: Engine) -> Blocklist {
+fn roomy(backend: Backend) -> Blocklist {
     let options = Options {
-        engine,
+        backend,
         capacity: 1000,
         rate: 1e-12,
         lifetime: Duration::from_secs(8),
@@ -92,7 +92,7 @@ proptest! {
 
     #[test]
     fn the_exact_engine_agrees_with_a_model_to_the_millisecond(steps in steps()) {
-        let mut list = roomy(Engine::Exact);
+        let mut list = roomy(Backend::Exact);
         let (mut blocked, mut allowed) = (BTreeMap::<Prefix, u64>::new(), BTreeSet::new());
         let mut now = 0;
         for step in steps {
@@ -134,7 +134,7 @@ proptest! {
     /// A restart in the middle changes nothing.
     #[test]
     fn the_aging_engine_forgets_within_a_generation(steps in steps(), generations in 1u32..12, restart in 0usize..60) {
-        let mut list = roomy(Engine::Aging { generations });
+        let mut list = roomy(Backend::Aging { generations });
         let mut last = BTreeMap::<Prefix, (u64, Timestamp)>::new();
         let mut allowed = BTreeSet::new();
         let mut now = 0;
@@ -186,7 +186,7 @@ proptest! {
         ], 0..40),
         aging: bool,
     ) {
-        let mut session = Session::new(roomy(if aging { AGING } else { Engine::Exact }), None);
+        let mut session = Session::new(roomy(if aging { AGING } else { Backend::Exact }), None);
         let mut said = Vec::new();
         let input = lines.join(&b'\n');
         session.serve(&input[..], &mut said, || at(5)).unwrap();
@@ -241,7 +241,7 @@ fn prefixes_are_read_as_firewalls_do() {
 
 #[test]
 fn blocking_again_never_shortens_and_never_wears_out() {
-    let mut list = roomy(Engine::Exact);
+    let mut list = roomy(Backend::Exact);
     let address = ip("192.0.2.7");
     assert_eq!(list.block(Prefix::host(address), Some(Duration::from_secs(100))).unwrap(), at(100_000));
     // Sixteen copies would have stuck in counters of four bits.
@@ -268,13 +268,13 @@ fn innocents_are_as_few_as_predicted() {
     let stranger = |i: u32| -> IpAddr { Ipv4Addr::from(0x2000_0000 + i * 7).into() };
     let strangers: Vec<IpAddr> = (0..200_000).map(stranger).collect();
     let (rate, capacity) = (1e-3, 20_000);
-    for (engine, lengths) in [(AGING, 1), (AGING, 3), (Engine::Exact, 1), (Engine::Exact, 3)] {
+    for (backend, lengths) in [(AGING, 1), (AGING, 3), (Backend::Exact, 1), (Backend::Exact, 3)] {
         let mut mean = 0.0;
         for seed in 0..5 {
             let hasher = Hasher::fast(seed);
             let clients = 1000;
             let options =
-                Options { engine, capacity, rate, hasher, clients, budget: 1.0, ..Options::default() };
+                Options { backend, capacity, rate, hasher, clients, budget: 1.0, ..Options::default() };
             let mut list = Blocklist::new(&options, at(0)).unwrap();
             for i in 0..capacity as u32 {
                 // Three lengths of prefixes, none of which covers a stranger.
@@ -284,10 +284,13 @@ fn innocents_are_as_few_as_predicted() {
             }
             let found = list.innocents(&strangers);
             let error = 4.0 * found.expected.sqrt();
-            assert!((found.by_filter as f64 - found.expected).abs() < error, "{engine} {lengths}: {found:?}");
+            assert!(
+                (found.by_filter as f64 - found.expected).abs() < error,
+                "{backend} {lengths}: {found:?}"
+            );
             mean += found.expected / strangers.len() as f64 / 5.0;
             let figures = list.figures();
-            if engine == Engine::Exact {
+            if backend == Backend::Exact {
                 assert_eq!((found.blocked, figures.innocents), (0, 0.0), "the list confirms");
             } else {
                 assert_eq!(found.blocked, found.by_filter);
@@ -298,15 +301,16 @@ fn innocents_are_as_few_as_predicted() {
             }
         }
         // All came in one generation, which has an eighth of the rate, and as many as it was planned for.
-        let share = if engine == AGING { 1.0 / 8.0 } else { 1.0 };
+        let share = if backend == AGING { 1.0 / 8.0 } else { 1.0 };
         let planned = rate * share * f64::from(lengths);
-        assert!((0.9..1.02).contains(&(mean / planned)), "{engine} {lengths}: {mean} of {planned}");
+        assert!((0.9..1.02).contains(&(mean / planned)), "{backend} {lengths}: {mean} of {planned}");
     }
 }
 
 #[test]
 fn a_rate_beyond_the_budget_is_refused() {
-    let options = Options { engine: AGING, rate: 1e-3, clients: 100_000, budget: 10.0, ..Options::default() };
+    let options =
+        Options { backend: AGING, rate: 1e-3, clients: 100_000, budget: 10.0, ..Options::default() };
     let refused = Blocklist::new(&options, at(0)).unwrap_err().to_string();
     assert!(
         refused.contains("at most 1.0e-4 for 100000 clients") && refused.contains("100.0 would be"),
@@ -314,7 +318,7 @@ fn a_rate_beyond_the_budget_is_refused() {
     );
     assert!(Blocklist::new(&Options { rate: 1e-4, ..options.clone() }, at(0)).is_ok());
     assert!(
-        Blocklist::new(&Options { engine: Engine::Exact, ..options.clone() }, at(0)).is_ok(),
+        Blocklist::new(&Options { backend: Backend::Exact, ..options.clone() }, at(0)).is_ok(),
         "it blocks none"
     );
     // Within the budget for one length of prefix, beyond it for three.
@@ -329,8 +333,8 @@ fn a_rate_beyond_the_budget_is_refused() {
         Options { budget: 0.0, ..Options::default() },
         Options { budget: f64::NAN, ..Options::default() },
         Options { lifetime: Duration::ZERO, ..Options::default() },
-        Options { capacity: u64::MAX, engine: AGING, ..Options::default() },
-        Options { engine: Engine::Aging { generations: 0 }, ..Options::default() },
+        Options { capacity: u64::MAX, backend: AGING, ..Options::default() },
+        Options { backend: Backend::Aging { generations: 0 }, ..Options::default() },
         Options { embed_key: true, ..Options::default() },
     ] {
         assert!(
@@ -343,17 +347,17 @@ fn a_rate_beyond_the_budget_is_refused() {
 /// More than was planned for is refused rather than that innocents are shut out.
 #[test]
 fn a_flood_is_bounded() {
-    for engine in [Engine::Exact, AGING] {
+    for backend in [Backend::Exact, AGING] {
         let lifetime = Duration::from_secs(8);
-        let options = Options { engine, capacity: 500, rate: 1e-3, lifetime, ..Options::default() };
+        let options = Options { backend, capacity: 500, rate: 1e-3, lifetime, ..Options::default() };
         let mut list = Blocklist::new(&options, at(0)).unwrap();
         let host = |i: u32| Prefix::host(Ipv4Addr::from(i).into());
         let taken = (0..5000).filter(|i| list.block(host(*i), None).is_ok()).count();
         // Of those that the aging filter takes for repeated there may be some.
-        assert!((500..520).contains(&taken), "{engine}: {taken}");
+        assert!((500..520).contains(&taken), "{backend}: {taken}");
         assert!(matches!(list.block(host(9999), None), Err(Error::Filter(umbel::Error::Full { .. }))));
         assert!((0..500).all(|i| list.check(host(i).address()).is_blocked()));
-        assert!(list.figures().rate <= 1e-3 * 1.1, "{engine}: {:?}", list.figures());
+        assert!(list.figures().rate <= 1e-3 * 1.1, "{backend}: {:?}", list.figures());
         list.advance(at(8000)).unwrap();
         assert_eq!(list.check(host(3).address()), Verdict::Free);
         assert!(list.block(host(9999), None).is_ok(), "there is room again");
@@ -362,8 +366,8 @@ fn a_flood_is_bounded() {
 
 #[test]
 fn a_clock_that_goes_backwards_is_refused() {
-    for engine in [Engine::Exact, AGING] {
-        let mut list = roomy(engine);
+    for backend in [Backend::Exact, AGING] {
+        let mut list = roomy(backend);
         list.advance(at(100)).unwrap();
         assert!(matches!(list.advance(at(99)), Err(Error::Filter(umbel::Error::Clock { .. }))));
         list.advance(Timestamp::from_millis(u64::MAX)).unwrap();
@@ -374,10 +378,10 @@ fn a_clock_that_goes_backwards_is_refused() {
     }
 }
 
-fn filled(engine: Engine, hasher: Hasher, embed_key: bool) -> Blocklist {
+fn filled(backend: Backend, hasher: Hasher, embed_key: bool) -> Blocklist {
     let lifetime = Duration::from_secs(8);
     let options = Options {
-        engine,
+        backend,
         capacity: 100,
         lifetime,
         hasher,
@@ -402,9 +406,9 @@ fn a_restart_keeps_everything() {
     let secret = Hasher::keyed([7; 16]);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("state");
-    for engine in [Engine::Exact, AGING] {
+    for backend in [Backend::Exact, AGING] {
         for (hasher, embed) in [(Hasher::default(), false), (secret.clone(), true), (secret.clone(), false)] {
-            let list = filled(engine, hasher.clone(), embed);
+            let list = filled(backend, hasher.clone(), embed);
             state::save(&path, &list).unwrap();
             let ring = KeyRing::from_iter((!embed).then_some(hasher.clone()));
             let mut again = state::load(&path, &ring).unwrap();
@@ -436,8 +440,8 @@ fn a_restart_keeps_everything() {
 
 #[test]
 fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
-    for engine in [Engine::Exact, AGING] {
-        let bytes = state::to_bytes(&filled(engine, Hasher::default(), false)).unwrap();
+    for backend in [Backend::Exact, AGING] {
+        let bytes = state::to_bytes(&filled(backend, Hasher::default(), false)).unwrap();
         let refused = |bytes: &[u8]| format!("{:#}", state::from_bytes(bytes, &KeyRing::new()).unwrap_err());
         for cut in (0..bytes.len()).step_by(7).chain([bytes.len() - 1]) {
             assert!(refused(&bytes[..cut]).contains("truncated"), "{cut}: {}", refused(&bytes[..cut]));
@@ -458,7 +462,7 @@ fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
             forged
         };
         assert!(refused(&with(8, 2, 4)).contains("version 2"));
-        assert!(refused(&with(12, 1 ^ u64::from(engine == Engine::Exact), 4)).contains("filter"));
+        assert!(refused(&with(12, 1 ^ u64::from(backend == Backend::Exact), 4)).contains("filter"));
         // Counts that no file could have, capacities of nothing, rates that are none.
         for (at, number) in [
             (80, u64::MAX),
@@ -480,7 +484,7 @@ fn a_state_that_is_not_whole_is_refused_with_a_sentence() {
         }
     }
     // A blocked address that the filter does not know would be let through.
-    let bytes = state::to_bytes(&filled(Engine::Exact, Hasher::default(), false)).unwrap();
+    let bytes = state::to_bytes(&filled(Backend::Exact, Hasher::default(), false)).unwrap();
     let mut forged = bytes.clone();
     let at = bytes.windows(6).position(|bytes| bytes == [4, 32, 192, 0, 2, 7]).unwrap();
     forged[at + 5] = 8;
@@ -498,7 +502,7 @@ fn talk(session: &mut Session, lines: &str) -> Vec<String> {
 
 #[test]
 fn every_line_has_its_answer() {
-    let mut session = Session::new(roomy(Engine::Exact), None);
+    let mut session = Session::new(roomy(Backend::Exact), None);
     let answers = talk(
         &mut session,
         "block 192.0.2.77/24\nblock 192.0.2.7 2.5\ncheck 192.0.2.7\nunblock 192.0.2.7\nunblock 192.0.2.7\nallow 192.0.2.7\n\
@@ -546,7 +550,7 @@ fn every_line_has_its_answer() {
 
 #[test]
 fn a_line_without_an_end_costs_no_memory() {
-    let mut session = Session::new(roomy(Engine::Exact), None);
+    let mut session = Session::new(roomy(Backend::Exact), None);
     let mut said = Vec::new();
     let endless = std::io::Read::take(std::io::repeat(b'x'), 50_000_000);
     session.serve(std::io::Read::chain(endless, &b"\nblock 192.0.2.7"[..]), &mut said, || at(0)).unwrap();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::Digest;
 use umbel::Timestamp;
-use umbel_net::blocklist::{Blocklist, Engine, Options};
+use umbel_net::blocklist::{Backend, Blocklist, Options};
 use umbel_net::capture::Reader;
 use umbel_net::mask::Mask;
 use umbel_net::network::Prefix;
@@ -253,8 +253,8 @@ fn who_is_found_is_blocked_with_few_others() {
     let victim = 499;
     let attackers: Vec<usize> = (0..20).map(|number| 100 + 17 * number).collect();
     // Blocked attackers and innocents, if each attack packet starts with this in its header.
-    let blocked = |start: Mask<8>, generalised: bool, engine: Engine| {
-        let options = Options { engine, capacity: 1000, rate: 1e-3, ..Options::default() };
+    let blocked = |start: Mask<8>, generalised: bool, backend: Backend| {
+        let options = Options { backend, capacity: 1000, rate: 1e-3, ..Options::default() };
         let mut list = Blocklist::new(&options, Timestamp::from_millis(0)).unwrap();
         for attacker in &attackers {
             let mut filter = start;
@@ -276,15 +276,15 @@ fn who_is_found_is_blocked_with_few_others() {
         let guilty = attackers.iter().filter(|node| verdicts[**node].is_blocked()).count();
         (guilty, all - guilty)
     };
-    for engine in [Engine::Exact, Engine::Aging { generations: 4 }] {
+    for backend in [Backend::Exact, Backend::Aging { generations: 4 }] {
         // An honest header betrays all of the 20; and the aging list, which keeps no names, blocks hardly anybody more.
-        let (guilty, innocent) = blocked(Mask::EMPTY, false, engine);
-        assert!(guilty == 20 && innocent <= 10, "{engine}: {guilty} and {innocent} innocent");
+        let (guilty, innocent) = blocked(Mask::EMPTY, false, backend);
+        assert!(guilty == 20 && innocent <= 10, "{backend}: {guilty} and {innocent} innocent");
         // A header full of ones turns the blocklist against the network.
-        let (_, innocent) = blocked(Mask::FULL, false, engine);
-        assert!(innocent > 200, "{engine}: {innocent} innocent");
-        let (guilty, innocent) = blocked(Mask::FULL, true, engine);
-        assert!(guilty >= 15 && innocent <= 25, "{engine}: {guilty} and {innocent} innocent");
+        let (_, innocent) = blocked(Mask::FULL, false, backend);
+        assert!(innocent > 200, "{backend}: {innocent} innocent");
+        let (guilty, innocent) = blocked(Mask::FULL, true, backend);
+        assert!(guilty >= 15 && innocent <= 25, "{backend}: {guilty} and {innocent} innocent");
     }
 }
 

@@ -16,7 +16,7 @@ use umbel::Hasher;
 use umbel::aging::Timestamp;
 use umbel_net::blocklist::protocol::{Entry, Session};
 use umbel_net::blocklist::state::{self, Keeper};
-use umbel_net::blocklist::{Blocklist, Engine, Options};
+use umbel_net::blocklist::{Backend, Blocklist, Options};
 
 /// Block addresses and prefixes for a time, and answer a firewall line by line.
 ///
@@ -198,10 +198,10 @@ impl Args {
 
     fn options(&self, listed: u64) -> Result<Options> {
         let plain = Options::default();
-        let engine = self.engine()?.unwrap_or(plain.engine);
+        let engine = self.engine()?.unwrap_or(plain.backend);
         let (clients, budget) = (self.clients.unwrap_or(0), self.budget.unwrap_or(plain.budget));
         let fitting = match engine {
-            Engine::Aging { .. } if clients > 0 => plain.rate.min(budget / clients as f64),
+            Backend::Aging { .. } if clients > 0 => plain.rate.min(budget / clients as f64),
             _ => plain.rate,
         };
         let mut secret = [0; 16];
@@ -214,7 +214,7 @@ impl Args {
             }
         };
         Ok(Options {
-            engine,
+            backend: engine,
             capacity: self.capacity.unwrap_or(plain.capacity.max(listed)),
             rate: self.fpr.unwrap_or(fitting),
             lifetime: self.lifetime.unwrap_or(plain.lifetime),
@@ -225,10 +225,10 @@ impl Args {
         })
     }
 
-    fn engine(&self) -> Result<Option<Engine>> {
+    fn engine(&self) -> Result<Option<Backend>> {
         let engine = self.engine.as_deref().map(str::parse).transpose()?;
         match (engine, self.generations) {
-            (Some(Engine::Aging { .. }), Some(generations)) => Ok(Some(Engine::Aging { generations })),
+            (Some(Backend::Aging { .. }), Some(generations)) => Ok(Some(Backend::Aging { generations })),
             (_, Some(_)) => bail!("--generations is for the aging engine: add --engine aging"),
             (engine, None) => Ok(engine),
         }
@@ -236,8 +236,8 @@ impl Args {
 
     /// Options are for a new list: one from a file is what it is.
     fn check_agrees(&self, path: &Path, kept: &Options) -> Result<()> {
-        let engine = self.engine()?.is_some_and(|engine| match (engine, kept.engine) {
-            (Engine::Aging { .. }, Engine::Aging { .. }) if self.generations.is_none() => false,
+        let engine = self.engine()?.is_some_and(|engine| match (engine, kept.backend) {
+            (Backend::Aging { .. }, Backend::Aging { .. }) if self.generations.is_none() => false,
             (given, kept) => given != kept,
         });
         let differs = [
@@ -278,7 +278,7 @@ impl Args {
         let figures = list.figures();
         if self.json {
             output::json(&json!({
-                "engine": figures.engine.to_string(),
+                "engine": figures.backend.to_string(),
                 "innocents": asked.asked,
                 "blocked": asked.blocked,
                 "blocked_by_filter": asked.by_filter,
