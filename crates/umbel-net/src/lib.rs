@@ -3,8 +3,8 @@
 //! | room | answers | by |
 //! | --- | --- | --- |
 //! | [`capture`] | what is in this capture? | reading pcap and pcapng, and putting streams together |
-//! | [`payload`] | has this excerpt passed, and where in a payload? | digests of blocks |
-//! | [`attribution`] | who sent this excerpt, to whom, and when? | epochs of such digests, in a store |
+//! | [`payload`] | has this excerpt passed, and where in a payload? | filters of blocks |
+//! | [`attribution`] | who sent this excerpt, to whom, and when? | epochs of such filters, in a store |
 //! | [`flows`] | how many packets has this flow? | a few bits for each of them |
 //! | [`signatures`] | which of a million byte strings are in this data? | filters in front of an exact table |
 //! | [`blocklist`] | is this address blocked at this time? | an aging filter, or a counting filter with its list |

@@ -182,20 +182,20 @@ impl Epoch {
 
     /// Where the last block of an excerpt may have been, for each alignment. Where payloads were winnowed, there are no places.
     fn ends(&self, excerpt: &[u8]) -> Vec<Option<Hit>> {
-        let Cut::Evenly(offsets) = &self.cut else { return vec![None] };
+        let Cut::Evenly(offset_filter) = &self.cut else { return vec![None] };
         let size = self.about.block;
         let mut hits = Vec::new();
         for prefix in 0..size {
             let compared = (excerpt.len() - prefix) / size;
             let Some(last) = excerpt[prefix..].chunks_exact(size).last() else { continue };
-            let mut found = self.places(offsets.filter(), last.digest(self.payloads.hasher()));
+            let mut found = self.places(offset_filter.filter(), last.digest(self.payload_filter.hasher()));
             while found != 0 {
                 let end = u64::from(found.trailing_zeros());
                 found &= found - 1;
                 // The number of the first block, if this is that of the last one.
                 let block = end.wrapping_sub(compared as u64 - 1) % WINDOW;
                 hits.push(Some(Hit {
-                    position: offsets.position(block, prefix),
+                    position: offset_filter.position(block, prefix),
                     block,
                     blocks: compared as u64,
                     prefix,
@@ -211,13 +211,13 @@ impl Epoch {
     /// left out, since they may lie in two epochs.
     fn rows(&self, excerpt: &[u8], hit: Option<Hit>) -> Vec<Vec<Record>> {
         match (&self.cut, hit) {
-            (Cut::Evenly(offsets), Some(hit)) => {
-                let hasher = self.payloads.hasher();
+            (Cut::Evenly(offset_filter), Some(hit)) => {
+                let hasher = self.payload_filter.hasher();
                 let compared = &excerpt[hit.prefix..excerpt.len() - hit.suffix];
                 let mut row = Vec::new();
                 for (block, number) in compared.chunks_exact(self.about.block).zip(hit.block..) {
                     let place = self.about.scheme().record(block.digest(hasher), number, 0);
-                    let is_there = offsets.filter().contains_digest(place);
+                    let is_there = offset_filter.filter().contains_digest(place);
                     let halves = block.chunks_exact(self.about.half()).zip(2 * number..);
                     row.extend(halves.map(|(half, number)| {
                         is_there.then(|| self.about.half_scheme().record(half.digest(hasher), number, 0))
@@ -244,7 +244,7 @@ impl Epoch {
 
     /// Whether the pair at this place of the list has a record.
     fn had(&self, at: usize, record: &Record) -> bool {
-        record.is_some_and(|record| self.payloads.contains_digest(record.salted(self.salts[at].get())))
+        record.is_some_and(|record| self.payload_filter.contains_digest(record.salted(self.salts[at].get())))
     }
 
     fn finding(&self, excerpt: &[u8], listed: Listed, place: &Place, chance: f64) -> Finding {

@@ -4,9 +4,8 @@
 //! found that has some whole blocks in one payload or stream. Of blocks of equal size, the one at every byte of the document is asked for
 //! at all places at once, and those that follow each other in the document and in a payload make a stretch.
 
-use super::epoch::Cut;
+use super::epoch::{Cut, OffsetFilter};
 use super::{Epoch, Listed, WINDOW};
-use crate::payload::PayloadFilter;
 use crate::payload::winnowing::{Block, Winnowing};
 use crate::{Error, Result};
 use std::collections::HashMap;
@@ -50,7 +49,7 @@ impl Epoch {
         }
         let mut ranges: Vec<Vec<Range<usize>>> = vec![Vec::new(); self.listed.len()];
         let (blocks, expected) = match &self.cut {
-            Cut::Evenly(offsets) => self.find_even_parts(offsets, document, &mut ranges),
+            Cut::Evenly(offset_filter) => self.find_even_parts(offset_filter, document, &mut ranges),
             Cut::Winnowed(winnowing) => self.find_winnowed_parts(winnowing, document, &mut ranges),
         };
         let parts = self.listed.iter().zip(ranges).filter(|(_, ranges)| !ranges.is_empty());
@@ -66,9 +65,9 @@ impl Epoch {
     /// How many blocks in a row are enough so that they are hardly there by chance, if there are so many chances for it; and how many
     /// such rows are to be expected.
     fn enough(&self, chances: f64) -> (usize, f64) {
-        // Of blocks of equal size, each has two halves in the payload digest.
+        // Of blocks of equal size, each has two halves in the payload filter.
         let rate = match &self.cut {
-            Cut::Evenly(offsets) => offsets.filter().stats().rate_now * self.rate().powi(2),
+            Cut::Evenly(offset_filter) => offset_filter.filter().stats().rate_now * self.rate().powi(2),
             Cut::Winnowed(_) => self.rate(),
         };
         let expected = |blocks: usize| chances * self.listed.len() as f64 * rate.powi(blocks as i32);
@@ -79,7 +78,7 @@ impl Epoch {
 
     fn find_even_parts(
         &self,
-        offsets: &PayloadFilter<AnyFilter>,
+        offset_filter: &OffsetFilter,
         document: &[u8],
         ranges: &mut [Vec<Range<usize>>],
     ) -> (usize, f64) {
@@ -92,12 +91,12 @@ impl Epoch {
         for prefix in 0..size {
             let digests: Vec<Digest> = document[prefix..]
                 .chunks_exact(size)
-                .map(|block| block.digest(self.payloads.hasher()))
+                .map(|block| block.digest(self.payload_filter.hasher()))
                 .collect();
-            self.stretches(offsets.filter(), &digests, blocks, |stretch, place| {
+            self.stretches(offset_filter.filter(), &digests, blocks, |stretch, place| {
                 let start = prefix + stretch.start * size;
                 let halves = document[start..prefix + stretch.end * size].chunks_exact(self.about.half());
-                let digests = halves.map(|half| half.digest(self.payloads.hasher()));
+                let digests = halves.map(|half| half.digest(self.payload_filter.hasher()));
                 let record = |(digest, number)| self.about.half_scheme().record(digest, number, 0);
                 records.clear();
                 records.extend(digests.zip(2 * place..).map(record));
@@ -181,7 +180,7 @@ impl Epoch {
         for middle in (least - 1..records.len()).step_by(least) {
             for &at in known.pairs(self, records[middle]) {
                 let salt = self.salts[at].get();
-                let had = |record: &Digest| self.payloads.contains_digest(record.salted(salt));
+                let had = |record: &Digest| self.payload_filter.contains_digest(record.salted(salt));
                 let (before, after) = records.split_at(middle);
                 // A run that has so many before was met before.
                 let earlier = before.iter().rev().take(least).take_while(|record| had(record)).count();
@@ -202,7 +201,7 @@ impl Epoch {
         for (salted, pair) in tile.iter_mut().zip(pairs) {
             *salted = record.salted(pair.get());
         }
-        self.payloads.contains_tile(&tile[..pairs.len()])
+        self.payload_filter.contains_tile(&tile[..pairs.len()])
     }
 }
 

@@ -97,15 +97,18 @@ impl About {
 /// How many bytes of the next block belong to a block of winnowing.
 const OVERLAP: usize = 8;
 
-/// Digests of the payloads of some time, and who spoke then.
+/// The filter that holds each block of a payload with its number, which gives its offset.
+pub(super) type OffsetFilter = PayloadFilter<AnyFilter>;
+
+/// Filters of the payloads of some time, and the pairs that spoke then.
 #[derive(Debug)]
 pub struct Epoch {
     pub(super) about: About,
     pub(super) local: Vec<Prefix>,
     pub(super) listed: Vec<Listed>,
     pub(super) cut: Cut,
-    /// Whose blocks they were.
-    pub(super) payloads: AnyFilter,
+    /// The filter that holds each half of a block, or each winnowed block, with its pair.
+    pub(super) payload_filter: AnyFilter,
     /// What is mixed into the records of each pair.
     pub(super) salts: Vec<Digest>,
     /// See [`Epoch::rate`].
@@ -115,13 +118,13 @@ pub struct Epoch {
 /// How payloads were cut.
 #[derive(Debug)]
 pub(super) enum Cut {
-    /// Into blocks of equal size, with a digest that tells which block was at which place.
-    Evenly(Box<PayloadFilter<AnyFilter>>),
+    /// Into blocks of equal size.
+    Evenly(Box<OffsetFilter>),
     /// Where their content says so.
     Winnowed(Box<Winnowing>),
 }
 
-/// The records of an epoch, from which its digests are made when it ends and their number is known.
+/// The records of an epoch, from which its filters are built when it ends and their number is known.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records {
     pub offsets: Vec<Digest>,
@@ -152,28 +155,28 @@ impl Epoch {
         if about.method == Method::Winnowing {
             return Epoch::of(about, local, listed, None, filter(1.0, &records.payloads)?);
         }
-        // An error of the offset digest costs a look at every pair, one of the payload digest names a wrong one.
+        // An error of the offset filter costs a look at every pair, one of the payload filter names a wrong one.
         let (offsets, payloads) = (filter(0.25, &records.offsets)?, filter(0.75, &records.payloads)?);
         Epoch::of(about, local, listed, Some(offsets), payloads)
     }
 
-    /// An epoch of its parts. Blocks of equal size come with an offset digest.
+    /// An epoch of its parts. Blocks of equal size come with an offset filter.
     pub(super) fn of(
         about: About,
         local: Vec<Prefix>,
         listed: Vec<Listed>,
-        offsets: Option<AnyFilter>,
-        payloads: AnyFilter,
+        offset_filter: Option<AnyFilter>,
+        payload_filter: AnyFilter,
     ) -> Result<Epoch> {
-        let salts = listed.iter().map(|listed| listed.pair.digest(payloads.hasher())).collect();
-        let cut = match offsets {
-            Some(offsets) => {
+        let salts = listed.iter().map(|listed| listed.pair.digest(payload_filter.hasher())).collect();
+        let cut = match offset_filter {
+            Some(filter) => {
                 let scheme = about.scheme();
-                Cut::Evenly(Box::new(PayloadFilter::restored(offsets, about.block, scheme, about.longest)))
+                Cut::Evenly(Box::new(PayloadFilter::restored(filter, about.block, scheme, about.longest)))
             }
             None => Cut::Winnowed(Box::new(about.winnowing()?)),
         };
-        Ok(Epoch { about, local, listed, cut, payloads, salts, rate: OnceLock::new() })
+        Ok(Epoch { about, local, listed, cut, payload_filter, salts, rate: OnceLock::new() })
     }
 
     /// What it says about itself.
@@ -191,8 +194,8 @@ impl Epoch {
         &self.listed
     }
 
-    /// The rate at which a record of the payload digest is found that was never made. It takes a look at the whole digest, once.
+    /// Returns the false-positive rate of the payload filter. The first call reads the whole filter.
     pub(super) fn rate(&self) -> f64 {
-        *self.rate.get_or_init(|| self.payloads.stats().rate_now)
+        *self.rate.get_or_init(|| self.payload_filter.stats().rate_now)
     }
 }

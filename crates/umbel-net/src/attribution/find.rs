@@ -47,11 +47,11 @@ pub struct Found {
 impl Epoch {
     /// The pairs that carried an excerpt. Fewer bytes than [`needed`](Epoch::needed) are refused.
     pub fn find(&self, excerpt: &[u8]) -> Result<Found> {
-        let offsets = match &self.cut {
-            Cut::Evenly(offsets) => offsets,
+        let offset_filter = match &self.cut {
+            Cut::Evenly(offset_filter) => offset_filter,
             Cut::Winnowed(winnowing) => return self.find_winnowed(excerpt, winnowing),
         };
-        let hits = offsets.find(excerpt)?;
+        let hits = offset_filter.find(excerpt)?;
         let rate = self.rate();
         let mut expected = 0.0;
         let mut best: Vec<Option<Finding>> = vec![None; self.listed.len()];
@@ -96,7 +96,7 @@ impl Epoch {
     /// The records of the halves of blocks in these bytes, which begin at byte `start` of the excerpt.
     pub(super) fn half_records(&self, bytes: &[u8], hit: &Hit, start: usize, records: &mut Vec<Digest>) {
         let half = self.about.half();
-        let hasher = self.payloads.hasher();
+        let hasher = self.payload_filter.hasher();
         let mut halves = bytes.chunks_exact(half).map(|half| half.digest(hasher)).collect();
         // Halves before the first whole block.
         let before = (hit.prefix - start) / half;
@@ -153,7 +153,7 @@ impl Epoch {
                 let at = found.trailing_zeros() as usize;
                 found &= found - 1;
                 let salt = pairs[at].get();
-                if others.iter().all(|record| self.payloads.contains_digest(record.salted(salt))) {
+                if others.iter().all(|record| self.payload_filter.contains_digest(record.salted(salt))) {
                     each(start + at);
                 }
             }

@@ -17,7 +17,7 @@ const SUM: usize = 8;
 /// Magic, version, method, length, twelve numbers, four counts and the sum.
 pub(super) const HEAD: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + SUM;
 
-/// What is around the list of pairs and the digests, with the headers of their files.
+/// Returns the size of everything but the list of pairs and the filters, with the headers of their files.
 pub(super) fn around(local: &[Prefix]) -> usize {
     HEAD + local.len() * Prefix::BYTES + 2 * 256 + SUM
 }
@@ -26,7 +26,7 @@ pub(super) fn around(local: &[Prefix]) -> usize {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
     pub about: About,
-    /// Local networks, and bytes of the list, the offset digest and the payload digest.
+    /// The number of local networks, and the bytes of the list, the offset filter and the payload filter.
     counts: [u64; 4],
 }
 
@@ -36,13 +36,13 @@ impl Epoch {
         let About { run, number, method, block, instances, streams, first, last, .. } = self.about;
         let About { payloads, bytes, blocks, longest, unlisted, .. } = self.about;
         let listed = pairs::to_bytes(&self.listed, self.about.span());
-        let file = |digest: &AnyFilter| file::to_bytes(digest, &file::Options::default());
+        let file = |filter: &AnyFilter| file::to_bytes(filter, &file::Options::default());
         let offsets = match &self.cut {
-            Cut::Evenly(offsets) => file(offsets.filter())?,
+            Cut::Evenly(offset_filter) => file(offset_filter.filter())?,
             Cut::Winnowed(_) => Vec::new(),
         };
-        let payload_digest = file(&self.payloads)?;
-        let parts: [&[u8]; 3] = [&listed, &offsets, &payload_digest];
+        let payload_filter = file(&self.payload_filter)?;
+        let parts: [&[u8]; 3] = [&listed, &offsets, &payload_filter];
         let after = self.local.len() * Prefix::BYTES + parts.map(<[u8]>::len).iter().sum::<usize>();
         let length = HEAD + after + SUM;
         let mut out = Vec::with_capacity(length);
@@ -101,8 +101,8 @@ impl Epoch {
         if winnowed != offsets.is_empty() {
             return Err(invalid("an offset digest that does not fit its method"));
         }
-        let offsets = if winnowed { None } else { Some(digest(offsets)?) };
-        let payloads = digest(fields.bytes(payloads).ok_or_else(short)?)?;
+        let offsets = if winnowed { None } else { Some(read_filter(offsets)?) };
+        let payloads = read_filter(fields.bytes(payloads).ok_or_else(short)?)?;
         if !fields.0.is_empty() {
             return Err(invalid("bytes that belong to nothing"));
         }
@@ -172,7 +172,7 @@ impl Head {
     }
 }
 
-fn digest(bytes: &[u8]) -> Result<AnyFilter> {
+fn read_filter(bytes: &[u8]) -> Result<AnyFilter> {
     match file::from_bytes(bytes, &KeyRing::new())?.filter {
         Stored::Set(filter) => Ok(filter),
         _ => Err(invalid("a digest that is no set")),

@@ -1,6 +1,6 @@
 //! Who sent this, to whom, and when: payload attribution (Shanmugasundaram, Brönnimann and Memon 2004).
 //!
-//! A [`Recorder`] takes packets and keeps, for each [`Epoch`], digests of their payloads' blocks and the list of the pairs that spoke; not
+//! A [`Recorder`] takes packets and keeps, for each [`Epoch`], filters of their payloads' blocks and the list of the pairs that spoke; not
 //! the payloads. A [`Store`] keeps epochs in a folder. Long after, an excerpt of what somebody sent is looked up:
 //!
 //! ```
@@ -34,8 +34,8 @@
 //!
 //! # What is kept
 //!
-//! Of every block of a payload its content and its number, in the *offset digest*, and of each half of it also the pair, in the
-//! *payload digest*. An excerpt is looked up in the first, in every alignment and at every place; what is found is asked of the
+//! Of every block of a payload its content and its number, in the *offset filter*, and of each half of it also the pair, in the
+//! *payload filter*. An excerpt is looked up in the first, in every alignment and at every place; what is found is asked of the
 //! second for every pair of the epoch. That it has halves costs no memory, since each takes half the bits. But the bytes of an excerpt before
 //! its first and after its last whole block are compared but for less than half a block on either side, and most errors of
 //! real traffic, where many payloads are alike, are there. Each epoch has its own seed, so that what collides in one does not in the next. See
@@ -45,7 +45,7 @@
 //! the position in a longer payload is known up to a multiple of that many blocks.
 //!
 //! [`Method::Winnowing`] cuts where the content says so. There are no alignments and no numbers then, and every excerpt has its
-//! blocks: they are asked of the payload digest at once.
+//! blocks: they are asked of the payload filter at once.
 //!
 //! # What it proves, and what not
 //!
@@ -95,8 +95,8 @@ pub struct Settings {
     pub block: usize,
     /// How many times winnowing cuts.
     pub instances: u32,
-    /// All bits that an epoch takes, for each block: of the digests, of the list of pairs, and of what is around them. The list gets what it
-    /// needs, and the digests what is left, but not less than half.
+    /// All bits that an epoch takes, for each block: of the filters, of the list of pairs, and of what is around them. The list gets what it
+    /// needs, and the filters what is left, but not less than half.
     pub bits_per_block: f64,
     /// An epoch ends after this time, if there is one.
     pub epoch: Option<Duration>,

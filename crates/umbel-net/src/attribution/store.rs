@@ -13,11 +13,11 @@
 //! | 4, 4 | the version, 1, and the method: 0 block-based, 1 hierarchical, 2 winnowing |
 //! | 8 | the length of the file |
 //! | 8 each | the run and the number in it; the bytes of a block; how many times winnowing has cut; 1 if streams were put together; the first and the last time, in nanoseconds; payloads, bytes, blocks, blocks of the longest, payloads that are not listed |
-//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset digest, which winnowing has not, and the payload digest have |
+//! | 8 each | how many local networks follow, and how many bytes the list of pairs, the offset filter, which winnowing has not, and the payload filter have |
 //! | 8 | XXH3-64 of everything before |
 //! | 18 each | local networks: the family, 4 or 6; the length; 16 bytes of address, those of IPv4 first |
 //! | | the list of pairs |
-//! | | the offset digest and the payload digest, as filter files |
+//! | | the offset filter and the payload filter, as filter files |
 //! | 8 | XXH3-64 of everything before |
 //!
 //! The list of pairs has numbers of seven bits in a byte, the lowest first (LEB128): how many addresses of IPv4 there are, how many of IPv6, and
@@ -27,9 +27,9 @@
 //!
 //! # Records
 //!
-//! The digests hold records, made with [`Digest::salted`](umbel::Digest::salted) of XXH3-64 digests under the seed of their filters. Of a block of equal size, or
-//! of half of one in the payload digest: that of its bytes, salted with its number modulo 64 (128 for halves) times 64, plus its level. A group of two
-//! on the next level has the digest of the first, salted with that of the second. In the payload digest all are salted once more, with the digest
+//! The filters hold records, made with [`Digest::salted`](umbel::Digest::salted) of XXH3-64 digests under the seed of their filters. Of a block of equal size, or
+//! of half of one in the payload filter: that of its bytes, salted with its number modulo 64 (128 for halves) times 64, plus its level. A group of two
+//! on the next level has the digest of the first, salted with that of the second. In the payload filter all are salted once more, with the digest
 //! of the pair: 34 bytes, for source and destination each 4 or 6, or 0 for one that is not listed, and 16 bytes of address. Of
 //! [winnowing](crate::payload::winnowing), the digest of a block under the seed that is the run, salted with the epoch's number, and with the pair.
 

@@ -55,7 +55,7 @@ pub struct Hit {
     pub tail: bool,
 }
 
-/// Digests of payloads in a filter.
+/// A filter of payloads, which holds records of their blocks.
 ///
 /// ```
 /// use umbel::{Bloom, Standard};
