@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use umbel::Digest;
 use umbel::hash::reduce;
 use umbel::sizing::rate::expected_fill;
-use umbel_net::routing::{Attenuated, Document, Network, Shape};
+use umbel_net::routing::{Attenuated, Document, FilterShape, Network};
 use umbel_net::topology::Graph;
 
 pub struct AttenuatedRouting;
@@ -50,7 +50,7 @@ impl Experiment for AttenuatedRouting {
         let (mut fill_series, mut search_series) = (Vec::new(), Vec::new());
         let mut near = Vec::new();
         for (colour, bits) in WIDTHS.into_iter().enumerate() {
-            let shape = Shape { bits, hashes: HASHES, depth: DEPTH };
+            let shape = FilterShape { bits, hashes: HASHES, depth: DEPTH };
             let network = filled(lab, &graph, shape)?;
             let (mut expected_points, mut points) = (Vec::new(), Vec::new());
             for level in 1..=DEPTH {
@@ -123,7 +123,7 @@ impl Experiment for AttenuatedRouting {
 
 /// The worked example of nine bits, with documents on the second and third level.
 fn worked_example(findings: &mut Findings) -> Result<()> {
-    let mut filter = Attenuated::new(Shape { bits: 9, hashes: 3, depth: 3 })?;
+    let mut filter = Attenuated::new(FilterShape { bits: 9, hashes: 3, depth: 3 })?;
     let [a, b, c, d] = [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::at(&positions));
     for (level, document) in [(1, b), (2, a), (2, c), (3, a), (3, d)] {
         filter.insert(level, &document);
@@ -159,14 +159,14 @@ fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
     levels
 }
 
-fn document(lab: &Lab, node: usize, number: u64, shape: Shape) -> Document {
+fn document(lab: &Lab, node: usize, number: u64, shape: FilterShape) -> Document {
     Document::of(
         (lab.spoil)(Digest::from_hash(mix(mix(lab.seed).wrapping_add((node as u64) << 20 | number)))),
         shape,
     )
 }
 
-fn filled(lab: &Lab, graph: &Graph, shape: Shape) -> Result<Network> {
+fn filled(lab: &Lab, graph: &Graph, shape: FilterShape) -> Result<Network> {
     let mut network = Network::new(graph.clone(), shape)?;
     for node in 0..graph.len() {
         for number in 0..lab.count(&DOCUMENTS) {

@@ -10,9 +10,9 @@ pub const MAX_HASHES: u32 = 16;
 /// The most levels.
 pub const MAX_DEPTH: u32 = 16;
 
-/// What all filters of a network have in common.
+/// The size of every filter of a network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
+pub struct FilterShape {
     /// The bits of a level (w).
     pub bits: u32,
     /// The bits of a document (k).
@@ -21,8 +21,8 @@ pub struct Shape {
     pub depth: u32,
 }
 
-impl Shape {
-    /// Whether it is of use.
+impl FilterShape {
+    /// Fails if a number is out of range.
     pub(super) fn check(self) -> Result<()> {
         if !(1..=1 << 24).contains(&self.bits) {
             return Err(Error::parameter("bits", self.bits, "a number from 1 to 2^24"));
@@ -46,7 +46,7 @@ pub struct Document {
 
 impl Document {
     /// From its digest.
-    pub fn of(digest: Digest, shape: Shape) -> Document {
+    pub fn of(digest: Digest, shape: FilterShape) -> Document {
         let position = |x| reduce(x, u64::from(shape.bits)) as u32;
         let positions = digest.stream().map(position).take(shape.hashes as usize);
         Document::from_iter(positions)
@@ -86,20 +86,20 @@ pub struct Flip {
 /// What is known of the documents behind a link, by their distance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attenuated {
-    shape: Shape,
+    shape: FilterShape,
     words: Vec<u64>,
 }
 
 impl Attenuated {
     /// One that knows of nothing.
-    pub fn new(shape: Shape) -> Result<Attenuated> {
+    pub fn new(shape: FilterShape) -> Result<Attenuated> {
         shape.check()?;
         let words = shape.bits.div_ceil(64) as usize * shape.depth as usize;
         Ok(Attenuated { shape, words: vec![0; words] })
     }
 
-    /// What it has in common with the others of its network.
-    pub fn shape(&self) -> Shape {
+    /// Returns the size of the filter.
+    pub fn shape(&self) -> FilterShape {
         self.shape
     }
 

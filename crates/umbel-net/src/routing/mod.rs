@@ -7,10 +7,10 @@
 //!
 //! ```
 //! use umbel::{Hasher, Key};
-//! use umbel_net::routing::{Document, Network, Shape};
+//! use umbel_net::routing::{Document, Network, FilterShape};
 //! use umbel_net::topology::Graph;
 //!
-//! let shape = Shape { bits: 4096, hashes: 3, depth: 3 };
+//! let shape = FilterShape { bits: 4096, hashes: 3, depth: 3 };
 //! let mut network = Network::new(Graph::abilene(), shape)?;
 //! let document = Document::of("plans.pdf".digest(&Hasher::default()), shape);
 //! network.add(9, document);
@@ -26,5 +26,5 @@
 mod attenuated;
 mod network;
 
-pub use attenuated::{Attenuated, Document, Flip, MAX_DEPTH, MAX_HASHES, Shape};
+pub use attenuated::{Attenuated, Document, FilterShape, Flip, MAX_DEPTH, MAX_HASHES};
 pub use network::{Network, Search};

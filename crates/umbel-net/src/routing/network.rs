@@ -1,6 +1,6 @@
 //! Nodes that tell each other what they have, and pass questions on.
 
-use super::{Attenuated, Document, Flip, Shape};
+use super::{Attenuated, Document, FilterShape, Flip};
 use crate::Result;
 use crate::topology::Graph;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -28,7 +28,7 @@ struct Node {
 #[derive(Clone, Debug)]
 pub struct Network {
     graph: Graph,
-    shape: Shape,
+    shape: FilterShape,
     nodes: Vec<Node>,
     /// How many flipped bits were told over a link.
     told: u64,
@@ -36,7 +36,7 @@ pub struct Network {
 
 impl Network {
     /// One without documents.
-    pub fn new(graph: Graph, shape: Shape) -> Result<Network> {
+    pub fn new(graph: Graph, shape: FilterShape) -> Result<Network> {
         let empty = Attenuated::new(shape)?;
         let node = |node| Node {
             documents: BTreeSet::new(),
@@ -52,8 +52,8 @@ impl Network {
         &self.graph
     }
 
-    /// What its filters have in common.
-    pub fn shape(&self) -> Shape {
+    /// Returns the size of the filters.
+    pub fn shape(&self) -> FilterShape {
         self.shape
     }
 

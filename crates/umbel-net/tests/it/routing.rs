@@ -3,13 +3,13 @@
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use umbel::{Hasher, Key};
-use umbel_net::routing::{Attenuated, Document, Flip, MAX_HASHES, Network, Shape};
+use umbel_net::routing::{Attenuated, Document, FilterShape, Flip, MAX_HASHES, Network};
 use umbel_net::topology::Graph;
 
-const SMALL: Shape = Shape { bits: 9, hashes: 3, depth: 3 };
-const LARGE: Shape = Shape { bits: 1 << 16, hashes: 4, depth: 3 };
+const SMALL: FilterShape = FilterShape { bits: 9, hashes: 3, depth: 3 };
+const LARGE: FilterShape = FilterShape { bits: 1 << 16, hashes: 4, depth: 3 };
 
-fn document(number: u64, shape: Shape) -> Document {
+fn document(number: u64, shape: FilterShape) -> Document {
     Document::of(number.digest(&Hasher::default()), shape)
 }
 
@@ -77,14 +77,14 @@ fn only_bits_that_flip_are_told() {
 fn what_is_no_shape_is_refused_and_bits_that_do_not_exist_are_left_out() {
     let bad = |shape| Attenuated::new(shape).is_err() && Network::new(Graph::abilene(), shape).is_err();
     assert!(
-        bad(Shape { bits: 0, ..SMALL })
-            && bad(Shape { hashes: 0, ..SMALL })
-            && bad(Shape { depth: 0, ..SMALL })
+        bad(FilterShape { bits: 0, ..SMALL })
+            && bad(FilterShape { hashes: 0, ..SMALL })
+            && bad(FilterShape { depth: 0, ..SMALL })
     );
     assert!(
-        bad(Shape { bits: u32::MAX, ..SMALL })
-            && bad(Shape { hashes: 99, ..SMALL })
-            && bad(Shape { depth: 99, ..SMALL })
+        bad(FilterShape { bits: u32::MAX, ..SMALL })
+            && bad(FilterShape { hashes: 99, ..SMALL })
+            && bad(FilterShape { depth: 99, ..SMALL })
     );
     let mut filter = Attenuated::new(SMALL).unwrap();
     for (level, position) in [(0, 1), (4, 1), (1, 9), (u32::MAX, u32::MAX)] {
@@ -104,7 +104,7 @@ proptest! {
         nodes in 2usize..12, links in 1usize..3, seed: u64,
         changes in prop::collection::vec((0usize..12, 0u64..20, any::<bool>()), 0..60),
     ) {
-        let shape = Shape { bits: 40, hashes: 3, depth: 4 };
+        let shape = FilterShape { bits: 40, hashes: 3, depth: 4 };
         let graph = Graph::barabasi_albert(nodes, links.min(nodes - 1), seed).unwrap();
         let mut network = Network::new(graph.clone(), shape).unwrap();
         let mut held = vec![std::collections::BTreeSet::new(); nodes];
