@@ -10,7 +10,7 @@ use umbel_net::blocklist::{Blocklist, Options};
 use umbel_net::mask::Mask;
 use umbel_net::network::Prefix;
 use umbel_net::topology::Graph;
-use umbel_net::traceback::{Found, generalized, header, walk, walk_paths};
+use umbel_net::traceback::{Trace, generalized, header, walk, walk_paths};
 
 pub struct HeaderFilter;
 
@@ -190,7 +190,7 @@ fn follow(lab: &Lab, graph: &Graph, way: Way) -> Result<Sums> {
         };
         let (from, to) = (draw(0), draw(1));
         let path = graph.path(from, to);
-        let found: Found = match way {
+        let found: Trace = match way {
             Way::Plain(mut filter) => {
                 path.iter().for_each(|node| plain[*node].mark(&mut filter));
                 walk(graph, to, (), |node, ()| plain[node].may_have_marked(&filter).then_some(()))

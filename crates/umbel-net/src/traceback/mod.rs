@@ -30,9 +30,9 @@ pub mod spie;
 
 use crate::topology::Graph;
 
-/// What a [`walk`] upstream has found.
+/// The result of a [`walk`] upstream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Trace {
     /// The routers through which the packet perhaps came, in order of their number.
     pub routers: Vec<usize>,
     /// Those of them where a branch ends: the packet perhaps entered the network there.
@@ -50,7 +50,7 @@ pub fn walk<S: Clone + PartialEq>(
     victim: usize,
     start: S,
     mut ask: impl FnMut(usize, &S) -> Option<S>,
-) -> Found {
+) -> Trace {
     let mut marks = Marks::of(graph);
     let mut asked: Vec<Vec<S>> = vec![Vec::new(); graph.len()];
     let mut ask_once = |node: usize, question: &S| {
@@ -81,7 +81,7 @@ pub fn walk_paths<S>(
     start: S,
     most: usize,
     mut ask: impl FnMut(usize, &S) -> Option<S>,
-) -> Found {
+) -> Trace {
     let mut marks = Marks::of(graph);
     let Some(answer) = ask(victim, &start).filter(|_| victim < graph.len()) else {
         return marks.found(true);
@@ -129,8 +129,8 @@ impl Marks {
         Marks { seen: vec![false; graph.len()], ends: vec![false; graph.len()] }
     }
 
-    fn found(self, complete: bool) -> Found {
+    fn found(self, complete: bool) -> Trace {
         let numbers = |marks: &[bool]| (0..marks.len()).filter(|node| marks[*node]).collect();
-        Found { routers: numbers(&self.seen), origins: numbers(&self.ends), complete }
+        Trace { routers: numbers(&self.seen), origins: numbers(&self.ends), complete }
     }
 }

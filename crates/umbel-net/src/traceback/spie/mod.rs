@@ -30,7 +30,7 @@ mod transforms;
 pub use invariant::Invariant;
 pub use transforms::Transform;
 
-use super::{Found, walk};
+use super::{Trace, walk};
 use crate::topology::Graph;
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -170,7 +170,7 @@ pub fn trace(
     victim: usize,
     packet: Digest,
     times: RangeInclusive<u64>,
-) -> Found {
+) -> Trace {
     walk(graph, victim, packet, |node, packet| agents.get(node)?.ask(*packet, times.clone()))
 }
 
