@@ -58,7 +58,7 @@ mod table;
 mod theory;
 
 pub use search::{Finding, Search, Stats, Tail};
-pub use streams::{Found, StreamSearch};
+pub use streams::{StreamFinding, StreamSearch};
 pub use theory::{Circuit, chance_of_any, lengths, vain_probes};
 
 use crate::Result;

@@ -51,9 +51,9 @@ pub struct StreamSearch<'m, 's> {
     tails: HashMap<u64, (Flow, Tail)>,
 }
 
-/// A signature in a capture.
+/// A signature that was found in a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct StreamFinding {
     /// What it is, and where: its offset is that in the stream, missing bytes included, or in the payload of a packet.
     pub finding: Finding,
     /// The number of the packet with its last byte.
@@ -74,7 +74,7 @@ impl<'m, 's> StreamSearch<'m, 's> {
     pub fn push<B>(
         &mut self,
         packet: &Packet<'_>,
-        mut found: impl FnMut(Found) -> ControlFlow<B>,
+        mut found: impl FnMut(StreamFinding) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         let StreamSearch { search, streams, tails } = self;
         let before = streams.counts().repeated;
@@ -87,7 +87,7 @@ impl<'m, 's> StreamSearch<'m, 's> {
         flow?;
         if packet.tcp.is_none() || streams.counts().repeated > before {
             let (flow, packet, payload) = (packet.flow(), packet.number, packet.payload);
-            search.whole(payload, |finding| found(Found { finding, packet, flow, stream: None }))?;
+            search.whole(payload, |finding| found(StreamFinding { finding, packet, flow, stream: None }))?;
         }
         // Of a stream that was finished it is not told when it is forgotten.
         if tails.len() > 2 * streams.len() + 64 {
@@ -97,7 +97,7 @@ impl<'m, 's> StreamSearch<'m, 's> {
     }
 
     /// Ends all streams, at the end of the capture: tells of what is in segments that still wait for others.
-    pub fn finish<B>(&mut self, mut found: impl FnMut(Found) -> ControlFlow<B>) -> ControlFlow<B> {
+    pub fn finish<B>(&mut self, mut found: impl FnMut(StreamFinding) -> ControlFlow<B>) -> ControlFlow<B> {
         let StreamSearch { search, streams, tails } = self;
         let mut flow = ControlFlow::Continue(());
         streams.finish(|piece| {
@@ -125,14 +125,15 @@ fn hear<B>(
     search: &mut Search<'_>,
     tails: &mut HashMap<u64, (Flow, Tail)>,
     piece: Piece<'_>,
-    found: &mut impl FnMut(Found) -> ControlFlow<B>,
+    found: &mut impl FnMut(StreamFinding) -> ControlFlow<B>,
 ) -> ControlFlow<B> {
     let Piece { flow, stream, packet, offset, .. } = piece;
     match piece.event {
         Event::Bytes(bytes) => {
             let (_, tail) = tails.entry(stream).or_insert_with(|| (flow, Tail::at(offset)));
             let stream = Some(stream);
-            return search.follow(tail, bytes, |finding| found(Found { finding, packet, flow, stream }));
+            return search
+                .follow(tail, bytes, |finding| found(StreamFinding { finding, packet, flow, stream }));
         }
         // Its sender may go on, and has not to be believed.
         Event::End(Ending::Finished) => {}

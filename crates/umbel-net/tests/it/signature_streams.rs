@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use umbel::Digest;
 use umbel_net::capture::streams::{Event, Limits, Streams};
 use umbel_net::capture::{Link, Packet, Reader, Timestamp};
-use umbel_net::signatures::{Finding, Found, Scanner, Settings, StreamSearch, Tail};
+use umbel_net::signatures::{Finding, Scanner, Settings, StreamFinding, StreamSearch, Tail};
 
 /// What an exact search finds: first and last byte of each, and its number.
 fn exact(signatures: &AhoCorasick, data: &[u8]) -> Vec<(usize, usize, usize)> {
@@ -29,7 +29,7 @@ fn letters(seed: u64, alphabet: u64, count: usize) -> Vec<u8> {
 }
 
 /// Pushes frames, which are numbered from 1, and ends.
-fn search(scanner: &Scanner, limits: Limits, frames: &[Vec<u8>]) -> Vec<Found> {
+fn search(scanner: &Scanner, limits: Limits, frames: &[Vec<u8>]) -> Vec<StreamFinding> {
     let mut search = scanner.search();
     let mut streams = StreamSearch::new(&mut search, limits);
     let mut all = Vec::new();
@@ -52,7 +52,7 @@ fn segment(port: u16, seq: u32, flags: &str, payload: &[u8]) -> Vec<u8> {
 }
 
 /// Stream or none, packet and offset of what was found.
-fn told(found: &[Found]) -> Vec<(Option<u64>, u64, u64)> {
+fn told(found: &[StreamFinding]) -> Vec<(Option<u64>, u64, u64)> {
     found.iter().map(|found| (found.stream, found.packet, found.finding.offset)).collect()
 }
 
@@ -190,7 +190,7 @@ proptest! {
         let found = search(&scanner, Limits::default(), &frames);
         let mut found: Vec<_> = found
             .into_iter()
-            .map(|Found { finding: Finding { offset, signature }, packet, stream, .. }| (stream, packet, offset, signature))
+            .map(|StreamFinding { finding: Finding { offset, signature }, packet, stream, .. }| (stream, packet, offset, signature))
             .collect();
         found.sort_unstable();
         expected.sort_unstable();
@@ -317,7 +317,7 @@ fn in_real_connections_the_findings_are_those_of_an_exact_search() {
         let mut streams = StreamSearch::new(&mut machine, Limits::default());
         let mut plain = Streams::default();
         let (mut found, mut runs) = (Vec::new(), BTreeMap::<u64, Vec<(u64, Vec<u8>)>>::new());
-        let hear = |found: &mut Vec<_>, new: Found| -> ControlFlow<Infallible> {
+        let hear = |found: &mut Vec<_>, new: StreamFinding| -> ControlFlow<Infallible> {
             if let Some(stream) = new.stream {
                 found.push((stream, new.finding.offset, new.finding.signature));
             }

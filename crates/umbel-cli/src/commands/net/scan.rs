@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use umbel_net::capture::streams::{Limits, StreamCounts};
 use umbel_net::capture::{Packet, Reader, is_capture};
-use umbel_net::signatures::{Finding, Found, Scanner, Search, StreamSearch};
+use umbel_net::signatures::{Finding, Scanner, Search, StreamFinding, StreamSearch};
 
 /// Find many signatures at once, in the payloads of captures or in files of any kind.
 ///
@@ -269,7 +269,7 @@ impl Place {
     }
 
     /// Where it is if it is in a stream.
-    fn of_stream(found: &Found) -> Option<Place> {
+    fn of_stream(found: &StreamFinding) -> Option<Place> {
         let (flow, stream) = (found.flow, Some(found.stream? + 1));
         let (source, destination, ports) = (flow.source, flow.destination, Some(flow.ports));
         Some(Place { packet: found.packet, source, destination, ports, stream })
