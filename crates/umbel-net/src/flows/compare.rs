@@ -103,12 +103,12 @@ impl Rivals {
         hasher: &Hasher,
         filter_bytes: u64,
     ) -> Comparison {
-        let mut decades: Vec<Tally> = Vec::new();
+        let mut decades: Vec<DecadeSums> = Vec::new();
         for (flow, exact) in self.exact() {
             let digest = flow.digest(hasher);
             let decade = exact.max(1).ilog10() as usize;
             if decades.len() <= decade {
-                decades.resize_with(decade + 1, Tally::default);
+                decades.resize_with(decade + 1, DecadeSums::default);
             }
             let sampled = self.sample.get(&digest).map_or(0, |count| count * SAMPLE);
             decades[decade].add(exact, estimate(digest), sampled, self.table.get(&digest).copied());
@@ -122,14 +122,14 @@ impl Rivals {
             exact_bytes: buckets * (size_of::<(Flow, u64)>() as u64 + 1),
             sampled: (sampled, sampled * COUNTER_BYTES),
             counters: self.counters,
-            decades: (0..).zip(&decades).map(|(decade, tally)| tally.decade(10u64.pow(decade))).collect(),
+            decades: (0..).zip(&decades).map(|(decade, sums)| sums.decade(10u64.pow(decade))).collect(),
         }
     }
 }
 
 /// The sums of a decade.
 #[derive(Default)]
-struct Tally {
+struct DecadeSums {
     flows: u64,
     filter: Sums,
     inside: u64,
@@ -142,7 +142,7 @@ struct Tally {
 #[derive(Default)]
 struct Sums(f64, f64);
 
-impl Tally {
+impl DecadeSums {
     fn add(&mut self, exact: u64, estimate: Multiplicity, sampled: u64, counted: Option<u64>) {
         let x = exact as f64;
         self.flows += 1;
