@@ -6,34 +6,35 @@
 
 use super::epoch::Cut;
 use super::find::not_compared;
-use super::{About, Epoch, Finding, Found, Listed, Pair, WINDOW};
+use super::{Epoch, EpochInfo, ExcerptFindings, Finding, Listed, Pair, WINDOW};
 use crate::payload::Hit;
 use std::collections::HashSet;
 use umbel::{Digest, Key};
 
-/// What is known of an excerpt whose end is in an epoch and whose start is looked for in the epochs before it.
+/// An excerpt whose end is in an epoch, and whose start is looked for in the epochs before it.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     /// The epoch with its end.
-    about: About,
-    /// How many pairs have streams that went on.
+    about: EpochInfo,
+    /// The number of pairs with streams that went on.
     continued: usize,
-    places: Vec<Place>,
+    places: Vec<ExcerptEnd>,
     tails: Vec<Tail>,
-    /// How likely so many blocks, the last ones of an excerpt, are found by chance in the epochs that were looked at, one after the other.
+    /// `odds[i]` is the chance that the last `i` blocks of an excerpt are found in the epochs searched so far, one after the
+    /// other.
     odds: Vec<f64>,
-    /// What was expected by chance before others were looked at.
+    /// The number of pairs expected by chance before earlier epochs were searched.
     expected: f64,
 }
 
-/// Where the end of an excerpt may have been.
+/// A place where an excerpt may have ended.
 #[derive(Clone, Debug)]
-struct Place {
-    /// Nowhere, if payloads were winnowed.
+struct ExcerptEnd {
+    /// The position; `None` if payloads were winnowed.
     hit: Option<Hit>,
-    /// How many different blocks each row has.
+    /// The number of different blocks in each row.
     blocks: Vec<usize>,
-    /// How many of them nobody has, the first ones.
+    /// The number of blocks at the start of each row that no pair has.
     missing: Vec<usize>,
 }
 
@@ -41,23 +42,23 @@ struct Place {
 #[derive(Clone, Debug)]
 struct Tail {
     listed: Listed,
-    /// The number of its place.
+    /// The number of the place where the excerpt ends.
     place: usize,
-    /// How many records are still to be found, the first ones of each row.
+    /// The number of records at the start of each row that are still missing.
     missing: Vec<usize>,
 }
 
-/// A record, if anybody may have it.
+/// A record, or `None` if no pair can have it.
 type Record = Option<Digest>;
 
 impl Chain {
-    /// Whether something is to be found in an epoch.
-    pub fn is_open(&self, earlier: &About) -> bool {
+    /// Returns whether an earlier epoch can have what is missing.
+    pub fn is_open(&self, earlier: &EpochInfo) -> bool {
         !self.tails.is_empty() && earlier.run == self.about.run && earlier.number < self.about.number
     }
 
-    /// Looks for what is missing in an epoch that comes before all that were looked at.
-    pub fn look_back(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut Found) {
+    /// Looks for the missing blocks in an epoch before all that were searched.
+    pub fn look_back(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut ExcerptFindings) {
         let rows: Vec<_> = self.places.iter().map(|place| epoch.rows(excerpt, place.hit)).collect();
         for (place, rows) in self.places.iter_mut().zip(&rows) {
             lessen(&mut place.missing, rows, Option::is_none);
@@ -76,7 +77,7 @@ impl Chain {
         self.settle(excerpt, epoch, found);
     }
 
-    /// How many pairs are to be expected by chance because epochs before were looked at.
+    /// Returns the number of pairs expected by chance because earlier epochs were searched.
     pub fn expected(&self) -> f64 {
         self.by_chance() - self.expected
     }
@@ -93,13 +94,13 @@ impl Chain {
         }
     }
 
-    /// How many pairs would have all blocks of a place by chance.
-    fn chance(&self, place: &Place) -> f64 {
+    /// Returns the number of pairs that have all blocks of a place by chance.
+    fn chance(&self, place: &ExcerptEnd) -> f64 {
         self.continued as f64 * place.blocks.iter().map(|blocks| self.odds[*blocks]).product::<f64>()
     }
 
-    /// Whoever has everything is found.
-    fn settle(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut Found) {
+    /// Reports the pairs that have all blocks.
+    fn settle(&mut self, excerpt: &[u8], epoch: &Epoch, found: &mut ExcerptFindings) {
         let mut settled = HashSet::new();
         for Tail { listed, place, missing } in &self.tails {
             if is_all(missing) && settled.insert(listed.pair) {
@@ -111,12 +112,12 @@ impl Chain {
     }
 }
 
-/// Whether nothing is missing.
+/// Returns whether nothing is missing.
 fn is_all(missing: &[usize]) -> bool {
     missing.iter().all(|missing| *missing == 0)
 }
 
-/// Of what is missing, the first records of each row, only those up to the last that is still missing are left; whether there are fewer.
+/// Shortens the missing start of each row to the last record that is still missing, and returns whether any got shorter.
 fn lessen(missing: &mut [usize], rows: &[Vec<Record>], is_missing: impl Fn(&Record) -> bool) -> bool {
     let mut is_less = false;
     for (missing, row) in missing.iter_mut().zip(rows) {
@@ -129,7 +130,7 @@ fn lessen(missing: &mut [usize], rows: &[Vec<Record>], is_missing: impl Fn(&Reco
 
 impl Epoch {
     /// The pairs whose streams had begun before this epoch and which have the end of an excerpt, but were not found with all of it.
-    pub(super) fn chain(&self, excerpt: &[u8], found: &mut Found) -> Chain {
+    pub(super) fn chain(&self, excerpt: &[u8], found: &mut ExcerptFindings) -> Chain {
         let whole: HashSet<Pair> = found.findings.iter().map(|finding| finding.listed.pair).collect();
         let continued: Vec<usize> = (0..self.listed.len()).filter(|at| self.listed[*at].continued).collect();
         let hits = if continued.is_empty() { Vec::new() } else { self.ends(excerpt) };
@@ -150,7 +151,7 @@ impl Epoch {
                 Some(hit) => vec![hit.blocks as usize],
                 None => rows.iter().map(different).collect(),
             };
-            places.push(Place { hit, blocks, missing });
+            places.push(ExcerptEnd { hit, blocks, missing });
         }
         let longest = places.iter().flat_map(|place| &place.blocks).max().map_or(0, |longest| *longest);
         let mut odds = vec![0.0; longest + 1];
@@ -247,7 +248,7 @@ impl Epoch {
         record.is_some_and(|record| self.payload_filter.contains_digest(record.salted(self.salts[at].get())))
     }
 
-    fn finding(&self, excerpt: &[u8], listed: Listed, place: &Place, chance: f64) -> Finding {
+    fn finding(&self, excerpt: &[u8], listed: Listed, place: &ExcerptEnd, chance: f64) -> Finding {
         let (blocks, not_compared) = match (&self.cut, place.hit) {
             (Cut::Winnowed(winnowing), _) => {
                 let blocks: usize = place.blocks.iter().sum();

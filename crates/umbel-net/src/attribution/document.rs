@@ -13,31 +13,31 @@ use std::ops::Range;
 use umbel::internals::TILE;
 use umbel::{AnyFilter, Digest, Key};
 
-/// What a pair carried of a document.
+/// The parts of a document that a pair carried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// Who, and when they spoke in the epoch.
+    /// The pair, and when it spoke in the epoch.
     pub listed: Listed,
     /// The bytes of the document, in order and apart from each other.
     pub ranges: Vec<Range<usize>>,
 }
 
-/// What an epoch says about a document.
+/// The findings of an epoch about a document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Parts {
-    /// What pairs carried, one each.
+    /// The parts that were carried, one per pair.
     pub parts: Vec<Part>,
     /// Stretches of so many bytes, in one payload or in what the epoch has of a stream, are always found; shorter ones could be there by
     /// chance. Of [winnowing](super::Method::Winnowing), only those that do not repeat themselves: what repeats itself has fewer blocks.
     pub least: usize,
-    /// How many stretches are to be expected by chance.
+    /// The number of stretches expected by chance.
     pub expected: f64,
 }
 
-/// Stretches that are found by chance, in an epoch, are to be rarer than this.
-const RARE: f64 = 1e-3;
-/// More blocks than these are never asked for.
-const MOST: usize = 64;
+/// The largest number of stretches of an epoch that may be expected by chance.
+const MAX_EXPECTED: f64 = 1e-3;
+/// The largest number of blocks that a stretch needs.
+const MAX_BLOCKS: usize = 64;
 
 impl Epoch {
     /// The parts of a document that pairs carried. One that is too short to have two blocks is refused.
@@ -72,7 +72,7 @@ impl Epoch {
         };
         let expected = |blocks: usize| chances * self.listed.len() as f64 * rate.powi(blocks as i32);
         // Of a single block nothing should be concluded.
-        let blocks = (2..MOST).find(|blocks| expected(*blocks) < RARE).unwrap_or(MOST);
+        let blocks = (2..MAX_BLOCKS).find(|blocks| expected(*blocks) < MAX_EXPECTED).unwrap_or(MAX_BLOCKS);
         (blocks, expected(blocks))
     }
 
@@ -84,7 +84,7 @@ impl Epoch {
     ) -> (usize, f64) {
         let size = self.about.block;
         let (blocks, expected) = self.enough(document.len() as f64 * WINDOW as f64);
-        let (mut records, mut known) = (Vec::new(), Known::default());
+        let (mut records, mut cache) = (Vec::new(), PairCache::default());
         // The last records that were looked up, and who had them: of zeros, all stretches have the same.
         let mut last = Vec::new();
         let mut runs: Vec<(usize, Range<usize>)> = Vec::new();
@@ -102,7 +102,7 @@ impl Epoch {
                 records.extend(digests.zip(2 * place..).map(record));
                 if records != last {
                     runs.clear();
-                    self.runs_of_pairs(&records, 2 * blocks, &mut known, |at, run| runs.push((at, run)));
+                    self.runs_of_pairs(&records, 2 * blocks, &mut cache, |at, run| runs.push((at, run)));
                     last.clone_from(&records);
                 }
                 let byte = |half: usize| start + half * self.about.half();
@@ -122,11 +122,11 @@ impl Epoch {
     ) -> (usize, f64) {
         let all = winnowing.blocks(document);
         let (blocks, expected) = self.enough(all.len() as f64);
-        let mut known = Known::default();
+        let mut cache = PairCache::default();
         for instance in 0..winnowing.instances() {
             let cut: Vec<&Block> = all.iter().filter(|block| block.instance == instance).collect();
             let records: Vec<Digest> = cut.iter().map(|block| self.about.winnowed(block)).collect();
-            self.runs_of_pairs(&records, blocks, &mut known, |at, run| {
+            self.runs_of_pairs(&records, blocks, &mut cache, |at, run| {
                 put(&mut ranges[at], cut[run.start].start as usize..cut[run.end - 1].end as usize);
             });
         }
@@ -173,12 +173,12 @@ impl Epoch {
         &self,
         records: &[Digest],
         least: usize,
-        known: &mut Known,
+        cache: &mut PairCache,
         mut each: impl FnMut(usize, Range<usize>),
     ) {
         // Every such run has one of these records, so that most pairs are asked for few.
         for middle in (least - 1..records.len()).step_by(least) {
-            for &at in known.pairs(self, records[middle]) {
+            for &at in cache.pairs(self, records[middle]) {
                 let salt = self.salts[at].get();
                 let had = |record: &Digest| self.payload_filter.contains_digest(record.salted(salt));
                 let (before, after) = records.split_at(middle);
@@ -205,22 +205,22 @@ impl Epoch {
     }
 }
 
-/// The pairs that have a record, in order. The same records come again and again in content that repeats itself, such as zeros: it is at all
-/// places and in all alignments.
+/// A cache of the pairs that have a record. Content that repeats itself, such as zeros, has the same records at all places
+/// and in all alignments.
 #[derive(Default)]
-struct Known {
+struct PairCache {
     pairs: HashMap<Digest, Vec<usize>>,
-    /// How much is kept.
+    /// The number of cached entries, weighted by their size.
     size: usize,
 }
 
-impl Known {
-    /// More is not kept.
-    const MOST: usize = 1 << 22;
+impl PairCache {
+    /// The size at which the cache is emptied.
+    const MAX_SIZE: usize = 1 << 22;
 
     fn pairs(&mut self, epoch: &Epoch, record: Digest) -> &[usize] {
-        if self.size > Known::MOST {
-            *self = Known::default();
+        if self.size > PairCache::MAX_SIZE {
+            *self = PairCache::default();
         }
         let size = &mut self.size;
         self.pairs.entry(record).or_insert_with(|| {

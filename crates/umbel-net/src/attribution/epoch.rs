@@ -11,10 +11,10 @@ use umbel::internals::TILE;
 use umbel::sizing::Given;
 use umbel::{AnyFilter, Digest, Hasher, Kind, Spec};
 
-/// What an epoch says about itself.
+/// A description of an epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct About {
+pub struct EpochInfo {
     /// What all epochs of one recording have in common.
     pub run: u64,
     /// The epoch's number in it, from 0.
@@ -43,10 +43,10 @@ pub struct About {
     pub unlisted: u64,
 }
 
-impl About {
+impl EpochInfo {
     /// An epoch that begins now, with nothing in it.
-    pub(super) fn new(settings: &Settings, run: u64, number: u64, now: Timestamp) -> About {
-        About {
+    pub(super) fn new(settings: &Settings, run: u64, number: u64, now: Timestamp) -> EpochInfo {
+        EpochInfo {
             run,
             number,
             method: settings.method,
@@ -103,7 +103,7 @@ pub(super) type OffsetFilter = PayloadFilter<AnyFilter>;
 /// Filters of the payloads of some time, and the pairs that spoke then.
 #[derive(Debug)]
 pub struct Epoch {
-    pub(super) about: About,
+    pub(super) about: EpochInfo,
     pub(super) local: Vec<Prefix>,
     pub(super) listed: Vec<Listed>,
     pub(super) cut: Cut,
@@ -133,7 +133,7 @@ pub(super) struct Records {
 
 impl Epoch {
     pub(super) fn build(
-        about: About,
+        about: EpochInfo,
         settings: &Settings,
         hasher: &Hasher,
         listed: Vec<Listed>,
@@ -162,7 +162,7 @@ impl Epoch {
 
     /// An epoch of its parts. Blocks of equal size come with an offset filter.
     pub(super) fn of(
-        about: About,
+        about: EpochInfo,
         local: Vec<Prefix>,
         listed: Vec<Listed>,
         offset_filter: Option<AnyFilter>,
@@ -179,8 +179,8 @@ impl Epoch {
         Ok(Epoch { about, local, listed, cut, payload_filter, salts, rate: OnceLock::new() })
     }
 
-    /// What it says about itself.
-    pub fn about(&self) -> &About {
+    /// Returns the description of the epoch.
+    pub fn about(&self) -> &EpochInfo {
         &self.about
     }
 

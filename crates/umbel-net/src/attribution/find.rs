@@ -12,7 +12,7 @@ use umbel::{Digest, Key};
 /// A pair that carried an excerpt, or seems to have.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
-    /// Who, and when they spoke in the epoch.
+    /// The pair, and when it spoke in the epoch.
     pub listed: Listed,
     /// Where the excerpt was, with the most blocks that agree; nothing if payloads were [winnowed](super::Method::Winnowing). Positions
     /// are modulo [`WINDOW`](super::WINDOW) blocks.
@@ -35,18 +35,18 @@ impl Finding {
     }
 }
 
-/// What an epoch says about an excerpt.
+/// The findings of an epoch about an excerpt.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Found {
+pub struct ExcerptFindings {
     /// The pairs, one finding each.
     pub findings: Vec<Finding>,
-    /// How many of them are to be expected by chance, at the places at which the excerpt seems to have been.
+    /// The number of findings expected by chance, at the places where the excerpt seems to have been.
     pub expected: f64,
 }
 
 impl Epoch {
     /// The pairs that carried an excerpt. Fewer bytes than [`needed`](Epoch::needed) are refused.
-    pub fn find(&self, excerpt: &[u8]) -> Result<Found> {
+    pub fn find(&self, excerpt: &[u8]) -> Result<ExcerptFindings> {
         let offset_filter = match &self.cut {
             Cut::Evenly(offset_filter) => offset_filter,
             Cut::Winnowed(winnowing) => return self.find_winnowed(excerpt, winnowing),
@@ -82,7 +82,7 @@ impl Epoch {
                 }
             });
         }
-        Ok(Found { findings: best.into_iter().flatten().collect(), expected })
+        Ok(ExcerptFindings { findings: best.into_iter().flatten().collect(), expected })
     }
 
     /// The bytes of an excerpt of this length that are in whole halves of blocks. In streams only those that are in whole blocks, since
@@ -109,7 +109,7 @@ impl Epoch {
         let _ = each_record(&mut halves, first, self.about.half_scheme(), &mut put);
     }
 
-    fn find_winnowed(&self, excerpt: &[u8], winnowing: &Winnowing) -> Result<Found> {
+    fn find_winnowed(&self, excerpt: &[u8], winnowing: &Winnowing) -> Result<ExcerptFindings> {
         if excerpt.len() < self.needed() {
             let needs = format!("at least {} bytes, so that it surely has a whole block", self.needed());
             return Err(Error::parameter("excerpt", format!("{} bytes", excerpt.len()), needs));
@@ -133,7 +133,7 @@ impl Epoch {
                 chance,
             });
         });
-        Ok(Found { findings, expected: chance })
+        Ok(ExcerptFindings { findings, expected: chance })
     }
 
     /// How many bytes an excerpt must have, so that a whole block is left whatever the alignment.

@@ -1,7 +1,7 @@
 //! From an epoch to the bytes of its file, which the [store](super::store) describes, and back.
 
 use super::epoch::Cut;
-use super::{About, Epoch, Method, pairs};
+use super::{Epoch, EpochInfo, Method, pairs};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
 use crate::{Error, Result};
@@ -13,19 +13,19 @@ use umbel::hash::KeyRing;
 
 const MAGIC: &[u8; 8] = b"UMBELPAS";
 const VERSION: u32 = 1;
-const SUM: usize = 8;
-/// Magic, version, method, length, twelve numbers, four counts and the sum.
-pub(super) const HEAD: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + SUM;
+const CHECKSUM_BYTES: usize = 8;
+/// The size of the header: magic, version, method, length, twelve numbers, four counts and the checksum.
+pub(super) const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 12 * 8 + 4 * 8 + CHECKSUM_BYTES;
 
 /// Returns the size of everything but the list of pairs and the filters, with the headers of their files.
 pub(super) fn around(local: &[Prefix]) -> usize {
-    HEAD + local.len() * Prefix::BYTES + 2 * 256 + SUM
+    HEADER_BYTES + local.len() * Prefix::BYTES + 2 * 256 + CHECKSUM_BYTES
 }
 
-/// The start of a file, which vouches for itself.
+/// The header of a file, which has a checksum of its own.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Head {
-    pub about: About,
+pub(super) struct EpochHeader {
+    pub about: EpochInfo,
     /// The number of local networks, and the bytes of the list, the offset filter and the payload filter.
     counts: [u64; 4],
 }
@@ -33,8 +33,8 @@ pub(super) struct Head {
 impl Epoch {
     /// The bytes of the file.
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        let About { run, number, method, block, instances, streams, first, last, .. } = self.about;
-        let About { payloads, bytes, blocks, longest, unlisted, .. } = self.about;
+        let EpochInfo { run, number, method, block, instances, streams, first, last, .. } = self.about;
+        let EpochInfo { payloads, bytes, blocks, longest, unlisted, .. } = self.about;
         let listed = pairs::to_bytes(&self.listed, self.about.span());
         let file = |filter: &AnyFilter| file::to_bytes(filter, &file::Options::default());
         let offsets = match &self.cut {
@@ -44,7 +44,7 @@ impl Epoch {
         let payload_filter = file(&self.payload_filter)?;
         let parts: [&[u8]; 3] = [&listed, &offsets, &payload_filter];
         let after = self.local.len() * Prefix::BYTES + parts.map(<[u8]>::len).iter().sum::<usize>();
-        let length = HEAD + after + SUM;
+        let length = HEADER_BYTES + after + CHECKSUM_BYTES;
         let mut out = Vec::with_capacity(length);
         out.extend(MAGIC);
         let method: u32 = match method {
@@ -80,14 +80,15 @@ impl Epoch {
 
     /// Reads and verifies the bytes of a file.
     pub fn from_bytes(bytes: &[u8]) -> Result<Epoch> {
-        let head = Head::read(bytes, bytes.len() as u64)?;
-        let whole = bytes.split_last_chunk::<SUM>().filter(|(before, _)| before.len() >= HEAD);
+        let head = EpochHeader::read(bytes, bytes.len() as u64)?;
+        let whole =
+            bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
         // The head has its length, so that it is all there.
         let (before, end) = whole.ok_or_else(|| invalid("it is shorter than its head"))?;
         if sum(before) != u64::from_le_bytes(*end) {
             return Err(FormatError::Damaged { part: "the epoch".into() }.into());
         }
-        let mut fields = Fields(&before[HEAD..]);
+        let mut fields = Fields(&before[HEADER_BYTES..]);
         let short = || invalid("it claims more than it has");
         let [local, listed, offsets, payloads] = head.counts;
         let local = fields.records(local, Prefix::BYTES).ok_or_else(short)?;
@@ -113,11 +114,11 @@ impl Epoch {
     }
 }
 
-impl Head {
-    /// Reads the head at the start of a file of this length.
-    pub fn read(bytes: &[u8], found: u64) -> Result<Head> {
+impl EpochHeader {
+    /// Reads the header of a file of length `found`.
+    pub fn read(bytes: &[u8], found: u64) -> Result<EpochHeader> {
         let mut fields = Fields(bytes);
-        let short = || FormatError::Length { expected: (HEAD + SUM) as u64, found };
+        let short = || FormatError::Length { expected: (HEADER_BYTES + CHECKSUM_BYTES) as u64, found };
         match fields.array() {
             Some(magic) if &magic == MAGIC => {}
             // A file may be cut anywhere.
@@ -129,7 +130,8 @@ impl Head {
             let what = format!("version {version} of the format of epochs");
             return Err(FormatError::Unknown { what }.into());
         }
-        let Some((head, end)) = bytes.first_chunk::<HEAD>().and_then(|head| head.split_last_chunk::<SUM>())
+        let Some((head, end)) =
+            bytes.first_chunk::<HEADER_BYTES>().and_then(|head| head.split_last_chunk::<CHECKSUM_BYTES>())
         else {
             return Err(short().into());
         };
@@ -147,7 +149,7 @@ impl Head {
         if length != found {
             return Err(FormatError::Length { expected: length, found }.into());
         }
-        let about = About {
+        let about = EpochInfo {
             run: number()?,
             number: number()?,
             method,
@@ -168,7 +170,7 @@ impl Head {
         if !is_cut || about.first > about.last {
             return Err(invalid("numbers that cannot be"));
         }
-        Ok(Head { about, counts })
+        Ok(EpochHeader { about, counts })
     }
 }
 

@@ -69,8 +69,8 @@ pub mod store;
 
 pub use crate::payload::Method;
 pub use document::{Part, Parts, united};
-pub use epoch::{About, Epoch};
-pub use find::{Finding, Found};
+pub use epoch::{Epoch, EpochInfo};
+pub use find::{ExcerptFindings, Finding};
 pub use pairs::{Listed, Pair};
 pub use recorder::{Recorded, Recorder};
 pub use store::{Answer, Searched, Store, Unread};

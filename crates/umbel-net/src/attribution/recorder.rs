@@ -1,6 +1,6 @@
 //! From packets to epochs.
 
-use super::epoch::{About, Records};
+use super::epoch::{EpochInfo, Records};
 use super::pairs::Pairs;
 use super::{Epoch, Method, Pair, Settings};
 use crate::Result;
@@ -39,7 +39,7 @@ pub struct Recorder {
     run: u64,
     hasher: Hasher,
     /// The epoch at hand, and when it began.
-    open: Option<(About, Timestamp)>,
+    open: Option<(EpochInfo, Timestamp)>,
     pairs: Pairs,
     records: Records,
     /// The digests of a payload's blocks, which need not be allocated again and again.
@@ -88,7 +88,7 @@ impl Recorder {
         settings.check()?;
         let streams = settings.streams.then(Streams::default);
         let run = Digest::from_hash(seed).salted(RUN).get();
-        let about = About::new(&settings, run, 0, Timestamp::default());
+        let about = EpochInfo::new(&settings, run, 0, Timestamp::default());
         let cutter = match settings.method {
             Method::Winnowing => Some(about.winnowing()?.cutter()),
             Method::BlockBased | Method::Hierarchical => None,
@@ -164,12 +164,12 @@ impl Recorder {
     }
 
     /// The epoch at hand, which begins now if there is none.
-    fn epoch(&mut self, time: Timestamp) -> &mut About {
+    fn epoch(&mut self, time: Timestamp) -> &mut EpochInfo {
         let Recorder { settings, run, hasher, open, totals, .. } = self;
         let (about, _) = open.get_or_insert_with(|| {
             let number = totals.epochs;
             *hasher = Hasher::fast(Digest::from_hash(*run).salted(number).get());
-            let about = About::new(settings, *run, number, time);
+            let about = EpochInfo::new(settings, *run, number, time);
             // Epochs of a minute begin with the minute.
             let length =
                 settings.epoch.map_or(u64::MAX, |epoch| epoch.as_nanos().try_into().unwrap_or(u64::MAX));

@@ -34,8 +34,8 @@
 //! [winnowing](crate::payload::winnowing), the digest of a block under the seed that is the run, salted with the epoch's number, and with the pair.
 
 use super::chain::Chain;
-use super::format::{HEAD, Head};
-use super::{About, Epoch, Found, Parts};
+use super::format::{EpochHeader, HEADER_BYTES};
+use super::{Epoch, EpochInfo, ExcerptFindings, Parts};
 use crate::capture::Timestamp;
 use crate::network::Prefix;
 use crate::{Error, Result};
@@ -67,8 +67,8 @@ pub struct Answer<T> {
 pub struct Searched<T> {
     /// Its file.
     pub path: PathBuf,
-    /// What it says about itself.
-    pub about: About,
+    /// The description of the epoch.
+    pub about: EpochInfo,
     /// The networks that were local when it was recorded.
     pub local: Vec<Prefix>,
     /// What was found.
@@ -131,9 +131,16 @@ impl Store {
 
     /// Looks an excerpt up in the epochs that were, at least partly, within these times. Of an excerpt of a stream it is the end that counts: its
     /// start is looked for in all epochs before.
-    pub fn find(&self, excerpt: &[u8], times: impl RangeBounds<Timestamp>) -> Result<Answer<Found>> {
+    pub fn find(
+        &self,
+        excerpt: &[u8],
+        times: impl RangeBounds<Timestamp>,
+    ) -> Result<Answer<ExcerptFindings>> {
         let Answer { searched, unread } = self.search(times, &Excerpt(excerpt))?;
-        let found = |Searched { path, about, local, found: (mut found, chain) }: Searched<(Found, Chain)>| {
+        let found = |Searched { path, about, local, found: (mut found, chain) }: Searched<(
+            ExcerptFindings,
+            Chain,
+        )>| {
             found.expected += chain.expected();
             Searched { path, about, local, found }
         };
@@ -153,7 +160,7 @@ impl Store {
     ) -> Result<Answer<Q::Answer>> {
         let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
         let mut refused = Vec::new();
-        for (path, about) in self.heads(&mut answer.unread)?.into_iter().rev() {
+        for (path, about) in self.descriptions(&mut answer.unread)?.into_iter().rev() {
             let is_within = within(&about, &times);
             if !is_within && !answer.searched.iter().any(|later| question.is_open(&later.found, &about)) {
                 continue;
@@ -189,16 +196,16 @@ impl Store {
         Ok(answer)
     }
 
-    /// What its epochs say about themselves.
-    fn heads(&self, unread: &mut Vec<Unread>) -> Result<Vec<(PathBuf, About)>> {
-        let mut heads = Vec::new();
+    /// Returns the descriptions of all epochs.
+    fn descriptions(&self, unread: &mut Vec<Unread>) -> Result<Vec<(PathBuf, EpochInfo)>> {
+        let mut descriptions = Vec::new();
         for path in self.epochs()? {
             match inspect(&path) {
-                Ok(about) => heads.push((path, about)),
+                Ok(about) => descriptions.push((path, about)),
                 Err(error) => unread.push(Unread { path, error }),
             }
         }
-        Ok(heads)
+        Ok(descriptions)
     }
 
     fn names(&self) -> Result<impl Iterator<Item = PathBuf>> {
@@ -225,7 +232,7 @@ trait Question {
     fn ask(&self, epoch: &Epoch) -> Result<Self::Answer>;
 
     /// Whether an epoch before could add to an answer.
-    fn is_open(&self, _: &Self::Answer, _: &About) -> bool {
+    fn is_open(&self, _: &Self::Answer, _: &EpochInfo) -> bool {
         false
     }
 
@@ -236,19 +243,19 @@ trait Question {
 struct Excerpt<'a>(&'a [u8]);
 
 impl Question for Excerpt<'_> {
-    type Answer = (Found, Chain);
+    type Answer = (ExcerptFindings, Chain);
 
-    fn ask(&self, epoch: &Epoch) -> Result<(Found, Chain)> {
+    fn ask(&self, epoch: &Epoch) -> Result<(ExcerptFindings, Chain)> {
         let mut found = epoch.find(self.0)?;
         let chain = epoch.chain(self.0, &mut found);
         Ok((found, chain))
     }
 
-    fn is_open(&self, (_, chain): &(Found, Chain), earlier: &About) -> bool {
+    fn is_open(&self, (_, chain): &(ExcerptFindings, Chain), earlier: &EpochInfo) -> bool {
         chain.is_open(earlier)
     }
 
-    fn look_back(&self, epoch: &Epoch, (found, chain): &mut (Found, Chain)) {
+    fn look_back(&self, epoch: &Epoch, (found, chain): &mut (ExcerptFindings, Chain)) {
         chain.look_back(self.0, epoch, found);
     }
 }
@@ -264,7 +271,7 @@ impl Question for Document<'_> {
 }
 
 /// Whether an epoch was, at least partly, within these times.
-fn within(about: &About, times: &impl RangeBounds<Timestamp>) -> bool {
+fn within(about: &EpochInfo, times: &impl RangeBounds<Timestamp>) -> bool {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let not_before = match times.start_bound() {
         Included(start) => about.last >= *start,
@@ -279,15 +286,15 @@ fn within(about: &About, times: &impl RangeBounds<Timestamp>) -> bool {
     not_before && not_after
 }
 
-/// What an epoch's file says about itself; only its head is read and verified.
-pub fn inspect(path: impl AsRef<Path>) -> Result<About> {
+/// Returns the description of an epoch's file. Only its header is read and verified.
+pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let path = path.as_ref();
     let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
     let file = open(path)?;
     let length = file.metadata().map_err(failed)?.len();
     let mut head = Vec::new();
-    file.take(HEAD as u64).read_to_end(&mut head).map_err(failed)?;
-    Ok(Head::read(&head, length).map_err(|error| error.at(path))?.about)
+    file.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+    Ok(EpochHeader::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 
 /// Reads and verifies an epoch's file.

@@ -53,11 +53,11 @@ use umbel::hash::KeyRing;
 
 const MAGIC: &[u8; 8] = b"UMBELBLK";
 const VERSION: u32 = 1;
-/// Magic, version, backend, length, seven numbers and four counts.
-const HEAD: usize = 8 + 4 + 4 + 8 + 7 * 8 + 4 * 8;
-const PREFIX: usize = Prefix::BYTES;
-const TIMED: usize = PREFIX + 8;
-const SUM: usize = 8;
+/// The size of the header: magic, version, backend, length, seven numbers and four counts.
+const HEADER_BYTES: usize = 8 + 4 + 4 + 8 + 7 * 8 + 4 * 8;
+const PREFIX_BYTES: usize = Prefix::BYTES;
+const TIMED_PREFIX_BYTES: usize = PREFIX_BYTES + 8;
+const CHECKSUM_BYTES: usize = 8;
 
 /// The bytes of the file.
 pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
@@ -80,7 +80,11 @@ pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
     };
     let (blocked, lengths) = if backend == 0 { (0, timed.len()) } else { (timed.len(), 0) };
     let allowed = list.allowed().len();
-    let length = HEAD + TIMED * timed.len() + PREFIX * allowed + filter.len() + SUM;
+    let length = HEADER_BYTES
+        + TIMED_PREFIX_BYTES * timed.len()
+        + PREFIX_BYTES * allowed
+        + filter.len()
+        + CHECKSUM_BYTES;
     let mut bytes = Vec::with_capacity(length);
     bytes.extend(MAGIC);
     bytes.extend([VERSION, backend].map(u32::to_le_bytes).as_flattened());
@@ -114,7 +118,7 @@ pub fn to_bytes(list: &Blocklist) -> Result<Vec<u8>> {
 pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     let mut fields = Fields(bytes);
     let found = bytes.len() as u64;
-    let short = || FormatError::Length { expected: (HEAD + SUM) as u64, found };
+    let short = || FormatError::Length { expected: (HEADER_BYTES + CHECKSUM_BYTES) as u64, found };
     match fields.array() {
         Some(magic) if &magic == MAGIC => {}
         // A file may be cut anywhere.
@@ -131,7 +135,7 @@ pub fn from_bytes(bytes: &[u8], ring: &KeyRing) -> Result<Blocklist> {
     if expected != found {
         return Err(FormatError::Length { expected, found }.into());
     }
-    let whole = bytes.split_last_chunk::<SUM>().filter(|(before, _)| before.len() >= HEAD);
+    let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>().filter(|(before, _)| before.len() >= HEADER_BYTES);
     let (before, end) = whole.ok_or_else(short)?;
     if sum(before) != u64::from_le_bytes(*end) {
         return Err(FormatError::Damaged { part: "the whole".into() }.into());
@@ -150,15 +154,15 @@ fn list(mut fields: Fields<'_>, backend: u32, ring: &KeyRing) -> Result<Blocklis
     let (clients, budget) = (number()?, f64::from_bits(number()?));
     let taken = number()?;
     let (blocked, lengths, allowed, filter) = (number()?, number()?, number()?, number()?);
-    let blocked = fields.records(blocked, TIMED).ok_or_else(short)?;
-    let lengths = fields.records(lengths, TIMED).ok_or_else(short)?;
-    let allowed = fields.records(allowed, PREFIX).ok_or_else(short)?;
+    let blocked = fields.records(blocked, TIMED_PREFIX_BYTES).ok_or_else(short)?;
+    let lengths = fields.records(lengths, TIMED_PREFIX_BYTES).ok_or_else(short)?;
+    let allowed = fields.records(allowed, PREFIX_BYTES).ok_or_else(short)?;
     let sane = capacity > 0 && rate > 0.0 && rate < 1.0 && !lifetime.is_zero() && budget > 0.0;
-    if !sane || fields.0.len() as u64 != filter.saturating_add(SUM as u64) {
+    if !sane || fields.0.len() as u64 != filter.saturating_add(CHECKSUM_BYTES as u64) {
         return Err(invalid("its numbers cannot be"));
     }
     let file::Loaded { filter, embedded_key: embed_key, .. } =
-        file::from_bytes(&fields.0[..fields.0.len() - SUM], ring)?;
+        file::from_bytes(&fields.0[..fields.0.len() - CHECKSUM_BYTES], ring)?;
     let wrong = || invalid("a prefix that is none");
     let entry = |record: &[u8]| {
         let (prefix, until) = record.split_last_chunk().ok_or_else(wrong)?;

@@ -14,7 +14,9 @@ use std::ops::Bound;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use umbel_net::Error;
-use umbel_net::attribution::{Answer, Finding, Found, Listed, Pair, Searched, Store, Trust, Unread, WINDOW};
+use umbel_net::attribution::{
+    Answer, ExcerptFindings, Finding, Listed, Pair, Searched, Store, Trust, Unread, WINDOW,
+};
 use umbel_net::capture::Timestamp;
 use umbel_net::network::Prefix;
 use umbel_net::rfc3339;
@@ -142,13 +144,13 @@ const LONGEST: u64 = 1 << 28;
 
 /// A line of the answer.
 struct Line<'a> {
-    searched: &'a Searched<Found>,
+    searched: &'a Searched<ExcerptFindings>,
     finding: &'a Finding,
     /// If it is known which networks are local.
     trust: Option<Trust>,
 }
 
-fn lines<'a>(args: &'a Args, answer: &'a Answer<Found>) -> impl Iterator<Item = Line<'a>> {
+fn lines<'a>(args: &'a Args, answer: &'a Answer<ExcerptFindings>) -> impl Iterator<Item = Line<'a>> {
     answer.searched.iter().flat_map(|searched| {
         let local = if args.local.is_empty() { &searched.local } else { &args.local };
         searched.found.findings.iter().map(move |finding| {
@@ -158,7 +160,7 @@ fn lines<'a>(args: &'a Args, answer: &'a Answer<Found>) -> impl Iterator<Item = 
     })
 }
 
-fn print(lines: &[Line<'_>], answer: &Answer<Found>, expected: f64) -> Result<()> {
+fn print(lines: &[Line<'_>], answer: &Answer<ExcerptFindings>, expected: f64) -> Result<()> {
     let told = lines.iter().any(|line| line.trust.is_some());
     let mut headings =
         vec!["source", "destination", "from", "to", "offset", "blocks", "not compared", "by chance"];
