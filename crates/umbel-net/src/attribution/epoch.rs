@@ -85,7 +85,7 @@ impl EpochInfo {
 
     /// Where winnowing cuts, which is the same in all epochs of a run, so that streams go on.
     pub(super) fn winnowing(&self) -> Result<Winnowing> {
-        Winnowing::new(self.block, self.instances, OVERLAP, Hasher::fast(self.run))
+        Winnowing::new(self.block, self.instances, OVERLAP_BYTES, Hasher::fast(self.run))
     }
 
     /// The same block has another record in another epoch.
@@ -94,8 +94,8 @@ impl EpochInfo {
     }
 }
 
-/// How many bytes of the next block belong to a block of winnowing.
-const OVERLAP: usize = 8;
+/// The number of bytes of the next block that belong to a block of winnowing.
+const OVERLAP_BYTES: usize = 8;
 
 /// The filter that holds each block of a payload with its number, which gives its offset.
 pub(super) type OffsetFilter = PayloadFilter<AnyFilter>;

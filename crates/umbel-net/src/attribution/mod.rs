@@ -76,14 +76,14 @@ pub use recorder::{Recorded, Recorder};
 pub use store::{Answer, Searched, Store, Unread};
 
 use crate::network::Prefix;
-use crate::payload::winnowing::{WIDEST, Winnowing};
+use crate::payload::winnowing::{MAX_WINDOW, Winnowing};
 use crate::{Error, Result};
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 use umbel::Hasher;
 
-/// After so many blocks their numbers begin again.
+/// The number of blocks after which their numbers begin again.
 pub const WINDOW: u64 = 64;
 
 /// How to record. [`Settings::of`] has what is usual for a method.
@@ -142,7 +142,7 @@ impl Settings {
         let Settings { block, bits_per_block, epoch, full, pairs, .. } = self;
         if !self.method.can_cut(*block) {
             let needs = match self.method {
-                Method::Winnowing => format!("1 to {WIDEST} bytes if it is winnowed"),
+                Method::Winnowing => format!("1 to {MAX_WINDOW} bytes if it is winnowed"),
                 _ => "an even number of bytes, from 4 to 65536".into(),
             };
             return Err(Error::parameter("block", block, needs));

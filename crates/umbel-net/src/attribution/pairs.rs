@@ -123,8 +123,8 @@ pub(super) fn is_in(networks: &[Prefix], address: IpAddr) -> bool {
     networks.iter().any(|network| network.covers(address))
 }
 
-/// Times within an epoch are kept in parts of its span, in a byte.
-const PARTS: u64 = 255;
+/// The number of parts of an epoch's span. Times within the epoch are stored as the number of a part, in a byte.
+const TIME_PARTS: u64 = 255;
 
 /// The list in a file: the addresses of IPv4, those of IPv6, and of each pair the numbers of source and destination among them, the
 /// former as the distance from the pair before; 0 is unknown. Then the first and the last part of the epoch's span, and whether it
@@ -157,7 +157,7 @@ pub(super) fn to_bytes(listed: &[Listed], span: (Timestamp, Timestamp)) -> Vec<u
         put_varint(&mut bytes, (source - before) << 1 | u64::from(*continued));
         put_varint(&mut bytes, number(pair.destination));
         before = source;
-        let part = |time: &Timestamp| u128::from(time.nanos_since(span.0)) * u128::from(PARTS);
+        let part = |time: &Timestamp| u128::from(time.nanos_since(span.0)) * u128::from(TIME_PARTS);
         bytes.push((part(first) / length) as u8);
         bytes.push(part(last).div_ceil(length) as u8);
     }
@@ -185,7 +185,7 @@ pub(super) fn from_bytes(bytes: &[u8], span: (Timestamp, Timestamp)) -> Option<V
     }
     let length = u128::from(span.1.nanos_since(span.0));
     let time = |part: u8, up: u128| {
-        let nanos = (u128::from(part) * length + up) / u128::from(PARTS);
+        let nanos = (u128::from(part) * length + up) / u128::from(TIME_PARTS);
         Timestamp::from_nanos(span.0.nanos().saturating_add(u64::try_from(nanos).unwrap_or(u64::MAX)))
     };
     let mut listed = Vec::with_capacity(usize::try_from(pairs).ok()?);
@@ -196,7 +196,7 @@ pub(super) fn from_bytes(bytes: &[u8], span: (Timestamp, Timestamp)) -> Option<V
         let pair = Pair { source: host(source)?, destination: host(fields.varint()?)? };
         // The first nanosecond of its part, and the last one.
         let [first, last] = fields.array()?;
-        let (first, last) = (time(first, u128::from(PARTS - 1)), time(last, 0));
+        let (first, last) = (time(first, u128::from(TIME_PARTS - 1)), time(last, 0));
         listed.push(Listed { pair, first, last, continued: step & 1 == 1 });
     }
     let is_sorted = listed.is_sorted_by(|one, next| one.pair < next.pair);

@@ -87,7 +87,7 @@ impl Recorder {
     pub fn new(settings: Settings, seed: u64) -> Result<Recorder> {
         settings.check()?;
         let streams = settings.streams.then(Streams::default);
-        let run = Digest::from_hash(seed).salted(RUN).get();
+        let run = Digest::from_hash(seed).salted(RUN_SALT).get();
         let about = EpochInfo::new(&settings, run, 0, Timestamp::default());
         let cutter = match settings.method {
             Method::Winnowing => Some(about.winnowing()?.cutter()),
@@ -379,8 +379,8 @@ fn each(
     }
 }
 
-/// So that a run is not told by its seed.
-const RUN: u64 = 0x72_75_6e;
+/// The salt that hides the seed of a run.
+const RUN_SALT: u64 = 0x72_75_6e;
 
 #[cfg(test)]
 mod tests {

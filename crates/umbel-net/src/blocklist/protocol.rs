@@ -47,16 +47,16 @@ use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
 use std::time::Duration;
 use umbel::Timestamp;
 
-/// The most bytes of a line; what is longer is no command, whatever it is.
-const LONGEST: usize = 1024;
+/// The longest line that is read.
+const MAX_LINE_BYTES: usize = 1024;
 
-/// Keys that are asked for unless somebody says how many.
-const SAMPLE: u64 = 100_000;
-/// More would keep the next line waiting for too long.
-const MOST_SAMPLE: u64 = 100_000_000;
+/// The number of keys in a sample, unless the line has another.
+const DEFAULT_SAMPLE_KEYS: u64 = 100_000;
+/// The largest sample. A larger one would keep the next line waiting for too long.
+const MAX_SAMPLE_KEYS: u64 = 100_000_000;
 
-/// A later time is a mistake, such as milliseconds instead of seconds.
-const LAST_SECOND: u64 = 1_000_000_000_000;
+/// The end of the times that are accepted. A later one is a mistake, such as milliseconds instead of seconds.
+const MAX_SECONDS: u64 = 1_000_000_000_000;
 
 /// A blocklist with which a conversation is going on.
 #[derive(Debug)]
@@ -123,10 +123,14 @@ impl Session {
             }
             ["check", address] => self.check(address),
             ["stats"] => Ok(told_figures(&self.list.figures(), &self.list)),
-            ["innocent"] => Ok(self.innocent(SAMPLE)),
+            ["innocent"] => Ok(self.innocent(DEFAULT_SAMPLE_KEYS)),
             ["innocent", keys] => match keys.parse() {
-                Ok(keys @ 1..=MOST_SAMPLE) => Ok(self.innocent(keys)),
-                _ => Err(Error::parameter("keys", quoted(keys), format!("a number from 1 to {MOST_SAMPLE}"))),
+                Ok(keys @ 1..=MAX_SAMPLE_KEYS) => Ok(self.innocent(keys)),
+                _ => Err(Error::parameter(
+                    "keys",
+                    quoted(keys),
+                    format!("a number from 1 to {MAX_SAMPLE_KEYS}"),
+                )),
             },
             ["tick"] => Ok(format!("time {}", self.list.now())),
             ["save"] => self.save(),
@@ -195,7 +199,7 @@ impl Session {
             let answer = if whole {
                 self.answer(&line, clock())
             } else {
-                format!("error the line is longer than {LONGEST} bytes")
+                format!("error the line is longer than {MAX_LINE_BYTES} bytes")
             };
             writeln!(output, "{answer}")?;
             // Whoever has already written the next line is not waiting for this answer.
@@ -222,7 +226,7 @@ fn next_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<Option<
         any = true;
         let end = bytes.iter().position(|byte| *byte == b'\n');
         let (part, used) = end.map_or((bytes, bytes.len()), |end| (&bytes[..end], end + 1));
-        whole &= line.len() + part.len() <= LONGEST;
+        whole &= line.len() + part.len() <= MAX_LINE_BYTES;
         if whole {
             line.extend_from_slice(part);
         }
@@ -284,7 +288,7 @@ fn millis(text: &str) -> Option<u64> {
     if !digits(whole) || !digits(decimals) || decimals.len() > 3 {
         return None;
     }
-    let seconds = whole.parse().ok().filter(|seconds: &u64| *seconds < LAST_SECOND)?;
+    let seconds = whole.parse().ok().filter(|seconds: &u64| *seconds < MAX_SECONDS)?;
     Some(seconds * 1000 + format!("{decimals:0<3}").parse::<u64>().ok()?)
 }
 

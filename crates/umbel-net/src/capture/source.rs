@@ -4,11 +4,11 @@ use flate2::bufread::MultiGzDecoder;
 use std::io::{self, BufReader, Cursor, ErrorKind, Read};
 use std::ops::Range;
 
-/// How much is read at once, and how large the buffer is while no record needs more.
-const CHUNK: usize = 1 << 18;
+/// The number of bytes that are read at once, and the size of the buffer while no record needs more.
+const CHUNK_BYTES: usize = 1 << 18;
 
-/// What begins with this is compressed.
-const GZIP: [u8; 3] = [0x1f, 0x8b, 0x08];
+/// The start of a compressed input.
+const GZIP_MAGIC: [u8; 3] = [0x1f, 0x8b, 0x08];
 
 /// Why nothing more comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,11 +36,11 @@ impl<'r> Source<'r> {
     /// Looks at the first bytes, and decompresses if they say so.
     pub fn new(mut input: impl Read + Send + 'r) -> io::Result<Source<'r>> {
         let mut start = Vec::new();
-        input.by_ref().take(GZIP.len() as u64).read_to_end(&mut start)?;
-        let compressed = start == GZIP;
+        input.by_ref().take(GZIP_MAGIC.len() as u64).read_to_end(&mut start)?;
+        let compressed = start == GZIP_MAGIC;
         let whole = Cursor::new(start).chain(input);
         let input: Box<dyn Read + Send + 'r> = match compressed {
-            true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK, whole))),
+            true => Box::new(MultiGzDecoder::new(BufReader::with_capacity(CHUNK_BYTES, whole))),
             false => Box::new(whole),
         };
         Ok(Source { input, buffer: Vec::new(), ready: 0..0, taken: 0, ended: None })
@@ -82,7 +82,7 @@ impl<'r> Source<'r> {
             if count == 0 {
                 return Ok(true);
             }
-            if !self.read_more(CHUNK)? {
+            if !self.read_more(CHUNK_BYTES)? {
                 return Ok(false);
             }
         }
@@ -115,7 +115,7 @@ impl<'r> Source<'r> {
             self.ready = 0..ready;
         }
         // Twice what has come is the most that is taken on trust.
-        let size = wanted.min(ready * 2).max(CHUNK);
+        let size = wanted.min(ready * 2).max(CHUNK_BYTES);
         if self.buffer.len() < size {
             // Exactly, where a vector would double itself.
             self.buffer.reserve_exact(size - self.buffer.len());

@@ -203,8 +203,8 @@ impl<F: FnMut(Piece<'_>)> Teller<'_, F> {
     }
 }
 
-/// What a waiting segment takes beside its bytes, so that many small ones are bounded too.
-const OVERHEAD: usize = 64;
+/// The memory of a waiting segment beside its bytes, so that many small segments are bounded, too.
+const SEGMENT_OVERHEAD_BYTES: usize = 64;
 
 impl Streams {
     /// With limits of one's own.
@@ -425,7 +425,7 @@ impl Stream {
                     self.drain(counts, out);
                 } else {
                     self.ahead.insert(start, Waiting { bytes: now.to_vec(), packet: out.packet });
-                    self.waiting += now.len() + OVERHEAD;
+                    self.waiting += now.len() + SEGMENT_OVERHEAD_BYTES;
                 }
                 start += new as u64;
                 bytes = rest;
@@ -461,7 +461,7 @@ impl Stream {
     fn drain(&mut self, counts: &mut StreamCounts, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
         while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() == self.next) {
             let Waiting { bytes, packet } = entry.remove();
-            self.waiting -= bytes.len() + OVERHEAD;
+            self.waiting -= bytes.len() + SEGMENT_OVERHEAD_BYTES;
             self.deliver(&bytes, packet, counts, out);
         }
     }

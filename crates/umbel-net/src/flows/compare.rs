@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use umbel::space_code::Multiplicity;
 use umbel::{Digest, Hasher, Key};
 
-/// What an exact counter takes at the very least: a digest to know the flow by, and a number.
+/// The least size of an exact counter: a digest that identifies the flow, and a number.
 const COUNTER_BYTES: u64 = 16;
 
-/// One packet in so many is in the sample.
-const SAMPLE: u64 = 100;
+/// The number of packets of which one is in the sample.
+const PACKETS_PER_SAMPLE: u64 = 100;
 
 /// How well flows are counted, by the number of packets they have.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,7 +81,7 @@ impl Rivals {
     pub fn record(&mut self, flow: Flow, digest: Digest, number: u64) {
         *self.exact.entry(flow).or_insert(0) += 1;
         // Not every hundredth: flows with a rhythm of their own would be in it always or never.
-        if Digest::from_hash(number).salted(self.seed).get() < u64::MAX / SAMPLE {
+        if Digest::from_hash(number).salted(self.seed).get() < u64::MAX / PACKETS_PER_SAMPLE {
             *self.sample.entry(digest).or_insert(0) += 1;
         }
         if let Some(count) = self.table.get_mut(&digest) {
@@ -110,7 +110,7 @@ impl Rivals {
             if decades.len() <= decade {
                 decades.resize_with(decade + 1, DecadeSums::default);
             }
-            let sampled = self.sample.get(&digest).map_or(0, |count| count * SAMPLE);
+            let sampled = self.sample.get(&digest).map_or(0, |count| count * PACKETS_PER_SAMPLE);
             decades[decade].add(exact, estimate(digest), sampled, self.table.get(&digest).copied());
         }
         // The buckets of std's table are a power of two, filled to 7/8, with a byte each beside the entry.

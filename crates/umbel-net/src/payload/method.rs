@@ -1,6 +1,6 @@
 //! The methods that cut payloads into blocks and record them.
 
-use super::winnowing::WIDEST;
+use super::winnowing::MAX_WINDOW;
 use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
@@ -38,7 +38,7 @@ impl Method {
             Method::BlockBased | Method::Hierarchical => {
                 (4..=1 << 16).contains(&block) && block.is_multiple_of(2)
             }
-            Method::Winnowing => (1..=WIDEST).contains(&block),
+            Method::Winnowing => (1..=MAX_WINDOW).contains(&block),
         }
     }
 }

@@ -68,7 +68,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 use table::Table;
 
-/// So many bytes a signature may have.
+/// The longest signature in bytes.
 pub const MAX_LENGTH: usize = 65_535;
 
 /// How a [`Scanner`] works. It changes the speed, never the findings.

@@ -29,8 +29,8 @@ pub struct Stats {
     pub confirmed: u64,
 }
 
-/// How many words of bits, one bit for each place of the data, are worked on at a time.
-const WORDS: usize = 64;
+/// The number of words of a mask, which has a bit for each place of the data that is searched at a time.
+const MASK_WORDS: usize = 64;
 
 /// A search, with the memory that it needs.
 ///
@@ -43,7 +43,7 @@ pub struct Search<'s> {
     stats: Stats,
     rolling: Rolling,
     scratch: Vec<u64>,
-    masks: Vec<[u64; WORDS]>,
+    masks: Vec<[u64; MASK_WORDS]>,
     /// What has come in pieces and cannot be forgotten yet.
     pending: Vec<u8>,
     /// Up to here signatures that begin in it have been found.
@@ -120,7 +120,7 @@ impl<'s> Search<'s> {
             stats: Stats::default(),
             rolling: Rolling::new(scanner.base),
             scratch: Vec::new(),
-            masks: vec![[0; WORDS]; scanner.classes.len()],
+            masks: vec![[0; MASK_WORDS]; scanner.classes.len()],
             pending: Vec::new(),
             done: 0,
             before: 0,
@@ -242,7 +242,7 @@ impl<'s> Search<'s> {
         let scanner = self.scanner;
         let mut start = places.start;
         while start < places.end {
-            let count = (places.end - start).min(WORDS * 64);
+            let count = (places.end - start).min(MASK_WORDS * 64);
             let words = count.div_ceil(64);
             let last = u64::MAX >> (words * 64 - count);
             self.stats.bytes += count.saturating_sub(view.known_from(start)) as u64;

@@ -6,11 +6,11 @@
 
 use std::ops::Range;
 
-/// How many bytes decide the hash of a position.
+/// The number of bytes that decide the hash of a position.
 pub const GRAM: usize = 8;
 
-/// How many positions are looked at together: what they need stays in the nearest cache.
-pub const ROOM: usize = 4096;
+/// The number of positions that are processed together: their data stays in the nearest cache.
+pub const BATCH_POSITIONS: usize = 4096;
 
 /// What makes a hash function one that others cannot foresee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -144,7 +144,7 @@ fn packed(flags: &[u8; 64]) -> u64 {
 
 /// Where a hash is for the last time.
 fn last_of(hashes: &[i16], hash: i16) -> usize {
-    // Without leaving early, since that would be one by one. There are never more than `ROOM` hashes.
+    // Without leaving early, since that would be one by one. There are never more than `BATCH_POSITIONS` hashes.
     let places = hashes.iter().zip(0i16..).map(|(other, place)| if *other == hash { place } else { 0 });
     places.fold(0, i16::max) as usize
 }

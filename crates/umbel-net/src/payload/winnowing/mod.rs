@@ -64,12 +64,12 @@ use crate::{Error, Result};
 use minima::{GRAM, Keys};
 use umbel::{Digest, Hasher};
 
-/// The widest window.
-pub const WIDEST: usize = 1024;
+/// The number of positions in the widest window.
+pub const MAX_WINDOW: usize = 1024;
 /// The most instances.
-pub const MOST_INSTANCES: u32 = 64;
-/// The longest overlap.
-pub const LONGEST_OVERLAP: usize = 1024;
+pub const MAX_INSTANCES: u32 = 64;
+/// The longest overlap in bytes.
+pub const MAX_OVERLAP: usize = 1024;
 
 /// How payloads are cut; see the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,14 +98,14 @@ pub struct Block {
 impl Winnowing {
     /// Windows of so many positions, so many instances, and so many bytes of overlap. Where to cut depends on the hasher, too.
     pub fn new(window: usize, instances: u32, overlap: usize, hasher: Hasher) -> Result<Winnowing> {
-        if !(1..=WIDEST).contains(&window) {
-            return Err(Error::parameter("window", window, format!("1 to {WIDEST} positions")));
+        if !(1..=MAX_WINDOW).contains(&window) {
+            return Err(Error::parameter("window", window, format!("1 to {MAX_WINDOW} positions")));
         }
-        if !(1..=MOST_INSTANCES).contains(&instances) {
-            return Err(Error::parameter("instances", instances, format!("1 to {MOST_INSTANCES}")));
+        if !(1..=MAX_INSTANCES).contains(&instances) {
+            return Err(Error::parameter("instances", instances, format!("1 to {MAX_INSTANCES}")));
         }
-        if overlap > LONGEST_OVERLAP {
-            return Err(Error::parameter("overlap", overlap, format!("at most {LONGEST_OVERLAP} bytes")));
+        if overlap > MAX_OVERLAP {
+            return Err(Error::parameter("overlap", overlap, format!("at most {MAX_OVERLAP} bytes")));
         }
         let root = hasher.digest_bytes(b"umbel winnowing boundaries");
         let keys = |salt| Keys::new(root.salted(salt).get());

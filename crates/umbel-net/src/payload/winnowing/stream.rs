@@ -1,11 +1,11 @@
 //! Cutting one payload after the other, or a stream that comes in pieces.
 
-use super::minima::{GRAM, Minima, ROOM};
+use super::minima::{BATCH_POSITIONS, GRAM, Minima};
 use super::{Block, Winnowing};
 use umbel::Digest;
 
-/// So much of a piece is looked at together with what was kept of the pieces before.
-const PART: usize = 1 << 15;
+/// The part of a piece that is processed together with the bytes kept of the pieces before.
+const PART_BYTES: usize = 1 << 15;
 
 /// Cuts payloads and streams, with memory that is used again.
 ///
@@ -75,7 +75,7 @@ impl Cutter {
     /// Tells the blocks of a stream that have become whole with this piece of it. They are numbered by the bytes of the stream.
     pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Block)) {
         let mut bytes = std::mem::take(&mut self.bytes);
-        for part in piece.chunks(PART) {
+        for part in piece.chunks(PART_BYTES) {
             bytes.clear();
             bytes.extend_from_slice(&self.stream.tail);
             bytes.extend_from_slice(part);
@@ -143,8 +143,8 @@ impl Cutter {
         let windows = (positions + 1).saturating_sub(window);
         let within = |from: u64, to: u64| &bytes[(from - start) as usize..(to - start) as usize];
         let gram = |at: u64| bytes[(at - start) as usize..].first_chunk::<GRAM>();
-        for first in (0..windows).step_by(ROOM - window + 1) {
-            let last = positions.min(first + ROOM);
+        for first in (0..windows).step_by(BATCH_POSITIONS - window + 1) {
+            let last = positions.min(first + BATCH_POSITIONS);
             minima.load(&bytes[first..last + GRAM - 1], winnowing.shared);
             for (instance, (progress, keys)) in (0..).zip(stream.instances.iter_mut().zip(&winnowing.keys)) {
                 minima.each(*keys, window, |boundaries| {

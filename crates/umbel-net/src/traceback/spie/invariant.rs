@@ -3,17 +3,17 @@
 use crate::{Error, Result};
 use umbel::{Digest, Hasher};
 
-/// Of the payload so many bytes count.
-const PAYLOAD: usize = 8;
-/// The header of version 6, and those bytes.
-const MOST: usize = 40 + PAYLOAD;
+/// The number of bytes of the payload that count.
+const PAYLOAD_BYTES: usize = 8;
+/// The size of the longest header, that of version 6, and of those bytes.
+const MAX_BYTES: usize = 40 + PAYLOAD_BYTES;
 
 /// Those fields of a packet's header that no router changes, and the first eight bytes of its payload. What routers do
 /// change is left out: type of service, time to live, checksum and options; in version 6 traffic class, flow label, hop
 /// limit and hop-by-hop options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Invariant {
-    bytes: [u8; MOST],
+    bytes: [u8; MAX_BYTES],
     length: usize,
 }
 
@@ -29,8 +29,8 @@ impl Invariant {
         .ok_or_else(|| {
             Error::parameter("packet", format!("{} bytes", packet.len()), "a whole header of IPv4 or IPv6")
         })?;
-        let mut bytes = [0; MOST];
-        let payload = &payload[..payload.len().min(PAYLOAD)];
+        let mut bytes = [0; MAX_BYTES];
+        let payload = &payload[..payload.len().min(PAYLOAD_BYTES)];
         let length = header.len() + payload.len();
         let parts = header.iter().chain(payload);
         bytes.iter_mut().zip(parts).for_each(|(own, byte)| *own = *byte);

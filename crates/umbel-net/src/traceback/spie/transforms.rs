@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 use umbel::Digest;
 
-/// How many are noted at most: a flood of them must not take all memory.
-const MOST: usize = 1 << 20;
+/// The number of notes that are kept: a flood of packets must not take all memory.
+const MAX_NOTES: usize = 1 << 20;
 
 /// What was done to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ struct Note {
 
 impl Transforms {
     pub(super) fn note(&mut self, before: Digest, after: Digest, how: Transform, time: u64) {
-        if self.order.len() == MOST {
+        if self.order.len() == MAX_NOTES {
             self.forget();
         }
         let key = (after, self.noted);
