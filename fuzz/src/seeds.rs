@@ -223,7 +223,7 @@ fn epochs() -> io::Result<Vec<Seed>> {
     for method in Method::ALL {
         for streams in [false, true] {
             let local = vec!["10.0.0.0/24".parse().map_err(io::Error::other)?];
-            let settings = Settings { streams, local, pairs: 2, full: 1024, ..Settings::of(method) };
+            let settings = Settings { streams, local, pairs: 2, full: 1024, ..Settings::for_method(method) };
             let mut recorder = Recorder::new(settings, 1).map_err(io::Error::other)?;
             let mut frames: Vec<Vec<u8>> = (1..6).map(|host| tcp(host, 99, 0, text)).collect();
             frames.extend((1..3).map(|host| udp(2 + 2 * host, 17, text)));

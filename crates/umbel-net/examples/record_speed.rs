@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         black_box(packets.iter().map(|packet| read(packet.payload)).fold(0, u64::wrapping_add));
         reads.push(start.elapsed());
         for (case, (times, kept)) in recordings.iter_mut().zip(&mut kept).enumerate() {
-            let settings = Settings { streams: case % 2 == 1, ..Settings::of(Method::ALL[case / 2]) };
+            let settings = Settings { streams: case % 2 == 1, ..Settings::for_method(Method::ALL[case / 2]) };
             let start = Instant::now();
             let mut recorder = Recorder::new(settings, 1)?;
             let mut epochs: Vec<Epoch> = Vec::new();

@@ -144,7 +144,7 @@ impl<const W: usize> Interface<W> {
     pub fn new(address: &[u8], seed: u64, allowance: Allowance) -> Interface<W> {
         let mut own = [0; 16];
         own.iter_mut().zip(address).for_each(|(own, byte)| *own = *byte);
-        let mask = Mask::of_address(&own, seed, weight(Mask::<W>::BITS));
+        let mask = Mask::from_address(&own, seed, weight(Mask::<W>::BITS));
         Interface { address: own, seed, allowance, mask, drawn: 0, changed: None }
     }
 
@@ -169,7 +169,7 @@ impl<const W: usize> Interface<W> {
         self.drawn += 1;
         self.changed = Some(now);
         let seed = self.seed.wrapping_add(self.drawn);
-        self.mask = Mask::of_address(&self.address, seed, weight(Mask::<W>::BITS));
+        self.mask = Mask::from_address(&self.address, seed, weight(Mask::<W>::BITS));
         true
     }
 }

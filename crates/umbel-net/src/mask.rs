@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use umbel_net::mask::Mask;
-//! let mask = Mask::<8>::of_address(&[192, 0, 2, 1], 7, 5);
+//! let mask = Mask::<8>::from_address(&[192, 0, 2, 1], 7, 5);
 //! assert_eq!((Mask::<8>::BITS, mask.count_ones()), (256, 5));
 //! let mut filter = Mask::EMPTY;
 //! assert!(!filter.covers(&mask));
@@ -31,14 +31,14 @@ impl<const W: usize> Mask<W> {
     /// Every bit is set.
     pub const FULL: Mask<W> = Mask([u32::MAX; W]);
 
-    /// The bits of an address (of a network card, or of the Internet), `weight` different ones: any such set is as likely
-    /// as any other.
-    pub fn of_address(address: &[u8], seed: u64, weight: u32) -> Mask<W> {
-        Mask::of_digest(address.digest(&Hasher::fast(seed)), weight)
+    /// Returns `weight` different bits for an address, of a network card or of the Internet. Every such set is equally
+    /// likely.
+    pub fn from_address(address: &[u8], seed: u64, weight: u32) -> Mask<W> {
+        Mask::from_digest(address.digest(&Hasher::fast(seed)), weight)
     }
 
-    /// The bits of something that is hashed already, `weight` different ones.
-    pub fn of_digest(digest: Digest, weight: u32) -> Mask<W> {
+    /// Returns `weight` different bits for a digest.
+    pub fn from_digest(digest: Digest, weight: u32) -> Mask<W> {
         let mut mask = Mask::EMPTY;
         // Floyd's way to draw a set: each number once, and never twice the same bit.
         for last in Self::BITS - weight.min(Self::BITS)..Self::BITS {
@@ -48,8 +48,8 @@ impl<const W: usize> Mask<W> {
         mask
     }
 
-    /// The bits at these positions, of which those beyond the end are left out.
-    pub fn at(positions: impl IntoIterator<Item = u32>) -> Mask<W> {
+    /// Returns the bits at these positions. Positions beyond the end are left out.
+    pub fn from_positions(positions: impl IntoIterator<Item = u32>) -> Mask<W> {
         let mut mask = Mask::EMPTY;
         positions.into_iter().for_each(|position| mask.set(position));
         mask

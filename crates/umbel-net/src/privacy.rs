@@ -20,7 +20,7 @@
 //!
 //! let innocent = (0..10_000u64).map(|number| number.digest(&hasher));
 //! let cover = cover(&table, wanted, innocent).expect("one in fifty will do");
-//! let answer = table.ask(cover.digest);
+//! let answer = table.query(cover.digest);
 //! assert!(answer[cover.row] >= 30, "an upper bound");
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
@@ -68,8 +68,8 @@ impl Table {
         }
     }
 
-    /// Bob's answer: the value of its cell in each row.
-    pub fn ask(&self, digest: Digest) -> Vec<u64> {
+    /// Returns Bob's answer: the value of the digest's cell in each row.
+    pub fn query(&self, digest: Digest) -> Vec<u64> {
         (0..self.rows).map(|row| self.counts[row * self.cells + self.cell(row, digest)]).collect()
     }
 

@@ -75,7 +75,7 @@ impl Experiment for AttenuatedRouting {
                 expected_points,
             ));
             fill_series.push(Series::new(format!("{bits} bits, measured"), Mark::Dots, colour, points));
-            let told = network.told() as f64 / (nodes as u64 * lab.count(&DOCUMENTS)) as f64;
+            let told = network.flips_sent() as f64 / (nodes as u64 * lab.count(&DOCUMENTS)) as f64;
             let mut points = Vec::new();
             for (distance, of) in (1..).zip(search(lab, &network)) {
                 let share = of.found as f64 / of.searches.max(1) as f64;
@@ -124,7 +124,8 @@ impl Experiment for AttenuatedRouting {
 /// The worked example of nine bits, with documents on the second and third level.
 fn worked_example(findings: &mut Findings) -> Result<()> {
     let mut filter = Attenuated::new(FilterShape { bits: 9, hashes: 3, depth: 3 })?;
-    let [a, b, c, d] = [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::at(&positions));
+    let [a, b, c, d] =
+        [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::from_positions(&positions));
     for (level, document) in [(1, b), (2, a), (2, c), (3, a), (3, d)] {
         filter.insert(level, &document);
     }
@@ -160,7 +161,7 @@ fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
 }
 
 fn document(lab: &Lab, node: usize, number: u64, shape: FilterShape) -> Document {
-    Document::of(
+    Document::from_digest(
         (lab.spoil)(Digest::from_hash(mix(mix(lab.seed).wrapping_add((node as u64) << 20 | number)))),
         shape,
     )

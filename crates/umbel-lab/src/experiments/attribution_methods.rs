@@ -189,7 +189,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     let (mut lines, mut spliced) = (Vec::new(), Vec::new());
     let mut results = Vec::new();
     for (colour, (method, name)) in Method::ALL.into_iter().zip(NAMES).enumerate() {
-        let (counts, kept) = ask(lab, &Settings::of(method), memory, traces)?;
+        let (counts, kept) = ask(lab, &Settings::for_method(method), memory, traces)?;
         let claim = format!("{name}, {percent:.0} %: memory for a byte of payload");
         findings.criteria.push(Criterion::near(claim, kept, memory, 0.02 * memory));
         for (length, counts) in &counts {
@@ -303,7 +303,7 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
     let mut series = Vec::new();
     let mut single = Vec::new();
     for instances in 1..=4 {
-        let settings = Settings { instances, ..Settings::of(Method::Winnowing) };
+        let settings = Settings { instances, ..Settings::for_method(Method::Winnowing) };
         let (counts, _) = ask(lab, &settings, LITTLE, traces)?;
         let mut line = Vec::new();
         for (at, (length, counts)) in counts.iter().enumerate() {

@@ -66,7 +66,7 @@ impl Experiment for Privacy {
                     covers.push(cover.digest);
                     found.push(counts.candidates(&covers, &known).len() as f64);
                     if covers.len() == 1 {
-                        let bound = counts.ask(cover.digest)[cover.row];
+                        let bound = counts.query(cover.digest)[cover.row];
                         below += u64::from(bound < seen(rank));
                         truths.push(seen(rank));
                         answers.push(bound);

@@ -153,15 +153,15 @@ impl Epoch {
         };
         let local = settings.local.clone();
         if about.method == Method::Winnowing {
-            return Epoch::of(about, local, listed, None, filter(1.0, &records.payloads)?);
+            return Epoch::from_parts(about, local, listed, None, filter(1.0, &records.payloads)?);
         }
         // An error of the offset filter costs a look at every pair, one of the payload filter names a wrong one.
         let (offsets, payloads) = (filter(0.25, &records.offsets)?, filter(0.75, &records.payloads)?);
-        Epoch::of(about, local, listed, Some(offsets), payloads)
+        Epoch::from_parts(about, local, listed, Some(offsets), payloads)
     }
 
-    /// An epoch of its parts. Blocks of equal size come with an offset filter.
-    pub(super) fn of(
+    /// Returns the epoch with these parts. Blocks of equal size come with an offset filter.
+    pub(super) fn from_parts(
         about: EpochInfo,
         local: Vec<Prefix>,
         listed: Vec<Listed>,

@@ -110,7 +110,7 @@ impl Epoch {
         if offsets.as_ref().is_some_and(|offsets| offsets.hasher() != payloads.hasher()) {
             return Err(invalid("two digests with different hashes"));
         }
-        Epoch::of(head.about, local, listed, offsets, payloads)
+        Epoch::from_parts(head.about, local, listed, offsets, payloads)
     }
 }
 

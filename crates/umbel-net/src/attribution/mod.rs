@@ -86,21 +86,21 @@ use umbel::Hasher;
 /// The number of blocks after which their numbers begin again.
 pub const WINDOW: u64 = 64;
 
-/// How to record. [`Settings::of`] has what is usual for a method.
+/// The settings of a recorder. [`Settings::for_method`] has the defaults of a method.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// What is recorded of payloads.
+    /// The method that cuts and records payloads.
     pub method: Method,
     /// The bytes of a block; of [winnowing](Method::Winnowing), how far its ends are apart at most.
     pub block: usize,
-    /// How many times winnowing cuts.
+    /// The number of times that winnowing cuts.
     pub instances: u32,
     /// All bits that an epoch takes, for each block: of the filters, of the list of pairs, and of what is around them. The list gets what it
     /// needs, and the filters what is left, but not less than half.
     pub bits_per_block: f64,
     /// An epoch ends after this time, if there is one.
     pub epoch: Option<Duration>,
-    /// An epoch ends after so many bytes of payload.
+    /// The number of bytes of payload after which an epoch ends.
     pub full: u64,
     /// How many pairs of a kind are listed in an epoch; see [`Listed`].
     pub pairs: usize,
@@ -113,14 +113,14 @@ pub struct Settings {
 impl Default for Settings {
     /// Those of [`Method::BlockBased`].
     fn default() -> Settings {
-        Settings::of(Method::default())
+        Settings::for_method(Method::default())
     }
 }
 
 impl Settings {
     /// Blocks of 32 bytes with 25 bits each, which is less than a tenth of the payload. Winnowing cuts twice into blocks of 64 bytes at
     /// most, of which each has 2.5 bits, which is less than a fiftieth. Epochs end when they are full, at 64 MiB; 65 536 pairs are listed.
-    pub fn of(method: Method) -> Settings {
+    pub fn for_method(method: Method) -> Settings {
         let (block, bits_per_block) = match method {
             Method::BlockBased | Method::Hierarchical => (32, 25.0),
             Method::Winnowing => (64, 2.5),
@@ -179,17 +179,17 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// What these local networks say about a pair.
+    /// Returns how far the source of a pair can be trusted, given the local networks.
     ///
     /// ```
     /// use umbel_net::attribution::{Pair, Trust};
     /// let local = ["10.0.0.0/8".parse()?];
     /// let (inside, outside) = ("10.1.2.3".parse()?, "192.0.2.7".parse()?);
-    /// assert_eq!(Trust::of(&Pair::new(inside, outside), &local), Trust::LocalSource);
-    /// assert_eq!(Trust::of(&Pair::new(outside, inside), &local), Trust::LocalDestination);
+    /// assert_eq!(Trust::for_pair(&Pair::new(inside, outside), &local), Trust::LocalSource);
+    /// assert_eq!(Trust::for_pair(&Pair::new(outside, inside), &local), Trust::LocalDestination);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn of(pair: &Pair, local: &[Prefix]) -> Trust {
+    pub fn for_pair(pair: &Pair, local: &[Prefix]) -> Trust {
         let is_local = |host: Option<IpAddr>| host.is_some_and(|host| pairs::is_in(local, host));
         if is_local(pair.source) {
             Trust::LocalSource

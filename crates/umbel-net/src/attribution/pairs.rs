@@ -70,7 +70,7 @@ pub(super) struct Pairs {
 }
 
 impl Pairs {
-    /// The place of a pair in the list, from which it is not moved, and whether it has its own name there.
+    /// Returns the place of a pair in the list, which does not change, and whether it has its own name there.
     pub fn place(&mut self, pair: Pair, time: Timestamp, local: &[Prefix], limit: usize) -> (usize, bool) {
         if let Some(&place) = self.places.get(&pair) {
             let listed = &mut self.listed[place];
@@ -110,8 +110,8 @@ impl Pairs {
         self.listed[place].continued = true;
     }
 
-    /// The list, in the order in which it is kept.
-    pub fn take(&mut self) -> Vec<Listed> {
+    /// Returns the sorted list, and begins a new one.
+    pub fn finish(&mut self) -> Vec<Listed> {
         let mut listed = std::mem::take(self).listed;
         listed.sort_unstable_by_key(|listed| listed.pair);
         listed
@@ -225,7 +225,7 @@ mod tests {
         }
         let v6 = Pair::new(IpAddr::from([7; 16]), IpAddr::from([1, 2, 3, 4]));
         pairs.place(v6, span.1, &[], 1000);
-        let listed = pairs.take();
+        let listed = pairs.finish();
         let bytes = to_bytes(&listed, span);
         let back = from_bytes(&bytes, span).expect("a list");
         assert_eq!(back.len(), 301);
@@ -260,6 +260,6 @@ mod tests {
         for forged in 0..10_000u32 {
             place(&mut pairs, pair(0xc000_0000 + forged, 0xd000_0000 + forged));
         }
-        assert_eq!(pairs.take().len(), 100 + 100 + 1 + 1);
+        assert_eq!(pairs.finish().len(), 100 + 100 + 1 + 1);
     }
 }

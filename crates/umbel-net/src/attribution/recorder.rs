@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use umbel::{Digest, Hasher, Key};
 
-/// What a recorder has met.
+/// Counts of the packets that a recorder has taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Recorded {
@@ -32,7 +32,7 @@ pub struct Recorded {
     pub epochs: u64,
 }
 
-/// Takes packets, and gives epochs.
+/// Records packets, and returns epochs.
 #[derive(Debug)]
 pub struct Recorder {
     settings: Settings,
@@ -52,7 +52,7 @@ pub struct Recorder {
     totals: Recorded,
 }
 
-/// What is kept of a stream.
+/// The state of a stream between its pieces.
 #[derive(Debug)]
 struct Carried {
     flow: Flow,
@@ -69,7 +69,7 @@ struct Carried {
 }
 
 impl Carried {
-    fn of(flow: Flow) -> Carried {
+    fn new(flow: Flow) -> Carried {
         Carried {
             flow,
             start: Vec::new(),
@@ -82,8 +82,8 @@ impl Carried {
 }
 
 impl Recorder {
-    /// One that begins with nothing. All that it records depends on the seed, which nobody should be able to guess who
-    /// wants his payloads to be taken for others.
+    /// Returns a recorder. Its records depend on the seed, which a sender must not be able to guess: otherwise he could
+    /// forge payloads that are taken for others.
     pub fn new(settings: Settings, seed: u64) -> Result<Recorder> {
         settings.check()?;
         let streams = settings.streams.then(Streams::default);
@@ -109,7 +109,7 @@ impl Recorder {
         })
     }
 
-    /// Records a packet. If it belongs to a new epoch, the one before is given out.
+    /// Records a packet. If it begins a new epoch, returns the one before.
     pub fn record(&mut self, packet: &Packet<'_>) -> Result<Option<Epoch>> {
         self.totals.backwards += u64::from(packet.time < self.last);
         self.last = packet.time;
@@ -119,11 +119,11 @@ impl Recorder {
             Some(mut streams) if packet.tcp.is_some() => {
                 let repeated = streams.counts().repeated;
                 streams.push(packet, |piece| self.piece(&piece));
-                // Whoever sends other bytes in the place of those that he has sent before does not hide them.
+                // Record repeated bytes as well: a sender could hide others in their place.
                 if streams.counts().repeated > repeated {
                     self.payload(pair, packet.time, packet.payload);
                 }
-                // Of a stream that was finished it is not told when it is forgotten.
+                // No event is sent when a finished stream is dropped, so prune its state here.
                 if self.carried.len() > 2 * streams.len() + 64 {
                     self.carried.retain(|stream, carried| streams.has(&carried.flow, *stream));
                 }
@@ -137,7 +137,7 @@ impl Recorder {
         Ok(finished)
     }
 
-    /// Ends streams that are still open, and gives out the last epoch, if anything was recorded in it.
+    /// Ends streams that are still open, and returns the last epoch, if anything was recorded in it.
     pub fn finish(&mut self) -> Result<Option<Epoch>> {
         if let Some(mut streams) = self.streams.take() {
             streams.finish(|piece| self.piece(&piece));
@@ -147,12 +147,12 @@ impl Recorder {
         self.close()
     }
 
-    /// What it has met so far.
+    /// Returns the counts so far.
     pub fn totals(&self) -> &Recorded {
         &self.totals
     }
 
-    /// What the streams have met, if they are put together.
+    /// Returns the counts of the streams, if they are put together.
     pub fn streams(&self) -> Option<&StreamCounts> {
         self.streams.as_ref().map(Streams::counts)
     }
@@ -211,7 +211,7 @@ impl Recorder {
         };
         self.count(piece.time, bytes.len());
         let now = self.epoch(piece.time).number;
-        let mut carried = self.carried.remove(&piece.stream).unwrap_or_else(|| Carried::of(piece.flow));
+        let mut carried = self.carried.remove(&piece.stream).unwrap_or_else(|| Carried::new(piece.flow));
         let from_before = carried.epoch.is_some_and(|epoch| epoch != now);
         if from_before {
             // The seed is another one.
@@ -222,7 +222,7 @@ impl Recorder {
             Some(mut cutter) => {
                 cutter.exchange(&mut carried.winnowed);
                 if from_before {
-                    cutter.tell_anew();
+                    cutter.forget_last();
                 }
                 if carried.next != piece.offset {
                     cutter.gap(piece.offset.saturating_sub(carried.next));
@@ -347,7 +347,7 @@ impl Recorder {
             return Ok(None);
         }
         self.totals.epochs += 1;
-        let listed = self.pairs.take();
+        let listed = self.pairs.finish();
         let epoch = Epoch::build(about, &self.settings, &self.hasher, listed, &self.records)?;
         // Their memory is used again.
         self.records.offsets.clear();

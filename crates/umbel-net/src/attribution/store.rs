@@ -152,17 +152,13 @@ impl Store {
         self.search(times, &Document(document))
     }
 
-    /// Asks the epochs of these times, the last one first. A question that none of them can answer is refused.
-    fn search<Q: Question>(
-        &self,
-        times: impl RangeBounds<Timestamp>,
-        question: &Q,
-    ) -> Result<Answer<Q::Answer>> {
+    /// Runs a query on the epochs of these times, the last one first. Fails if it fails on all of them.
+    fn search<Q: Query>(&self, times: impl RangeBounds<Timestamp>, query: &Q) -> Result<Answer<Q::Answer>> {
         let mut answer = Answer { searched: Vec::new(), unread: Vec::new() };
         let mut refused = Vec::new();
         for (path, about) in self.descriptions(&mut answer.unread)?.into_iter().rev() {
             let is_within = within(&about, &times);
-            if !is_within && !answer.searched.iter().any(|later| question.is_open(&later.found, &about)) {
+            if !is_within && !answer.searched.iter().any(|later| query.is_open(&later.found, &about)) {
                 continue;
             }
             let epoch = match load(&path) {
@@ -172,11 +168,11 @@ impl Store {
                     continue;
                 }
             };
-            for later in answer.searched.iter_mut().filter(|later| question.is_open(&later.found, &about)) {
-                question.look_back(&epoch, &mut later.found);
+            for later in answer.searched.iter_mut().filter(|later| query.is_open(&later.found, &about)) {
+                query.look_back(&epoch, &mut later.found);
             }
             if is_within {
-                match question.ask(&epoch) {
+                match query.run(&epoch) {
                     Ok(found) => {
                         let Epoch { about, local, .. } = epoch;
                         answer.searched.push(Searched { path, about, local, found });
@@ -224,28 +220,28 @@ fn number(path: &Path) -> Option<u64> {
     path.file_stem()?.to_str()?.parse().ok().filter(|_| is_epoch)
 }
 
-/// What epochs are asked.
-trait Question {
+/// A query to epochs.
+trait Query {
     type Answer;
 
-    /// What an epoch says.
-    fn ask(&self, epoch: &Epoch) -> Result<Self::Answer>;
+    /// Runs the query on an epoch.
+    fn run(&self, epoch: &Epoch) -> Result<Self::Answer>;
 
-    /// Whether an epoch before could add to an answer.
+    /// Returns whether an earlier epoch could add to an answer.
     fn is_open(&self, _: &Self::Answer, _: &EpochInfo) -> bool {
         false
     }
 
-    /// Adds what an epoch before has to say.
+    /// Adds the findings of an earlier epoch.
     fn look_back(&self, _: &Epoch, _: &mut Self::Answer) {}
 }
 
 struct Excerpt<'a>(&'a [u8]);
 
-impl Question for Excerpt<'_> {
+impl Query for Excerpt<'_> {
     type Answer = (ExcerptFindings, Chain);
 
-    fn ask(&self, epoch: &Epoch) -> Result<(ExcerptFindings, Chain)> {
+    fn run(&self, epoch: &Epoch) -> Result<(ExcerptFindings, Chain)> {
         let mut found = epoch.find(self.0)?;
         let chain = epoch.chain(self.0, &mut found);
         Ok((found, chain))
@@ -262,10 +258,10 @@ impl Question for Excerpt<'_> {
 
 struct Document<'a>(&'a [u8]);
 
-impl Question for Document<'_> {
+impl Query for Document<'_> {
     type Answer = Parts;
 
-    fn ask(&self, epoch: &Epoch) -> Result<Parts> {
+    fn run(&self, epoch: &Epoch) -> Result<Parts> {
         epoch.find_parts(self.0)
     }
 }

@@ -44,7 +44,7 @@
 //! certain innocent is blocked too. So use a [keyed](umbel::Hasher::keyed) hash with a secret; [`Options`] has
 //! none because it cannot make one up.
 //!
-//! Time is told from outside with [`Blocklist::advance`]. [`protocol`] is a conversation in lines, for firewalls; [`state`]
+//! The caller sets the clock with [`Blocklist::advance`]. [`protocol`] is a conversation in lines, for firewalls; [`state`]
 //! keeps the list over restarts.
 
 mod ledger;
@@ -139,7 +139,7 @@ impl FromStr for Backend {
     }
 }
 
-/// What is said of an address.
+/// The verdict on an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verdict {
@@ -225,17 +225,17 @@ impl Blocklist {
         Ok(Blocklist { options: options.clone(), now, backend, allowed, allowed_lengths })
     }
 
-    /// What it was made for.
+    /// Returns the options of the list.
     pub fn options(&self) -> &Options {
         &self.options
     }
 
-    /// The last time that was told.
+    /// Returns the time of the last [`advance`](Blocklist::advance).
     pub fn now(&self) -> Timestamp {
         self.now
     }
 
-    /// Tells the time: whatever has expired by then is forgotten. A time before the last one is refused.
+    /// Sets the clock, and drops everything that has expired by then. Fails for a time before the last one.
     pub fn advance(&mut self, now: Timestamp) -> Result<()> {
         let now = followed(now);
         if now < self.now {
@@ -249,8 +249,8 @@ impl Blocklist {
         Ok(())
     }
 
-    /// Blocks, and tells until when; what is blocked already is refreshed, and never shortened. A time of its own is for
-    /// the exact backend.
+    /// Blocks a prefix, and returns until when. A prefix that is blocked already is refreshed, and never shortened. Only
+    /// the exact backend supports a lifetime per prefix.
     pub fn block(&mut self, prefix: Prefix, lifetime: Option<Duration>) -> Result<Timestamp> {
         let (now, capacity) = (self.now, self.options.capacity);
         let lifetime = match lifetime {
@@ -274,7 +274,7 @@ impl Blocklist {
         }
     }
 
-    /// Unblocks at once what was blocked as this very prefix; `false` if it was not. Only the exact backend can.
+    /// Unblocks exactly this prefix, and returns whether it was blocked. Only the exact backend can.
     pub fn unblock(&mut self, prefix: Prefix) -> Result<bool> {
         match &mut self.backend {
             BackendState::Ring(_) => Err(cannot(
@@ -308,14 +308,14 @@ impl Blocklist {
         self.allowed.iter().copied()
     }
 
-    /// What is to be done with packets from an address.
+    /// Returns the verdict on an address.
     pub fn check(&self, address: IpAddr) -> Verdict {
         let mut verdict = [Verdict::Free];
         self.check_tile(&[address], &mut verdict);
         verdict[0]
     }
 
-    /// The same for many addresses, which is faster.
+    /// Returns the verdicts on many addresses, faster than one by one.
     pub fn check_all(&self, addresses: &[IpAddr]) -> Vec<Verdict> {
         let mut verdicts = vec![Verdict::Free; addresses.len()];
         for (addresses, verdicts) in addresses.chunks(TILE).zip(verdicts.chunks_mut(TILE)) {
@@ -411,7 +411,7 @@ impl Blocklist {
         }
     }
 
-    /// What is to be said of the list now.
+    /// Returns the figures of the list at its time.
     pub fn figures(&self) -> Figures {
         let stats = self.filter().stats();
         let (blocked, confirmed) = match &self.backend {
@@ -480,7 +480,7 @@ fn any(rate: f64, questions: usize) -> f64 {
     1.0 - (1.0 - rate).powi(i32::try_from(questions).unwrap_or(i32::MAX))
 }
 
-/// What can be said of a blocklist as it is now.
+/// Figures of a blocklist at a time.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Figures {

@@ -63,8 +63,8 @@ const MAX_SECONDS: u64 = 1_000_000_000_000;
 pub struct Session {
     list: Blocklist,
     state: Option<Keeper>,
-    /// Whether lines tell the time.
-    told: bool,
+    /// Whether lines set the clock.
+    clock_is_set: bool,
     /// Whether something has changed that is not saved.
     changed: bool,
 }
@@ -72,7 +72,7 @@ pub struct Session {
 impl Session {
     /// A conversation about this list, which is saved to this file when a line says so.
     pub fn new(list: Blocklist, state: Option<Keeper>) -> Session {
-        Session { list, state, told: false, changed: false }
+        Session { list, state, clock_is_set: false, changed: false }
     }
 
     /// The list as it is now.
@@ -94,16 +94,16 @@ impl Session {
 
     fn try_answer(&mut self, line: &str, clock: Timestamp) -> Result<String> {
         let mut words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let told = match words[..] {
+        let time = match words[..] {
             [time, ..] if time.starts_with('@') => Some(words.remove(0)),
             ["tick", _] => words.pop(),
             _ => None,
         };
-        let told = told.map(time_of).transpose()?;
-        if let Some(time) = told {
+        let time = time.map(parse_time).transpose()?;
+        if let Some(time) = time {
             self.list.advance(time)?;
-            self.told = true;
-        } else if !self.told {
+            self.clock_is_set = true;
+        } else if !self.clock_is_set {
             self.list.advance(clock.max(self.list.now()))?;
         }
         match &words[..] {
@@ -122,7 +122,7 @@ impl Session {
                 Ok(format!("{} {prefix}", if known { "disallowed" } else { "unknown" }))
             }
             ["check", address] => self.check(address),
-            ["stats"] => Ok(told_figures(&self.list.figures(), &self.list)),
+            ["stats"] => Ok(format_figures(&self.list.figures(), &self.list)),
             ["innocent"] => Ok(self.innocent(DEFAULT_SAMPLE_KEYS)),
             ["innocent", keys] => match keys.parse() {
                 Ok(keys @ 1..=MAX_SAMPLE_KEYS) => Ok(self.innocent(keys)),
@@ -244,7 +244,7 @@ fn note(cleared: bool) -> &'static str {
     if cleared { " (host bits cleared)" } else { "" }
 }
 
-fn told_figures(figures: &Figures, list: &Blocklist) -> String {
+fn format_figures(figures: &Figures, list: &Blocklist) -> String {
     let lengths = |lengths: &[u8]| {
         let texts: Vec<String> = lengths.iter().map(u8::to_string).collect();
         if texts.is_empty() { "none".to_string() } else { texts.join(",") }
@@ -269,14 +269,14 @@ fn told_figures(figures: &Figures, list: &Blocklist) -> String {
     )
 }
 
-/// A time, as `@1800000000` or `@1800000000.250`.
-fn time_of(text: &str) -> Result<Timestamp> {
+/// Parses a time, as `@1800000000` or `@1800000000.250`.
+fn parse_time(text: &str) -> Result<Timestamp> {
     let millis = text.strip_prefix('@').and_then(millis);
     let needs = "a time as @ and seconds since the start of 1970, such as @1800000000";
     millis.map(Timestamp::from_millis).ok_or_else(|| Error::parameter("time", quoted(text), needs))
 }
 
-/// A number of seconds, with up to three decimals.
+/// Parses a number of seconds, with up to three decimals.
 fn duration(text: &str) -> Result<Duration> {
     let wrong = || Error::parameter("lifetime", quoted(text), "seconds above 0, such as 600 or 0.5");
     millis(text).filter(|millis| *millis > 0).map(Duration::from_millis).ok_or_else(wrong)

@@ -40,7 +40,7 @@ pub struct Reader<'r> {
     end: Option<End>,
 }
 
-/// What was met so far.
+/// Counts of frames and packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -67,17 +67,17 @@ pub struct Counts {
 pub struct Skipped([u64; Skip::ALL.len()]);
 
 impl Skipped {
-    /// For one reason.
-    pub fn of(&self, reason: Skip) -> u64 {
+    /// Returns the number of frames that were skipped for a reason.
+    pub fn count(&self, reason: Skip) -> u64 {
         self.0[reason as usize]
     }
 
-    /// For any reason.
+    /// Returns the number of frames that were skipped for any reason.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Reasons that were met, and how often.
+    /// Returns the reasons that occurred, and how often.
     pub fn iter(&self) -> impl Iterator<Item = (Skip, u64)> {
         Skip::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0)
     }
@@ -115,7 +115,7 @@ impl fmt::Display for End {
     }
 }
 
-/// What the records look like.
+/// The format of the records.
 enum Format {
     Pcap(Pcap),
     PcapNg(Section),
@@ -151,7 +151,7 @@ struct Interface {
     offset: i64,
 }
 
-/// What the next record is.
+/// The next record.
 enum Step {
     Frame(Frame),
     Skipped(Skip),
@@ -236,7 +236,7 @@ impl<'r> Reader<'r> {
         Ok(None)
     }
 
-    /// What was met so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
@@ -329,7 +329,7 @@ impl Format {
             return Ok(Format::None);
         }
         let Ok((_, header)) = parse_pcap_header(source.ready()) else { return Ok(Format::None) };
-        source.take(PCAP_HEAD);
+        source.consume(PCAP_HEAD);
         let (parse, head): (fn(&[u8]) -> ParsedFrame<'_>, usize) =
             match (header.is_modified_format(), header.is_bigendian()) {
                 (true, _) => (parse_pcap_frame_modified, 24),
@@ -364,7 +364,7 @@ impl Pcap {
         let nanos = u64::from(record.ts_usec) * self.nanos_per_tick;
         let time = Timestamp::from_nanos(u64::from(record.ts_sec) * NANOS_PER_SECOND + nanos);
         let length = record.origlen;
-        let place = source.take(self.head + captured);
+        let place = source.consume(self.head + captured);
         let place = place.start + self.head..place.end;
         Ok(Step::Frame(Frame { time: Some(time), link: self.link, place, length }))
     }
@@ -404,7 +404,7 @@ impl Section {
         if !source.fill(length)? {
             return Ok(ended(source, at));
         }
-        let place = source.take(length);
+        let place = source.consume(length);
         let bytes = source.at(place.clone());
         let parsed = if self.big_endian { parse_block_be(bytes) } else { parse_block_le(bytes) };
         Ok(match parsed {

@@ -61,15 +61,15 @@ impl<'r> Source<'r> {
         self.buffer.get(self.ready.clone()).unwrap_or_default()
     }
 
-    /// Takes bytes that are ready, and says where they are until more is read.
-    pub fn take(&mut self, count: usize) -> Range<usize> {
+    /// Consumes bytes that are ready, and returns their range in the buffer, which holds until more is read.
+    pub fn consume(&mut self, count: usize) -> Range<usize> {
         let taken = self.ready.start..(self.ready.start + count).min(self.ready.end);
         self.ready.start = taken.end;
         self.taken += taken.len() as u64;
         taken
     }
 
-    /// Bytes that were taken.
+    /// Returns bytes that were consumed.
     pub fn at(&self, range: Range<usize>) -> &[u8] {
         self.buffer.get(range).unwrap_or_default()
     }
@@ -77,7 +77,7 @@ impl<'r> Source<'r> {
     /// Goes past so many bytes, keeping none; whether there were so many.
     pub fn skip(&mut self, mut count: u64) -> io::Result<bool> {
         loop {
-            let taken = self.take(usize::try_from(count).unwrap_or(usize::MAX).min(self.ready.len()));
+            let taken = self.consume(usize::try_from(count).unwrap_or(usize::MAX).min(self.ready.len()));
             count -= taken.len() as u64;
             if count == 0 {
                 return Ok(true);

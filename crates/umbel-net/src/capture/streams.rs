@@ -40,7 +40,7 @@ use super::{Flow, Packet, TcpInfo, Timestamp};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// How much is kept.
+/// Limits on the memory of streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Streams at a time; beyond, the one that was silent the longest is ended.
@@ -65,7 +65,7 @@ impl Default for Limits {
     }
 }
 
-/// Something of a stream.
+/// An event of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece<'a> {
     /// From where to where.
@@ -79,7 +79,7 @@ pub struct Piece<'a> {
     /// The number of the packet that these bytes are from; of a gap or an end, of the packet that told of it, 0 if it was the end of the
     /// capture.
     pub packet: u64,
-    /// What it is.
+    /// The event.
     pub event: Event<'a>,
 }
 
@@ -112,7 +112,7 @@ pub enum Ending {
     Capture,
 }
 
-/// What was met.
+/// Counts of streams and their bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StreamCounts {
@@ -171,7 +171,7 @@ struct Stream {
     waiting: usize,
     /// Where it ends, once that is known.
     end: Option<u64>,
-    /// Whether its end was told. It is kept for a while, since what comes again should not become a new stream.
+    /// Whether its end was sent. The stream is kept for a while, so that repeated bytes do not become a new stream.
     ended: bool,
     /// When its last packet came, by number and by time.
     last: (u64, Timestamp),
@@ -185,19 +185,19 @@ struct Waiting {
     packet: u64,
 }
 
-/// Whom to tell, and after which packet.
-struct Teller<'d, F> {
+/// The receiver of events, and the packet that caused them.
+struct Delivery<'d, F> {
     deliver: &'d mut F,
     time: Timestamp,
     packet: u64,
 }
 
-impl<F: FnMut(Piece<'_>)> Teller<'_, F> {
-    fn tell(&mut self, stream: &Stream, event: Event<'_>) {
-        self.tell_of(stream, self.packet, event);
+impl<F: FnMut(Piece<'_>)> Delivery<'_, F> {
+    fn send(&mut self, stream: &Stream, event: Event<'_>) {
+        self.send_from(stream, self.packet, event);
     }
 
-    fn tell_of(&mut self, stream: &Stream, packet: u64, event: Event<'_>) {
+    fn send_from(&mut self, stream: &Stream, packet: u64, event: Event<'_>) {
         let Stream { flow, id, next, .. } = *stream;
         (self.deliver)(Piece { flow, stream: id, offset: next, time: self.time, packet, event });
     }
@@ -207,17 +207,17 @@ impl<F: FnMut(Piece<'_>)> Teller<'_, F> {
 const SEGMENT_OVERHEAD_BYTES: usize = 64;
 
 impl Streams {
-    /// With limits of one's own.
+    /// Returns streams with these limits.
     pub fn new(limits: Limits) -> Streams {
         Streams { limits, ..Streams::default() }
     }
 
-    /// Takes a packet, and delivers what can be said after it. What is not TCP is left alone.
+    /// Processes a packet, and delivers the events that follow from it. Packets that are not TCP are ignored.
     pub fn push(&mut self, packet: &Packet<'_>, mut deliver: impl FnMut(Piece<'_>)) {
         let Some(tcp) = packet.tcp else { return };
         let flow = packet.flow();
         self.packets += 1;
-        let mut out = Teller { deliver: &mut deliver, time: packet.time, packet: packet.number };
+        let mut out = Delivery { deliver: &mut deliver, time: packet.time, packet: packet.number };
         self.end_silent(packet.time, &mut out);
         let is_first = tcp.has(TcpInfo::SYN);
         // SYN has a number too.
@@ -265,27 +265,27 @@ impl Streams {
         flows.sort_unstable_by_key(|(id, _)| *id);
         for (_, flow) in flows {
             let time = self.streams.get(&flow).map_or(Timestamp::default(), |stream| stream.last.1);
-            self.end(&flow, Ending::Capture, &mut Teller { deliver: &mut deliver, time, packet: 0 });
+            self.end(&flow, Ending::Capture, &mut Delivery { deliver: &mut deliver, time, packet: 0 });
         }
         self.silent.clear();
     }
 
-    /// What was met so far.
+    /// Returns the counts so far.
     pub fn counts(&self) -> &StreamCounts {
         &self.counts
     }
 
-    /// How many streams are kept.
+    /// Returns the number of streams that are kept.
     pub fn len(&self) -> usize {
         self.streams.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether no stream is kept.
     pub fn is_empty(&self) -> bool {
         self.streams.is_empty()
     }
 
-    /// Whether the stream with this number is kept: one whose end was told may be, and then more may come.
+    /// Returns whether the stream with this number is kept. A stream whose end was sent may be kept, and may go on.
     pub fn has(&self, flow: &Flow, stream: u64) -> bool {
         self.streams.get(flow).is_some_and(|kept| kept.id == stream)
     }
@@ -295,8 +295,8 @@ impl Streams {
         self.waiting
     }
 
-    /// Delivers what waits in a stream, tells its end, and forgets it.
-    fn end(&mut self, flow: &Flow, why: Ending, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+    /// Delivers the segments that wait in a stream, sends its end, and drops it.
+    fn end(&mut self, flow: &Flow, why: Ending, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         let Some(mut stream) = self.streams.remove(flow) else { return };
         self.waiting -= stream.waiting;
         while stream.waiting > 0 {
@@ -304,14 +304,14 @@ impl Streams {
         }
         stream.check_end(out);
         if !stream.ended {
-            out.tell(&stream, Event::End(why));
+            out.send(&stream, Event::End(why));
         }
     }
 
-    /// Ends streams from which nothing came for long: two at most, so that no packet pays for many.
-    fn end_silent(&mut self, now: Timestamp, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+    /// Ends at most two idle streams, so that no packet pays for many.
+    fn end_silent(&mut self, now: Timestamp, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         for _ in 0..2 {
-            // Who was not silent for so long then is not now; that is told without looking for the stream.
+            // A stream that was active then is active now: the turn alone shows it.
             let is_silent = |turn: &&Turn| now.nanos_since(turn.last.1) > self.limits.idle;
             let Some(turn) = self.silent.front().filter(is_silent).copied() else { break };
             self.take_turn(turn, Ending::Idle, out);
@@ -324,8 +324,8 @@ impl Streams {
         }
     }
 
-    /// Ends the stream that was silent the longest; whether there was one.
-    fn evict(&mut self, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) -> bool {
+    /// Ends the stream that was idle for the longest time, and returns whether there was one.
+    fn evict(&mut self, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) -> bool {
         while let Some(turn) = self.silent.front().copied() {
             if self.take_turn(turn, Ending::Evicted, out) {
                 self.counts.evicted += 1;
@@ -336,7 +336,7 @@ impl Streams {
     }
 
     /// Takes the first turn: the stream goes to the back if it was heard since, or ends; whether it did.
-    fn take_turn(&mut self, turn: Turn, why: Ending, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) -> bool {
+    fn take_turn(&mut self, turn: Turn, why: Ending, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) -> bool {
         self.silent.pop_front();
         match self.last_of(turn) {
             Some(last) if last != turn.last => self.silent.push_back(Turn { last, ..turn }),
@@ -383,14 +383,14 @@ impl Stream {
         self.offset(seq).is_none_or(|offset| offset < self.heard_from)
     }
 
-    /// Takes a segment: what follows is delivered, what is ahead waits, what was there is dropped.
+    /// Processes a segment: bytes that follow are delivered, bytes ahead wait, and repeated bytes are dropped.
     fn segment(
         &mut self,
         seq: u32,
         bytes: &[u8],
         tcp: TcpInfo,
         counts: &mut StreamCounts,
-        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+        out: &mut Delivery<'_, impl FnMut(Piece<'_>)>,
     ) {
         // Before the first byte there is no segment with bytes: it would have begun a stream of its own.
         let Some(start) = self.offset(seq) else { return };
@@ -399,17 +399,17 @@ impl Stream {
             self.end = Some(end);
         }
         counts.beyond_end += self.end.map_or(0, |last| end.saturating_sub(last.max(start)));
-        self.take(start, bytes, counts, out);
+        self.insert(start, bytes, counts, out);
         self.check_end(out);
     }
 
-    /// Takes bytes from an offset on, those of them that are new.
-    fn take(
+    /// Delivers or holds the new ones of the bytes from an offset on.
+    fn insert(
         &mut self,
         mut start: u64,
         mut bytes: &[u8],
         counts: &mut StreamCounts,
-        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+        out: &mut Delivery<'_, impl FnMut(Piece<'_>)>,
     ) {
         while !bytes.is_empty() {
             // The first that was here and ends after the start: what was delivered, or waits.
@@ -450,15 +450,15 @@ impl Stream {
         bytes: &[u8],
         packet: u64,
         counts: &mut StreamCounts,
-        out: &mut Teller<'_, impl FnMut(Piece<'_>)>,
+        out: &mut Delivery<'_, impl FnMut(Piece<'_>)>,
     ) {
-        out.tell_of(self, packet, Event::Bytes(bytes));
+        out.send_from(self, packet, Event::Bytes(bytes));
         counts.delivered += bytes.len() as u64;
         self.next += bytes.len() as u64;
     }
 
-    /// Delivers what waited for what is there now.
-    fn drain(&mut self, counts: &mut StreamCounts, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+    /// Delivers the segments that now follow without a gap.
+    fn drain(&mut self, counts: &mut StreamCounts, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         while let Some(entry) = self.ahead.first_entry().filter(|entry| *entry.key() == self.next) {
             let Waiting { bytes, packet } = entry.remove();
             self.waiting -= bytes.len() + SEGMENT_OVERHEAD_BYTES;
@@ -466,11 +466,11 @@ impl Stream {
         }
     }
 
-    /// Gives up what is missing before the first segment that waits.
-    fn pass_gap(&mut self, counts: &mut StreamCounts, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+    /// Skips the gap before the first segment that waits.
+    fn pass_gap(&mut self, counts: &mut StreamCounts, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         let Some((start, _)) = self.ahead.first_key_value() else { return };
         let missing = start - self.next;
-        out.tell(self, Event::Gap(missing));
+        out.send(self, Event::Gap(missing));
         counts.gaps += 1;
         counts.missing += missing;
         self.next += missing;
@@ -478,10 +478,10 @@ impl Stream {
         self.drain(counts, out);
     }
 
-    fn check_end(&mut self, out: &mut Teller<'_, impl FnMut(Piece<'_>)>) {
+    fn check_end(&mut self, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) {
         if !self.ended && self.end.is_some_and(|end| end <= self.next) {
             self.ended = true;
-            out.tell(self, Event::End(Ending::Finished));
+            out.send(self, Event::End(Ending::Finished));
         }
     }
 }

@@ -45,15 +45,15 @@ pub struct Document {
 }
 
 impl Document {
-    /// From its digest.
-    pub fn of(digest: Digest, shape: FilterShape) -> Document {
+    /// Returns the document with this digest.
+    pub fn from_digest(digest: Digest, shape: FilterShape) -> Document {
         let position = |x| reduce(x, u64::from(shape.bits)) as u32;
         let positions = digest.stream().map(position).take(shape.hashes as usize);
         Document::from_iter(positions)
     }
 
-    /// From its positions, of which the first [`MAX_HASHES`] count.
-    pub fn at(positions: &[u32]) -> Document {
+    /// Returns the document with these positions, of which the first [`MAX_HASHES`] count.
+    pub fn from_positions(positions: &[u32]) -> Document {
         Document::from_iter(positions.iter().copied())
     }
 

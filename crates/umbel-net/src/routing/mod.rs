@@ -12,7 +12,7 @@
 //!
 //! let shape = FilterShape { bits: 4096, hashes: 3, depth: 3 };
 //! let mut network = Network::new(Graph::abilene(), shape)?;
-//! let document = Document::of("plans.pdf".digest(&Hasher::default()), shape);
+//! let document = Document::from_digest("plans.pdf".digest(&Hasher::default()), shape);
 //! network.add(9, document);
 //!
 //! // From New York, one hop away.

@@ -24,14 +24,14 @@ struct Node {
 }
 
 /// A network in which documents are looked for. It is a simulation: all nodes are in one place, but each knows only what it
-/// was told.
+/// received.
 #[derive(Clone, Debug)]
 pub struct Network {
     graph: Graph,
     shape: FilterShape,
     nodes: Vec<Node>,
-    /// How many flipped bits were told over a link.
-    told: u64,
+    /// The number of flipped bits that were sent over links.
+    flips_sent: u64,
 }
 
 impl Network {
@@ -44,7 +44,7 @@ impl Network {
             links: vec![empty.clone(); graph.neighbours(node).len()],
         };
         let nodes = (0..graph.len()).map(node).collect();
-        Ok(Network { graph, shape, nodes, told: 0 })
+        Ok(Network { graph, shape, nodes, flips_sent: 0 })
     }
 
     /// Its nodes and links.
@@ -62,9 +62,9 @@ impl Network {
         self.nodes.get(node)?.links.get(link)
     }
 
-    /// How many flipped bits were told over links so far.
-    pub fn told(&self) -> u64 {
-        self.told
+    /// Returns the number of flipped bits that were sent over links so far.
+    pub fn flips_sent(&self) -> u64 {
+        self.flips_sent
     }
 
     /// Puts a document on a node and tells the neighbours. Whether it is new there.
@@ -90,25 +90,25 @@ impl Network {
                 flips.push(Flip { level: 1, position: *position, set: add });
             }
         }
-        self.tell(node, flips);
+        self.propagate(node, flips);
         true
     }
 
     /// Sends flipped bits from a node to all its neighbours, and on from there, until nothing changes or the last level is
     /// reached.
-    fn tell(&mut self, node: usize, flips: Vec<Flip>) {
+    fn propagate(&mut self, node: usize, flips: Vec<Flip>) {
         let mut messages: VecDeque<(usize, usize, Flip)> = VecDeque::new();
         for flip in flips {
             messages.extend(self.graph.neighbours(node).iter().map(|link| (node, link.to, flip)));
         }
         while let Some((from, to, flip)) = messages.pop_front() {
-            self.told += 1;
+            self.flips_sent += 1;
             let links = self.graph.neighbours(to);
             let Some(back) = links.iter().position(|link| link.to == from) else { continue };
             if !self.nodes[to].links[back].apply(flip) || flip.level == self.shape.depth {
                 continue;
             }
-            // What a neighbour is told of level i + 1 is the union of level i over all other links: it flips unless another
+            // A neighbour receives as level i + 1 the union of level i over all other links: the bit flips unless another
             // link sets it.
             for (out, link) in links.iter().enumerate().filter(|(out, _)| *out != back) {
                 let others = self.nodes[to].links.iter().enumerate();

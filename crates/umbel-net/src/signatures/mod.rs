@@ -114,7 +114,7 @@ impl Scanner {
         Scanner::with(signatures, &Settings::default())
     }
 
-    /// A scanner that works as it is told.
+    /// Returns a scanner with these settings.
     pub fn with<S: AsRef<[u8]>>(
         signatures: impl IntoIterator<Item = S>,
         settings: &Settings,
@@ -177,7 +177,7 @@ impl Scanner {
         findings
     }
 
-    /// A search that can be told what to do with each finding, and that can be asked what it did.
+    /// Returns a search, which calls back with each finding and has statistics.
     pub fn search(&self) -> Search<'_> {
         Search::new(self)
     }

@@ -68,8 +68,8 @@ pub struct Tail {
 }
 
 impl Tail {
-    /// Nothing yet, at a place of a stream.
-    pub fn at(offset: u64) -> Tail {
+    /// Returns an empty tail at an offset of a stream.
+    pub fn new_at(offset: u64) -> Tail {
         Tail { before: offset, ..Tail::default() }
     }
 

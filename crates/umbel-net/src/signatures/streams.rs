@@ -24,20 +24,20 @@ use std::ops::ControlFlow;
 /// let scanner = Scanner::new(["cmd.exe"])?;
 /// let mut search = scanner.search();
 /// let mut streams = StreamSearch::new(&mut search, Limits::default());
-/// let mut told = Vec::new();
+/// let mut reported = Vec::new();
 /// for (number, frame) in (1..).zip([segment(1, b"GET /c"), segment(8, b"d.exe"), segment(7, b"m")]) {
 ///     let packet = Packet { number, ..Packet::from_frame(Link::RAW, &frame, Timestamp::from_secs(1), 0)? };
 ///     let _ = streams.push(&packet, |found| {
-///         told.push((found.finding.offset, found.packet, found.stream));
+///         reported.push((found.finding.offset, found.packet, found.stream));
 ///         ControlFlow::<()>::Continue(())
 ///     });
 /// }
-/// assert_eq!(told, [(5, 2, Some(0))]);
+/// assert_eq!(reported, [(5, 2, Some(0))]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// What is found in a stream is what an exact search finds in its bytes as [`Streams`] delivers them: across any number of
-/// segments, and never across a gap. It is told when the last of its bytes is delivered. Of a stream no more is kept than
+/// segments, and never across a gap. It is reported when the last of its bytes is delivered. Of a stream no more is kept than
 /// a signature may have begun with.
 ///
 /// Where segments overlap, the bytes that came first count in the stream. Somebody may send others in their place, since it is for the
@@ -89,7 +89,7 @@ impl<'m, 's> StreamSearch<'m, 's> {
             let (flow, packet, payload) = (packet.flow(), packet.number, packet.payload);
             search.whole(payload, |finding| found(StreamFinding { finding, packet, flow, stream: None }))?;
         }
-        // Of a stream that was finished it is not told when it is forgotten.
+        // No event is sent when a finished stream is dropped, so prune its state here.
         if tails.len() > 2 * streams.len() + 64 {
             tails.retain(|stream, (flow, _)| streams.has(flow, *stream));
         }
@@ -130,7 +130,7 @@ fn hear<B>(
     let Piece { flow, stream, packet, offset, .. } = piece;
     match piece.event {
         Event::Bytes(bytes) => {
-            let (_, tail) = tails.entry(stream).or_insert_with(|| (flow, Tail::at(offset)));
+            let (_, tail) = tails.entry(stream).or_insert_with(|| (flow, Tail::new_at(offset)));
             let stream = Some(stream);
             return search
                 .follow(tail, bytes, |finding| found(StreamFinding { finding, packet, flow, stream }));

@@ -51,15 +51,15 @@ impl<const W: usize> Router<W> {
         let digest = address.digest(&Hasher::fast(seed));
         let bit =
             |number: u32| reduce(digest.salted(u64::from(number)).get(), u64::from(Mask::<W>::BITS)) as u32;
-        let reset = Mask::at((0..k0).map(bit));
-        let mut set = Mask::at((k0..k0.saturating_add(k1)).map(bit));
+        let reset = Mask::from_positions((0..k0).map(bit));
+        let mut set = Mask::from_positions((k0..k0.saturating_add(k1)).map(bit));
         set &= !reset;
         Router { set, reset }
     }
 
-    /// From positions of bits to reset and to set.
-    pub fn at(reset: &[u32], set: &[u32]) -> Router<W> {
-        let [reset, mut set] = [reset, set].map(|positions| Mask::at(positions.iter().copied()));
+    /// Returns the router that resets and sets the bits at these positions.
+    pub fn from_positions(reset: &[u32], set: &[u32]) -> Router<W> {
+        let [reset, mut set] = [reset, set].map(|positions| Mask::from_positions(positions.iter().copied()));
         set &= !reset;
         Router { set, reset }
     }

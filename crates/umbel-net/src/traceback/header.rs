@@ -28,7 +28,7 @@ pub struct Router<const W: usize> {
 impl<const W: usize> Router<W> {
     /// One with this address, which sets `weight` bits.
     pub fn new(address: &[u8], seed: u64, weight: u32) -> Router<W> {
-        Router { mask: Mask::of_address(address, seed, weight) }
+        Router { mask: Mask::from_address(address, seed, weight) }
     }
 
     /// A packet passes.

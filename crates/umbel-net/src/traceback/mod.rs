@@ -41,31 +41,31 @@ pub struct Trace {
     pub complete: bool,
 }
 
-/// Goes upstream from a router as long as neighbours answer with something, and asks each no question twice.
+/// Goes upstream from a router as long as neighbours have an answer, and asks none of them the same question twice.
 ///
-/// `ask` is told a router and what the one downstream of it answered (the victim's is told `start`). It answers with what
-/// those further upstream have to know, or with nothing if the packet did not come through it.
+/// `query` gets a router and the answer of the one downstream of it (`start` for the victim's router). It returns what
+/// routers further upstream have to know, or `None` if the packet did not come through this one.
 pub fn walk<S: Clone + PartialEq>(
     graph: &Graph,
     victim: usize,
     start: S,
-    mut ask: impl FnMut(usize, &S) -> Option<S>,
+    mut query: impl FnMut(usize, &S) -> Option<S>,
 ) -> Trace {
-    let mut marks = Marks::of(graph);
+    let mut marks = Marks::new(graph);
     let mut asked: Vec<Vec<S>> = vec![Vec::new(); graph.len()];
-    let mut ask_once = |node: usize, question: &S| {
+    let mut query_once = |node: usize, question: &S| {
         let known = asked.get_mut(node).filter(|known| !known.contains(question))?;
         known.push(question.clone());
-        ask(node, question)
+        query(node, question)
     };
-    let first = ask_once(victim, &start);
+    let first = query_once(victim, &start);
     // A router, the one downstream of it, and what it answered.
     let mut waiting: Vec<_> = first.map(|answer| (victim, victim, answer)).into_iter().collect();
     while let Some((node, downstream, answer)) = waiting.pop() {
         marks.seen[node] = true;
         let before = waiting.len();
         let others = graph.neighbours(node).iter().map(|link| link.to).filter(|to| *to != downstream);
-        waiting.extend(others.filter_map(|to| Some((to, node, ask_once(to, &answer)?))));
+        waiting.extend(others.filter_map(|to| Some((to, node, query_once(to, &answer)?))));
         marks.ends[node] |= waiting.len() == before;
     }
     marks.found(true)
@@ -80,10 +80,10 @@ pub fn walk_paths<S>(
     victim: usize,
     start: S,
     most: usize,
-    mut ask: impl FnMut(usize, &S) -> Option<S>,
+    mut query: impl FnMut(usize, &S) -> Option<S>,
 ) -> Trace {
-    let mut marks = Marks::of(graph);
-    let Some(answer) = ask(victim, &start).filter(|_| victim < graph.len()) else {
+    let mut marks = Marks::new(graph);
+    let Some(answer) = query(victim, &start).filter(|_| victim < graph.len()) else {
         return marks.found(true);
     };
     marks.seen[victim] = true;
@@ -108,7 +108,7 @@ pub fn walk_paths<S>(
             return marks.found(false);
         }
         questions += 1;
-        if let Some(answer) = ask(link.to, answer) {
+        if let Some(answer) = query(link.to, answer) {
             *led_on = true;
             marks.seen[link.to] = true;
             on_path[link.to] = true;
@@ -125,7 +125,7 @@ struct Marks {
 }
 
 impl Marks {
-    fn of(graph: &Graph) -> Marks {
+    fn new(graph: &Graph) -> Marks {
         Marks { seen: vec![false; graph.len()], ends: vec![false; graph.len()] }
     }
 

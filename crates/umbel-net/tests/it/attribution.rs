@@ -84,7 +84,7 @@ proptest! {
         streams: bool,
     ) {
         let block = 2 * half;
-        let settings = Settings { block, streams, ..Settings::of(method) };
+        let settings = Settings { block, streams, ..Settings::for_method(method) };
         let payload = bytes(length as u64 | 1 << 50, length);
         let mut frames: Vec<Frame> = (0..20).map(|i| datagram(i, i as u32, 99, &bytes(i, 300))).collect();
         frames.push(datagram(20, 50, 51, &payload));
@@ -143,7 +143,7 @@ proptest! {
             frames.push((time, udp(host(9), host(8), (1, 2), &bytes(i as u64, 40))));
         }
         let epoch = slow.then_some(Duration::from_secs(10));
-        let settings = Settings { block, full, epoch, streams: true, ..Settings::of(method) };
+        let settings = Settings { block, full, epoch, streams: true, ..Settings::for_method(method) };
         let epochs = record(settings, &frames);
         let (_folder, store) = stored(&epochs);
         let needed = epochs[0].needed();
@@ -189,7 +189,7 @@ fn whoever_did_not_carry_it_is_named_as_often_as_predicted() {
             Method::Hierarchical => 18.0,
             Method::Winnowing => 2.5,
         };
-        let settings = Settings { bits_per_block, ..Settings::of(method) };
+        let settings = Settings { bits_per_block, ..Settings::for_method(method) };
         let payload = |i: u64| bytes(1000 + i, 1000 + i as usize % 400);
         let frames: Vec<Frame> =
             (0..2000).map(|i| datagram(i, i as u32 % 40, 100 + i as u32 % 25, &payload(i))).collect();
@@ -255,7 +255,7 @@ fn a_large_epoch_decides_as_well_as_a_small_one() {
     for (method, length, most) in
         [(Method::BlockBased, 96, 1e-4), (Method::Hierarchical, 160, 1e-4), (Method::Winnowing, 400, 1e-3)]
     {
-        let epochs = record(Settings::of(method), &frames);
+        let epochs = record(Settings::for_method(method), &frames);
         let expected: f64 = (0..20)
             .map(|i| epochs[0].find(&bytes(i << 20, 1400)[100..100 + length]).expect("long enough").expected)
             .sum();
@@ -317,7 +317,7 @@ fn real_captures_are_attributed_after_a_restart_in_a_tenth_of_their_bytes() {
 
 #[test]
 fn winnowing_attributes_long_excerpts_of_real_captures_in_a_fiftieth_of_their_bytes() {
-    let (payloads, folder, kept) = real_store(Settings::of(Method::Winnowing));
+    let (payloads, folder, kept) = real_store(Settings::for_method(Method::Winnowing));
     let store = Store::open(folder.path().join("store")).expect("a store");
     let all: usize = payloads.iter().map(|(_, payload)| payload.len()).sum();
     println!("{kept} bytes of {all}: {:.2} %", 100.0 * kept as f64 / all as f64);
@@ -537,7 +537,7 @@ fn no_cut_and_no_changed_byte_of_an_epoch_goes_unnoticed() {
 fn an_epoch_with_blocks_that_cannot_be_is_refused_even_if_its_sums_are_right() {
     let frames: Vec<Frame> = (0..20).map(|i| datagram(i, i as u32 % 5, 9, &bytes(i, 200))).collect();
     for method in Method::ALL {
-        let whole = record(Settings::of(method), &frames)[0].to_bytes().expect("bytes");
+        let whole = record(Settings::for_method(method), &frames)[0].to_bytes().expect("bytes");
         let with_block = |block: u64| {
             let mut changed = whole.clone();
             changed[40..48].copy_from_slice(&block.to_le_bytes());
@@ -561,7 +561,7 @@ fn an_epoch_with_blocks_that_cannot_be_is_refused_even_if_its_sums_are_right() {
 fn content_that_comes_again_proves_no_more_than_once() {
     let pattern = bytes(1, 300);
     let frames = [datagram(0, 1, 2, &pattern.repeat(8)), datagram(1, 3, 4, &bytes(2, 3000))];
-    let epochs = record(Settings::of(Method::Winnowing), &frames);
+    let epochs = record(Settings::for_method(Method::Winnowing), &frames);
     let [twice, often] = [3, 8].map(|times| {
         let found = epochs[0].find(&pattern.repeat(times)).expect("long enough");
         found.findings[0]
@@ -594,7 +594,7 @@ fn the_format_of_epochs_stays_as_it_is() {
         frames.push((Timestamp::from_secs(1), udp(six(1), six(2), (1, 2), &bytes(20, 250))));
         let local = vec!["10.0.0.0/24".parse().expect("a network"), "fd00::/8".parse().expect("a network")];
         // The last two have no place in the list.
-        let epochs = record(Settings { local, pairs: 4, ..Settings::of(method) }, &frames);
+        let epochs = record(Settings { local, pairs: 4, ..Settings::for_method(method) }, &frames);
         let golden = std::fs::read(&path).expect("the golden file");
         assert_eq!(epochs[0].to_bytes().expect("bytes"), golden, "{method}");
         let epoch = store::load(&path).expect("an epoch");

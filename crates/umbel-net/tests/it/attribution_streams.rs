@@ -69,7 +69,7 @@ impl Kept {
 }
 
 fn by_minute(method: Method) -> Settings {
-    Settings { block: 16, epoch: Some(Duration::from_secs(60)), ..Settings::of(method) }
+    Settings { block: 16, epoch: Some(Duration::from_secs(60)), ..Settings::for_method(method) }
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn settings() -> impl Strategy<Value = Settings> {
             epoch,
             pairs,
             full,
-            ..Settings::of(method)
+            ..Settings::for_method(method)
         })
 }
 

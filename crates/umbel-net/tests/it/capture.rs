@@ -290,7 +290,7 @@ fn pcapng_has_sections_interfaces_and_resolutions() {
     let (packets, counts, end) = read(file.as_slice());
     assert_eq!(end, End::Whole);
     assert_eq!((counts.frames, counts.packets, counts.backwards), (12, 10, 4));
-    assert_eq!(counts.skipped.of(Skip::Malformed), 2, "of an interface that is not there");
+    assert_eq!(counts.skipped.count(Skip::Malformed), 2, "of an interface that is not there");
     assert_eq!(counts.skipped.iter().collect::<Vec<_>>(), [(Skip::Malformed, 2)]);
     for packets in packets.chunks(5) {
         let times: Vec<u64> = packets.iter().map(|packet| packet.time.nanos()).collect();
@@ -417,7 +417,7 @@ fn what_a_snap_length_leaves_is_given() {
         }
         assert_eq!(reader.next().unwrap(), None);
         let counts = reader.counts();
-        assert_eq!(counts.skipped.of(Skip::Truncated), u64::from(captured < 34));
+        assert_eq!(counts.skipped.count(Skip::Truncated), u64::from(captured < 34));
         assert_eq!(counts.headless, u64::from((34..54).contains(&captured)));
         assert_eq!(counts.cut, u64::from((34..frame.len()).contains(&captured)));
     }
@@ -548,7 +548,7 @@ fn a_length_of_four_gigabytes_takes_no_memory() {
     blocks.packet(0, 0, &udp(v4(1), v4(2), (3, 4), b"hello"));
     let mut reader = Reader::new(blocks.bytes.as_slice()).unwrap();
     assert_eq!(reader.next().unwrap().expect("the one after it").payload, b"hello");
-    assert_eq!(reader.counts().skipped.of(Skip::Oversized), 1);
+    assert_eq!(reader.counts().skipped.count(Skip::Oversized), 1);
     assert!(reader.memory() <= 1 << 18);
 }
 
@@ -561,7 +561,7 @@ fn interfaces_without_end_take_no_memory() {
     blocks.packet((1 << 16) - 1, 0, &frame);
     blocks.packet(1 << 16, 0, &frame);
     let (packets, counts, end) = read(blocks.bytes.as_slice());
-    assert_eq!((packets.len(), counts.skipped.of(Skip::Malformed), end), (1, 1, End::Whole));
+    assert_eq!((packets.len(), counts.skipped.count(Skip::Malformed), end), (1, 1, End::Whole));
 }
 
 // --- Hostile captures ---

@@ -7,7 +7,9 @@ use umbel_net::mask::Mask;
 
 /// A mask from its picture, the first bit on the left.
 fn bits(picture: &str) -> Mask<1> {
-    Mask::at((0..).zip(picture.bytes()).filter(|(_, bit)| *bit == b'1').map(|(position, _)| position))
+    Mask::from_positions(
+        (0..).zip(picture.bytes()).filter(|(_, bit)| *bit == b'1').map(|(position, _)| position),
+    )
 }
 
 #[test]
@@ -80,7 +82,7 @@ fn masks_have_their_weight_whatever_the_address() {
     }
     // 300 each, with a deviation of 16.5.
     assert!(set.iter().all(|count| count.abs_diff(300) < 83), "{set:?}");
-    assert_eq!(Mask::<2>::of_address(b"all of them", 1, 200), Mask::FULL);
+    assert_eq!(Mask::<2>::from_address(b"all of them", 1, 200), Mask::FULL);
 }
 
 #[test]

@@ -16,7 +16,7 @@ fn the_answer_is_never_below_the_truth() {
     }
     for (number, thing) in things.iter().enumerate() {
         let cover = cover(&table, *thing, digests(5000..9000)).unwrap();
-        assert!(table.ask(cover.digest)[cover.row] >= (number % 7) as u64);
+        assert!(table.query(cover.digest)[cover.row] >= (number % 7) as u64);
         assert_eq!(table.shared_row(cover.digest, *thing), Some(cover.row));
     }
 }

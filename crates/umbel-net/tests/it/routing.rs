@@ -10,12 +10,13 @@ const SMALL: FilterShape = FilterShape { bits: 9, hashes: 3, depth: 3 };
 const LARGE: FilterShape = FilterShape { bits: 1 << 16, hashes: 4, depth: 3 };
 
 fn document(number: u64, shape: FilterShape) -> Document {
-    Document::of(number.digest(&Hasher::default()), shape)
+    Document::from_digest(number.digest(&Hasher::default()), shape)
 }
 
 #[test]
 fn the_worked_example_has_a_potential_of_three_eighths() {
-    let [a, b, c, d] = [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::at(&positions));
+    let [a, b, c, d] =
+        [[0, 3, 7], [1, 3, 8], [2, 5, 7], [1, 6, 8]].map(|positions| Document::from_positions(&positions));
     let mut filter = Attenuated::new(SMALL).unwrap();
     filter.insert(1, &b);
     filter.insert(2, &a);
@@ -54,8 +55,8 @@ fn a_false_positive_costs_hops_and_never_an_answer() {
     // All bits of the filter of node 1 are set, though it has nothing.
     let graph = Graph::new(4, &[(0, 1, 1), (0, 2, 5), (2, 3, 1)]).unwrap();
     let mut network = Network::new(graph, SMALL).unwrap();
-    (0..9).for_each(|position| assert!(network.add(1, Document::at(&[position]))));
-    let wanted = Document::at(&[0, 3, 7]);
+    (0..9).for_each(|position| assert!(network.add(1, Document::from_positions(&[position]))));
+    let wanted = Document::from_positions(&[0, 3, 7]);
     network.add(3, wanted);
     let search = network.search(0, wanted);
     assert_eq!((search.path, search.found), (vec![0, 1], false), "no way back: the slower lookup takes over");
@@ -64,13 +65,13 @@ fn a_false_positive_costs_hops_and_never_an_answer() {
 #[test]
 fn only_bits_that_flip_are_told() {
     let mut network = Network::new(Graph::new(3, &[(0, 1, 1), (1, 2, 1)]).unwrap(), SMALL).unwrap();
-    network.add(0, Document::at(&[0, 3, 7]));
+    network.add(0, Document::from_positions(&[0, 3, 7]));
     // Three bits over two links each.
-    assert_eq!(network.told(), 6);
-    network.add(0, Document::at(&[0, 3, 8]));
-    assert_eq!(network.told(), 8, "one new bit");
-    network.remove(0, Document::at(&[0, 3, 7]));
-    assert_eq!(network.told(), 10, "one bit that no other document sets");
+    assert_eq!(network.flips_sent(), 6);
+    network.add(0, Document::from_positions(&[0, 3, 8]));
+    assert_eq!(network.flips_sent(), 8, "one new bit");
+    network.remove(0, Document::from_positions(&[0, 3, 7]));
+    assert_eq!(network.flips_sent(), 10, "one bit that no other document sets");
 }
 
 #[test]
@@ -91,7 +92,7 @@ fn what_is_no_shape_is_refused_and_bits_that_do_not_exist_are_left_out() {
         assert!(!filter.apply(Flip { level, position, set: true }) && !filter.has(level, position));
     }
     assert_eq!([0, 1, 9].map(|level| filter.fill(level)), [0.0; 3]);
-    assert_eq!(Document::at(&[1; 99]).positions().len(), MAX_HASHES as usize);
+    assert_eq!(Document::from_positions(&[1; 99]).positions().len(), MAX_HASHES as usize);
 }
 
 proptest! {

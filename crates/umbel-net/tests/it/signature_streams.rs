@@ -129,7 +129,7 @@ proptest! {
         let scanner = Scanner::with(&case.signatures, &Settings { gates, rate, seed: 1 }).unwrap();
         let automaton = automaton(&scanner);
         let mut search = scanner.search();
-        let mut tails = vec![Tail::at(1000); case.texts.len()];
+        let mut tails = vec![Tail::new_at(1000); case.texts.len()];
         let mut done = vec![0; case.texts.len()];
         let mut found = vec![Vec::new(); case.texts.len()];
         for (text, start, end) in case.segments {

@@ -32,7 +32,7 @@ fn packet_6(number: u32) -> Vec<u8> {
 }
 
 fn digest(packet: &[u8]) -> Digest {
-    Invariant::of(packet).unwrap().digest()
+    Invariant::from_packet(packet).unwrap().digest()
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn routers_change_some_fields_and_the_digest_stays() {
             let counts = !changes.contains(&at) && at < packet.len() - 4;
             // The lowest bits of the first byte: the header's length, or the traffic class.
             let counts = if at == 0 { packet[0] >> 4 == 4 } else { counts };
-            match Invariant::of(&changed) {
+            match Invariant::from_packet(&changed) {
                 Ok(_) => assert_eq!(digest(&changed) != digest(&packet), counts, "byte {at}"),
                 Err(_) => assert_eq!(at, 0),
             }
@@ -63,7 +63,7 @@ fn options_and_padding_do_not_count() {
         packet
     };
     assert_eq!(digest(&with([7, 3, 4, 0])), digest(&with([0; 4])));
-    assert_eq!(Invariant::of(&with([0; 4])).unwrap().bytes()[20..], plain[20..28]);
+    assert_eq!(Invariant::from_packet(&with([0; 4])).unwrap().bytes()[20..], plain[20..28]);
     let mut hop_by_hop = packet_6(7);
     (hop_by_hop[5], hop_by_hop[6]) = (20, 0);
     let mut other = hop_by_hop.clone();
@@ -81,12 +81,12 @@ fn options_and_padding_do_not_count() {
 #[test]
 fn what_is_no_packet_is_refused_and_what_is_cut_is_not() {
     for bad in [&b""[..], b"\x45", &[0x45; 19], &[0x44; 40], &[0x60; 39], &[0x50; 60]] {
-        assert!(Invariant::of(bad).is_err(), "{bad:?}");
+        assert!(Invariant::from_packet(bad).is_err(), "{bad:?}");
     }
     // The header alone is enough, whatever it says of more.
-    assert_eq!(Invariant::of(&packet_4(1)[..20]).unwrap().bytes().len(), 20);
-    assert_eq!(Invariant::of(&packet_6(1)[..40]).unwrap().bytes().len(), 40);
-    assert_eq!(Invariant::of(&[0x4f; 20]).unwrap().bytes().len(), 20);
+    assert_eq!(Invariant::from_packet(&packet_4(1)[..20]).unwrap().bytes().len(), 20);
+    assert_eq!(Invariant::from_packet(&packet_6(1)[..40]).unwrap().bytes().len(), 40);
+    assert_eq!(Invariant::from_packet(&[0x4f; 20]).unwrap().bytes().len(), 20);
 }
 
 fn agent(seed: u64) -> Agent {
@@ -103,7 +103,7 @@ fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
     }
     // Four pages of 100 were opened, of which three are kept.
     assert_eq!(router.pages(), 3);
-    let known = packets.iter().filter(|packet| router.ask(**packet, 0..=9).is_some()).count();
+    let known = packets.iter().filter(|packet| router.query(**packet, 0..=9).is_some()).count();
     assert_eq!(known, 250);
     for now in [65, 125, 185] {
         router.forward(packets[0], now).unwrap();
@@ -113,9 +113,9 @@ fn pages_are_closed_when_full_or_late_and_the_oldest_is_forgotten() {
         (3, memory),
         "all memory is taken at the start, and used again"
     );
-    assert_eq!(router.ask(packets[349], 0..=9), None);
-    assert_eq!(router.ask(packets[0], 60..=70), Some(packets[0]));
-    assert_eq!(router.ask(packets[0], 70..=100), None, "no page of that time");
+    assert_eq!(router.query(packets[349], 0..=9), None);
+    assert_eq!(router.query(packets[0], 60..=70), Some(packets[0]));
+    assert_eq!(router.query(packets[0], 70..=100), None, "no page of that time");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_clock_that_goes_back_loses_nothing() {
     let mut router = agent(1);
     for (number, now) in [(1, 1000), (2, 990), (3, 0), (4, 1010)] {
         router.forward(digest(&packet_4(number)), now).unwrap();
-        assert!(router.ask(digest(&packet_4(number)), now..=now).is_some(), "at {now}");
+        assert!(router.query(digest(&packet_4(number)), now..=now).is_some(), "at {now}");
     }
 }
 
@@ -136,7 +136,7 @@ fn pages_of_routers_and_times_have_hash_functions_of_their_own() {
         |router: &mut Agent, now| (0..50).for_each(|n| router.forward(digest(&packet_4(n)), now).unwrap());
     let asked: Vec<Digest> = (1000..5000).map(|number| digest(&packet_4(number))).collect();
     let answers = |router: &Agent| {
-        asked.iter().map(|packet| router.ask(*packet, 0..=999).is_some()).collect::<Vec<_>>()
+        asked.iter().map(|packet| router.query(*packet, 0..=999).is_some()).collect::<Vec<_>>()
     };
     routers.iter_mut().for_each(|router| fill(router, 0));
     let one = answers(&routers[0]);
@@ -185,14 +185,14 @@ fn a_transform_is_found_at_its_time_whatever_came_later() {
         router.transform(before, after, Transform::Tunnelled, now).unwrap();
     }
     for (times, before) in [(5..=15, one), (15..=25, other), (25..=35, one), (0..=25, other)] {
-        assert_eq!(router.ask(after, times.clone()), Some(before), "{times:?}");
+        assert_eq!(router.query(after, times.clone()), Some(before), "{times:?}");
         assert_eq!(router.transformed(after, times), Some((before, Transform::Tunnelled)));
     }
     // The first is forgotten with its page, and the others are not.
     for (number, now) in [(4, 25), (5, 75), (6, 90)] {
         router.forward(digest(&packet_4(number)), now).unwrap();
     }
-    assert_eq!(router.ask(after, 15..=25), Some(other));
+    assert_eq!(router.query(after, 15..=25), Some(other));
 }
 
 /// What routers do to a packet on its way: a hop less, and another checksum.
@@ -314,12 +314,12 @@ fn all_ones_defeat_the_plain_header_and_not_the_generalised_one() {
 
 #[test]
 fn reset_wins_and_the_arrays_undo_what_came_later() {
-    let first = generalized::Router::<1>::at(&[0, 1], &[1, 2]);
+    let first = generalized::Router::<1>::from_positions(&[0, 1], &[1, 2]);
     let mut filter = Mask::FULL;
     first.mark(&mut filter);
     assert!(!filter.has(0) && !filter.has(1) && filter.has(2) && first.may_have_marked(&filter));
     // A later one sets what the first had reset.
-    let second = generalized::Router::<1>::at(&[5], &[0]);
+    let second = generalized::Router::<1>::from_positions(&[5], &[0]);
     second.mark(&mut filter);
     assert!(!first.may_have_marked(&filter));
     let later = second.trace(&filter, &Touched::default()).unwrap();
@@ -398,7 +398,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(packet: Vec<u8>, first in prop::sample::select(vec![0x45u8, 0x4f, 0x60, 0x6f])) {
-        let _ = Invariant::of(&packet);
-        let _ = Invariant::of(&[vec![first], packet].concat());
+        let _ = Invariant::from_packet(&packet);
+        let _ = Invariant::from_packet(&[vec![first], packet].concat());
     }
 }

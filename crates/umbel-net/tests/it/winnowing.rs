@@ -294,7 +294,7 @@ fn another_filter_is_told_of_a_run_that_goes_on() {
     let first = push(&mut cutter);
     assert_eq!(first.len(), 2);
     assert!(push(&mut cutter).is_empty());
-    cutter.tell_anew();
+    cutter.forget_last();
     assert_eq!(push(&mut cutter), first);
 }
 

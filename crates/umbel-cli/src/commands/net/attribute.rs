@@ -154,7 +154,7 @@ fn lines<'a>(args: &'a Args, answer: &'a Answer<ExcerptFindings>) -> impl Iterat
     answer.searched.iter().flat_map(|searched| {
         let local = if args.local.is_empty() { &searched.local } else { &args.local };
         searched.found.findings.iter().map(move |finding| {
-            let trust = (!local.is_empty()).then(|| Trust::of(&finding.listed.pair, local));
+            let trust = (!local.is_empty()).then(|| Trust::for_pair(&finding.listed.pair, local));
             Line { searched, finding, trust }
         })
     })

@@ -72,7 +72,7 @@ pub fn warn_of(path: &Path, reader: &Reader<'_>) {
 /// What was met, in rows: packets, and what is strange about them.
 pub fn add_rows(rows: &mut Rows, all: &[Counts]) {
     let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
-    let (packets, not_ip) = (sum(|counts| counts.packets), sum(|counts| counts.skipped.of(Skip::NotIp)));
+    let (packets, not_ip) = (sum(|counts| counts.packets), sum(|counts| counts.skipped.count(Skip::NotIp)));
     let others =
         if not_ip > 0 { format!(", and {not_ip} frames that are no IP packets") } else { String::new() };
     rows.add("packets", format!("{packets}{others}"));

@@ -30,7 +30,7 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
             if is_local(part) {
                 inside += 1;
             } else {
-                let trust = (!local.is_empty()).then(|| Trust::of(&part.listed.pair, local));
+                let trust = (!local.is_empty()).then(|| Trust::for_pair(&part.listed.pair, local));
                 lines.push(Line { searched, part, trust });
             }
         }

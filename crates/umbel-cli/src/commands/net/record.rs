@@ -151,7 +151,7 @@ fn record(
 
 impl Args {
     fn settings(&self) -> Settings {
-        let settings = Settings::of(self.method);
+        let settings = Settings::for_method(self.method);
         let usable = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
         Settings {
             block: self.block.map_or(settings.block, usable),

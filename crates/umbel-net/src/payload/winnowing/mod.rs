@@ -26,8 +26,8 @@
 //!
 //! In a run of one byte all hashes are equal, and every position is a boundary: no rule that looks only at the content of
 //! a window could choose otherwise, and one that looks at more would miss excerpts. But all these blocks have the same content.
-//! A block is therefore told only if its digest differs from the one before it of the same instance. That takes no digest away,
-//! since the first of equal ones is told, so nothing is missed. The same is true of content that repeats every few bytes.
+//! A block is therefore reported only if its digest differs from the one before it of the same instance. That takes no digest away,
+//! since the first of equal ones is reported, so nothing is missed. The same is true of content that repeats every few bytes.
 //!
 //! A long overlap would undo that, since near the end of a run blocks reach beyond it, each by one byte more. So where the eight
 //! bytes at both boundaries of a block are the same, its overlap is those eight bytes at most. With that, and windows of 64 positions,

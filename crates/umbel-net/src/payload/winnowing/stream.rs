@@ -51,7 +51,7 @@ struct Progress {
     boundary: Option<u64>,
     /// How far it is from the one before.
     step: u64,
-    told: Option<Digest>,
+    reported: Option<Digest>,
 }
 
 impl Cutter {
@@ -64,15 +64,15 @@ impl Cutter {
         &self.winnowing
     }
 
-    /// Tells the blocks of a payload, which is whole: there is nothing before it and nothing after it. The blocks of an instance come in
-    /// their order, and one that has the digest of the one before it is left out. A stream that was being cut is forgotten.
+    /// Calls `each` with the blocks of a whole payload. The blocks of an instance come in order, and a block with the digest
+    /// of the one before it is left out. A stream that was being cut is dropped.
     pub fn cut(&mut self, payload: &[u8], mut each: impl FnMut(Block)) {
         self.end();
         self.advance(payload, 0, &mut each);
         self.end();
     }
 
-    /// Tells the blocks of a stream that have become whole with this piece of it. They are numbered by the bytes of the stream.
+    /// Calls `each` with the blocks of a stream that this piece completes. Their bounds count the bytes of the stream.
     pub fn push(&mut self, piece: &[u8], mut each: impl FnMut(Block)) {
         let mut bytes = std::mem::take(&mut self.bytes);
         for part in piece.chunks(PART_BYTES) {
@@ -128,13 +128,13 @@ impl Cutter {
         std::mem::swap(&mut self.stream, stream);
     }
 
-    /// What is told from now on goes elsewhere, as into the filter of another hour: also a block that has the digest of the one
-    /// before it is told once more.
-    pub fn tell_anew(&mut self) {
-        self.stream.instances.iter_mut().for_each(|progress| progress.told = None);
+    /// Forgets the last digests, so that a block is reported again even if it has the digest of the one before it: the
+    /// next blocks go elsewhere, such as into the filter of another hour.
+    pub fn forget_last(&mut self) {
+        self.stream.instances.iter_mut().for_each(|progress| progress.reported = None);
     }
 
-    /// Tells the blocks that end in these bytes, which begin with the last window that was looked at.
+    /// Calls `each` with the blocks that end in these bytes, which begin with the last window so far.
     fn advance(&mut self, bytes: &[u8], start: u64, each: &mut impl FnMut(Block)) {
         let Cutter { winnowing, minima, stream, .. } = self;
         stream.instances.resize(winnowing.keys.len(), Progress::default());
@@ -165,7 +165,7 @@ impl Cutter {
                         let end = boundary + if is_repeated { GRAM } else { winnowing.overlap } as u64;
                         let digest = winnowing.digest(within(before, end), instance);
                         progress.step = boundary - before;
-                        if progress.told.replace(digest) != Some(digest) {
+                        if progress.reported.replace(digest) != Some(digest) {
                             each(Block { instance, start: before, end, digest });
                         }
                     }
@@ -180,7 +180,8 @@ impl Progress {
     /// bytes from there on are the same, the next block has the same digest.
     fn run(&self, next: u64) -> Option<u64> {
         let boundary = self.boundary?;
-        (self.told.is_some() && self.step == 1 && boundary + 1 == next).then(|| boundary.saturating_sub(1))
+        (self.reported.is_some() && self.step == 1 && boundary + 1 == next)
+            .then(|| boundary.saturating_sub(1))
     }
 }
 

@@ -18,9 +18,9 @@ pub struct Invariant {
 }
 
 impl Invariant {
-    /// Of a packet, from the first byte of its Internet header on. Fewer bytes than the header says are enough, as long as
-    /// the header itself is there: captures are often cut.
-    pub fn of(packet: &[u8]) -> Result<Invariant> {
+    /// Returns the invariant part of a packet, which begins with its IP header. The header itself must be whole; the rest
+    /// may be cut, as it often is in captures.
+    pub fn from_packet(packet: &[u8]) -> Result<Invariant> {
         let (header, payload) = match packet.first().map(|first| first >> 4) {
             Some(4) => version_4(packet),
             Some(6) => version_6(packet),

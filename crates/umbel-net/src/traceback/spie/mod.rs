@@ -10,17 +10,17 @@
 //! use umbel_net::traceback::spie::{Agent, Invariant, Span};
 //!
 //! let packet = b"\x45\0\0\x22\x12\x34\0\0\x40\x11\0\0\x0a\0\0\x01\x0a\0\0\x02\x04\xd2\0\x35\0\x0e\0\0secret";
-//! let digest = Invariant::of(packet)?.digest();
+//! let digest = Invariant::from_packet(packet)?.digest();
 //! let mut agent = Agent::new(7, 1000, 0.001, Span { length: 60, pages: 4 })?;
 //! agent.forward(digest, 100)?;
-//! assert_eq!(agent.ask(digest, 90..=110), Some(digest));
-//! assert_eq!(agent.ask(digest, 200..=300), None, "not at that time");
+//! assert_eq!(agent.query(digest, 90..=110), Some(digest));
+//! assert_eq!(agent.query(digest, 200..=300), None, "not at that time");
 //!
 //! // One hop later its time to live is less and its checksum another, but it is the same packet.
 //! let mut later = *packet;
 //! later[8] -= 1;
 //! later[10] ^= 0x55;
-//! assert_eq!(Invariant::of(&later)?.digest(), digest);
+//! assert_eq!(Invariant::from_packet(&later)?.digest(), digest);
 //! # Ok::<(), umbel_net::Error>(())
 //! ```
 
@@ -139,7 +139,7 @@ impl Agent {
     /// Whether a packet that arrived downstream was perhaps forwarded here at some time of these. If so, what it was when
     /// it came in: itself, or what it was before it was changed here. If several became the same packet in that time, as
     /// those of a tunnel may whose headers are all alike, it is the last of them.
-    pub fn ask(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<Digest> {
+    pub fn query(&self, packet: Digest, times: RangeInclusive<u64>) -> Option<Digest> {
         let before = self.transforms.before(packet, &times).map_or(packet, |(before, _)| before);
         let overlaps = |page: &&Page| page.from <= *times.end() && *times.start() <= page.to;
         let holds = |page: &Page| page.filter.contains_digest(before.salted(page.salt));
@@ -171,7 +171,7 @@ pub fn trace(
     packet: Digest,
     times: RangeInclusive<u64>,
 ) -> Trace {
-    walk(graph, victim, packet, |node, packet| agents.get(node)?.ask(*packet, times.clone()))
+    walk(graph, victim, packet, |node, packet| agents.get(node)?.query(*packet, times.clone()))
 }
 
 /// How many routers are asked in vain for each one of the path, on average: each leads to `degree` further ones, of which
