@@ -215,10 +215,13 @@ use spec::plan;
 use structure::{Probe, Structure};
 use tile::TILE;
 
-/// What the crates of this workspace use beside the public surface: the machinery under the kinds. Nothing here is
-/// promised to stay.
+/// Code that the crates of this workspace share beside the public surface: the machinery under the kinds, and small
+/// helpers. Nothing here is promised to stay.
 #[doc(hidden)]
 pub mod internals {
+    pub mod hex;
+    pub mod sync;
+
     pub use crate::algebra::Algebra;
     pub use crate::arch::Level;
     pub use crate::bloom::Layout;
