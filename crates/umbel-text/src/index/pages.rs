@@ -9,9 +9,10 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use umbel::file::FormatError;
 use umbel::file::fields::sum_at;
+use umbel::internals::sync;
 
 /// The bytes of a page.
 pub(super) const PAGE: usize = 4096;
@@ -117,7 +118,7 @@ impl Pages {
 
     /// Contents from an offset on.
     pub fn read(&self, offset: u64, contents: &mut [u8]) -> Result<()> {
-        let window = &mut *self.window.lock().unwrap_or_else(PoisonError::into_inner);
+        let window = &mut *sync::lock(&self.window);
         let mut done = 0;
         while done < contents.len() {
             let at = offset + done as u64;

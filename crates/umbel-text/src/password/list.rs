@@ -1,6 +1,5 @@
 //! Lists of weak passwords: words, or SHA-1 hashes with counts as leaked lists are published.
 
-use super::recipe::unhex;
 use super::{Digester, Form};
 use crate::lines::Lines;
 use crate::{Error, Result};
@@ -8,6 +7,7 @@ use memchr::memchr;
 use rayon::prelude::*;
 use std::io::Read;
 use umbel::Digest;
+use umbel::internals::hex;
 
 /// What the lines of a list are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ impl Pwned {
     /// ```
     pub fn parse(line: &[u8]) -> Option<Pwned> {
         let (digits, rest) = line.split_first_chunk::<40>()?;
-        let sha1 = unhex(digits)?;
+        let sha1 = hex::decode_array(digits)?;
         let count = match rest {
             [] => None,
             [b':', count @ ..] if count.iter().all(u8::is_ascii_digit) => {

@@ -7,11 +7,12 @@
 use super::Pwned;
 use crate::lines::{BYTE_ORDER_MARK, Lines};
 use crate::{Error, Result};
-use std::fmt::{self, Write as _};
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use umbel::internals::hex;
 
 /// The part of a SHA-1 hash that a client sends: its first five digits.
 ///
@@ -68,12 +69,7 @@ impl Suffix {
 }
 
 fn suffix(sha1: &[u8; 20]) -> String {
-    let mut digits = String::with_capacity(40);
-    for byte in sha1 {
-        // Memory can be written to.
-        let _ = write!(digits, "{byte:02X}");
-    }
-    digits.split_off(5)
+    hex::encode(sha1)[5..].to_ascii_uppercase()
 }
 
 impl fmt::Display for Suffix {

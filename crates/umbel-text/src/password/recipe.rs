@@ -5,6 +5,7 @@ use argon2::{Algorithm, Argon2, Block, Params, Version};
 use sha1::{Digest as _, Sha1};
 use std::fmt;
 use umbel::file::Meta;
+use umbel::internals::hex;
 use umbel::{Digest, Filter, Hasher};
 use unicode_normalization::UnicodeNormalization;
 use zeroize::{Zeroize, Zeroizing};
@@ -69,7 +70,7 @@ impl Slow {
         let ["argon2id", memory, passes, "p=1", salt] = words[..] else { return None };
         let memory = memory.strip_prefix("m=")?.parse().ok()?;
         let passes = passes.strip_prefix("t=")?.parse().ok()?;
-        let salt = unhex(salt.strip_prefix("salt=")?.as_bytes())?;
+        let salt = hex::decode_array(salt.strip_prefix("salt=")?.as_bytes())?;
         let sane = (Slow::MIN_MEMORY_KIB..=Slow::MAX_MEMORY_KIB).contains(&memory)
             && (1..=Slow::MAX_PASSES).contains(&passes);
         sane.then_some(Slow { memory, passes, salt })
@@ -78,8 +79,8 @@ impl Slow {
 
 impl fmt::Display for Slow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "argon2id m={} t={} p=1 salt=", self.memory, self.passes)?;
-        self.salt.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        let salt = hex::encode(&self.salt);
+        write!(f, "argon2id m={} t={} p=1 salt={salt}", self.memory, self.passes)
     }
 }
 
@@ -87,20 +88,6 @@ impl fmt::Debug for Slow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
-}
-
-/// Bytes from exactly as many pairs of hexadecimal digits.
-pub(super) fn unhex<const N: usize>(digits: &[u8]) -> Option<[u8; N]> {
-    let (pairs, []) = digits.as_chunks::<2>() else { return None };
-    let digit = |digit: u8| char::from(digit).to_digit(16);
-    let mut bytes = [0; N];
-    if pairs.len() != N {
-        return None;
-    }
-    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
-        *byte = (digit(*high)? << 4 | digit(*low)?) as u8;
-    }
-    Some(bytes)
 }
 
 /// How a password becomes the key of a filter: what has to be the same for whoever fills it and whoever asks.

@@ -5,11 +5,12 @@ use crate::{Error, Result};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use umbel::any::Stored;
 use umbel::file::fields::{Fields, put_varint, sum_at};
 use umbel::file::{self, FormatError};
 use umbel::hash::KeyRing;
+use umbel::internals::sync;
 use umbel::spec::Construction;
 use umbel::{AnyFilter, Digest, Kind, Spec};
 
@@ -194,7 +195,7 @@ impl Table {
         let BlockLocation { offset, length, .. } = self.index[number];
         let mut bytes = vec![0; length];
         let mut read = || {
-            let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut file = sync::lock(&self.file);
             file.seek(SeekFrom::Start(offset))?;
             file.read_exact(&mut bytes)
         };

@@ -31,6 +31,7 @@ use rayon::prelude::*;
 use sha2::Sha256;
 use std::f64::consts::LN_2;
 use std::fmt;
+use umbel::internals::hex;
 use zeroize::{Zeroize, Zeroizing};
 
 /// A pseudo-random function: HMAC-SHA-256 with a secret key.
@@ -57,34 +58,22 @@ impl Prf {
 pub struct Id(pub [u8; 16]);
 
 impl Id {
-    /// A new one.
+    /// Returns a random id.
     pub(super) fn random() -> Result<Id, getrandom::Error> {
         let mut id = [0; 16];
         getrandom::fill(&mut id).map(|()| Id(id))
     }
 
-    /// Reads 32 hexadecimal digits in lower case.
+    /// Parses 32 hexadecimal digits in lower case.
     pub fn parse(text: &str) -> Option<Id> {
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Some(byte - b'0'),
-            b'a'..=b'f' => Some(byte - b'a' + 10),
-            _ => None,
-        };
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        let mut id = [0; 16];
-        if pairs.len() != 16 || !rest.is_empty() {
-            return None;
-        }
-        for (byte, [high, low]) in id.iter_mut().zip(pairs) {
-            *byte = digit(*high)? << 4 | digit(*low)?;
-        }
-        Some(Id(id))
+        let is_lower = !text.contains(|c: char| c.is_ascii_uppercase());
+        hex::decode_array(text.as_bytes()).filter(|_| is_lower).map(Id)
     }
 }
 
 impl fmt::Display for Id {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        f.write_str(&hex::encode(&self.0))
     }
 }
 
