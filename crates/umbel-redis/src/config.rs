@@ -144,21 +144,12 @@ pub fn next_secret(arguments: &mut Arguments<'_>) -> Result<[u8; 16], Failure> {
 
 /// Parses a secret of 32 hexadecimal digits.
 fn secret_from_hex(text: &[u8]) -> Option<[u8; 16]> {
-    let (pairs, []) = text.as_chunks::<2>() else { return None };
-    let mut secret = [0; 16];
-    if pairs.len() != secret.len() {
-        return None;
-    }
-    for (byte, pair) in secret.iter_mut().zip(pairs) {
-        let digits = str::from_utf8(pair).ok().filter(|digits| !digits.starts_with('+'))?;
-        *byte = u8::from_str_radix(digits, 16).ok()?;
-    }
-    Some(secret)
+    umbel::internals::hex::decode_array(text)
 }
 
 /// Returns a secret as 32 hexadecimal digits.
 pub fn secret_to_hex(secret: &[u8; 16]) -> String {
-    secret.iter().map(|byte| format!("{byte:02x}")).collect()
+    umbel::internals::hex::encode(secret)
 }
 
 /// Returns a secret as the two numbers by which streams of sketches and lists contain it.
