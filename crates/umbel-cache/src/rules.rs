@@ -360,7 +360,7 @@ fn remembered(name: &HeaderName, value: &HeaderValue) -> HeaderValue {
         return value.clone();
     }
     let hash: [u8; 16] = Md5::digest(value.as_bytes()).into();
-    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = umbel::internals::hex::encode(&hash);
     HeaderValue::try_from(digits).unwrap_or(HeaderValue::from_static("hidden"))
 }
 

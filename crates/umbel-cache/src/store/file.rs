@@ -104,7 +104,7 @@ impl Names {
     }
 
     fn head_path(&self, key: &Key, variant: u64) -> PathBuf {
-        let name: String = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = umbel::internals::hex::encode(key.bytes());
         self.folder.join("heads").join(&name[..2]).join(format!("{name}-{variant:016x}"))
     }
 
