@@ -77,6 +77,11 @@ impl Error {
         Error::Filter(umbel::Error::parameter(name, got, needs))
     }
 
+    /// Returns a function that adds the path and the operation to an error of the system.
+    pub(crate) fn io(path: &Path, doing: &'static str) -> impl Fn(io::Error) -> Error {
+        move |source| Error::Io { path: path.to_owned(), doing, source }
+    }
+
     /// Adds the path of the file to an error that has none yet.
     pub(crate) fn at(mut self, file: &Path) -> Error {
         if let Error::Io { path, .. }

@@ -233,7 +233,10 @@ mod tests {
             assert_eq!((one.pair, one.continued), (other.pair, other.continued));
             assert!(other.first <= one.first && one.last <= other.last, "{one:?} {other:?}");
             // A part of a minute is less than a quarter of a second.
-            assert!(one.first.nanos_since(other.first) < 250_000_000 && other.last.nanos_since(one.last) < 250_000_000);
+            assert!(
+                one.first.nanos_since(other.first) < 250_000_000
+                    && other.last.nanos_since(one.last) < 250_000_000
+            );
         }
         assert_eq!(to_bytes(&back, span), bytes, "nothing is lost when it is written again");
         for cut in 0..bytes.len() {

@@ -88,7 +88,7 @@ impl Store {
     /// A store in this folder, which is made if it is not there. One that has other things in it, and no epoch, is refused.
     pub fn create(folder: impl Into<PathBuf>) -> Result<Store> {
         let store = Store { folder: folder.into() };
-        fs::create_dir_all(&store.folder).map_err(|source| store.failed("create the folder", source))?;
+        fs::create_dir_all(&store.folder).map_err(Error::io(&store.folder, "create the folder"))?;
         let is_other = store.epochs()?.is_empty() && store.names()?.next().is_some();
         if is_other {
             return Err(Error::NotAStore { path: store.folder });
@@ -205,12 +205,8 @@ impl Store {
     }
 
     fn names(&self) -> Result<impl Iterator<Item = PathBuf>> {
-        let entries = fs::read_dir(&self.folder).map_err(|source| self.failed("open the store", source))?;
+        let entries = fs::read_dir(&self.folder).map_err(Error::io(&self.folder, "open the store"))?;
         Ok(entries.filter_map(|entry| entry.ok().map(|entry| entry.path())))
-    }
-
-    fn failed(&self, doing: &'static str, source: io::Error) -> Error {
-        Error::Io { path: self.folder.clone(), doing, source }
     }
 }
 
@@ -285,11 +281,10 @@ fn within(about: &EpochInfo, times: &impl RangeBounds<Timestamp>) -> bool {
 /// Returns the description of an epoch's file. Only its header is read and verified.
 pub fn inspect(path: impl AsRef<Path>) -> Result<EpochInfo> {
     let path = path.as_ref();
-    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
     let file = open(path)?;
-    let length = file.metadata().map_err(failed)?.len();
+    let length = file.metadata().map_err(Error::io(path, "read"))?.len();
     let mut head = Vec::new();
-    file.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(failed)?;
+    file.take(HEADER_BYTES as u64).read_to_end(&mut head).map_err(Error::io(path, "read"))?;
     Ok(EpochHeader::read(&head, length).map_err(|error| error.at(path))?.about)
 }
 
@@ -298,14 +293,14 @@ pub fn load(path: impl AsRef<Path>) -> Result<Epoch> {
     let path = path.as_ref();
     let mut bytes = Vec::new();
     let read = open(path)?.read_to_end(&mut bytes);
-    read.map_err(|source| Error::Io { path: path.to_owned(), doing: "read", source })?;
+    read.map_err(Error::io(path, "read"))?;
     Epoch::from_bytes(&bytes).map_err(|error| error.at(path))
 }
 
 /// Opens a file, but no pipe, which would wait for somebody to write to it.
 fn open(path: &Path) -> Result<File> {
-    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
-    if !fs::metadata(path).map_err(failed)?.is_file() {
+    let failed = Error::io(path, "read");
+    if !fs::metadata(path).map_err(&failed)?.is_file() {
         return Err(failed(io::Error::other("it is no file")));
     }
     File::open(path).map_err(failed)

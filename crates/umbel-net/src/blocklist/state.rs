@@ -218,8 +218,7 @@ fn write(path: &Path, list: &Blocklist, replace: bool) -> Result<File> {
 /// Reads and verifies a file.
 pub fn load(path: impl AsRef<Path>, ring: &KeyRing) -> Result<Blocklist> {
     let path = path.as_ref();
-    let failed = |source| Error::Io { path: path.to_owned(), doing: "read", source };
-    let bytes = std::fs::read(path).map_err(failed)?;
+    let bytes = std::fs::read(path).map_err(Error::io(path, "read"))?;
     from_bytes(&bytes, ring).map_err(|error| error.at(path))
 }
 
@@ -238,14 +237,13 @@ impl Keeper {
     /// Waits for another one for so long, and then fails.
     pub fn new(path: impl Into<PathBuf>, patience: Duration) -> Result<Keeper> {
         let path = path.into();
-        let failed = |doing, source| Error::Io { path: path.clone(), doing, source };
         let start = Instant::now();
         loop {
             let file = match File::open(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Keeper { path, file: None });
                 }
-                file => file.map_err(|error| failed("open", error))?,
+                file => file.map_err(Error::io(&path, "open"))?,
             };
             match file.try_lock() {
                 // Otherwise it was replaced while it was waited for.
@@ -257,7 +255,7 @@ impl Keeper {
                 Err(TryLockError::WouldBlock) => {
                     return Err(Error::Locked { path });
                 }
-                Err(TryLockError::Error(error)) => return Err(failed("lock", error)),
+                Err(TryLockError::Error(error)) => return Err(Error::io(&path, "lock")(error)),
             }
         }
     }

@@ -185,8 +185,7 @@ impl Reader<'static> {
         if path == "-" {
             return Reader::named(io::stdin(), "standard input");
         }
-        let file =
-            File::open(path).map_err(|source| Error::Io { path: path.to_owned(), doing: "open", source })?;
+        let file = File::open(path).map_err(Error::io(path, "open"))?;
         Reader::named(file, path)
     }
 }
@@ -200,8 +199,7 @@ impl<'r> Reader<'r> {
     /// The same, with a name for messages.
     pub fn named(input: impl Read + Send + 'r, name: impl Into<PathBuf>) -> Result<Reader<'r>> {
         let name = name.into();
-        let failed = |source| Error::Io { path: name.clone(), doing: "read", source };
-        let mut source = Source::new(input).map_err(failed)?;
+        let mut source = Source::new(input).map_err(Error::io(&name, "read"))?;
         let format = Format::recognise(&mut source, &name)?;
         Ok(Reader { source, format, name, counts: Counts::default(), last: Timestamp::default(), end: None })
     }
@@ -210,8 +208,7 @@ impl<'r> Reader<'r> {
     #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend what its buffer holds")]
     pub fn next(&mut self) -> Result<Option<Packet<'_>>> {
         while self.end.is_none() {
-            let step =
-                self.step().map_err(|source| Error::Io { path: self.name.clone(), doing: "read", source })?;
+            let step = self.step().map_err(Error::io(&self.name, "read"))?;
             let frame = match step {
                 Step::Frame(frame) => frame,
                 Step::Skipped(reason) => {
@@ -310,8 +307,8 @@ impl Format {
     /// Recognises the format by its first bytes.
     fn recognise(source: &mut Source, name: &Path) -> Result<Format> {
         const PCAP_HEAD: usize = 24;
-        let failed = |source| Error::Io { path: name.to_owned(), doing: "read", source };
-        source.fill(4).map_err(failed)?;
+        let failed = Error::io(name, "read");
+        source.fill(4).map_err(&failed)?;
         let start = source.ready().get(..4).unwrap_or(source.ready());
         if start == block::SECTION.to_le_bytes() {
             return Ok(Format::PcapNg(Section::default()));
@@ -325,7 +322,7 @@ impl Format {
             };
             return Err(Error::NotACapture { name: name.to_owned(), found });
         }
-        if !source.fill(PCAP_HEAD).map_err(failed)? {
+        if !source.fill(PCAP_HEAD).map_err(&failed)? {
             return Ok(Format::None);
         }
         let Ok((_, header)) = parse_pcap_header(source.ready()) else { return Ok(Format::None) };

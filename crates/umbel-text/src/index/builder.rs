@@ -74,8 +74,8 @@ pub fn build(
         return Err(Error::parameter("roots", "nothing", "a directory or a file to index"));
     }
     let absolute = |given: &PathBuf| {
-        let failed = |source| Error::Io { path: given.clone(), doing: "find", source };
-        Ok(Root { given: given.clone(), absolute: std::path::absolute(given).map_err(failed)? })
+        let absolute = std::path::absolute(given).map_err(Error::io(given, "find"))?;
+        Ok(Root { given: given.clone(), absolute })
     };
     let roots = roots.iter().map(absolute).collect::<Result<Vec<Root>>>()?;
     make(index, roots, *settings, None, options)
@@ -141,8 +141,7 @@ impl<'a> Builder<'a> {
             None => self.catalog.roots[root as usize].given.clone(),
         };
         // A disk that is not mounted must not empty the index.
-        let failed = |source| Error::Io { path: path.clone(), doing: "open", source };
-        fs::metadata(&path).map_err(failed)?;
+        fs::metadata(&path).map_err(Error::io(&path, "open"))?;
         let walked = walk(&path, identity(self.to));
         self.summary.failed.extend(walked.failed);
         for batch in batches(&walked.files) {

@@ -89,9 +89,8 @@ const MAX_PAGES_PER_READ: u64 = 64;
 
 impl Pages {
     pub fn open(path: &Path) -> Result<Pages> {
-        let failed = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
-        let file = File::open(path).map_err(failed("open"))?;
-        let length = file.metadata().map_err(failed("examine"))?.len();
+        let file = File::open(path).map_err(Error::io(path, "open"))?;
+        let length = file.metadata().map_err(Error::io(path, "examine"))?.len();
         Ok(Pages { file, path: path.to_owned(), length, window: Mutex::default() })
     }
 
@@ -157,7 +156,7 @@ impl Pages {
                 expected: self.length.max(offset + bytes.len() as u64),
                 found: self.length,
             }),
-            _ => Error::Io { path: self.path.clone(), doing: "read", source },
+            _ => Error::io(&self.path, "read")(source),
         })
     }
 }

@@ -44,13 +44,13 @@ impl Log {
         head.extend(sum_at(0, &head).to_le_bytes());
         // It need not be on the disk before somebody asks for that.
         let write = || File::create(path)?.write_all(&head);
-        write().map_err(|source| Error::Io { path: path.to_owned(), doing: "create", source })?;
+        write().map_err(Error::io(path, "create"))?;
         Log::append_to(path, HEADER_BYTES as u64)
     }
 
     /// Opens a log and reads what is in it. A last record that was not written wholly, as a crash leaves it, is cut off.
     pub fn open(path: &Path, number: u64) -> Result<Replayed> {
-        let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+        let io = |doing| Error::io(path, doing);
         let bytes = std::fs::read(path).map_err(io("read"))?;
         if bytes.len() < HEADER_BYTES || bytes.iter().all(|byte| *byte == 0) {
             let (log, entries) = (Log::create(path, number)?, Vec::new());
@@ -68,7 +68,7 @@ impl Log {
 
     fn append_to(path: &Path, length: u64) -> Result<Log> {
         let file = OpenOptions::new().append(true).open(path);
-        let file = file.map_err(|source| Error::Io { path: path.to_owned(), doing: "open", source })?;
+        let file = file.map_err(Error::io(path, "open"))?;
         Ok(Log { path: path.to_owned(), file, length, closed: false })
     }
 
@@ -87,7 +87,7 @@ impl Log {
         if let Err(source) = self.file.write_all(&record) {
             // Nothing could be read behind what was not written wholly.
             self.closed = self.file.set_len(self.length).is_err();
-            return Err(Error::Io { path: self.path.clone(), doing: "write to", source });
+            return Err(Error::io(&self.path, "write to")(source));
         }
         self.length += record.len() as u64;
         Ok(())
@@ -100,8 +100,7 @@ impl Log {
 
     /// Waits until everything is on the disk.
     pub fn sync(&self) -> Result<()> {
-        let failed = |source| Error::Io { path: self.path.clone(), doing: "flush", source };
-        self.file.sync_data().map_err(failed)?;
+        self.file.sync_data().map_err(Error::io(&self.path, "flush"))?;
         // Its name too. Some file systems cannot flush a folder.
         if let Some(Ok(folder)) = self.path.parent().map(File::open) {
             let _ = folder.sync_all();

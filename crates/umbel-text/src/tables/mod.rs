@@ -228,7 +228,7 @@ impl Store {
     /// Opens a store, or makes one of an empty folder or one that is not there.
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
         let folder = folder.as_ref();
-        let io = |doing| move |source| Error::Io { path: folder.to_owned(), doing, source };
+        let io = |doing| Error::io(folder, doing);
         // What would be refused at the first flush is refused now.
         umbel::Spec::new(1, options.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
         fs::create_dir_all(folder).map_err(io("create"))?;
@@ -461,11 +461,7 @@ impl Store {
         };
         if path.exists() {
             let aside = path.with_extension("table.damaged");
-            fs::rename(path, aside).map_err(|source| Error::Io {
-                path: path.clone(),
-                doing: "rename",
-                source,
-            })?;
+            fs::rename(path, aside).map_err(Error::io(path, "rename"))?;
         }
         let span = *span;
         // A merge may have ended so late that its tables are still there: then they count again.
@@ -525,7 +521,7 @@ fn log_number(name: &str) -> Option<u64> {
 
 /// A lock that nobody else has.
 fn locked(path: &Path) -> Result<File> {
-    let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+    let io = |doing| Error::io(path, doing);
     let file = File::options().create(true).truncate(false).write(true).open(path).map_err(io("open"))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -107,7 +107,7 @@ pub(super) struct Table {
 impl Table {
     /// Opens a table: head, index and filter are read and verified, blocks when they are asked for.
     pub fn open(path: &Path, span: Span, options: &Options) -> Result<Table> {
-        let io = |doing| move |source| Error::Io { path: path.to_owned(), doing, source };
+        let io = |doing| Error::io(path, doing);
         let mut file = File::open(path).map_err(io("open"))?;
         let found = file.metadata().map_err(io("read"))?.len();
         let mut head = Vec::new();
@@ -201,7 +201,7 @@ impl Table {
         };
         read().map_err(|source| match source.kind() {
             io::ErrorKind::UnexpectedEof => self.problem(FormatError::Damaged { part: part(number) }),
-            _ => Error::Io { path: self.path.clone(), doing: "read", source },
+            _ => Error::io(&self.path, "read")(source),
         })?;
         let whole = bytes.split_last_chunk::<CHECKSUM_BYTES>();
         if whole.is_none_or(|(block, end)| sum_at(number as u64, block) != u64::from_le_bytes(*end)) {
