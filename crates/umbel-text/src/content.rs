@@ -1,4 +1,4 @@
-//! What is in a file: told by its first bytes, and decompressed where it is compressed.
+//! The format of a file, recognised by its first bytes, and its contents, decompressed.
 //!
 //! ```
 //! use std::io::Read;
@@ -15,37 +15,37 @@
 
 use std::io::{self, BufReader, Cursor, Read};
 
-/// What a file is, if it is not taken for text.
+/// The format of a file that is not plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// A filter of ours.
+    /// A filter file of this project.
     Filter,
-    /// Compressed, and understood here.
+    /// Compressed with gzip.
     Gzip,
-    /// Compressed, and understood here.
+    /// Compressed with zstd.
     Zstd,
-    /// Compressed by a program that has to decompress it too.
+    /// Compressed by another program, which has to decompress it.
     Foreign(&'static str),
 }
 
-/// How such files start.
+/// The first bytes of each format.
 const FORMATS: [(Format, &[u8]); 7] = [
     (Format::Filter, &umbel::file::MAGIC),
     (Format::Gzip, &[0x1f, 0x8b, 0x08]),
     (Format::Zstd, &[0x28, 0xb5, 0x2f, 0xfd]),
-    // What parallel zstd starts with: a frame to be skipped.
+    // Parallel zstd starts with a skippable frame.
     (Format::Zstd, &[0x50, 0x2a, 0x4d, 0x18]),
     (Format::Foreign("xz"), &[0xfd, b'7', b'z', b'X', b'Z', 0]),
     (Format::Foreign("lz4"), &[0x04, 0x22, 0x4d, 0x18]),
     (Format::Foreign("bzip2"), b"BZh91AY&SY"),
 ];
 
-/// What something is that starts so.
+/// Returns the format of a file with these first bytes.
 pub fn format(start: &[u8]) -> Option<Format> {
     FORMATS.iter().find(|(_, magic)| start.starts_with(magic)).map(|(format, _)| *format)
 }
 
-/// As many bytes as it takes to tell what this is: of a slow pipe no more than that.
+/// Reads just enough bytes to recognise the format, and no more of a slow pipe.
 pub fn start_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut start = Vec::new();
     let undecided =
@@ -62,7 +62,7 @@ pub fn start_of(reader: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// What comes out when it is decompressed, if it is compressed in a way that is understood here.
+/// Returns a reader of the decompressed contents, or of the contents as they are in any other format.
 pub fn decoded<'a>(
     format: Option<Format>,
     whole: impl Read + Send + 'a,
@@ -76,7 +76,7 @@ pub fn decoded<'a>(
     })
 }
 
-/// What this is, and what comes out of it: decompressed if that is understood here, else as it is.
+/// Recognises the format of a reader, and returns it with a reader of the decompressed contents.
 pub fn decompressed<'a>(
     mut reader: impl Read + Send + 'a,
 ) -> io::Result<(Option<Format>, Box<dyn Read + Send + 'a>)> {

@@ -1,7 +1,7 @@
-//! A filter in front of any expensive lookup: what is certainly not there is not looked for.
+//! A filter in front of any expensive lookup: keys that are certainly absent are not looked up.
 //!
 //! A [`Guard`] has a store and a filter of the store's keys. A lookup asks the filter first, and the store only if the filter
-//! says maybe. The answers are those of the store, always; what the filter changes is how often the store is asked, and the
+//! says maybe. The answers are always those of the store; the filter only changes how often the store is queried, and the
 //! guard [counts](GuardStats) that.
 //!
 //! ```
@@ -25,16 +25,16 @@
 //!
 //! # When the store changes
 //!
-//! - What is inserted through the guard goes into the filter first and into the store after that. If the store fails, the
+//! - A key that is inserted through the guard goes into the filter first and then into the store. If the store fails, the
 //!   filter has a key too many, which does no harm.
-//! - What is removed through the guard stays in the filter, which does no harm either; a filter that can remove keys does so in
-//!   [`Guard::remove_from_both`].
-//! - What others change is noticed by the store's [version](Lookup::version), which is asked before every answer that the
-//!   filter gives. If it is another one than that of the filter, the filter is *stale*: everything is looked for in the store,
-//!   until the filter is made anew from the store's keys. [`Renewal`] says when that is.
-//! - When the filter holds more keys than it was made for, it is made anew as well, for more. If it grows by itself, as a
-//!   [`Scalable`](umbel::Scalable) does, it is left alone.
-//! - Whatever goes wrong with the filter makes it stale, and nothing worse. Only errors of the store are handed on.
+//! - A key that is removed through the guard stays in the filter, which does no harm either. [`Guard::remove_from_both`]
+//!   removes it from a filter that supports that.
+//! - The store's [version](Lookup::version) shows changes by others. It is compared before every answer of the filter. If it
+//!   differs from the filter's version, the filter is *stale*: all lookups go to the store until the filter is rebuilt from
+//!   the store's keys. [`Renewal`] decides when.
+//! - A filter that holds more keys than its capacity is rebuilt for more, unless it grows by itself, as a
+//!   [`Scalable`](umbel::Scalable) does.
+//! - An error of the filter makes it stale, and nothing worse. Only errors of the store are returned.
 //!
 //! [`Files`] is a folder as a store. `examples/guard_sqlite` has a table of SQLite.
 
@@ -56,26 +56,27 @@ const MIN_CAPACITY: u64 = 1024;
 
 /// A store in which looking for a key is expensive.
 pub trait Lookup {
-    /// What is looked for.
+    /// The type of the keys.
     type Key: Key + ?Sized;
-    /// What is found.
+    /// The type of the values.
     type Value;
-    /// What can go wrong.
+    /// The error type of the store.
     type Error;
-    /// Which state of the store it is. `()` for a store that nobody else can change.
+    /// A version of the store's contents. `()` for a store that nothing else can change.
     type Version: PartialEq;
 
-    /// Looks for a key.
+    /// Looks a key up.
     fn get(&mut self, key: &Self::Key) -> Result<Option<Self::Value>, Self::Error>;
 
-    /// A version that changes, for good, whenever a key may have been added by anything but [`Change::insert`] of this value.
-    /// `None` if it cannot be told at the moment.
+    /// Returns a version that changes, for good, whenever a key may have been added by anything but [`Change::insert`] of
+    /// this value; `None` if it is unknown at the moment.
     ///
-    /// A store that cannot tell its own insertions from those of others may count them too. The filter is then stale after each
-    /// of them: that is slow, but right.
+    /// A store that cannot distinguish its own insertions from those of others may count them, too. The filter is then stale
+    /// after each of them, which is slow, but correct.
     fn version(&mut self) -> Result<Option<Self::Version>, Self::Error>;
 
-    /// Hands on every key, in any order. `false` if the store cannot do that; then a filter cannot be made anew.
+    /// Calls `each` with every key, in any order. Returns `false` if the store cannot do that; its filter is then never
+    /// rebuilt.
     fn keys(&mut self, _each: &mut dyn FnMut(&Self::Key)) -> Result<bool, Self::Error> {
         Ok(false)
     }
@@ -86,18 +87,18 @@ pub trait Change: Lookup {
     /// Writes a value under a key.
     fn insert(&mut self, key: &Self::Key, value: Self::Value) -> Result<(), Self::Error>;
 
-    /// Removes a key; whether it was there.
+    /// Removes a key, and returns whether it was there.
     fn remove(&mut self, key: &Self::Key) -> Result<bool, Self::Error>;
 }
 
-/// When a stale filter is made anew.
+/// When a stale filter is rebuilt.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Renewal {
-    /// When the lookups that had to do without it have taken as long as it took the last time to make it: so that never more
-    /// than twice the time is spent that would have been necessary.
+    /// When the lookups without the filter have taken as long as its last build. The total is then at most twice the
+    /// necessary time.
     #[default]
     WhenItPays,
-    /// After so many lookups without it; at once after 0.
+    /// After this many lookups without the filter; at once for 0.
     After(u64),
     /// When [`Guard::renew`] is called.
     Never,
@@ -143,37 +144,37 @@ impl<E> From<umbel::Error> for NoFilter<E> {
     }
 }
 
-/// Makes an empty filter for so many keys.
+/// A function that builds an empty filter for a number of keys.
 type Make<F> = Box<dyn Fn(u64) -> umbel::Result<F> + Send>;
 
-/// A store with a filter in front of it; the [module](self) tells more.
+/// A store with a filter in front of it; see the [module](self).
 pub struct Guard<F, S: Lookup> {
     store: S,
     filter: F,
     make: Option<Make<F>>,
-    /// That of the store when the filter was made; none while the filter lacks keys.
+    /// The version of the store when the filter was built; `None` while the filter lacks keys.
     version: Option<S::Version>,
-    /// Keys that the filter is for, and keys that it has.
+    /// The capacity of the filter, and the number of its keys.
     room: u64,
     held: u64,
     renewal: Renewal,
-    /// Lookups without the filter since it is stale, and the nanoseconds that they took.
+    /// The lookups since the filter became stale, and their nanoseconds.
     without: u64,
     nanos_without: u64,
-    /// Nanoseconds that it took to make the filter, the last time.
+    /// The nanoseconds of the last build of the filter.
     making: u64,
     stats: GuardStats,
 }
 
 impl<S: Lookup> Guard<Bloom<Blocked>, S> {
-    /// A guard that lets one of so many keys pass that are not there, such as 0.01.
+    /// Returns a guard whose filter has this false-positive rate, such as 0.01.
     pub fn with_rate(store: S, rate: f64) -> Result<Self, NoFilter<S::Error>> {
         Guard::new(store, move |keys| Bloom::with_capacity(keys, rate))
     }
 }
 
 impl<F: Insert, S: Lookup> Guard<F, S> {
-    /// A guard whose filter is made by `make`, which is told for how many keys. Reads all keys of the store.
+    /// Returns a guard whose filter is built by `make`, which gets the number of keys. Reads all keys of the store.
     pub fn new(
         store: S,
         make: impl Fn(u64) -> umbel::Result<F> + Send + 'static,
@@ -181,13 +182,13 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         let filter = make(MIN_CAPACITY)?;
         let mut guard = Guard::stale(store, filter, Some(Box::new(make)));
         guard.renew()?;
-        // It was not stale: there was none.
+        // The first build is not a renewal.
         guard.stats.renewals = 0;
         Ok(guard)
     }
 
-    /// A guard with a filter that has every key that the store had when it had this version, such as one from a file. It is
-    /// never made anew.
+    /// Returns a guard with a filter that has every key of this version of the store, such as a filter from a file. It is
+    /// never rebuilt.
     pub fn with_filter(store: S, filter: F, version: S::Version) -> Self {
         Guard { version: Some(version), ..Guard::stale(store, filter, None) }
     }
@@ -208,13 +209,13 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         }
     }
 
-    /// With another rule for when a stale filter is made anew.
+    /// Sets the rule for when a stale filter is rebuilt.
     pub fn renewing(mut self, renewal: Renewal) -> Self {
         self.renewal = renewal;
         self
     }
 
-    /// Looks for a key: in the filter, and in the store if the filter does not say no.
+    /// Looks a key up: in the filter, and in the store unless the filter rules the key out.
     pub fn get(&mut self, key: &S::Key) -> Result<Option<S::Value>, S::Error> {
         self.stats.asked += 1;
         let start = Instant::now();
@@ -236,9 +237,9 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         answer
     }
 
-    /// Whether the filter has every key that the store has; made anew, if it is time for that.
+    /// Returns whether the filter has every key of the store. Rebuilds it first, if that is due.
     fn is_current(&mut self) -> bool {
-        // If the store does not answer, then let it say so when it is asked for the key.
+        // A store that fails here fails again when the key is looked up.
         let Ok(Some(now)) = self.store.version() else { return false };
         if self.version.as_ref() == Some(&now) {
             return true;
@@ -251,10 +252,10 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         due && self.make.is_some() && self.renew().is_ok() && self.version.is_some()
     }
 
-    /// Makes the filter anew from the keys of the store.
+    /// Rebuilds the filter from the keys of the store.
     pub fn renew(&mut self) -> Result<(), NoFilter<S::Error>> {
         let start = Instant::now();
-        // Whether this succeeds or not: the next attempt has to wait as long.
+        // The next attempt has to wait as long, whether or not this one succeeds.
         (self.without, self.nanos_without) = (0, 0);
         let renewed = self.renew_now();
         self.making = nanos(start);
@@ -264,7 +265,7 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
 
     fn renew_now(&mut self) -> Result<(), NoFilter<S::Error>> {
         let make = self.make.as_ref().ok_or(NoFilter::NoKeys)?;
-        // Before the keys: what is added while they are read makes this version an old one.
+        // Before the keys: a key that is added while they are read makes this version an old one.
         let version = self.store.version().map_err(NoFilter::Store)?;
         let (hasher, mut digests) = (self.filter.hasher().clone(), Vec::new());
         let listed = self.store.keys(&mut |key| digests.push(key.digest(&hasher)));
@@ -286,17 +287,17 @@ impl<F: Insert, S: Lookup> Guard<F, S> {
         self.stats
     }
 
-    /// The filter.
+    /// Returns the filter.
     pub fn filter(&self) -> &F {
         &self.filter
     }
 
-    /// The store. Who changes it here has to make sure that its version tells.
+    /// Returns the store. A change through this reference must change its version.
     pub fn store_mut(&mut self) -> &mut S {
         &mut self.store
     }
 
-    /// The store, without the guard.
+    /// Returns the store without the guard.
     pub fn into_store(self) -> S {
         self.store
     }
@@ -306,13 +307,12 @@ impl<F: Insert, S: Change> Guard<F, S> {
     /// Writes a value under a key: the key into the filter, then both into the store.
     pub fn insert(&mut self, key: &S::Key, value: S::Value) -> Result<(), S::Error> {
         if self.held >= self.room && self.filter.kind() != Kind::Scalable && self.make.is_some() {
-            // If that fails the filter says maybe more often than it should: right, though slower. It is tried again when as
-            // many keys have come again.
+            // If that fails, the rate of the filter rises: correct, though slower. Try again after as many keys.
             if self.renew().is_err() {
                 self.room = self.room.saturating_mul(2);
             }
         }
-        // Whether it is current or not: a version that could not be told may be the same as before.
+        // Whether or not the filter is current: an unknown version may be the same as before.
         match self.filter.insert_digest(key.digest(self.filter.hasher())) {
             Ok(_) => self.held += 1,
             Err(_) => self.version = None,
@@ -320,21 +320,21 @@ impl<F: Insert, S: Change> Guard<F, S> {
         self.store.insert(key, value)
     }
 
-    /// Removes a key from the store; whether it was there. The filter goes on to say maybe.
+    /// Removes a key from the store, and returns whether it was there. The filter keeps the key.
     pub fn remove(&mut self, key: &S::Key) -> Result<bool, S::Error> {
         self.store.remove(key)
     }
 }
 
 impl<F: Remove, S: Change> Guard<F, S> {
-    /// Removes a key from the store and then from the filter; whether it was there.
+    /// Removes a key from the store and then from the filter, and returns whether it was there.
     ///
-    /// What is written twice under one key is in the filter twice, and this takes it out once: the filter says maybe until it
-    /// is made anew.
+    /// A key that was written twice is in the filter twice, and this removes it once: the filter keeps it until it is
+    /// rebuilt.
     pub fn remove_from_both(&mut self, key: &S::Key) -> Result<bool, S::Error> {
         let current = self.is_current();
         let was_there = self.store.remove(key)?;
-        // Only what is certainly in the filter may be taken out: else other keys are forgotten with it.
+        // Only a key that is certainly in the filter may be removed: otherwise other keys are lost with it.
         if current && was_there {
             let removed = self.filter.remove_digest(key.digest(self.filter.hasher()));
             self.held = self.held.saturating_sub(u64::from(removed == Removed::Removed));
@@ -343,7 +343,7 @@ impl<F: Remove, S: Change> Guard<F, S> {
     }
 }
 
-/// The digests were made with the hash of the filter before.
+/// Fails if a filter has another hash than the digests.
 fn same_hash(filter: &impl Filter, hasher: &Hasher) -> umbel::Result<()> {
     if filter.hasher() == hasher {
         return Ok(());

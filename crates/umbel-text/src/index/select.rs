@@ -1,4 +1,4 @@
-//! Which files may hold what is looked for: what the filters say, held against the files as they are now.
+//! The files that may hold a text: the answers of the filters, checked against the files on disk.
 
 use super::Index;
 use super::catalog::{Catalog, Entry};
@@ -13,46 +13,46 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use umbel::Digest;
 
-/// What is looked for, as an index sees it.
+/// A query to an index.
 #[derive(Clone, Debug)]
 pub struct Query {
-    /// A file may hold it if it has all keys of one of these.
+    /// Sets of keys. A file matches if it has all keys of one set.
     alternatives: Vec<Vec<Digest>>,
 }
 
 impl Query {
-    /// Whether the index can tell files apart by it. If not, every file may hold it.
+    /// Returns whether the index can rule files out. If not, every file matches.
     pub fn is_decided(&self) -> bool {
         self.alternatives.iter().all(|keys| !keys.is_empty())
     }
 }
 
-/// The files as they are now, and what of each has to be read.
+/// The files on disk, and the part of each that has to be read.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Selection {
     /// All files, in the order of their names.
     pub files: Vec<Selected>,
-    /// What could not be looked at.
+    /// Paths that could not be examined.
     pub failed: Vec<(PathBuf, io::Error)>,
 }
 
-/// A file, and what of it has to be read.
+/// A file, and the part of it that has to be read.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Selected {
-    /// The directory it is in, or below.
+    /// The directory that the file is under.
     under: Arc<Under>,
-    /// From there on; empty if that is the file.
+    /// The path from there; empty if `under` is the file itself.
     path: PathBuf,
-    /// What has to be read.
+    /// The part that has to be read.
     pub part: Part,
     pub(crate) stamp: Stamp,
-    /// Whether blocks are those of a text that has to be decompressed.
+    /// Whether the blocks belong to decompressed text.
     pub(crate) compressed: bool,
 }
 
-/// A directory as it was written, and where it is.
+/// A directory: its name as it was written, and its path.
 #[derive(Debug)]
 struct Under {
     name: PathBuf,
@@ -60,40 +60,40 @@ struct Under {
 }
 
 impl Under {
-    /// A directory that is named by where it is.
+    /// Returns a directory whose name is its path.
     fn its_name(path: &Path) -> Under {
         Under { name: path.to_owned(), path: path.to_owned() }
     }
 }
 
 impl Selected {
-    /// Its name, beginning as the directory was written.
+    /// Returns the name of the file, which begins as the directory was written.
     pub fn name(&self) -> PathBuf {
         join(&self.under.name, &self.path)
     }
 
-    /// Where it can be read.
+    /// Returns the path of the file.
     pub fn path(&self) -> PathBuf {
         join(&self.under.path, &self.path)
     }
 
-    /// The length of the file.
+    /// Returns the length of the file.
     pub fn bytes(&self) -> u64 {
         self.stamp.size
     }
 
-    /// The inode of the file.
+    /// Returns the inode of the file.
     pub fn inode(&self) -> u64 {
         self.stamp.inode
     }
 
-    /// Whether a file that was opened is the one that was selected.
+    /// Returns whether an opened file is the one that was selected, unchanged.
     pub(crate) fn is_still(&self, file: &File) -> io::Result<bool> {
         Ok(Stamp::from_metadata(&file.metadata()?) == self.stamp)
     }
 }
 
-/// What of a file may hold what is looked for.
+/// The part of a file that may match.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Part {
@@ -101,34 +101,34 @@ pub enum Part {
     Nothing,
     /// These blocks, in their order.
     Blocks(Vec<Piece>),
-    /// All of it: the index does not know it as it is.
+    /// All of it: the index has no current entry for the file.
     All(Why),
 }
 
-/// Why an index says nothing about a file.
+/// Why an index has no current entry for a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// It is not in the index.
+    /// The file is not in the index.
     New,
-    /// It is not as it was when it was read.
+    /// The file has changed since it was read.
     Changed,
 }
 
 /// A block of a file's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// Where it starts.
+    /// The offset of the block in the text.
     pub start: u64,
-    /// How long it is.
+    /// The length of the block.
     pub bytes: u64,
-    /// How many lines are before it.
+    /// The number of lines before the block.
     pub lines_before: u64,
-    /// Whether there is a zero byte in it, or before it: then it is not taken for text.
+    /// Whether there is a zero byte in or before the block, so that it is not text.
     pub binary: bool,
 }
 
 impl Selection {
-    /// With names that begin with this instead of the directory.
+    /// Replaces the directory at the start of all names.
     #[must_use]
     pub fn named_from(mut self, name: &Path) -> Selection {
         for file in &mut self.files {
@@ -137,35 +137,35 @@ impl Selection {
         self
     }
 
-    /// The names of files that may hold it.
+    /// Returns the names of the files that may match.
     pub fn named(&self) -> impl Iterator<Item = PathBuf> + '_ {
         self.files.iter().filter(|file| file.part != Part::Nothing).map(Selected::name)
     }
 }
 
 impl Index {
-    /// What a file must hold that has at least one of these texts.
+    /// Returns the query for files with at least one of these texts.
     pub fn any_of(&self, texts: &[impl AsRef<[u8]>], look: Look) -> Query {
         let settings = &self.catalog.settings;
         Query { alternatives: texts.iter().map(|text| keys(text.as_ref(), look, settings)).collect() }
     }
 
-    /// What a file must hold that has all of these texts.
+    /// Returns the query for files with all of these texts.
     pub fn all_of(&self, texts: &[impl AsRef<[u8]>], look: Look) -> Query {
         Query { alternatives: vec![self.any_of(texts, look).alternatives.concat()] }
     }
 
-    /// The files that may hold it as far as the index knows, without a look at them: for an index that is far from its
-    /// files. What has changed since is answered as it was.
+    /// Returns the files that match according to the index alone, without examining them: for an index that is far from its
+    /// files. Later changes of the files are not noticed.
     pub fn recall(&self, query: &Query) -> Result<Vec<PathBuf>> {
         let matching = self.matching(query)?;
         let may = |entry: &&Entry| self.part(entry, &matching) != Part::Nothing;
         Ok(self.catalog.entries.iter().filter(may).map(|entry| self.catalog.name(entry)).collect())
     }
 
-    /// The files of the index, as they are now.
+    /// Runs a query, and examines the files of the index.
     pub fn select(&self, query: &Query) -> Result<Selection> {
-        // While one looks into the index, the others look at the files.
+        // One thread reads the index while the others examine the files.
         let look = |number| {
             let path = self.resolve(number);
             let walked = walk(&path, identity(self.path()));
@@ -186,7 +186,7 @@ impl Index {
         Ok(selection)
     }
 
-    /// The files under a directory, as they are now; nothing is known of what the index does not cover.
+    /// Runs a query on the files under a directory. Files that the index does not cover have to be read.
     pub fn select_under(&self, query: &Query, directory: &Path) -> Result<Selection> {
         let look = || walk(directory, identity(self.path()));
         let (matching, walked) = rayon::join(|| self.matching(query), look);
@@ -197,12 +197,12 @@ impl Index {
         Ok(selection)
     }
 
-    /// Whether a directory, or a file, is one of the roots or in one of them.
+    /// Returns whether a directory or file is one of the roots, or under one.
     pub fn covers(&self, directory: &Path) -> bool {
         self.locate(directory).is_some()
     }
 
-    /// The root that a directory is in, and its path from there.
+    /// Returns the root of a directory, and the path from there.
     fn locate(&self, directory: &Path) -> Option<(u32, PathBuf)> {
         let directory = fs::canonicalize(directory).ok()?;
         let roots = self.catalog.roots.iter().enumerate();
@@ -216,7 +216,7 @@ impl Index {
         })
     }
 
-    /// Where a root is now: where it was, or beside the index, if both were moved together.
+    /// Returns the path of a root: its old one, or beside the index, if both were moved together.
     pub(super) fn resolve(&self, root: u32) -> PathBuf {
         let absolute = &self.catalog.roots[root as usize].absolute;
         match self.sibling(root) {
@@ -230,9 +230,9 @@ impl Index {
         Some(std::path::absolute(self.path()).ok()?.with_file_name(name))
     }
 
-    /// Which blocks have the keys.
+    /// Returns for each block whether it has the keys.
     fn matching(&self, query: &Query) -> Result<Vec<bool>> {
-        // A block without keys holds no word; that it holds no punctuation cannot be told.
+        // A block without keys has no words, but it may have punctuation.
         let mut matching = vec![!query.is_decided(); self.catalog.blocks.len()];
         if query.is_decided() {
             for keys in &query.alternatives {
@@ -242,13 +242,13 @@ impl Index {
         Ok(matching)
     }
 
-    /// The entry of a file that has certainly not changed since it was read.
+    /// Returns the entry of a file, if the file has certainly not changed since it was read.
     pub(super) fn unchanged(&self, root: u32, found: &FoundFile) -> Option<Entry> {
         let entry = self.catalog.entry(root, &found.path)?;
         (entry.certain && entry.stamp == found.stamp).then(|| entry.clone())
     }
 
-    /// How many files of this index are not in a newer one.
+    /// Returns the number of files of this index that are not in a newer one.
     pub(super) fn gone(&self, newer: &Catalog) -> u64 {
         self.catalog.entries.iter().filter(|entry| newer.entry(entry.root, &entry.path).is_none()).count()
             as u64
@@ -269,7 +269,7 @@ impl Index {
         let mut known = &self.catalog.entries[..];
         for found in walked.files {
             let entry = within.and_then(|(root, within)| {
-                // Both are in order: what comes before this one comes before the next one too.
+                // Both are sorted: entries before this file are before the next one, too.
                 let path = match within.as_os_str().is_empty() {
                     true => Cow::Borrowed(&*found.path),
                     false => Cow::Owned(join(within, &found.path)),
@@ -288,7 +288,7 @@ impl Index {
         }
     }
 
-    /// The matching blocks of a file.
+    /// Returns the matching blocks of a file.
     fn part(&self, entry: &Entry, matching: &[bool]) -> Part {
         let (mut start, mut lines_before) = (0, 0);
         let mut pieces = Vec::new();
@@ -305,7 +305,7 @@ impl Index {
     }
 }
 
-/// All files under a directory, or the file itself, of which nothing is known.
+/// Returns all files under a directory, or the file itself, to be read without an index.
 pub fn everything(directory: &Path) -> Selection {
     let Walked { files, failed } = walk(directory, None);
     let under = Arc::new(Under::its_name(directory));
@@ -317,7 +317,7 @@ pub fn everything(directory: &Path) -> Selection {
 }
 
 impl Catalog {
-    /// What is known of a file.
+    /// Returns the entry of a file.
     fn entry(&self, root: u32, path: &Path) -> Option<&Entry> {
         let found = self.entries.binary_search_by(|entry| entry.order(root, path)).ok()?;
         Some(&self.entries[found])

@@ -1,16 +1,16 @@
-//! What an index is made of: which pieces of text are keys, and how many bits each gets.
+//! The settings of an index: the pieces of text that are keys, and the number of bits per key.
 
 use crate::{Error, Result};
 use umbel::{Digest, Hasher};
 
-/// How an index is built. What is written in a file stays so: an update follows it.
+/// The settings of an index. They are stored in its file, and an update follows them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
-    /// The share of files that are named in vain for a key they do not hold.
+    /// The share of files that match a key although they do not have it.
     pub rate: f64,
-    /// How long the pieces of text are by which any substring is found; without, only whole words are.
+    /// The length of the substrings that are indexed; `None` for whole words only.
     pub grams: Option<u32>,
-    /// Files are cut into blocks of about so many bytes, each with a filter of its own.
+    /// The approximate size of a block in bytes. Each block of a file has its own filter.
     pub block: u64,
 }
 
@@ -22,7 +22,7 @@ impl Settings {
     /// may be wrong more often.
     pub const SUBSTRINGS: Settings = Settings { rate: 0.1, grams: Some(4), block: 1 << 20 };
 
-    /// Refuses what makes no sense.
+    /// Fails if a setting is out of range.
     pub fn check(&self) -> Result<()> {
         if !(1e-9..=0.5).contains(&self.rate) {
             return Err(Error::parameter("rate", self.rate, "a rate from 1e-9 to 0.5"));
@@ -36,13 +36,13 @@ impl Settings {
         Ok(())
     }
 
-    /// How many bits each key sets.
+    /// Returns the number of bits that a key sets.
     pub fn hashes(&self) -> u32 {
         ((1.0 / self.rate).log2().round() as u32).max(1)
     }
 
-    /// How many bits a filter has for each of its keys, in 256ths: from `rate = (1 - e^(-k/c))^k`. Another machine may round
-    /// otherwise, so the number stands in the file.
+    /// Returns the number of bits per key in 256ths, from `rate = (1 - e^(-k/c))^k`. Another machine may round otherwise, so
+    /// the number is stored in the file.
     pub(super) fn cells(&self) -> u64 {
         let k = f64::from(self.hashes());
         let each = -k / (-self.rate.powf(1.0 / k)).ln_1p();
@@ -50,19 +50,19 @@ impl Settings {
     }
 }
 
-/// The hash of all keys: what a file says must be found on every machine.
+/// The hash of all keys, the same on every machine.
 pub(super) const HASHER: Hasher = Hasher::fast(0);
 
-/// What makes a piece of text another key than the word of the same bytes.
+/// The salt that separates the key of a substring from that of a word with the same bytes.
 const GRAM: u64 = u64::from_le_bytes(*b"grams\0\0\0");
 
-/// The key of a word, in small letters.
+/// Returns the key of a word, which is in lower case.
 #[inline]
 pub(super) fn word(folded: &[u8]) -> Digest {
     HASHER.digest_bytes(folded)
 }
 
-/// The key of a piece of text, its bytes in a number, the first one highest.
+/// Returns the key of a substring, whose bytes are a big-endian number.
 #[inline]
 pub(super) fn gram(bytes: u64) -> Digest {
     Digest::from_hash(bytes).salted(GRAM)
@@ -88,12 +88,12 @@ pub(super) fn rung_bits(rung: u32) -> u64 {
 /// The highest rung. No file has a filter beyond it.
 pub(super) const MAX_RUNG: u32 = 8 * 40;
 
-/// The rung for so many keys, with so many 256ths of a bit for each.
+/// Returns the rung for this many keys, with `cells` 256ths of a bit for each.
 pub(super) fn rung(keys: u64, cells: u64) -> u32 {
     rung_for((u128::from(keys) * u128::from(cells)).div_ceil(256) as u64)
 }
 
-/// The lowest rung with so many bits.
+/// Returns the lowest rung with at least this many bits.
 pub(super) fn rung_for(bits: u64) -> u32 {
     let (mut low, mut high) = (0, MAX_RUNG);
     while low < high {
