@@ -1,7 +1,7 @@
-//! Sorted tables on disk, and a filter each in memory that tells which of them cannot hold a key.
+//! Sorted tables on disk, each with a filter in memory that rules out keys it does not have.
 //!
-//! This is what Bigtable, Cassandra and LevelDB do, in small. What is written goes into memory and into a log; a
-//! [flush](Store::flush) makes a table of it, which never changes again. A lookup asks the tables from the newest to the oldest
+//! This is the design of Bigtable, Cassandra and LevelDB, in small. Writes go into memory and into a log; a
+//! [flush](Store::flush) makes a table of them, which never changes again. A lookup asks the tables from the newest to the oldest
 //! and ends at the first that has the key. Each table's filter is asked first: if it says no the table is not read. The key is
 //! hashed once for all of them.
 //!
@@ -33,16 +33,16 @@
 //! table reads 1 + p times the number of newer tables. [`Store::history`], which has to consult them all, reads 1 + (T - 1) p.
 //! [`share`] tells how memory is best shared between tables of different sizes.
 //!
-//! # What is kept, and what is not
+//! # Durability
 //!
-//! - What was flushed is there after any crash: a table is written wholly or not at all, and flushed to the disk.
-//! - What was put and not flushed is in the log. It survives the end of the process, and of the machine after [`Store::sync`].
-//! - A merge takes the place of its tables in one step. What is left behind by a crash is removed when the store is opened.
+//! - Flushed writes survive any crash: a table is written wholly or not at all, and flushed to the disk.
+//! - Other writes are in the log. It survives the end of the process, and of the machine after [`Store::sync`].
+//! - A merge takes the place of its tables in one step. Files that a crash leaves behind are removed when the store is opened.
 //! - A deleted key is a key as well, a *tombstone*, and in the filter: else an older table would bring it back. Tombstones go
 //!   when tables are merged into the oldest.
 //! - A damaged part of a table is named when it is read, and keys that are elsewhere are found. Where a whole table is damaged
 //!   or missing, keys of newer tables are found; for all others there is an error, not an older value, until
-//!   [`Store::set_aside`] is told to do without that table.
+//!   [`Store::set_aside`] gives that table up.
 //! - One process has a store at a time.
 //!
 //! Tables are written from memory, so that a merge needs as much memory as its table has bytes. There is no secret in it.
@@ -103,7 +103,7 @@ const MAX_FLUSHES: u64 = 1 << 48;
 pub struct Options {
     /// The rate of false positives of the filter of a table.
     pub rate: f64,
-    /// After how many bytes in memory there is a flush.
+    /// The number of bytes in memory after which the store is flushed.
     pub memory: usize,
     /// The hash of the filters. With one that is keyed nobody can choose keys that make filters say yes in vain.
     pub hasher: Hasher,
@@ -144,7 +144,7 @@ pub struct TableInfo {
     pub bytes: u64,
     /// Bytes of the filter in memory.
     pub filter_bytes: u64,
-    /// What is wrong with it, if it cannot be used.
+    /// The damage, if the table cannot be used.
     pub damage: Option<String>,
 }
 
@@ -172,7 +172,7 @@ impl Span {
     }
 }
 
-/// A table, or what is known of one that cannot be used.
+/// A table, or a description of one that cannot be used.
 #[derive(Debug)]
 enum Slot {
     Table(Box<Table>),
@@ -229,7 +229,7 @@ impl Store {
     pub fn open(folder: impl AsRef<Path>, options: Options) -> Result<Store> {
         let folder = folder.as_ref();
         let io = |doing| Error::io(folder, doing);
-        // What would be refused at the first flush is refused now.
+        // Fail now rather than at the first flush.
         umbel::Spec::new(1, options.rate).and_then(|spec| umbel::spec::plan(umbel::Kind::Blocked, &spec))?;
         fs::create_dir_all(folder).map_err(io("create"))?;
         let lock = locked(&folder.join("lock"))?;
@@ -292,7 +292,7 @@ impl Store {
         self.folder.join(format!("{number:08}.log"))
     }
 
-    /// Writes a value under a key; the one that was there before is no more.
+    /// Sets the value of a key.
     pub fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(key, Some(value))
     }
@@ -312,7 +312,7 @@ impl Store {
         if let Some(length) = value.map(<[u8]>::len).filter(|length| *length > MAX_VALUE) {
             return too_long("the value", length, MAX_VALUE);
         }
-        // Before, not after: whoever is told of an error has written nothing.
+        // Before the write, so that an error means that nothing was written.
         if self.held >= self.options.memory {
             self.flush()?;
         }
@@ -335,7 +335,7 @@ impl Store {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>> {
         self.counts.lookups.fetch_add(1, Relaxed);
         if let Some(value) = self.memory.get(key) {
@@ -350,7 +350,7 @@ impl Store {
         Ok(None)
     }
 
-    /// Everything that was written under a key and has not been merged away, the newest first; `None` where it was deleted.
+    /// Returns all values of a key that have not been merged away, the newest first; `None` for a deletion.
     pub fn history(&self, key: &[u8]) -> Result<Vec<Option<Vec<u8>>>> {
         self.counts.lookups.fetch_add(1, Relaxed);
         let mut all: Vec<_> = self.memory.get(key).cloned().into_iter().collect();
@@ -374,7 +374,7 @@ impl Store {
         Ok(found)
     }
 
-    /// All keys that are not deleted, in order, with their values. Reads every table.
+    /// Returns all keys that are not deleted, in order, with their values. Reads every table.
     pub fn entries(&self) -> Result<impl Iterator<Item = Result<(Vec<u8>, Vec<u8>)>> + '_> {
         let memory = self.memory.iter().map(|(key, value)| Ok((key.clone(), value.clone())));
         let tables = self.newest_first.iter().map(Slot::table).collect::<Result<Vec<_>>>()?;
@@ -385,7 +385,7 @@ impl Store {
         }))
     }
 
-    /// Makes a table of what is in memory. Does nothing if there is nothing.
+    /// Writes the entries in memory to a table, if there are any.
     pub fn flush(&mut self) -> Result<()> {
         if self.memory.is_empty() {
             return Ok(());
@@ -395,7 +395,7 @@ impl Store {
         let span = Span { first: number, last: number };
         let made = self.make(span, entries);
         if made.is_err() {
-            // If the table is there, but could not be opened, what is written to its log from now on would not be read again.
+            // If the table exists but could not be opened, its log would not be read again: accept no more writes.
             let gone = fs::remove_file(self.folder.join(span.file_name()));
             if gone.is_err_and(|error| error.kind() != std::io::ErrorKind::NotFound)
                 && let Some(log) = &mut self.log
@@ -413,7 +413,7 @@ impl Store {
         Ok(())
     }
 
-    /// Waits until what was put is on the disk, flushed or not.
+    /// Waits until all writes are on the disk, flushed to a table or not.
     pub fn sync(&self) -> Result<()> {
         self.log.as_ref().map_or(Ok(()), Log::sync)
     }
@@ -439,7 +439,7 @@ impl Store {
             let _ = fs::remove_file(&own);
         }
         self.newest_first.splice(tables, [made?]);
-        // The new one covers them: what cannot be removed now is removed when the store is opened.
+        // The new table covers them: a file that cannot be removed now is removed when the store is opened.
         for path in paths.iter().filter(|path| **path != own) {
             let _ = fs::remove_file(path);
         }
@@ -453,8 +453,8 @@ impl Store {
         Table::open(&path, span, &self.options).map(|table| Slot::Table(Box::new(table)))
     }
 
-    /// Does without a table that is damaged or missing: what it held is lost, and older values count again. Its file, if there
-    /// is one, gets the ending `.damaged`. Of the others nothing is changed; 0 is the newest.
+    /// Gives up a table that is damaged or missing: its entries are lost, and older values count again. Its file, if there
+    /// is one, gets the ending `.damaged`. The other tables stay unchanged; 0 is the newest.
     pub fn set_aside(&mut self, table: usize) -> Result<()> {
         let Some(Slot::Damaged { span, path, .. }) = self.newest_first.get(table) else {
             return Err(Error::parameter("table", table, "the number of one that is damaged"));
@@ -473,7 +473,7 @@ impl Store {
         Ok(())
     }
 
-    /// The tables, the newest first.
+    /// Returns the tables, the newest first.
     pub fn tables(&self) -> Vec<TableInfo> {
         let info = |slot: &Slot| match slot {
             Slot::Table(table) => TableInfo {
@@ -519,7 +519,7 @@ fn log_number(name: &str) -> Option<u64> {
     (number < MAX_FLUSHES && format!("{number:08}.log") == name).then_some(number)
 }
 
-/// A lock that nobody else has.
+/// Takes an exclusive lock on a file.
 fn locked(path: &Path) -> Result<File> {
     let io = |doing| Error::io(path, doing);
     let file = File::options().create(true).truncate(false).write(true).open(path).map_err(io("open"))?;
@@ -530,7 +530,7 @@ fn locked(path: &Path) -> Result<File> {
     }
 }
 
-/// The tables of these spans, the newest first. What a merge has made needless is removed; what is missing is noticed.
+/// Opens the tables of these spans, the newest first. Removes tables that a merge covers, and notes missing ones.
 fn opened(folder: &Path, spans: Vec<Span>, options: &Options) -> Result<Vec<Slot>> {
     let mut slots: Vec<Slot> = spans
         .into_iter()

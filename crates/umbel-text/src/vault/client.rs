@@ -20,17 +20,17 @@ use umbel::file::{self, Placing};
 const HEADER: &str = "vault";
 /// The longest name of a document: far longer than any path, and shorter than a sealed head.
 const MAX_NAME_BYTES: usize = 1 << 16;
-/// Nobody but the owner, and nothing is written over.
+/// Files of a vault are private, and never replaced.
 const PLACING: Placing = Placing { create_new: true, private: true, locked: false };
 
-/// How a new vault is made.
+/// The options of a new vault.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// What a guess of the passphrase costs.
+    /// The cost of a guess of the passphrase.
     pub cost: Cost,
-    /// The most words of a part of an index.
+    /// The largest number of words in a part of an index.
     pub words: u32,
-    /// The share of documents that seem to hold a word which they do not hold.
+    /// The share of documents that match a word although they do not have it.
     pub rate: f64,
 }
 
@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// A vault that is open.
+/// An open vault.
 pub struct Vault {
     server: Server,
     header: Header,
@@ -52,16 +52,16 @@ pub struct Vault {
 pub struct Entry {
     /// Its id, which is the name of its file.
     pub id: Id,
-    /// What was written about it.
+    /// The metadata of the document.
     pub head: DocumentHead,
 }
 
-/// What became of a document that was added.
+/// The result of adding a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Added {
     /// The document.
     pub entry: Entry,
-    /// What is wrong with it if it is compressed and cannot be decompressed: it has only the words before that.
+    /// The error at which decompression stopped, if any: only the words before it are in the index.
     pub cut: Option<String>,
 }
 
@@ -73,12 +73,12 @@ pub struct Query {
 }
 
 impl Query {
-    /// What a server has to be given.
+    /// Returns the trapdoors, which the server needs.
     pub fn trapdoors(&self) -> &[Trapdoor] {
         &self.trapdoors
     }
 
-    /// The words, as they are in indexes.
+    /// Returns the words in their normal form.
     pub fn words(&self) -> &[String] {
         &self.words
     }
@@ -87,13 +87,13 @@ impl Query {
 /// The result of a search.
 #[derive(Debug, Default)]
 pub struct SearchResult {
-    /// Documents that may hold all words, or that do if they were read.
+    /// The documents that may have all words, or that do if they were read.
     pub hits: Vec<Entry>,
     /// The number of documents that the server took for hits, but that do not hold all words.
     pub refuted: u64,
-    /// How many documents there are.
+    /// The number of documents.
     pub asked: u64,
-    /// What is wrong with some documents.
+    /// The errors of documents that could not be searched.
     pub problems: Vec<Error>,
 }
 
@@ -108,7 +108,7 @@ impl SearchResult {
 }
 
 impl Vault {
-    /// Whether there is a vault in a directory, whatever its passphrase is.
+    /// Returns whether a directory has a vault.
     pub fn exists(folder: impl AsRef<Path>) -> Result<bool> {
         let path = folder.as_ref().join(HEADER);
         match fs::symlink_metadata(&path) {
@@ -120,8 +120,8 @@ impl Vault {
         }
     }
 
-    /// Refuses a place where no new vault can be made, before anybody is asked for a passphrase: a directory has to be
-    /// empty.
+    /// Fails if a new vault cannot be made in a directory, which has to be empty. To be called before a passphrase is asked
+    /// for.
     pub fn check_free(folder: impl AsRef<Path>) -> Result<()> {
         let folder = folder.as_ref();
         match fs::read_dir(folder) {
@@ -154,34 +154,34 @@ impl Vault {
         Ok(Vault { server: Server::new(folder), header, keys: Keys::new(&key, header.shape.hashes()) })
     }
 
-    /// What everybody may know of the vault in a directory.
+    /// Returns the public header of the vault in a directory.
     pub fn header_of(folder: impl AsRef<Path>) -> Result<Header> {
         Ok(stored(folder.as_ref())?.header)
     }
 
-    /// The file with the sealed key of the vault in a directory. Whoever changes a vault should lock it, so that of two who
-    /// do at once each sees what the other did.
+    /// Returns the file with the sealed key of the vault in a directory. A process that changes a vault should lock this
+    /// file, so that two of them see each other's changes.
     pub fn header_path(folder: impl AsRef<Path>) -> PathBuf {
         folder.as_ref().join(HEADER)
     }
 
-    /// What everybody may know of it.
+    /// Returns the public header.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The half that needs no key.
+    /// Returns the half that needs no key.
     pub fn server(&self) -> &Server {
         &self.server
     }
 
-    /// Encrypts a document and its words, and puts it into the vault once all of it is on the disk. What is compressed with
-    /// gzip or zstd is kept as it is, and found by the words of what was compressed.
+    /// Encrypts a document and its words, and puts it into the vault once all of it is on the disk. A document that is
+    /// compressed with gzip or zstd is stored as it is, and indexed by its decompressed words.
     pub fn add(&self, name: &[u8], modified: Option<SystemTime>, from: impl Read + Send) -> Result<Added> {
         self.replace(name, modified, from, &[])
     }
 
-    /// Adds a document, and removes others once it is safe. Whoever lists the vault meanwhile sees either the new one or
+    /// Adds a document, and removes others once it is safe. A listing of the vault meanwhile has either the new document or
     /// the others.
     pub fn replace(
         &self,
@@ -206,7 +206,7 @@ impl Vault {
             let mut found = HashSet::new();
             let most = u64::from(self.header.shape.words()) * u64::from(MAX_PARTS);
             let read = read_words(&mut tee, &mut found, most);
-            // Whatever the words needed, all of it has to be in the vault.
+            // The vault gets the whole document, even if reading its words stopped early.
             let drained = io::copy(&mut tee, &mut io::sink());
             let Tee { from: _, to: sealer, failed: went_wrong } = { tee };
             match went_wrong {
@@ -236,7 +236,7 @@ impl Vault {
             sealer.finish(&self.keys, &self.header.shape, &head, &parts).map_err(failed())?;
             added = Some(Added { entry: Entry { id, head }, cut });
             if !others.is_empty() {
-                // What takes long is done before.
+                // Flush before the lock, since it takes long.
                 file.sync_all().map_err(failed())?;
                 locked = self.server.listing(File::lock);
             }
@@ -250,11 +250,11 @@ impl Vault {
         added.ok_or_else(|| Error::damaged(&path, "it was not written"))
     }
 
-    /// The indexes of a document with these words: as many as it needs, each as full as all others.
+    /// Returns the parts of the index of a document with these words, all equally full.
     fn index(&self, id: &Id, words: HashSet<String>, noise: &mut Noise) -> Vec<Index> {
         let shape = &self.header.shape;
         let mut words: Vec<String> = words.into_iter().collect();
-        // In which part a word is must not tell where in the document it is.
+        // The part of a word must not reveal its place in the document.
         words.sort_unstable();
         noise.shuffle(&mut words);
         let trapdoors: Vec<Trapdoor> = words.par_iter().map(|word| self.keys.index.trapdoor(word)).collect();
@@ -268,14 +268,14 @@ impl Vault {
         parts
     }
 
-    /// All documents, in the order in which they were added, and what is wrong with some.
+    /// Returns all documents, in the order in which they were added, and the errors of those that cannot be read.
     pub fn entries(&self) -> Result<(Vec<Entry>, Vec<Error>)> {
         let (mut entries, problems) = self.server.each(|id| self.entry(id))?;
         entries.sort_by(|a, b| (a.head.added, &a.head.name, a.id).cmp(&(b.head.added, &b.head.name, b.id)));
         Ok((entries, problems))
     }
 
-    /// A document.
+    /// Returns a document.
     pub fn entry(&self, id: &Id) -> Result<Entry> {
         let head = self.server.open(id)?.head(&self.keys, &self.header.shape)?;
         Ok(Entry { id: *id, head })
@@ -288,8 +288,8 @@ impl Vault {
         Ok((head, contents))
     }
 
-    /// Writes the contents of a document. Nothing is written that was not checked, but if a later part is damaged, the
-    /// earlier ones have been: [`check`](Vault::check) it first, or write to a place that can be given up.
+    /// Writes the contents of a document. Every part is checked before it is written, but a later part may turn out to be
+    /// damaged: [`check`](Vault::check) the document first, or write to a place that can be discarded.
     ///
     /// # Errors
     ///
@@ -318,13 +318,13 @@ impl Vault {
         Ok(())
     }
 
-    /// Reads all of a document, and says what is wrong with it.
+    /// Reads all of a document, and fails if it is damaged.
     pub fn check(&self, id: &Id) -> Result<()> {
-        // A sink cannot fail, so this is about the document.
+        // A sink cannot fail, so an error is about the document.
         self.read(id, &mut io::sink())
     }
 
-    /// Reads all of all documents: how many are whole, and what is wrong with the others.
+    /// Reads all documents, and returns the number of intact ones and the errors of the others.
     pub fn check_all(&self) -> Result<(usize, Vec<Error>)> {
         let (whole, problems) = self.server.each(|id| self.check(id))?;
         Ok((whole.len(), problems))
@@ -338,7 +338,7 @@ impl Vault {
         }
     }
 
-    /// Takes a document out of the vault. Copies of its file may still be elsewhere.
+    /// Removes a document from the vault. Copies of its file may still be elsewhere.
     pub fn remove(&self, id: &Id) -> Result<()> {
         self.unlink(id)?;
         self.flush_folder();
@@ -357,7 +357,7 @@ impl Vault {
         }
     }
 
-    /// All words of the texts, each of which has to have one.
+    /// Returns the query for all words of the texts. Fails for a text without words.
     pub fn query(&self, texts: &[impl AsRef<str>]) -> Result<Query> {
         let mut all = Vec::new();
         for text in texts.iter().map(AsRef::as_ref) {
@@ -373,10 +373,10 @@ impl Vault {
         Ok(Query { words: all, trapdoors })
     }
 
-    /// Asks the server, and opens the heads of what it found; with `confirm` it reads the documents too, and keeps only
-    /// those that hold all words.
+    /// Queries the server, and opens the heads of the hits. With `confirm`, also reads these documents, and keeps only those
+    /// with all words.
     pub fn search(&self, query: &Query, confirm: bool) -> Result<SearchResult> {
-        // One by one, so that what is replaced meanwhile is looked for anew.
+        // One by one, so that a document that is replaced meanwhile is searched again.
         let (asked, problems) = self.server.each(|id| {
             let may = self.server.open(id)?.may_contain(&query.trapdoors)?;
             if may { self.look(id, query, confirm).map(Some) } else { Ok(None) }
@@ -390,7 +390,7 @@ impl Vault {
         Ok(found)
     }
 
-    /// What a server's answer means.
+    /// Opens the documents of a server's answer.
     pub fn reveal(
         &self,
         query: &Query,
@@ -411,14 +411,14 @@ impl Vault {
         Ok(found)
     }
 
-    /// A document that a server takes for a hit, and whether it is one; without `confirm` that is believed.
+    /// Opens a hit of the server, and returns whether the document has all words. Without `confirm`, trusts the server.
     fn look(&self, id: &Id, query: &Query, confirm: bool) -> Result<(Entry, bool)> {
         let entry = self.entry(id)?;
         let holds = !confirm || self.holds(&entry, &query.words)?;
         Ok((entry, holds))
     }
 
-    /// Whether a document holds all the words.
+    /// Reads a document, and returns whether it has all words.
     fn holds(&self, entry: &Entry, words: &[String]) -> Result<bool> {
         if !entry.head.is_text {
             return Ok(false);
@@ -433,13 +433,14 @@ impl Vault {
         });
         match tee.failed {
             Some(Failed::Reading(error) | Failed::Writing(error)) => Err(self.failed(&entry.id, error)),
-            // What could not be decompressed was not when it was added either.
+            // Decompression stops where it stopped when the document was added.
             None => Ok(missing.is_empty() && read.unwrap_or(true)),
         }
     }
 }
 
-/// Reads the words of a document, decompressed; whether it is text. No more are kept than are allowed, and one.
+/// Reads the words of a document, decompressed, and returns whether it is text. Stops collecting after `most` words and
+/// one more.
 fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: u64) -> io::Result<bool> {
     let (_, text) = content::decompressed(from)?;
     tokens::read(text, |word| {
@@ -510,7 +511,7 @@ fn stored(folder: &Path) -> Result<Stored> {
     })
 }
 
-/// What to say of a directory without a header: if there are documents in it, it was a vault.
+/// Returns the error for a directory without a header. If it has documents, it was a vault.
 fn lost_or(error: Error, folder: &Path) -> Error {
     match Server::new(folder).documents() {
         Ok(documents) if !documents.is_empty() => Error::HeaderLost { path: folder.join(HEADER) },
@@ -518,7 +519,7 @@ fn lost_or(error: Error, folder: &Path) -> Error {
     }
 }
 
-/// A directory for the owner alone, with nothing in it.
+/// Creates a private directory, or accepts an empty one.
 fn make_folder(folder: &Path) -> Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -529,7 +530,7 @@ fn make_folder(folder: &Path) -> Result<()> {
     }
 }
 
-/// Seconds since 1970, before it less than nothing.
+/// Returns the seconds since 1970, negative before it.
 fn seconds(time: SystemTime) -> i64 {
     match time.duration_since(SystemTime::UNIX_EPOCH) {
         Ok(since) => i64::try_from(since.as_secs()).unwrap_or(i64::MAX),

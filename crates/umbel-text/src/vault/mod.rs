@@ -1,7 +1,7 @@
-//! A vault: encrypted files in a directory that a stranger may keep, and that can be searched there for words.
+//! A vault: encrypted files in a directory on a server that is not trusted, and that can search them for words.
 //!
-//! Whoever keeps the directory sees neither words nor names nor contents. Files are encrypted before they get there, and
-//! each has an index that can be asked only with the trapdoor of a word (Goh 2003), which only the owner can make.
+//! The server sees neither words nor names nor contents. Files are encrypted before they get there, and each has an index
+//! that can be queried only with the trapdoor of a word (Goh 2003), which only the owner can make.
 //!
 //! ```
 //! use umbel_text::vault::{Cost, Options, Passphrase, Server, Vault};
@@ -24,19 +24,19 @@
 //! let answer = Server::new(&place).search(query.trapdoors())?;
 //! assert_eq!(answer.hits.len(), 1);
 //!
-//! // What it found only the owner can read.
+//! // Only the owner can read the hits.
 //! let found = vault.reveal(&query, answer, true)?;
 //! assert_eq!(found.hits[0].head.name, b"plan.txt");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | file | what |
+//! | item | role |
 //! | --- | --- |
-//! | [`zidx`] | the index, for whoever wants nothing but the scheme |
+//! | [`zidx`] | the index by itself |
 //! | [`tokens`] | the words of documents and queries |
 //! | [`Vault`] | the half with the keys |
 //! | [`Server`] | the half without |
-//! | [`insecure_demo`] | what happens without a key |
+//! | [`insecure_demo`] | the attack on an index without a key |
 //!
 //! `docs/vault.md` in the repository describes the bytes, what leaks and what does not.
 

@@ -1,4 +1,4 @@
-//! The half of a vault that a server runs: it knows the directory and trapdoors, and no key.
+//! The half of a vault that a server runs. It has the directory and trapdoors, and no key.
 //!
 //! Nothing in this file has a key or a passphrase, or could open one: it does not even read the file in which the vault's
 //! key is sealed, and works where that was never copied to.
@@ -11,30 +11,30 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// How the name of a document's file ends.
+/// The extension of a document's file.
 pub(super) const EXTENSION: &str = "doc";
 
 /// How often a directory is listed again because documents in it have gone.
 const MAX_LISTINGS: usize = 100;
 
-/// A directory with documents that whoever keeps it cannot read.
+/// A directory of documents, which the server cannot read.
 #[derive(Clone, Debug)]
 pub struct Server {
     folder: PathBuf,
 }
 
-/// What a server found.
+/// The result of a search on a server.
 #[derive(Debug, Default)]
 pub struct Answer {
     /// The documents that may hold all the words.
     pub hits: Vec<Id>,
-    /// How many documents there are.
+    /// The number of documents.
     pub asked: u64,
-    /// What is wrong with documents that could not be asked.
+    /// The errors of documents that could not be searched.
     pub problems: Vec<Error>,
 }
 
-/// What a server knows of a document without being asked for anything.
+/// The properties of a document that a server sees without any query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// Its id.
@@ -48,22 +48,22 @@ pub struct Seen {
 }
 
 impl Server {
-    /// Of this directory.
+    /// Returns the server of a directory.
     pub fn new(folder: impl Into<PathBuf>) -> Server {
         Server { folder: folder.into() }
     }
 
-    /// The directory.
+    /// Returns the directory.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The file of a document.
+    /// Returns the file of a document.
     pub fn path(&self, id: &Id) -> PathBuf {
         self.folder.join(format!("{id}.{EXTENSION}"))
     }
 
-    /// All documents, in the order of their ids, which is none.
+    /// Returns all documents, sorted by their random ids.
     pub fn documents(&self) -> Result<Vec<Id>> {
         let mut ids = Vec::new();
         // No document is replaced while the directory is listed: one of the two is always seen.
@@ -77,8 +77,8 @@ impl Server {
         Ok(ids)
     }
 
-    /// The documents that may hold all the words of the trapdoors: those that do, and of the others about one in 2^r for
-    /// every part of its index.
+    /// Returns the documents that match all trapdoors: those with all words, and about one in 2^r of the others for every
+    /// part of its index.
     pub fn search(&self, trapdoors: &[Trapdoor]) -> Result<Answer> {
         let (found, problems) =
             self.each(|id| self.open(id)?.may_contain(trapdoors).map(|may| (*id, may)))?;
@@ -87,7 +87,7 @@ impl Server {
         Ok(Answer { hits, asked, problems })
     }
 
-    /// What is to be seen of all documents, and what is wrong with some.
+    /// Returns the visible properties of all documents, and the errors of those that cannot be read.
     pub fn seen(&self) -> Result<(Vec<Seen>, Vec<Error>)> {
         self.each(|id| {
             let mut document = self.open(id)?;
@@ -96,8 +96,8 @@ impl Server {
         })
     }
 
-    /// The lock under which directories are listed and documents are replaced, held until it is dropped. Whoever has the
-    /// lock does nothing slow. Some file systems have no locks.
+    /// Takes the lock under which the directory is listed and documents are replaced. It must not be held for long. Returns
+    /// `None` on file systems without locks.
     pub(super) fn listing(&self, lock: fn(&File) -> std::io::Result<()>) -> Option<File> {
         let folder = File::open(&self.folder).ok()?;
         lock(&folder).ok()?;
@@ -108,8 +108,8 @@ impl Server {
         Document::open(&self.path(id), *id)
     }
 
-    /// Does something with all documents, on all processors. If some have gone since the directory was listed, others may
-    /// have come in their place, and it is listed anew.
+    /// Calls `work` with all documents, on all processors. If some have gone since the directory was listed, others may have
+    /// replaced them, so the directory is listed again.
     pub(super) fn each<T: Send>(
         &self,
         work: impl Fn(&Id) -> Result<T> + Send + Sync,
@@ -117,7 +117,7 @@ impl Server {
         let mut done: BTreeMap<Id, Result<T>> = BTreeMap::new();
         for _ in 0..MAX_LISTINGS {
             let listed: HashSet<Id> = self.documents()?.into_iter().collect();
-            // What is still listed and cannot be found is a link to nowhere, and stays a problem.
+            // A document that is still listed but cannot be opened is a broken link, and stays an error.
             done.retain(|id, _| listed.contains(id));
             let new: Vec<Id> = listed.into_iter().filter(|id| !done.contains_key(id)).collect();
             let new: Vec<_> = new.into_par_iter().map(|id| (id, work(&id))).collect();
