@@ -1,4 +1,4 @@
-//! Who is not let in, until when: a blocklist of addresses and prefixes that expires by itself.
+//! A blocklist of addresses and prefixes whose entries expire.
 //!
 //! ```
 //! use std::net::IpAddr;
@@ -75,17 +75,17 @@ pub struct Options {
     pub backend: Backend,
     /// The number of addresses and prefixes that may be blocked at once.
     pub capacity: u64,
-    /// The share of innocent keys that the filter takes for blocked ones.
+    /// The false-positive rate of the filter.
     pub rate: f64,
-    /// For how long something is blocked unless something else is said.
+    /// The default lifetime of an entry.
     pub lifetime: Duration,
-    /// How keys are hashed; with a secret where others choose what is blocked.
+    /// The hash of the keys. It should have a secret if others can cause entries.
     pub hasher: Hasher,
-    /// Whether the secret of a keyed hash goes into the file with the state, which is then for its owner alone.
+    /// Whether the secret of a keyed hash is stored in the file with the state, which is then private.
     pub embed_key: bool,
-    /// How many innocents there are; 0 if nobody knows.
+    /// The number of innocent clients; 0 if it is unknown.
     pub clients: u64,
-    /// How many of them may be blocked.
+    /// The number of clients that may be blocked by mistake.
     pub budget: f64,
 }
 
@@ -184,9 +184,11 @@ enum BackendState {
 }
 
 impl Blocklist {
-    /// An empty list, at a time.
+    /// Returns an empty list, at a time.
     ///
-    /// With the aging backend a rate is refused with which more of the clients would be blocked than the budget allows.
+    /// # Errors
+    ///
+    /// With the aging backend, fails if the rate would block more of the clients than the budget allows.
     pub fn new(options: &Options, now: Timestamp) -> Result<Blocklist> {
         if options.lifetime.as_millis() == 0 {
             return Err(Error::parameter(
@@ -285,7 +287,7 @@ impl Blocklist {
         }
     }
 
-    /// Never blocks these addresses from now on, until they are disallowed; `false` if they were allowed already.
+    /// Adds a prefix to the allow-list, which is never blocked. Returns `false` if it was there already.
     pub fn allow(&mut self, prefix: Prefix) -> bool {
         let new = self.allowed.insert(prefix);
         if new {
@@ -294,7 +296,7 @@ impl Blocklist {
         new
     }
 
-    /// Takes a prefix from the allow-list; `false` if it was not there.
+    /// Removes a prefix from the allow-list. Returns `false` if it was not there.
     pub fn disallow(&mut self, prefix: Prefix) -> bool {
         let known = self.allowed.remove(&prefix);
         if known {
@@ -303,7 +305,7 @@ impl Blocklist {
         known
     }
 
-    /// The allow-list.
+    /// Returns the allow-list.
     pub fn allowed(&self) -> impl ExactSizeIterator<Item = Prefix> {
         self.allowed.iter().copied()
     }
@@ -349,8 +351,7 @@ impl Blocklist {
         prefixes.find(|prefix| self.allowed.contains(prefix))
     }
 
-    /// Finds the longest prefix under which each of at most 64 addresses is blocked; if nothing is confirmed, as the
-    /// filter alone sees it.
+    /// Finds the longest blocked prefix of each of at most 64 addresses. Without `confirm`, trusts the filter alone.
     fn find(&self, addresses: &[IpAddr], confirm: bool, mut found: impl FnMut(usize, Prefix)) {
         let hasher = self.filter().hasher();
         for v4 in [true, false] {
@@ -392,7 +393,7 @@ impl Blocklist {
         }
     }
 
-    /// Whether what the filter takes for blocked is.
+    /// Returns whether a prefix that passed the filter is blocked.
     fn confirms(&self, prefix: &Prefix) -> bool {
         match &self.backend {
             BackendState::Ring(_) => true,
@@ -400,7 +401,7 @@ impl Blocklist {
         }
     }
 
-    /// The lengths of blocked prefixes, the longest first.
+    /// Returns the lengths of blocked prefixes, the longest first.
     fn lengths(&self, v4: bool) -> Vec<u8> {
         fn longest_first<T>(lengths: &BTreeMap<u8, T>) -> Vec<u8> {
             lengths.keys().rev().copied().collect()
@@ -436,7 +437,7 @@ impl Blocklist {
         }
     }
 
-    /// Asks for addresses that are known to be innocent.
+    /// Checks addresses that are known to be innocent.
     pub fn innocents(&self, addresses: &[IpAddr]) -> Innocents {
         let blocked = self.check_all(addresses).iter().filter(|verdict| verdict.is_blocked()).count();
         let mut by_filter = 0;
@@ -450,7 +451,7 @@ impl Blocklist {
         Innocents { asked: addresses.len() as u64, blocked: blocked as u64, by_filter, expected }
     }
 
-    /// Asks the filter for so many keys that are nobody's; how many it takes for blocked ones. What comes of it depends on
+    /// Looks up `keys` keys that belong to no address, and returns how many the filter has by mistake. The keys depend on
     /// the seed alone.
     pub fn sample(&self, keys: u64, seed: u64) -> u64 {
         let seed = Digest::from_hash(seed);
@@ -470,12 +471,12 @@ fn cannot(what: &'static str, why: &'static str) -> Error {
     umbel::Error::Cannot { kind: Kind::Aging, what, why }.into()
 }
 
-/// A time that every backend can follow: there is a last one.
+/// Limits a time to the last one that every backend can follow.
 fn followed(now: Timestamp) -> Timestamp {
     now.min(Timestamp::from_millis(u64::MAX - 1))
 }
 
-/// The chance that at least one of so many questions is wrongly answered with yes.
+/// Returns the chance that at least one of `questions` lookups is a false positive.
 fn any(rate: f64, questions: usize) -> f64 {
     1.0 - (1.0 - rate).powi(i32::try_from(questions).unwrap_or(i32::MAX))
 }
@@ -488,35 +489,35 @@ pub struct Figures {
     pub backend: Backend,
     /// The time.
     pub now: Timestamp,
-    /// How many keys are blocked; with the aging backend one that was refreshed counts in every generation that has it.
+    /// The number of blocked keys. With the aging backend, a refreshed key counts in every generation that has it.
     pub blocked: u64,
-    /// How many are on the allow-list.
+    /// The number of prefixes on the allow-list.
     pub allowed: u64,
     /// The lengths of IPv4 prefixes that are looked for, the longest first.
     pub lengths_v4: Vec<u8>,
     /// Those of IPv6 prefixes.
     pub lengths_v6: Vec<u8>,
-    /// The share of keys of nobody that the filter takes for blocked ones, from its cells.
+    /// The current false-positive rate of the filter, from its cells.
     pub rate: f64,
     /// The memory of the filter.
     pub bytes: u64,
-    /// How many of the clients are expected to be blocked: the rate counts once for each length. The exact backend blocks
-    /// none.
+    /// The number of clients expected to be blocked by mistake: the rate counts once for each length. The exact backend
+    /// blocks none.
     pub innocents: f64,
     /// Whether that is more than the budget.
     pub over_budget: bool,
 }
 
-/// What was said of addresses that are innocent.
+/// The result of checking innocent addresses.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Innocents {
-    /// How many there are.
+    /// The number of addresses.
     pub asked: u64,
-    /// How many are blocked.
+    /// The number of blocked addresses.
     pub blocked: u64,
-    /// How many the filter takes for blocked, without a list that confirms it and without the allow-list.
+    /// The number of addresses that the filter has, without the exact list and without the allow-list.
     pub by_filter: u64,
-    /// How many of them the filter is expected to take for blocked by chance.
+    /// The number of addresses that the filter is expected to have by chance.
     pub expected: f64,
 }

@@ -1,4 +1,4 @@
-//! TCP streams put together again, so that what was split into small packets is found all the same.
+//! TCP streams reassembled, so that text is found even if it was split into small packets.
 //!
 //! ```
 //! use umbel_net::capture::streams::{Event, Streams};
@@ -28,13 +28,12 @@
 //! ```
 //!
 //! Each direction is a stream of its own. Bytes come in order and once; where segments overlap, those that came first count.
-//! A segment that is ahead waits for what is missing, until [`Limits::waiting`] is exceeded or the stream ends; then the gap is
-//! told, and passed over. A stream that was running when the capture began starts with its first segment that has bytes.
+//! A segment that is ahead waits for the missing bytes, until [`Limits::waiting`] is exceeded or the stream ends; then the
+//! gap is reported, and skipped. A stream that was running when the capture began starts with its first segment that has bytes.
 //!
-//! Bytes are not lost by what a sender claims: after a reset they are a new stream, beyond the end that he told they are delivered, and a
-//! stream that had to make room for others starts anew. Bytes from before a gap that was passed over, or from before the first
-//! byte, are a new stream too: whoever sends something far ahead first, which its receiver ignores, hides nothing that
-//! follows. What is missing is told, and counted.
+//! A sender cannot hide bytes. Bytes after a reset are a new stream, bytes beyond the announced end are delivered, and a
+//! stream that was evicted starts again. Bytes before a skipped gap, or before the first byte, are a new stream, too: a
+//! segment far ahead, which the receiver ignores, hides nothing that follows. Missing bytes are reported and counted.
 
 use super::{Flow, Packet, TcpInfo, Timestamp};
 use std::collections::hash_map::Entry;
@@ -72,25 +71,25 @@ pub struct Piece<'a> {
     pub flow: Flow,
     /// The stream's number, from 0 in the order in which they began; a flow may have several streams, one after the other.
     pub stream: u64,
-    /// How many bytes of the stream came before, with those that are missing.
+    /// The number of bytes of the stream before this event, including missing ones.
     pub offset: u64,
-    /// When the packet came that brought it, or that brought what it had waited for.
+    /// The time of the packet that brought the bytes, or the bytes that they had waited for.
     pub time: Timestamp,
-    /// The number of the packet that these bytes are from; of a gap or an end, of the packet that told of it, 0 if it was the end of the
+    /// The number of the packet with these bytes; for a gap or an end, of the packet that caused it, and 0 at the end of the
     /// capture.
     pub packet: u64,
     /// The event.
     pub event: Event<'a>,
 }
 
-/// What happens to a stream.
+/// Something that happens to a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event<'a> {
     /// The next bytes; never none.
     Bytes(&'a [u8]),
-    /// So many bytes are missing.
+    /// This many bytes are missing.
     Gap(u64),
-    /// It is over. If its sender goes on beyond the end that he told himself, those bytes are delivered all the same.
+    /// The stream is over. Bytes beyond the end that its sender announced are delivered nevertheless.
     End(Ending),
 }
 
@@ -128,7 +127,7 @@ pub struct StreamCounts {
     pub gaps: u64,
     /// Bytes that were missing.
     pub missing: u64,
-    /// Bytes beyond the end that the sender had told.
+    /// Bytes beyond the end that the sender had announced.
     pub beyond_end: u64,
 }
 
@@ -145,7 +144,7 @@ pub struct Streams {
     counts: StreamCounts,
 }
 
-/// A stream's place among those that may have to go.
+/// A stream's place among those that may be evicted.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     flow: Flow,
@@ -161,13 +160,13 @@ struct Stream {
     id: u64,
     /// The sequence number of the first byte.
     first: u32,
-    /// How many bytes were delivered or passed over.
+    /// The number of bytes that were delivered or skipped.
     next: u64,
     /// From here on all of them were delivered.
     heard_from: u64,
     /// Segments that wait, by offset; they do not overlap.
     ahead: BTreeMap<u64, Waiting>,
-    /// What they take.
+    /// The memory of these segments.
     waiting: usize,
     /// Where it ends, once that is known.
     end: Option<u64>,
@@ -290,7 +289,7 @@ impl Streams {
         self.streams.get(flow).is_some_and(|kept| kept.id == stream)
     }
 
-    /// How many bytes wait for others before them, with what it takes to keep them.
+    /// Returns the memory of the segments that wait.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
@@ -335,7 +334,7 @@ impl Streams {
         false
     }
 
-    /// Takes the first turn: the stream goes to the back if it was heard since, or ends; whether it did.
+    /// Takes the first turn: the stream goes to the back if it was active since, or ends. Returns whether it ended.
     fn take_turn(&mut self, turn: Turn, why: Ending, out: &mut Delivery<'_, impl FnMut(Piece<'_>)>) -> bool {
         self.silent.pop_front();
         match self.last_of(turn) {
@@ -371,8 +370,8 @@ impl Stream {
         }
     }
 
-    /// The offset of a sequence number; none before the first byte. Sequence numbers wrap around; which round is meant is
-    /// told by what is nearest.
+    /// Returns the offset of a sequence number, or `None` before the first byte. Sequence numbers wrap around; the nearest
+    /// offset is meant.
     fn offset(&self, seq: u32) -> Option<u64> {
         let expected = self.first.wrapping_add(self.next as u32);
         self.next.checked_add_signed(i64::from(seq.wrapping_sub(expected) as i32))
@@ -412,7 +411,7 @@ impl Stream {
         out: &mut Delivery<'_, impl FnMut(Piece<'_>)>,
     ) {
         while !bytes.is_empty() {
-            // The first that was here and ends after the start: what was delivered, or waits.
+            // The first known range that ends after the start: delivered bytes, or a segment that waits.
             let (from, to) = match start < self.next {
                 true => (0, self.next),
                 false => self.neighbour(start),

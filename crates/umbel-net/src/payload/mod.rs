@@ -6,12 +6,12 @@
 //! pairs of blocks, pairs of pairs and so on, which excludes most of that, for twice as many records.
 //!
 //! An excerpt need not begin where a block does, so every alignment is tried; of 2s - 1 bytes or more, where s is the size of
-//! a block, at least one whole block is left whatever the alignment. What an excerpt has before its first and after its last
-//! whole block is not compared, which [`Hit::prefix`] and [`Hit::suffix`] tell.
+//! a block, at least one whole block is left whatever the alignment. The bytes before the first and after the last
+//! whole block of an excerpt are not compared; [`Hit::prefix`] and [`Hit::suffix`] count them.
 //!
-//! Which of the two is better depends on what is feared. By mere chance a hierarchical filter is never better at the same
+//! Which of the two is better depends on the threat. Against mere chance, a hierarchical filter is never better at the same
 //! memory, since its records are nearly twice as many and an excerpt of t blocks has less than twice as many to be checked
-//! ([`noise`]). What it is good for is recombined blocks.
+//! ([`noise`]). Its strength is recombined blocks.
 //!
 //! [`winnowing`] cuts payloads where their content says so, which needs neither alignments nor numbers.
 
@@ -28,28 +28,28 @@ use std::ops::ControlFlow;
 use umbel::internals::TILE;
 use umbel::{Digest, Filter, Insert, Key};
 
-/// What becomes of the bytes after a payload's last whole block.
+/// The treatment of the bytes after a payload's last whole block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tail {
     /// They are left out.
     #[default]
     Dropped,
-    /// They are recorded as a block that is shorter, so that an excerpt up to the end of a payload can be told to be that.
+    /// They are recorded as a shorter block, so that an excerpt up to the end of a payload is recognised.
     Recorded,
 }
 
-/// Where an excerpt may have been in a payload.
+/// A place in a payload where an excerpt may have been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Hit {
     /// The byte of the payload at which the excerpt begins.
     pub position: u64,
     /// The number of the payload's block that is the excerpt's first whole one.
     pub block: u64,
-    /// How many whole blocks agree.
+    /// The number of whole blocks that agree.
     pub blocks: u64,
-    /// How many bytes of the excerpt before them were not compared.
+    /// The number of bytes of the excerpt before them, which were not compared.
     pub prefix: usize,
-    /// How many bytes after them were not compared.
+    /// The number of bytes after them, which were not compared.
     pub suffix: usize,
     /// Whether the bytes after them are the recorded end of a payload.
     pub tail: bool,
@@ -96,8 +96,8 @@ impl<F: Insert> PayloadFilter<F> {
         Ok(PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest: 0, scratch: Vec::new() })
     }
 
-    /// The same, with numbers of blocks that begin again after so many: what is endless, as a stream, then needs not be searched
-    /// endlessly. It has to be a power of two, and positions are then known up to a multiple of it.
+    /// Numbers blocks modulo `blocks`, a power of two, so that an endless stream has a bounded number of places. Positions are
+    /// then known up to a multiple of it.
     pub fn with_window(mut self, blocks: u64) -> Result<PayloadFilter<F>> {
         if !blocks.is_power_of_two() || blocks < 2 {
             return Err(Error::parameter("window", blocks, "a power of two from 2"));
@@ -106,12 +106,12 @@ impl<F: Insert> PayloadFilter<F> {
         Ok(self)
     }
 
-    /// The same, with what becomes of the bytes after the last whole block.
+    /// Sets the treatment of the bytes after the last whole block.
     pub fn with_tail(self, tail: Tail) -> PayloadFilter<F> {
         PayloadFilter { tail, ..self }
     }
 
-    /// Records a payload. What is shorter than a block leaves nothing behind.
+    /// Records a payload. A payload shorter than a block leaves no record.
     pub fn record(&mut self, payload: &[u8]) -> Result<()> {
         let PayloadFilter { filter, size, scheme, tail, longest, scratch } = self;
         let blocks = payload.chunks_exact(*size);
@@ -148,33 +148,36 @@ impl<F: Insert> PayloadFilter<F> {
 }
 
 impl<F: Filter> PayloadFilter<F> {
-    /// A filter that holds the records of payloads already, of which the longest had so many blocks.
+    /// Returns a filter that has the records of payloads already, of which the longest had `longest` blocks.
     pub(crate) fn restored(filter: F, size: usize, scheme: Scheme, longest: u64) -> PayloadFilter<F> {
         PayloadFilter { filter, size, scheme, tail: Tail::Dropped, longest, scratch: Vec::new() }
     }
 
-    /// The filter with the records.
+    /// Returns the filter with the records.
     pub fn filter(&self) -> &F {
         &self.filter
     }
 
-    /// How many bytes a block has.
+    /// Returns the number of bytes of a block.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// What is recorded.
+    /// Returns the method.
     pub fn method(&self) -> Method {
         self.scheme.method
     }
 
-    /// How many blocks the longest payload had.
+    /// Returns the number of blocks of the longest payload.
     pub fn longest(&self) -> u64 {
         self.longest
     }
 
-    /// Where in payloads an excerpt may have been, by alignment and then by block. An excerpt of fewer than 2s - 1 bytes, of
-    /// which some alignments would leave no whole block, is refused.
+    /// Returns the places where an excerpt may have been, by alignment and then by block.
+    ///
+    /// # Errors
+    ///
+    /// Fails for an excerpt of fewer than 2s - 1 bytes, since some alignments would leave no whole block.
     pub fn find(&self, excerpt: &[u8]) -> Result<Vec<Hit>> {
         let needed = 2 * self.size - 1;
         if excerpt.len() < needed {
@@ -190,8 +193,8 @@ impl<F: Filter> PayloadFilter<F> {
         Ok((0..self.size).flat_map(|prefix| self.find_aligned(excerpt, prefix)).collect())
     }
 
-    /// Where in payloads an excerpt may have been if its first whole block begins after so many bytes. It is not refused
-    /// however short it is; without a whole block it is nowhere.
+    /// Returns the places where an excerpt may have been if its first whole block begins after `prefix` bytes. An excerpt
+    /// without a whole block has none.
     pub fn find_aligned(&self, excerpt: &[u8], prefix: usize) -> Vec<Hit> {
         let compared = excerpt.get(prefix..).unwrap_or_default().chunks_exact(self.size);
         let rest = compared.remainder();
@@ -204,7 +207,7 @@ impl<F: Filter> PayloadFilter<F> {
         let mut scratch = Vec::new();
         let mut at = start;
         while at <= last {
-            // Most places are excluded by the first block alone, so many are asked for at once.
+            // The first block alone excludes most places, so look up many of them at once.
             let many = (last - at + 1).min(TILE as u64);
             let mut tile = [Digest::default(); TILE];
             let places = &mut tile[..many as usize];
@@ -236,23 +239,23 @@ impl<F: Filter> PayloadFilter<F> {
         hits
     }
 
-    /// Where an excerpt begins whose first whole block has this number; in a window, it may begin before it.
+    /// Returns the position of an excerpt whose first whole block has this number. In a window, it may begin before it.
     pub(crate) fn position(&self, block: u64, prefix: usize) -> u64 {
         let (size, prefix) = (self.size as u64, prefix as u64);
         (block * size).checked_sub(prefix).unwrap_or_else(|| self.scheme.window * size - prefix)
     }
 
-    /// From where to where the first of so many blocks can be, if they can be anywhere.
+    /// Returns the first and the last possible number of the first of `count` blocks.
     fn places(&self, prefix: usize, count: u64) -> Option<(u64, u64)> {
         let window = self.scheme.window;
         if window != 0 && self.longest > window {
             return (self.longest >= count).then_some((0, window - 1));
         }
-        // What comes before the first block of a payload is not in the payload.
+        // Nothing comes before the first block of a payload.
         Some((u64::from(prefix > 0), self.longest.checked_sub(count)?))
     }
 
-    /// Whether all records of these blocks, the first of which has this number, may have been made.
+    /// Returns whether the filter may have all records of these blocks, of which the first has this number.
     fn holds(&self, blocks: &mut Vec<Digest>, first: u64) -> bool {
         let check = |record| {
             if self.filter.contains_digest(record) {

@@ -14,18 +14,18 @@ pub struct Finding {
     pub signature: usize,
 }
 
-/// What was done to search some data.
+/// Counts of the work of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// How many bytes there were.
+    /// The number of bytes searched.
     pub bytes: u64,
-    /// At how many of them a signature may begin, as far as the first gate of a class can tell; once for each class.
+    /// The number of places that the first gate of a class let pass, for all classes.
     pub passed: u64,
-    /// How often the filter of a length was asked.
+    /// The number of queries to the filters of lengths.
     pub probes: u64,
-    /// How often it said "probably yes", so that the exact table was asked.
+    /// The number of positive answers, each followed by a query to the exact table.
     pub candidates: u64,
-    /// How often that said yes.
+    /// The number of signatures that the exact table confirmed.
     pub confirmed: u64,
 }
 
@@ -36,7 +36,7 @@ const MASK_WORDS: usize = 64;
 ///
 /// One can search many things with [`Search::whole`], or a single one that comes in pieces with [`Search::feed`] and
 /// [`Search::finish`]. Findings come sorted by their offset, and at the same offset by length. Many things of which pieces come in turn
-/// are searched with [`Search::follow`], which tells of what is found as soon as it is whole.
+/// are searched with [`Search::follow`], which reports each finding as soon as it is whole.
 #[derive(Clone, Debug)]
 pub struct Search<'s> {
     scanner: &'s Scanner,
@@ -44,24 +44,24 @@ pub struct Search<'s> {
     rolling: Rolling,
     scratch: Vec<u64>,
     masks: Vec<[u64; MASK_WORDS]>,
-    /// What has come in pieces and cannot be forgotten yet.
+    /// The data that came in pieces and is still needed.
     pending: Vec<u8>,
-    /// Up to here signatures that begin in it have been found.
+    /// The place in `pending` up to which signatures have been searched.
     done: usize,
-    /// How many bytes came before it.
+    /// The number of bytes before `pending`.
     before: u64,
-    /// What is kept of a stream, with the next piece of it.
+    /// The tail of a stream, joined with its next piece.
     joined: Vec<u8>,
-    /// Where in it something may have begun that is not whole yet.
+    /// The places in `joined` where a signature may have begun that is not whole yet.
     open: Vec<Open>,
 }
 
-/// What has to be kept of a stream between its pieces, for [`Search::follow`]: from the first byte on at which a signature may have
-/// begun, so at most as many bytes as the longest signature has, and mostly less than eight.
+/// The state of a stream between its pieces, for [`Search::follow`]: the bytes from the first one at which a signature may
+/// have begun. At most as many bytes as the longest signature has, and mostly less than eight.
 #[derive(Clone, Debug, Default)]
 pub struct Tail {
     bytes: Vec<u8>,
-    /// How many bytes of the stream came before them.
+    /// The number of bytes of the stream before them.
     before: u64,
     /// Where something may have begun, in order.
     open: Vec<Open>,
@@ -73,41 +73,41 @@ impl Tail {
         Tail { before: offset, ..Tail::default() }
     }
 
-    /// How many bytes are kept.
+    /// Returns the number of bytes that are kept.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether none are.
+    /// Returns whether no bytes are kept.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 }
 
-/// A place that all gates have let pass so far.
+/// A place that has passed all gates so far.
 #[derive(Clone, Copy, Debug)]
 struct Open {
     at: usize,
     /// The number of the class.
     class: usize,
-    /// So many bytes are needed to go on.
+    /// The number of bytes that the next check needs.
     wanted: usize,
 }
 
-/// What is searched.
+/// The data of a search.
 #[derive(Clone, Copy)]
 struct View<'d> {
     data: &'d [u8],
-    /// How many bytes came before it.
+    /// The number of bytes before it.
     before: u64,
-    /// So many of its bytes have been searched, so that what ends in them is known.
+    /// The number of its bytes that have been searched before: findings that end there are known.
     known: usize,
     /// Whether more will come, so that open places have to be noted.
     goes_on: bool,
 }
 
 impl View<'_> {
-    /// How many bytes from a place on have been searched.
+    /// Returns the number of bytes from a place on that have been searched before.
     fn known_from(&self, at: usize) -> usize {
         self.known.saturating_sub(at)
     }
@@ -129,12 +129,12 @@ impl<'s> Search<'s> {
         }
     }
 
-    /// What has been done so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> Stats {
         self.stats
     }
 
-    /// Tells `found` of every occurrence in the data, until it breaks off.
+    /// Calls `found` with every occurrence in the data, until it breaks.
     pub fn whole<B>(
         &mut self,
         data: &[u8],
@@ -144,20 +144,21 @@ impl<'s> Search<'s> {
         self.scan(view, 0..data.len(), &mut found)
     }
 
-    /// The next piece of data that comes in pieces: tells of the occurrences up to the last place at which the longest signature
-    /// would be whole by now, across pieces too. If `found` breaks off, it is not told again what else was found in between.
+    /// Searches the next piece of data that comes in pieces, and calls `found` with the occurrences, also across pieces, up to
+    /// the last place at which the longest signature would be whole by now. If `found` breaks, the other findings of this
+    /// call are lost.
     pub fn feed<B>(
         &mut self,
         piece: &[u8],
         mut found: impl FnMut(Finding) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
         self.pending.extend_from_slice(piece);
-        // At these places even the longest signature would be whole.
+        // At these places even the longest signature is whole.
         let ready = (self.pending.len() + 1).saturating_sub(self.scanner.longest().max(1));
         self.advance(ready, &mut found)
     }
 
-    /// The end of data that came in pieces: tells of the rest, and is ready for other data.
+    /// Ends data that came in pieces: calls `found` with the rest, and is ready for other data.
     pub fn finish<B>(&mut self, mut found: impl FnMut(Finding) -> ControlFlow<B>) -> ControlFlow<B> {
         let flow = self.advance(self.pending.len(), &mut found);
         self.pending.clear();
@@ -165,8 +166,8 @@ impl<'s> Search<'s> {
         flow
     }
 
-    /// The next piece of one of many streams, of which `tail` keeps what is needed: tells at once of all that ends in it, across
-    /// pieces too, in no order. If `found` breaks off, the tail is of no more use.
+    /// Searches the next piece of one of many streams, whose state is in `tail`, and calls `found` with every occurrence that
+    /// ends in it, also across pieces, in no order. If `found` breaks, the tail is no longer valid.
     pub fn follow<B>(
         &mut self,
         tail: &mut Tail,
@@ -178,7 +179,7 @@ impl<'s> Search<'s> {
         joined.extend_from_slice(&tail.bytes);
         joined.extend_from_slice(piece);
         let view = View { data: &joined, before: tail.before, known: tail.bytes.len(), goes_on: true };
-        // At the last places the front of a class has not seen what it looks at.
+        // At the last places, the front of a class lacks bytes.
         let undecided = self.scanner.classes.iter().map(|class| class.front.width() - 1).max().unwrap_or(0);
         self.open.clear();
         let mut flow = self.reopen(view, &tail.open, &mut found);
@@ -197,7 +198,7 @@ impl<'s> Search<'s> {
         flow
     }
 
-    /// Goes on at places that were left open.
+    /// Continues at places that were left open.
     fn reopen<B>(
         &mut self,
         view: View<'_>,
@@ -232,7 +233,7 @@ impl<'s> Search<'s> {
         flow
     }
 
-    /// Finds what begins at these places.
+    /// Finds the signatures that begin at these places.
     fn scan<B>(
         &mut self,
         view: View<'_>,
@@ -260,7 +261,7 @@ impl<'s> Search<'s> {
                     self.rolling.go_to(at);
                     for (number, class) in scanner.classes.iter().enumerate() {
                         let passed = self.masks[number][word] >> bit & 1 == 1;
-                        // What a front has let pass before was looked at, and is open if it is worth another look.
+                        // A place that a front let pass before was examined, and is open if it needs more bytes.
                         if passed && class.front.width() > view.known_from(at) {
                             self.stats.passed += 1;
                             self.look(number, view, at, found)?;
@@ -273,7 +274,7 @@ impl<'s> Search<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Finds what of a class begins at a place, and was not found there before.
+    /// Finds the signatures of a class that begin at a place and were not found before.
     fn look<B>(
         &mut self,
         class: usize,
@@ -314,7 +315,7 @@ impl<'s> Search<'s> {
         ControlFlow::Continue(())
     }
 
-    /// Notes a place at which so many bytes are wanted, if more will come.
+    /// Notes a place at which `wanted` bytes are needed, if more will come.
     fn leave_open(&mut self, class: usize, view: View<'_>, at: usize, wanted: usize) {
         if view.goes_on {
             self.open.push(Open { at, class, wanted });
