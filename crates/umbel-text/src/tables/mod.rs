@@ -72,6 +72,7 @@
 mod log;
 mod merge;
 mod share;
+mod slot;
 mod table;
 
 pub use share::share;
@@ -79,6 +80,7 @@ pub use share::share;
 use crate::{Error, Result};
 use log::{Log, Replayed};
 use merge::{Merged, Source};
+use slot::{MAX_FLUSHES, Slot, Span};
 use std::collections::BTreeMap;
 use std::fs::{self, File, TryLockError};
 use std::ops::Range;
@@ -94,9 +96,6 @@ pub const MAX_KEY: usize = 1 << 16;
 pub const MAX_VALUE: usize = 1 << 30;
 /// The approximate memory of an entry beside its key and value.
 const ENTRY_OVERHEAD_BYTES: usize = 64;
-
-/// The largest number in the name of a file. A file with a larger one does not belong to a store.
-const MAX_FLUSHES: u64 = 1 << 48;
 
 /// The options of a store.
 #[derive(Clone, Debug)]
@@ -148,56 +147,6 @@ pub struct TableInfo {
     pub damage: Option<String>,
 }
 
-/// The numbers of the flushes that a table has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Span {
-    first: u64,
-    last: u64,
-}
-
-impl Span {
-    fn file_name(self) -> String {
-        format!("{:08}-{:08}.table", self.first, self.last)
-    }
-
-    fn from_file_name(name: &str) -> Option<Span> {
-        let (first, last) = name.strip_suffix(".table")?.split_once('-')?;
-        let span = Span { first: first.parse().ok()?, last: last.parse().ok()? };
-        let sound = 1 <= span.first && span.first <= span.last && span.last < MAX_FLUSHES;
-        (sound && span.file_name() == name).then_some(span)
-    }
-
-    fn covers(self, other: Span) -> bool {
-        self.first <= other.first && other.last <= self.last
-    }
-}
-
-/// A table, or a description of one that cannot be used.
-#[derive(Debug)]
-enum Slot {
-    Table(Box<Table>),
-    Damaged { span: Span, path: PathBuf, why: String },
-}
-
-impl Slot {
-    fn span(&self) -> Span {
-        match self {
-            Slot::Table(table) => table.span,
-            Slot::Damaged { span, .. } => *span,
-        }
-    }
-
-    fn table(&self) -> Result<&Table> {
-        match self {
-            Slot::Table(table) => Ok(table),
-            Slot::Damaged { path, why, .. } => {
-                let what = format!("this table cannot be used: {why}");
-                Err(Error::Format { path: path.clone(), problem: FormatError::Invalid { what } })
-            }
-        }
-    }
-}
-
 /// The [`Counts`] of a store, shared between threads that look keys up.
 #[derive(Debug, Default)]
 struct AtomicCounts {
@@ -241,7 +190,7 @@ impl Store {
             spans.extend(Span::from_file_name(name));
             logs.extend(log_number(name));
         }
-        let newest_first = opened(folder, spans, &options)?;
+        let newest_first = slot::open_all(folder, spans, &options)?;
         let mut store = Store {
             folder: folder.to_owned(),
             options,
@@ -276,7 +225,7 @@ impl Store {
             return Err(Error::Format { path, problem: FormatError::Invalid { what } });
         }
         if number > next {
-            self.newest_first.insert(0, missing(&self.folder, Span { first: next, last: number - 1 }));
+            self.newest_first.insert(0, slot::missing(&self.folder, Span { first: next, last: number - 1 }));
         }
         let Replayed { log, entries, torn } = Log::open(&self.log_path(number), number)?;
         entries.into_iter().for_each(|(key, value)| self.remember(key, value));
@@ -527,59 +476,5 @@ fn locked(path: &Path) -> Result<File> {
         Ok(()) => Ok(file),
         Err(TryLockError::Error(source)) => Err(io("lock")(source)),
         Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
-    }
-}
-
-/// Opens the tables of these spans, the newest first. Removes tables that a merge covers, and notes missing ones.
-fn opened(folder: &Path, spans: Vec<Span>, options: &Options) -> Result<Vec<Slot>> {
-    let mut slots: Vec<Slot> = spans
-        .into_iter()
-        .map(|span| {
-            let path = folder.join(span.file_name());
-            match Table::open(&path, span, options) {
-                Ok(table) => Slot::Table(Box::new(table)),
-                Err(error) => Slot::Damaged { span, why: describe(error), path },
-            }
-        })
-        .collect();
-    let whole: Vec<Span> =
-        slots.iter().filter(|slot| matches!(slot, Slot::Table(_))).map(Slot::span).collect();
-    slots.retain(|slot| {
-        let needless = whole.iter().any(|other| *other != slot.span() && other.covers(slot.span()));
-        if needless {
-            let _ = fs::remove_file(folder.join(slot.span().file_name()));
-        }
-        !needless
-    });
-    // A damaged table that covers others that are still there is asked before them.
-    slots.sort_by_key(|slot| (slot.span().last, slot.span().last - slot.span().first));
-    let (mut all, mut next) = (Vec::new(), 1);
-    for slot in slots {
-        let span = slot.span();
-        if span.first > next {
-            all.push(missing(folder, Span { first: next, last: span.first - 1 }));
-        }
-        if span.first < next && matches!(slot, Slot::Table(_)) {
-            let what = "it overlaps with another table".into();
-            let path = folder.join(span.file_name());
-            return Err(Error::Format { path, problem: FormatError::Invalid { what } });
-        }
-        next = span.last + 1;
-        all.push(slot);
-    }
-    all.reverse();
-    Ok(all)
-}
-
-fn missing(folder: &Path, span: Span) -> Slot {
-    Slot::Damaged { span, path: folder.join(span.file_name()), why: "its file is missing".into() }
-}
-
-/// Describes an error without its path, which is reported beside it.
-fn describe(error: Error) -> String {
-    match error {
-        Error::Format { problem, .. } => problem.to_string(),
-        Error::Io { doing, source, .. } => format!("cannot {doing} it: {source}"),
-        other => other.to_string(),
     }
 }

@@ -4,6 +4,7 @@ use super::document::{BadChunk, Contents, DocumentHead, MAX_PARTS, Sealer};
 use super::header::{self, Header, Stored};
 use super::keys::{Cost, Keys, Passphrase};
 use super::server::Server;
+use super::tee::{Discard, Failed, Tee};
 use super::tokens;
 use super::zidx::{Id, Index, IndexShape, Noise, Trapdoor};
 use crate::content;
@@ -448,60 +449,6 @@ fn read_words(from: &mut (impl Read + Send), found: &mut HashSet<String>, most: 
             found.insert(word);
         }
     })
-}
-
-/// A destination for contents that are read for their words.
-trait Sink {
-    fn push(&mut self, bytes: &[u8]) -> io::Result<()>;
-}
-
-impl<W: Write> Sink for Sealer<'_, W> {
-    fn push(&mut self, bytes: &[u8]) -> io::Result<()> {
-        Sealer::push(self, bytes)
-    }
-}
-
-/// A sink that discards everything.
-struct Discard;
-
-impl Sink for Discard {
-    fn push(&mut self, _: &[u8]) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-enum Failed {
-    Reading(io::Error),
-    Writing(io::Error),
-}
-
-/// A reader that copies everything to a sink. It remembers the first error, whatever a decoder makes of it.
-struct Tee<R, T> {
-    from: R,
-    to: T,
-    failed: Option<Failed>,
-}
-
-impl<R: Read, T: Sink> Read for Tee<R, T> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let stopped = || io::Error::other("it cannot be read on");
-        if self.failed.is_some() {
-            return Err(stopped());
-        }
-        let read = match self.from.read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => return Err(error),
-            Err(error) => {
-                self.failed = Some(Failed::Reading(error));
-                return Err(stopped());
-            }
-            Ok(read) => read,
-        };
-        if let Err(error) = self.to.push(&buffer[..read]) {
-            self.failed = Some(Failed::Writing(error));
-            return Err(stopped());
-        }
-        Ok(read)
-    }
 }
 
 fn stored(folder: &Path) -> Result<Stored> {

@@ -46,6 +46,7 @@ mod header;
 mod insecure;
 mod keys;
 mod server;
+mod tee;
 pub mod tokens;
 pub mod zidx;
 
