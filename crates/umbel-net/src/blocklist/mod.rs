@@ -47,11 +47,14 @@
 //! The caller sets the clock with [`Blocklist::advance`]. [`protocol`] is a conversation in lines, for firewalls; [`state`]
 //! keeps the list over restarts.
 
+mod figures;
 mod ledger;
 mod lengths;
 pub mod protocol;
 mod ring;
 pub mod state;
+
+pub use figures::{Figures, Innocents};
 
 use crate::network::{self, Prefix};
 use crate::{Error, Result};
@@ -479,45 +482,4 @@ fn followed(now: Timestamp) -> Timestamp {
 /// Returns the chance that at least one of `questions` lookups is a false positive.
 fn any(rate: f64, questions: usize) -> f64 {
     1.0 - (1.0 - rate).powi(i32::try_from(questions).unwrap_or(i32::MAX))
-}
-
-/// Figures of a blocklist at a time.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Figures {
-    /// The data structure that holds the list.
-    pub backend: Backend,
-    /// The time.
-    pub now: Timestamp,
-    /// The number of blocked keys. With the aging backend, a refreshed key counts in every generation that has it.
-    pub blocked: u64,
-    /// The number of prefixes on the allow-list.
-    pub allowed: u64,
-    /// The lengths of IPv4 prefixes that are looked for, the longest first.
-    pub lengths_v4: Vec<u8>,
-    /// Those of IPv6 prefixes.
-    pub lengths_v6: Vec<u8>,
-    /// The current false-positive rate of the filter, from its cells.
-    pub rate: f64,
-    /// The memory of the filter.
-    pub bytes: u64,
-    /// The number of clients expected to be blocked by mistake: the rate counts once for each length. The exact backend
-    /// blocks none.
-    pub innocents: f64,
-    /// Whether that is more than the budget.
-    pub over_budget: bool,
-}
-
-/// The result of checking innocent addresses.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Innocents {
-    /// The number of addresses.
-    pub asked: u64,
-    /// The number of blocked addresses.
-    pub blocked: u64,
-    /// The number of addresses that the filter has, without the exact list and without the allow-list.
-    pub by_filter: u64,
-    /// The number of addresses that the filter is expected to have by chance.
-    pub expected: f64,
 }
