@@ -7,7 +7,7 @@
 //! same machine, and the best round of each counts.
 
 use std::time::{Duration, Instant};
-use umbel_cache::{Key, Summary, View};
+use umbel_cache::{CacheKey, Summary, View};
 
 /// A vector of words as a filter.
 struct Plain {
@@ -16,12 +16,12 @@ struct Plain {
 }
 
 impl Plain {
-    fn positions(&self, key: &Key) -> [u32; 4] {
+    fn positions(&self, key: &CacheKey) -> [u32; 4] {
         let (words, _) = key.bytes().as_chunks::<4>();
         std::array::from_fn(|i| u32::from_be_bytes(words[i]) % self.bits)
     }
 
-    fn contains(&self, key: &Key) -> bool {
+    fn contains(&self, key: &CacheKey) -> bool {
         let is_set =
             |bit: u32| self.words.get(bit as usize / 64).is_some_and(|word| word >> (bit % 64) & 1 > 0);
         self.positions(key).into_iter().all(is_set)
@@ -32,12 +32,12 @@ const BITS_PER_DOCUMENT: u32 = 16;
 const KEYS: u32 = 10_000;
 const ROUNDS: u32 = 300;
 
-fn key(number: u32) -> Key {
-    Key::get(&format!("http://example.org/{number}"))
+fn key(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
 /// Counts the promises of all peers for all keys, and the time that this takes.
-fn round<F>(peers: &[F], keys: &[Key], contains: impl Fn(&F, &Key) -> bool) -> (usize, Duration) {
+fn round<F>(peers: &[F], keys: &[CacheKey], contains: impl Fn(&F, &CacheKey) -> bool) -> (usize, Duration) {
     let start = Instant::now();
     let promises = keys.iter().map(|key| peers.iter().filter(|peer| contains(peer, key)).count());
     (promises.sum(), start.elapsed())
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     // Half of them are documents of some peer.
     let stride = (2 * peers * documents / KEYS).max(1);
-    let keys: Vec<Key> = (0..KEYS).map(|number| key(number * stride)).collect();
+    let keys: Vec<CacheKey> = (0..KEYS).map(|number| key(number * stride)).collect();
     let (mut best_plain, mut best_views) = (Duration::MAX, Duration::MAX);
     for _ in 0..ROUNDS {
         let (expected, time) = round(&plains, &keys, Plain::contains);

@@ -14,7 +14,7 @@
 //! | | the bits: bit `i` is bit `i % 8` of byte `i / 8` |
 
 use crate::error::{Error, Result};
-use crate::{Key, filter};
+use crate::{CacheKey, filter};
 use std::sync::Arc;
 use umbel::literature::Literature;
 
@@ -48,14 +48,14 @@ impl Digest {
     /// The digest of some documents, with so many bits for each.
     ///
     /// ```
-    /// use umbel_cache::{Digest, Key};
-    /// let keys: Vec<Key> = (0..100).map(|i| Key::get(&format!("http://example.org/{i}"))).collect();
+    /// use umbel_cache::{Digest, CacheKey};
+    /// let keys: Vec<CacheKey> = (0..100).map(|i| CacheKey::from_url(&format!("http://example.org/{i}"))).collect();
     /// let digest = Digest::of(&keys, 5)?;
     /// assert_eq!(Digest::decode(&digest.encode())?, digest);
     /// assert!(keys.iter().all(|key| digest.contains(key)));
     /// # Ok::<(), umbel_cache::Error>(())
     /// ```
-    pub fn of(keys: &[Key], bits_per_entry: u8) -> Result<Digest> {
+    pub fn of(keys: &[CacheKey], bits_per_entry: u8) -> Result<Digest> {
         let too_many = || Error::Size { what: format!("a digest of {} documents is too large", keys.len()) };
         let count = u32::try_from(keys.len()).map_err(|_| too_many())?;
         let capacity = count.max(1);
@@ -83,7 +83,7 @@ impl Digest {
         }
         let (capacity, count, deleted, length) = (long(4), long(8), long(12), long(16));
         let (bits_per_entry, hashes) = (header[20], header[21]);
-        if u32::from(hashes) != Key::HASHES {
+        if u32::from(hashes) != CacheKey::HASHES {
             return Err(malformed(format!("it sets {hashes} bits for each document, and not 4")));
         }
         if mask.len() != length as usize {
@@ -103,7 +103,7 @@ impl Digest {
         for number in [self.capacity, self.count, self.deleted, mask.len() as u32] {
             bytes.extend(number.to_be_bytes());
         }
-        bytes.extend([self.bits_per_entry, Key::HASHES as u8]);
+        bytes.extend([self.bits_per_entry, CacheKey::HASHES as u8]);
         bytes.resize(HEADER, 0);
         bytes.extend(mask);
         bytes
@@ -120,7 +120,7 @@ impl Digest {
     }
 
     /// Returns whether a document may be among them.
-    pub fn contains(&self, key: &Key) -> bool {
+    pub fn contains(&self, key: &CacheKey) -> bool {
         self.filter.contains_slices(&key.slices())
     }
 }

@@ -1,6 +1,6 @@
 //! The filters of summaries and digests: standard Bloom filters over the slices of a key's MD5.
 
-use crate::Key;
+use crate::CacheKey;
 use crate::error::{Error, Result};
 use std::sync::Arc;
 use umbel::literature::{Family, Literature, Scheme};
@@ -12,7 +12,7 @@ fn scheme(bits: u32) -> Result<Scheme> {
     if bits == 0 || bits > MAX_BITS {
         return Err(Error::Size { what: format!("a summary has 1 to 2^31 bits, and not {bits}") });
     }
-    Ok(Scheme::new(Family::Md5Slices, Key::HASHES, bits.into())?)
+    Ok(Scheme::new(Family::Md5Slices, CacheKey::HASHES, bits.into())?)
 }
 
 /// Creates an empty filter.

@@ -10,26 +10,26 @@
 //! Documents are in a [`store`], which keeps its summary with it; what may be kept and given again is a matter of [`rules`].
 //!
 //! Squid exchanges [digests](Digest), plain filters that it makes anew every hour. Both kinds find a document's bits by the
-//! same [`Key`], so that one hash of it does for all caches.
+//! same [`CacheKey`], so that one hash of it does for all caches.
 //!
 //! ```
-//! use umbel_cache::{Applied, Key, Summary, Update, View};
+//! use umbel_cache::{Applied, CacheKey, Summary, Update, View};
 //!
 //! let mut summary = Summary::new(1000, 16)?;
-//! summary.insert(&Key::get("http://example.org/"));
+//! summary.insert(&CacheKey::from_url("http://example.org/"));
 //! summary.publish()?;
 //! let (mut view, update) = (View::default(), summary.update(None));
 //! assert_eq!(view.apply(&Update::decode(&update.encode())?)?, Applied::Replaced);
-//! assert!(view.contains(&Key::get("http://example.org/")));
-//! assert!(!view.contains(&Key::get("http://example.org/other")));
+//! assert!(view.contains(&CacheKey::from_url("http://example.org/")));
+//! assert!(!view.contains(&CacheKey::from_url("http://example.org/other")));
 //! # Ok::<(), umbel_cache::Error>(())
 //! ```
 
+mod cache_key;
 mod digest;
 mod error;
 mod filter;
 mod headers;
-mod key;
 mod peers;
 pub mod proxy;
 pub mod rules;
@@ -38,9 +38,9 @@ mod summary;
 mod sync;
 mod update;
 
+pub use cache_key::CacheKey;
 pub use digest::Digest;
 pub use error::{Error, Result};
-pub use key::Key;
 pub use peers::{Counts, Outcome, PeerId, Peers};
 pub use summary::{Summary, Trigger};
 pub use update::{Applied, Update, Version, View};

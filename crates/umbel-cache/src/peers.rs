@@ -1,7 +1,7 @@
 //! Other caches: what each of them is known to hold, how they kept their promises, and whom to ask for a document.
 
 use crate::sync::{lock, read, write};
-use crate::{Key, View};
+use crate::{CacheKey, View};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
@@ -127,7 +127,7 @@ impl Peers {
     }
 
     /// Returns the peers that promise a document, those first that kept their promises best.
-    pub fn promising(&self, key: &Key, now: Instant) -> Vec<PeerId> {
+    pub fn promising(&self, key: &CacheKey, now: Instant) -> Vec<PeerId> {
         let promises = |id: &PeerId| {
             let promises = |known: &Known| now <= known.until && known.view.contains(key);
             !self.rests(*id, now) && read(&self.peers[id.0].known).as_ref().is_some_and(promises)

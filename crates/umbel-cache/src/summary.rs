@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::update::{Update, Version, What};
-use crate::{Key, filter};
+use crate::{CacheKey, filter};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Summary {
         let published = Arc::new(filter::empty(bits)?);
         Ok(Summary {
             // Counters of four bits that stick. The hash is not used, as keys are hashed already.
-            counters: Counting::new(bits.into(), Key::HASHES, Options::default(), Hasher::default())?,
+            counters: Counting::new(bits.into(), CacheKey::HASHES, Options::default(), Hasher::default())?,
             bits,
             documents: 0,
             capacity,
@@ -100,7 +100,7 @@ impl Summary {
     }
 
     /// Notes a document that has come.
-    pub fn insert(&mut self, key: &Key) {
+    pub fn insert(&mut self, key: &CacheKey) {
         let mut flips = Vec::new();
         // Counters that stick refuse nothing.
         let _ = self.counters.insert_slices(&key.slices(), &mut flips);
@@ -110,7 +110,7 @@ impl Summary {
     }
 
     /// Notes that a document is gone. One that certainly was not there changes nothing.
-    pub fn remove(&mut self, key: &Key) {
+    pub fn remove(&mut self, key: &CacheKey) {
         let mut flips = Vec::new();
         if self.counters.remove_slices(&key.slices(), &mut flips) != Removed::NotPresent {
             self.note(&flips);
@@ -124,7 +124,7 @@ impl Summary {
     }
 
     /// Returns whether a document may be here.
-    pub fn contains(&self, key: &Key) -> bool {
+    pub fn contains(&self, key: &CacheKey) -> bool {
         self.counters.contains_slices(&key.slices())
     }
 

@@ -16,7 +16,7 @@
 
 use crate::error::{Error, Result};
 use crate::filter::{self, MAX_BITS};
-use crate::{Digest, Key};
+use crate::{CacheKey, Digest};
 use std::sync::Arc;
 use umbel::counting::Flip;
 use umbel::file::fields::{Fields, sum};
@@ -204,7 +204,7 @@ impl View {
 
     /// Returns whether the other may have a document.
     #[inline]
-    pub fn contains(&self, key: &Key) -> bool {
+    pub fn contains(&self, key: &CacheKey) -> bool {
         self.filter.as_ref().is_some_and(|filter| filter.contains_slices(&key.slices()))
     }
 

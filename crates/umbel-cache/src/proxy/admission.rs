@@ -1,6 +1,6 @@
 //! What is worth a place in the cache, what is never kept, and what has changed: filters that forget.
 
-use crate::Key;
+use crate::CacheKey;
 use crate::sync::lock;
 use std::sync::Mutex;
 use umbel::{Aging, Result};
@@ -41,28 +41,28 @@ impl Admission {
 
     /// Notes that a document is asked for; whether it gets a place. A filter that mistakes it for another gives it one too
     /// early, in one of a hundred cases.
-    pub fn admits(&self, key: &Key) -> bool {
+    pub fn admits(&self, key: &CacheKey) -> bool {
         self.asked.as_ref().is_none_or(|asked| !lock(asked).insert(&key.bytes()[..]))
     }
 
     /// Notes that a document cannot be kept: nobody needs to wait until somebody else has fetched it.
-    pub fn pass(&self, key: &Key) {
+    pub fn pass(&self, key: &CacheKey) {
         // If it is not noted they wait.
         let _ = lock(&self.passed).insert(&key.bytes()[..]);
     }
 
     /// Notes that a document was changed through here, which others do not know.
-    pub fn note_change(&self, key: &Key) {
+    pub fn note_change(&self, key: &CacheKey) {
         let _ = lock(&self.changed).insert(&key.bytes()[..]);
     }
 
     /// Whether a document was changed of late.
-    pub fn has_changed(&self, key: &Key) -> bool {
+    pub fn has_changed(&self, key: &CacheKey) -> bool {
         lock(&self.changed).contains(&key.bytes()[..])
     }
 
     /// Whether a document could not be kept when it was last asked for.
-    pub fn is_passed(&self, key: &Key) -> bool {
+    pub fn is_passed(&self, key: &CacheKey) -> bool {
         lock(&self.passed).contains(&key.bytes()[..])
     }
 }
@@ -74,7 +74,8 @@ mod tests {
     #[test]
     fn the_second_time_is_the_first_to_get_a_place() {
         let admission = Admission::new(Admit::SecondHit).unwrap();
-        let keys: Vec<Key> = (0..1000).map(|i| Key::get(&format!("http://example.org/{i}"))).collect();
+        let keys: Vec<CacheKey> =
+            (0..1000).map(|i| CacheKey::from_url(&format!("http://example.org/{i}"))).collect();
         let first = keys.iter().filter(|key| admission.admits(key)).count();
         assert!(first <= 20, "{first} of 1000 at once");
         assert!(keys.iter().all(|key| admission.admits(key)));

@@ -9,7 +9,7 @@ use super::pool::{Lease, Reach};
 use super::pump::{Pump, Saving};
 use super::service::{CACHE_STATUS, Service};
 use super::target::Page;
-use crate::Key;
+use crate::CacheKey;
 use crate::error::{Error, Result, chain};
 use crate::headers::end_to_end;
 use crate::rules::{self, Known, Refreshed};
@@ -205,7 +205,7 @@ impl Service {
             let named = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
                 page.beside(answer.parts.headers.get(name)?.to_str().ok()?).map(|page| page.key)
             });
-            let keys: Vec<Key> = named.chain([page.key]).collect();
+            let keys: Vec<CacheKey> = named.chain([page.key]).collect();
             let service = Arc::clone(self);
             let forget = move || {
                 for key in keys {

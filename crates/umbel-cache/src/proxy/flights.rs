@@ -1,6 +1,6 @@
 //! Who asks for what is being fetched already waits for it, and does not fetch it once more.
 
-use crate::Key;
+use crate::CacheKey;
 use crate::sync::lock;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -9,7 +9,7 @@ use tokio::sync::watch;
 
 /// What is being fetched.
 #[derive(Default)]
-pub(super) struct Flights(Mutex<HashMap<Key, watch::Receiver<End>>>);
+pub(super) struct Flights(Mutex<HashMap<CacheKey, watch::Receiver<End>>>);
 
 /// How a flight has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,12 +33,12 @@ pub(super) enum Joined {
 /// What is fetched by one for others, too. Its end wakes them.
 pub(super) struct Flight {
     flights: Arc<Flights>,
-    key: Key,
+    key: CacheKey,
     end: watch::Sender<End>,
 }
 
 impl Flights {
-    pub fn join(self: &Arc<Flights>, key: &Key) -> Joined {
+    pub fn join(self: &Arc<Flights>, key: &CacheKey) -> Joined {
         match lock(&self.0).entry(*key) {
             Entry::Occupied(flight) => Joined::Follows(flight.get().clone()),
             Entry::Vacant(place) => {
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn one_leads_and_others_wait_until_it_ends() {
-        let (flights, key) = (Arc::new(Flights::default()), Key::get("http://example.org/"));
+        let (flights, key) = (Arc::new(Flights::default()), CacheKey::from_url("http://example.org/"));
         let Joined::Leads(flight) = flights.join(&key) else { panic!("nobody leads yet") };
         assert!(!flight.has_followers());
         let Joined::Follows(end) = flights.join(&key) else { panic!("somebody leads") };

@@ -1,7 +1,7 @@
 //! What a request is for: a page of the web, a tunnel, or something of the proxy's own.
 
 use super::pool::Reach;
-use crate::Key;
+use crate::CacheKey;
 use crate::error::{Error, Result};
 use http::uri::{Authority, Scheme};
 use http::{Method, Uri, request};
@@ -63,7 +63,7 @@ pub(super) enum Target {
 pub(super) struct Page {
     /// Where it is, in one way of writing it.
     pub url: Uri,
-    pub key: Key,
+    pub key: CacheKey,
     pub address: Address,
 }
 
@@ -101,7 +101,7 @@ impl Page {
             url.push('/');
         }
         url.push_str(path);
-        let key = Key::get(&url);
+        let key = CacheKey::from_url(&url);
         let url = Uri::try_from(url).map_err(|_| Error::Target("this is no address of a page"))?;
         Ok(Page { url, key, address })
     }
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_page_has_one_key_however_it_is_written() {
-        let key = Key::get("http://example.org/a?b=C");
+        let key = CacheKey::from_url("http://example.org/a?b=C");
         for uri in ["http://example.org/a?b=C", "HTTP://Example.ORG:80/a?b=C"] {
             assert_eq!(page(uri).key, key, "{uri}");
         }

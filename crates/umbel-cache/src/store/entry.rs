@@ -2,7 +2,7 @@
 
 use super::body::{self, Body};
 use super::file::{Names, Place};
-use crate::Key;
+use crate::CacheKey;
 use crate::rules::Known;
 use crate::sync::{read, write};
 use bytes::Bytes;
@@ -13,7 +13,7 @@ use std::sync::{Arc, RwLock};
 /// A document, or a variant of it.
 #[derive(Debug)]
 pub struct Entry {
-    key: Key,
+    key: CacheKey,
     variant: u64,
     head: Vec<u8>,
     place: Place,
@@ -54,7 +54,7 @@ const KNOWN: usize = 4;
 
 impl Entry {
     pub(super) fn new(
-        (key, variant): (Key, u64),
+        (key, variant): (CacheKey, u64),
         head: Vec<u8>,
         place: Place,
         verified: bool,
@@ -65,7 +65,7 @@ impl Entry {
     }
 
     /// The document.
-    pub fn key(&self) -> &Key {
+    pub fn key(&self) -> &CacheKey {
         &self.key
     }
 

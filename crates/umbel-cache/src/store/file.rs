@@ -16,7 +16,7 @@
 
 use super::body::damaged;
 use super::entry::Entry;
-use crate::Key;
+use crate::CacheKey;
 use bytes::Bytes;
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -103,7 +103,7 @@ impl Names {
         (PREFIX + 8 + head.len()) as u64
     }
 
-    fn head_path(&self, key: &Key, variant: u64) -> PathBuf {
+    fn head_path(&self, key: &CacheKey, variant: u64) -> PathBuf {
         let name: String = key.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
         self.folder.join("heads").join(&name[..2]).join(format!("{name}-{variant:016x}"))
     }
@@ -138,7 +138,7 @@ impl Names {
     }
 
     /// Writes the file of a document, whose body is ready.
-    pub fn write_head(&self, key: &Key, variant: u64, head: Vec<u8>, body: Ready) -> io::Result<Entry> {
+    pub fn write_head(&self, key: &CacheKey, variant: u64, head: Vec<u8>, body: Ready) -> io::Result<Entry> {
         let (place, inline) = match &body {
             Ready::Inline(bytes) => {
                 (Place::Inline { len: bytes.len() as u64, sum: xxh3_64(bytes) }, &bytes[..])
@@ -244,7 +244,7 @@ impl Names {
         file.read_exact(&mut start)?;
         let mut fields = Fields(&start);
         let magic: [u8; 8] = fields.array().ok_or_else(short)?;
-        let key = Key::from_bytes(fields.array().ok_or_else(short)?);
+        let key = CacheKey::from_bytes(fields.array().ok_or_else(short)?);
         let variant = fields.u64().ok_or_else(short)?;
         let (head_len, kind) = fields.u32().zip(fields.u32()).ok_or_else(short)?;
         let mut number = || fields.u64().ok_or_else(short);
@@ -272,7 +272,7 @@ impl Names {
 }
 
 /// What the file of a document begins with.
-fn prefix(key: &Key, variant: u64, head: &[u8], place: &Place) -> io::Result<Vec<u8>> {
+fn prefix(key: &CacheKey, variant: u64, head: &[u8], place: &Place) -> io::Result<Vec<u8>> {
     let length =
         u32::try_from(head.len()).map_err(|_| io::Error::other("too much is known of a document"))?;
     let (kind, id) = match place {

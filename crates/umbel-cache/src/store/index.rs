@@ -1,7 +1,7 @@
 //! Which documents there are, by their keys.
 
 use super::entry::Entry;
-use crate::Key;
+use crate::CacheKey;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub(super) struct Index {
     /// Where the variants of a document are in the list.
-    places: HashMap<Key, Vec<usize>>,
+    places: HashMap<CacheKey, Vec<usize>>,
     /// All of them, in no order, so that some can be looked at by chance.
     list: Vec<Arc<Entry>>,
     bytes: u64,
@@ -28,17 +28,17 @@ impl Index {
         self.bytes
     }
 
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<CacheKey> {
         self.places.keys().copied().collect()
     }
 
-    pub fn variants(&self, key: &Key) -> Vec<Arc<Entry>> {
+    pub fn variants(&self, key: &CacheKey) -> Vec<Arc<Entry>> {
         self.places.get(key).map_or_else(Vec::new, |places| {
             places.iter().map(|place| Arc::clone(&self.list[*place])).collect()
         })
     }
 
-    pub fn has(&self, key: &Key) -> bool {
+    pub fn has(&self, key: &CacheKey) -> bool {
         self.places.contains_key(key)
     }
 

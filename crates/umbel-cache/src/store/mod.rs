@@ -10,12 +10,12 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use umbel_cache::Key;
+//! use umbel_cache::CacheKey;
 //! use umbel_cache::store::{Options, Store};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let store = Arc::new(Store::open(folder.path(), &Options::default())?);
-//! let key = Key::get("http://example.org/");
+//! let key = CacheKey::from_url("http://example.org/");
 //! let mut writer = store.begin(&key, 0);
 //! writer.write(b"Hello")?;
 //! writer.commit(b"text/plain".to_vec())?;
@@ -37,7 +37,7 @@ pub use writer::Writer;
 
 use crate::error::{Error, Result};
 use crate::sync::{lock, read, write};
-use crate::{Digest, Key, Summary, Trigger, Update, Version};
+use crate::{CacheKey, Digest, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -157,7 +157,7 @@ impl Store {
     }
 
     /// The variants of a document.
-    pub fn find(&self, key: &Key) -> Vec<Arc<Entry>> {
+    pub fn find(&self, key: &CacheKey) -> Vec<Arc<Entry>> {
         let found = read(&self.index).variants(key);
         let now = self.clock.fetch_add(1, Relaxed);
         found.iter().for_each(|entry| entry.touch(now));
@@ -165,21 +165,21 @@ impl Store {
     }
 
     /// Whether a document may be here, by the summary alone: what it denies need not be looked for.
-    pub fn may_have(&self, key: &Key) -> bool {
+    pub fn may_have(&self, key: &CacheKey) -> bool {
         read(&self.summary).contains(key)
     }
 
-    fn place(&self, key: &Key) -> &AtomicU64 {
+    fn place(&self, key: &CacheKey) -> &AtomicU64 {
         &self.changed[self.hash.hash_one(key) as usize % CHANGED]
     }
 
     /// What is known of changes to a document up to now; see [`Writer::since`].
-    pub fn ticket(&self, key: &Key) -> Ticket {
+    pub fn ticket(&self, key: &CacheKey) -> Ticket {
         Ticket(self.place(key).load(Relaxed))
     }
 
     /// Somebody has changed a document: its variants go, and what was fetched before is not kept any more.
-    pub fn invalidate(&self, key: &Key) {
+    pub fn invalidate(&self, key: &CacheKey) {
         let changing = lock(&self.changes);
         self.place(key).fetch_add(1, Relaxed);
         let variants = read(&self.index).variants(key);
@@ -189,7 +189,7 @@ impl Store {
     }
 
     /// Begins a document, or a variant of it. Nobody sees it before it is [committed](Writer::commit).
-    pub fn begin(self: &Arc<Store>, key: &Key, variant: u64) -> Writer {
+    pub fn begin(self: &Arc<Store>, key: &CacheKey, variant: u64) -> Writer {
         Writer::new(Arc::clone(self), *key, variant)
     }
 
@@ -256,7 +256,7 @@ impl Store {
     /// Writes a document whose body is ready, unless it was changed since it was asked for.
     fn commit(
         &self,
-        (key, variant): (&Key, u64),
+        (key, variant): (&CacheKey, u64),
         since: Option<Ticket>,
         head: Vec<u8>,
         body: Ready,
@@ -278,7 +278,7 @@ impl Store {
     fn put(
         &self,
         changing: &MutexGuard<'_, ()>,
-        key: &Key,
+        key: &CacheKey,
         variant: u64,
         head: Vec<u8>,
         body: Ready,
@@ -325,7 +325,7 @@ impl Store {
     }
 
     /// The keys of all documents.
-    pub fn keys(&self) -> Vec<Key> {
+    pub fn keys(&self) -> Vec<CacheKey> {
         read(&self.index).keys()
     }
 

@@ -4,7 +4,7 @@ use super::body::Body;
 use super::entry::Entry;
 use super::file::Ready;
 use super::{Store, Ticket};
-use crate::Key;
+use crate::CacheKey;
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fs::{self, File};
@@ -20,7 +20,7 @@ const INLINE: usize = 64 << 10;
 /// A document that is being written. If it is dropped before it is committed, nothing is left of it.
 pub struct Writer {
     store: Arc<Store>,
-    key: Key,
+    key: CacheKey,
     variant: u64,
     since: Option<Ticket>,
     /// As long as it is small.
@@ -33,7 +33,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(store: Arc<Store>, key: Key, variant: u64) -> Writer {
+    pub(super) fn new(store: Arc<Store>, key: CacheKey, variant: u64) -> Writer {
         Writer {
             store,
             key,

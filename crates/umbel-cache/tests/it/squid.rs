@@ -2,13 +2,13 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use umbel_cache::{Digest, Error, Key};
+use umbel_cache::{CacheKey, Digest, Error};
 
 /// From Squid 5.7, which had fetched seven documents, and has icons of its own.
 const GOLDEN: &[u8] = include_bytes!("../golden/squid-5.7.digest");
 
-fn document(number: u32) -> Key {
-    Key::get(&format!("http://127.0.0.1:3198/doc{number}"))
+fn document(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://127.0.0.1:3198/doc{number}"))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn a_digest_of_squid_promises_what_squid_has() {
 /// SPEC: 5 bits for each document promise wrongly in 9.2 % of questions, and a million take 625 000 bytes.
 #[test]
 fn five_bits_a_document_promise_wrongly_one_time_in_eleven() {
-    let keys: Vec<Key> = (0..100_000).map(document).collect();
+    let keys: Vec<CacheKey> = (0..100_000).map(document).collect();
     let digest = Digest::of(&keys, 5).unwrap();
     assert_eq!(digest.encode().len(), 128 + 62_500);
     assert!(keys.iter().all(|key| digest.contains(key)));

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 use umbel_cache::proxy::{Limits, Options};
-use umbel_cache::{Digest, Key};
+use umbel_cache::{CacheKey, Digest};
 
 /// How many documents one has that the other wants.
 const DOCUMENTS: usize = 50;
@@ -71,7 +71,7 @@ fn a_false_promise_costs_squid_a_question_and_never_a_wrong_answer() {
     squid.learn(&origin);
     // Of those that are not there one in eleven is promised.
     let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
-    let promised = |path: &String| digest.contains(&Key::get(&origin.url(path)));
+    let promised = |path: &String| digest.contains(&CacheKey::from_url(&origin.url(path)));
     let (promised, denied): (Vec<String>, Vec<String>) = strangers().take(1000).partition(promised);
     let (promised, denied) = (&promised[..10], &denied[..10]);
 
@@ -142,7 +142,7 @@ fn fill(squid: &Squid, origin: &Origin) {
     for path in paths() {
         assert_eq!(get(squid.address, &origin.url(&path)).body, body(&path));
     }
-    let keys: Vec<Key> = paths().map(|path| Key::get(&origin.url(&path))).collect();
+    let keys: Vec<CacheKey> = paths().map(|path| CacheKey::from_url(&origin.url(&path))).collect();
     wait_for("the digest of Squid", || {
         let answer = ask(squid.address, "GET", Digest::PATH, &[]);
         let digest = Digest::decode(&answer.body).ok().filter(|_| answer.status == 200);

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use umbel_cache::store::{Options, Store};
-use umbel_cache::{Error, Key, Trigger, View};
+use umbel_cache::{CacheKey, Error, Trigger, View};
 
-fn key(number: u32) -> Key {
-    Key::get(&format!("http://example.org/{number}"))
+fn key(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
 /// A body that tells which it is, wherever one looks.
@@ -45,7 +45,7 @@ fn check_summary(store: &Store, numbers: u32) {
     store.publish(&Trigger::default(), Duration::MAX).unwrap();
     let mut view = View::default();
     view.apply(&store.summary_since(None)).unwrap();
-    let held: HashSet<Key> = store.keys().into_iter().collect();
+    let held: HashSet<CacheKey> = store.keys().into_iter().collect();
     assert_eq!(view.documents(), held.len() as u64);
     assert!(held.iter().all(|key| view.contains(key) && store.may_have(key)));
     let wrong = (0..numbers).filter(|number| !held.contains(&key(*number)) && view.contains(&key(*number)));

@@ -5,10 +5,10 @@ use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use umbel::memory::Words;
-use umbel_cache::{Applied, Key, Outcome, Peers, Summary, Trigger, Update, Version, View};
+use umbel_cache::{Applied, CacheKey, Outcome, Peers, Summary, Trigger, Update, Version, View};
 
-fn key(number: u32) -> Key {
-    Key::get(&format!("http://example.org/{number}"))
+fn key(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
 /// The bits of a summary and those of a view of it.

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use umbel_cache::{Key, Update, View};
+use umbel_cache::{CacheKey, Update, View};
 
 /// A proxy of its own process, which ends with this.
 struct Proxy {
@@ -156,13 +156,14 @@ fn after_a_kill_every_page_is_whole_and_the_summary_is_of_these() {
         let answer = ask(proxy.address, "GET", &url, &[("Cache-Control", "only-if-cached")]);
         if answer.status == 200 {
             assert!(answer.body == page(&format!("/{number}")));
-            assert!(view.contains(&Key::get(&url)), "the summary has what is here");
+            assert!(view.contains(&CacheKey::from_url(&url)), "the summary has what is here");
             here += 1;
         }
     }
     assert_eq!(here, view.documents());
     // And says little of what is not: 16 bits for each, one in four hundred.
-    let wrong = (0..1000).filter(|i| view.contains(&Key::get(&origin.url(&format!("/none/{i}"))))).count();
+    let wrong =
+        (0..1000).filter(|i| view.contains(&CacheKey::from_url(&origin.url(&format!("/none/{i}"))))).count();
     assert!(wrong <= 10, "{wrong} of 1000");
 }
 

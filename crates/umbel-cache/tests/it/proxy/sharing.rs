@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use umbel_cache::proxy::{Limits, Options};
-use umbel_cache::{Digest, Key, Summary, Update};
+use umbel_cache::{CacheKey, Digest, Summary, Update};
 
 /// What asks peers often, so that tests are short.
 fn options(peers: &[SocketAddr]) -> Options {
@@ -183,7 +183,7 @@ fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
 }
 
 /// A peer whose summary has these keys, and which does this when it is asked for a page.
-fn peer(keys: &[Key], does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Origin {
+fn peer(keys: &[CacheKey], does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Origin {
     let mut summary = Summary::new(1000, 16).unwrap();
     keys.iter().for_each(|key| summary.insert(key));
     summary.publish().unwrap();
@@ -200,7 +200,7 @@ fn peer(keys: &[Key], does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> 
 #[test]
 fn a_false_promise_costs_one_question_and_never_a_wrong_answer() {
     let origin = small_pages();
-    let keys: Vec<Key> = (0..50).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
+    let keys: Vec<CacheKey> = (0..50).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
     let liar = peer(&keys, |_| Does::Says(answer("504 Gateway Timeout", &[], b"not here")));
     let folder = tempfile::tempdir().unwrap();
     let proxy = Running::start(folder.path(), options(&[liar.address]));
@@ -287,7 +287,7 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
     ];
     for (name, does) in kinds {
         let origin = small_pages();
-        let keys: Vec<Key> = (0..3).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
+        let keys: Vec<CacheKey> = (0..3).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
         let liar = peer(&keys, move |asked| does(asked));
         let folder = tempfile::tempdir().unwrap();
         let proxy = Running::start(folder.path(), options(&[liar.address]));
@@ -364,7 +364,8 @@ fn the_origin_finishes_what_a_peer_has_begun() {
         )
         .into_bytes();
         begun.extend(&whole[..1_234_567]);
-        let lazy = peer(&[Key::get(&url)], move |_| Does::Ends(begun.clone(), Duration::from_secs(10)));
+        let lazy =
+            peer(&[CacheKey::from_url(&url)], move |_| Does::Ends(begun.clone(), Duration::from_secs(10)));
         let folder = tempfile::tempdir().unwrap();
         let proxy = Running::start(folder.path(), options(&[lazy.address]));
         proxy.wait_for_documents(1);
@@ -390,7 +391,7 @@ fn the_origin_finishes_what_a_peer_has_begun() {
 #[test]
 fn summaries_that_make_no_sense_are_not_believed() {
     let origin = small_pages();
-    let key = Key::get(&origin.url("/1"));
+    let key = CacheKey::from_url(&origin.url("/1"));
     let summary = {
         let mut summary = Summary::new(10, 8).unwrap();
         summary.insert(&key);
@@ -440,7 +441,7 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
     proxy.wait(|stats| stats["store"]["documents"] == 40);
     let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
     assert_eq!(digest.count(), 40);
-    assert!(paths.iter().all(|path| digest.contains(&Key::get(&origin.url(path)))));
+    assert!(paths.iter().all(|path| digest.contains(&CacheKey::from_url(&origin.url(path)))));
     // Squid asks its sibling by the whole address, as it asks for all else.
     let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, Digest::PATH), &[]);
     assert_eq!((whole.status, whole.header("content-type")), (200, Some(Digest::MEDIA_TYPE)));
@@ -452,7 +453,7 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
         let bytes = ask(proxy.address, "GET", "/umbel/summary", &[]).body;
         let mut view = umbel_cache::View::default();
         view.apply(&Update::decode(&bytes).unwrap()).unwrap();
-        if paths.iter().all(|path| view.contains(&Key::get(&origin.url(path)))) {
+        if paths.iter().all(|path| view.contains(&CacheKey::from_url(&origin.url(path)))) {
             let version = view.version().unwrap();
             let since = format!("/umbel/summary?since={}.{}", version.epoch, version.generation);
             assert!(ask(proxy.address, "GET", &since, &[]).body.len() < 50);
@@ -469,7 +470,7 @@ fn a_peer_whose_answer_does_not_help_is_asked_again() {
         let headers = ["Cache-Control: max-age=60", "Vary: Cookie"];
         Does::Says(answer("200 OK", &headers, asked.header("cookie").unwrap_or("none").as_bytes()))
     });
-    let keys: Vec<Key> = (0..3).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
+    let keys: Vec<CacheKey> = (0..3).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
     let peer = peer(&keys, |asked| {
         assert_eq!(asked.header("cookie"), None, "what is for the origin is not for peers");
         match asked.path() {
