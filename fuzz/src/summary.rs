@@ -4,7 +4,7 @@
 //! update that is taken in twice changes nothing the second time.
 
 use umbel::file::fields::sum;
-use umbel_cache::{Applied, CacheKey, Digest, Summary, Update, View};
+use umbel_cache::{Applied, CacheDigest, CacheKey, Summary, Update, View};
 
 /// Takes any bytes, as they are and with a sum that fits.
 pub fn run(bytes: &[u8]) {
@@ -19,8 +19,8 @@ pub fn run(bytes: &[u8]) {
 
 /// Tries to read a digest; whether it could.
 pub fn digest(bytes: &[u8]) -> bool {
-    let Ok(digest) = Digest::decode(bytes) else { return false };
-    assert_eq!(Digest::decode(&digest.encode()).ok(), Some(digest.clone()));
+    let Ok(digest) = CacheDigest::decode(bytes) else { return false };
+    assert_eq!(CacheDigest::decode(&digest.encode()).ok(), Some(digest.clone()));
     let _ = digest.contains(&CacheKey::from_url("http://example.org/"));
     true
 }

@@ -6,7 +6,7 @@ use umbel::literature::Md5Slices;
 /// The MD5 of a method and a URL, computed as in Squid.
 ///
 /// Its four 32-bit words are the hashes of the key in [summaries](crate::Summary) and
-/// [cache digests](crate::Digest), so that one MD5 serves the filters of all peers.
+/// [cache digests](crate::CacheDigest), so that one MD5 serves the filters of all peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct CacheKey([u8; 16]);
 

@@ -9,7 +9,7 @@
 //!
 //! Documents are in a [`store`], which keeps its summary with it; what may be kept and given again is a matter of [`rules`].
 //!
-//! Squid exchanges [digests](Digest), plain filters that it makes anew every hour. Both kinds find a document's bits by the
+//! Squid exchanges [digests](CacheDigest), plain filters that it makes anew every hour. Both kinds find a document's bits by the
 //! same [`CacheKey`], so that one hash of it does for all caches.
 //!
 //! ```
@@ -25,11 +25,12 @@
 //! # Ok::<(), umbel_cache::Error>(())
 //! ```
 
+mod cache_digest;
 mod cache_key;
-mod digest;
 mod error;
-mod filter;
+
 mod headers;
+mod key_filter;
 mod peers;
 pub mod proxy;
 pub mod rules;
@@ -38,8 +39,8 @@ mod summary;
 mod sync;
 mod update;
 
+pub use cache_digest::CacheDigest;
 pub use cache_key::CacheKey;
-pub use digest::Digest;
 pub use error::{Error, Result};
 pub use peers::{Counts, Outcome, PeerId, Peers};
 pub use summary::{Summary, Trigger};

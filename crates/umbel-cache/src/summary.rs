@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::update::{Update, Version, What};
-use crate::{CacheKey, filter};
+use crate::{CacheKey, key_filter};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl Summary {
         let bits = bits.and_then(|bits| u32::try_from(bits).ok()).ok_or_else(|| Error::Size {
             what: format!("{bits_per_document} bits for each of {capacity} documents are too many"),
         })?;
-        let published = Arc::new(filter::empty(bits)?);
+        let published = Arc::new(key_filter::empty(bits)?);
         Ok(Summary {
             // Counters of four bits that stick. The hash is not used, as keys are hashed already.
             counters: Counting::new(bits.into(), CacheKey::HASHES, Options::default(), Hasher::default())?,
@@ -142,7 +142,7 @@ impl Summary {
     pub fn publish(&mut self) -> Result<usize> {
         let mut changed = Vec::new();
         if !self.flipped.is_empty() {
-            let published = filter::make_mut(&mut self.published)?;
+            let published = key_filter::make_mut(&mut self.published)?;
             let flipped = self.flipped.drain();
             let differs =
                 flipped.filter(|(bit, set)| published.apply(Flip { index: (*bit).into(), set: *set }));

@@ -15,8 +15,8 @@
 //! that counts and not that it has changed: changes that come twice, or that are known already, do no harm.
 
 use crate::error::{Error, Result};
-use crate::filter::{self, MAX_BITS};
-use crate::{CacheKey, Digest};
+use crate::key_filter::{self, MAX_BITS};
+use crate::{CacheDigest, CacheKey};
 use std::sync::Arc;
 use umbel::counting::Flip;
 use umbel::file::fields::{Fields, sum};
@@ -127,7 +127,7 @@ impl Update {
         let bits = bits.ok_or_else(|| malformed("it has no bits, or too many"))?;
         let what = match kind {
             0 if fields.0.is_empty() => What::Nothing,
-            1 => What::All(Arc::new(filter::from_bytes(fields.0, bits)?)),
+            1 => What::All(Arc::new(key_filter::from_bytes(fields.0, bits)?)),
             2 => {
                 let length = bits.div_ceil(8) as usize;
                 if length > fields.0.len().saturating_mul(MOST_GAIN) {
@@ -138,7 +138,7 @@ impl Update {
                     why: "its bits are damaged".into(),
                     source: Some(error.into()),
                 })?;
-                What::All(Arc::new(filter::from_bytes(&bytes, bits)?))
+                What::All(Arc::new(key_filter::from_bytes(&bytes, bits)?))
             }
             3 => {
                 let from = fields.u64().ok_or_else(too_short)?;
@@ -182,7 +182,7 @@ pub enum Applied {
 
 impl View {
     /// The view of a digest of Squid, which has no versions.
-    pub fn of_digest(digest: &Digest) -> View {
+    pub fn from_digest(digest: &CacheDigest) -> View {
         let filter = Some(Arc::clone(digest.filter()));
         View { version: None, documents: digest.count().into(), filter }
     }
@@ -231,7 +231,7 @@ impl View {
                 if known.is_some_and(|ours| ours.generation > update.version.generation) {
                     return Ok(Applied::Same);
                 }
-                let filter = filter::make_mut(filter)?;
+                let filter = key_filter::make_mut(filter)?;
                 let flips = changes.iter().map(|(bit, set)| Flip { index: (*bit).into(), set: *set });
                 Applied::Changed(flips.filter(|flip| filter.apply(*flip)).count() as u32)
             }

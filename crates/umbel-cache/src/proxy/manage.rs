@@ -4,7 +4,7 @@ use super::body::Body;
 use super::page;
 use super::service::{Service, sentence};
 use crate::sync::lock;
-use crate::{Digest, Update, Version};
+use crate::{CacheDigest, Update, Version};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, DATE, EXPIRES, HOST, LAST_MODIFIED};
 use http::uri::Authority;
@@ -30,7 +30,7 @@ pub(super) fn is_own_path(path: &str) -> bool {
 
 /// Whether a path is of what a cache tells others again and again.
 pub(super) fn is_for_caches(path: &str) -> bool {
-    [SUMMARY, Digest::PATH].contains(&path)
+    [SUMMARY, CacheDigest::PATH].contains(&path)
 }
 
 /// Answers a question about the proxy itself. What was counted may have an address of its own.
@@ -47,7 +47,7 @@ pub(super) async fn answer(
     }
     let mut response = match request.uri.path() {
         SUMMARY => summary(service, request.uri.query()).await,
-        Digest::PATH => digest(service).await,
+        CacheDigest::PATH => digest(service).await,
         STATS if !for_caches_only => plain("application/json", stats(service).to_string() + "\n"),
         PAGE if !for_caches_only => plain("text/html; charset=utf-8", page::page(&stats(service))),
         SHORT if !for_caches_only => {
@@ -120,7 +120,7 @@ async fn digest(service: &Arc<Service>) -> Response<Body> {
         None => {
             let store = Arc::clone(&service.store);
             let made = tokio::task::spawn_blocking(move || {
-                store.digest(Digest::BITS_PER_ENTRY).map(|digest| Bytes::from(digest.encode()))
+                store.digest(CacheDigest::BITS_PER_ENTRY).map(|digest| Bytes::from(digest.encode()))
             });
             let Ok(Ok(bytes)) = made.await else {
                 return sentence(StatusCode::INTERNAL_SERVER_ERROR, "the digest could not be made");
@@ -134,7 +134,7 @@ async fn digest(service: &Arc<Service>) -> Response<Body> {
     let (age, now) = (made.elapsed(), SystemTime::now());
     let date = |time: SystemTime| HeaderValue::try_from(httpdate::fmt_http_date(time)).ok();
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(Digest::MEDIA_TYPE));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(CacheDigest::MEDIA_TYPE));
     for (name, time) in [
         (DATE, Some(now)),
         (LAST_MODIFIED, now.checked_sub(age)),

@@ -10,7 +10,7 @@ use crate::error::{Error, Result, chain};
 use crate::rules::Known;
 use crate::sync::lock;
 use crate::update::WHAT;
-use crate::{Applied, Digest, PeerId, Update, View};
+use crate::{Applied, CacheDigest, PeerId, Update, View};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
 use http::{HeaderValue, Request, StatusCode, response};
@@ -147,7 +147,7 @@ impl Service {
         every: Duration,
         since: Option<HeaderValue>,
     ) -> Result<Duration> {
-        let (parts, bytes) = match self.ask_neighbour(id, Digest::PATH, since.as_ref()).await {
+        let (parts, bytes) = match self.ask_neighbour(id, CacheDigest::PATH, since.as_ref()).await {
             Ok(answer) => answer,
             Err(error) => {
                 // What is there next may be another one.
@@ -170,8 +170,8 @@ impl Service {
             lock(&self.neighbours[id.0].told).digest = None;
             return Err(Error::Status { status: parts.status.as_u16(), wanted: "digest" });
         }
-        let digest = Digest::decode(&bytes)?;
-        self.peers.replace(id, View::of_digest(&digest), length, until);
+        let digest = CacheDigest::decode(&bytes)?;
+        self.peers.replace(id, View::from_digest(&digest), length, until);
         lock(&self.neighbours[id.0].told).digest = Some(parts.headers.get(LAST_MODIFIED).cloned());
         Ok(next)
     }

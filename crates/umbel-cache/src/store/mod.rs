@@ -37,7 +37,7 @@ pub use writer::Writer;
 
 use crate::error::{Error, Result};
 use crate::sync::{lock, read, write};
-use crate::{CacheKey, Digest, Summary, Trigger, Update, Version};
+use crate::{CacheDigest, CacheKey, Summary, Trigger, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -334,8 +334,8 @@ impl Store {
     /// # Errors
     ///
     /// [`Error::Size`] if there are too many documents, [`Error::Filter`] if there is no memory for it.
-    pub fn digest(&self, bits_per_entry: u8) -> Result<Digest> {
-        Digest::of(&self.keys(), bits_per_entry)
+    pub fn digest(&self, bits_per_entry: u8) -> Result<CacheDigest> {
+        CacheDigest::from_keys(&self.keys(), bits_per_entry)
     }
 
     /// What to tell a cache that knows this state of the summary.

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 use umbel_cache::proxy::{Limits, Options};
-use umbel_cache::{CacheKey, Digest};
+use umbel_cache::{CacheDigest, CacheKey};
 
 /// How many documents one has that the other wants.
 const DOCUMENTS: usize = 50;
@@ -70,7 +70,7 @@ fn a_false_promise_costs_squid_a_question_and_never_a_wrong_answer() {
     let squid = Squid::start(Some(proxy.address));
     squid.learn(&origin);
     // Of those that are not there one in eleven is promised.
-    let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
+    let digest = CacheDigest::decode(&ask(proxy.address, "GET", CacheDigest::PATH, &[]).body).unwrap();
     let promised = |path: &String| digest.contains(&CacheKey::from_url(&origin.url(path)));
     let (promised, denied): (Vec<String>, Vec<String>) = strangers().take(1000).partition(promised);
     let (promised, denied) = (&promised[..10], &denied[..10]);
@@ -144,8 +144,8 @@ fn fill(squid: &Squid, origin: &Origin) {
     }
     let keys: Vec<CacheKey> = paths().map(|path| CacheKey::from_url(&origin.url(&path))).collect();
     wait_for("the digest of Squid", || {
-        let answer = ask(squid.address, "GET", Digest::PATH, &[]);
-        let digest = Digest::decode(&answer.body).ok().filter(|_| answer.status == 200);
+        let answer = ask(squid.address, "GET", CacheDigest::PATH, &[]);
+        let digest = CacheDigest::decode(&answer.body).ok().filter(|_| answer.status == 200);
         digest.is_some_and(|digest| keys.iter().all(|key| digest.contains(key)))
     });
 }

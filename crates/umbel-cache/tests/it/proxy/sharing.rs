@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use umbel_cache::proxy::{Limits, Options};
-use umbel_cache::{CacheKey, Digest, Summary, Update};
+use umbel_cache::{CacheDigest, CacheKey, Summary, Update};
 
 /// What asks peers often, so that tests are short.
 fn options(peers: &[SocketAddr]) -> Options {
@@ -398,7 +398,7 @@ fn summaries_that_make_no_sense_are_not_believed() {
         summary.publish().unwrap();
         summary.update(None).encode()
     };
-    let digest = Digest::of(&[key], 5).unwrap().encode();
+    let digest = CacheDigest::from_keys(&[key], 5).unwrap().encode();
     let mut claims = digest.clone();
     claims[16..20].copy_from_slice(&u32::MAX.to_be_bytes());
     let mut damaged = summary.clone();
@@ -407,14 +407,14 @@ fn summaries_that_make_no_sense_are_not_believed() {
         ("nothing", Update::MEDIA_TYPE, vec![]),
         ("damaged", Update::MEDIA_TYPE, damaged),
         ("another kind", "text/html", b"<html>".to_vec()),
-        ("too large a claim", Digest::MEDIA_TYPE, claims),
-        ("too short a digest", Digest::MEDIA_TYPE, digest[..100].to_vec()),
-        ("a digest with a tail", Digest::MEDIA_TYPE, [&digest[..], b"x"].concat()),
+        ("too large a claim", CacheDigest::MEDIA_TYPE, claims),
+        ("too short a digest", CacheDigest::MEDIA_TYPE, digest[..100].to_vec()),
+        ("a digest with a tail", CacheDigest::MEDIA_TYPE, [&digest[..], b"x"].concat()),
     ];
     for (name, kind, bytes) in kinds {
         let kind = format!("Content-Type: {kind}");
         let liar = Origin::start(move |asked| match asked.path() {
-            Digest::PATH => Does::Says(answer("200 OK", &[&kind], &bytes)),
+            CacheDigest::PATH => Does::Says(answer("200 OK", &[&kind], &bytes)),
             path if path.starts_with("/umbel/") && !kind.contains("digest") => {
                 Does::Says(answer("200 OK", &[&kind], &bytes))
             }
@@ -439,12 +439,12 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
     let paths: Vec<String> = (0..40).map(|i| format!("/{i}")).collect();
     paths.iter().for_each(|path| drop(get(proxy.address, &origin.url(path))));
     proxy.wait(|stats| stats["store"]["documents"] == 40);
-    let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
+    let digest = CacheDigest::decode(&ask(proxy.address, "GET", CacheDigest::PATH, &[]).body).unwrap();
     assert_eq!(digest.count(), 40);
     assert!(paths.iter().all(|path| digest.contains(&CacheKey::from_url(&origin.url(path)))));
     // Squid asks its sibling by the whole address, as it asks for all else.
-    let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, Digest::PATH), &[]);
-    assert_eq!((whole.status, whole.header("content-type")), (200, Some(Digest::MEDIA_TYPE)));
+    let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, CacheDigest::PATH), &[]);
+    assert_eq!((whole.status, whole.header("content-type")), (200, Some(CacheDigest::MEDIA_TYPE)));
     for wrong in ["?since=x", "?since=1", "?since=1.-1", "?other"] {
         assert_eq!(ask(proxy.address, "GET", &format!("/umbel/summary{wrong}"), &[]).status, 400);
     }
