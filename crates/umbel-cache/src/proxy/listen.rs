@@ -5,7 +5,7 @@ use super::body::Body;
 use super::service::{Client, Service, sentence};
 use super::timed::Timed;
 use super::{Allow, Options, manage};
-use crate::Trigger;
+use crate::PublishTrigger;
 use crate::error::{Error, Result, chain};
 use crate::store::Store;
 use http::{Request, StatusCode};
@@ -230,7 +230,7 @@ async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
 
 /// Tells others what is here, and ends connections that nobody uses.
 async fn keep_house(service: Arc<Service>, every: Duration) {
-    let trigger = Trigger { every, ..Trigger::default() };
+    let trigger = PublishTrigger { interval: every, ..PublishTrigger::default() };
     let pause = (every / 4).clamp(Duration::from_millis(20), Duration::from_secs(1));
     let mut last = Instant::now();
     loop {

@@ -160,10 +160,10 @@ pub(super) fn stats(service: &Service) -> Value {
             json!({
                 "address": service.neighbours[id.0].address.to_string(),
                 "kind": service.neighbours[id.0].kind(),
-                "documents": view.as_ref().map(|view| view.documents()),
+                "documents": view.as_ref().map(|view| view.key_count()),
                 "summary_bits": view.as_ref().and_then(|view| Some(view.filter()?.scheme().m())),
-                "resting": service.peers.rests(id, now),
-                "asked": counted.asked,
+                "resting": service.peers.is_backing_off(id, now),
+                "asked": counted.requests,
                 "hits": counted.hits,
                 "false_hits": counted.false_hits,
                 "failures": counted.failures,

@@ -9,7 +9,7 @@ use super::target::Address;
 use crate::error::{Error, Result, chain};
 use crate::rules::Known;
 use crate::sync::lock;
-use crate::update::WHAT;
+use crate::update::UPDATE_NAME;
 use crate::{Applied, CacheDigest, PeerId, Update, View};
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
@@ -66,7 +66,7 @@ impl Service {
                 Ok(Ok(next)) => {
                     let neighbour = &self.neighbours[id.0];
                     if lock(&neighbour.told).well.replace(true) != Some(true) {
-                        let pages = self.peers.view(id).map_or(0, |view| view.documents());
+                        let pages = self.peers.view(id).map_or(0, |view| view.key_count());
                         let (address, kind) = (&neighbour.address, neighbour.kind());
                         self.log
                             .line(format_args!("peer {address} ({kind}) tells that it has {pages} pages"));
@@ -122,7 +122,7 @@ impl Service {
         let learned = tokio::task::spawn_blocking(move || {
             let update = Update::decode(&bytes)?;
             if update.bits() > MOST_BITS {
-                return Err(Error::malformed(WHAT, format!("it has more than {MOST_BITS} bits")));
+                return Err(Error::malformed(UPDATE_NAME, format!("it has more than {MOST_BITS} bits")));
             }
             let mut next = view.map_or_else(View::default, |view| (*view).clone());
             next.apply(&update).map(|applied| (applied, next))
@@ -130,11 +130,11 @@ impl Service {
         let (applied, next) = learned.await??;
         let until = Instant::now() + every * BELIEVED;
         match applied {
-            Applied::Same => self.peers.confirm(id, length, until),
-            Applied::Replaced | Applied::Changed(_) => self.peers.replace(id, next, length, until),
+            Applied::Same => self.peers.renew_view(id, length, until),
+            Applied::Replaced | Applied::Changed(_) => self.peers.set_view(id, next, length, until),
             Applied::Unknown => {
                 // It has begun anew, or has been asked by too old a version. All of it comes next time.
-                self.peers.forget(id);
+                self.peers.remove_view(id);
                 return Ok(every / 10);
             }
         }
@@ -163,7 +163,7 @@ impl Service {
         let (length, until) =
             (bytes.len() as u64, Instant::now() + (lifetime.min(LONGEST) + every) * BELIEVED);
         if parts.status == StatusCode::NOT_MODIFIED && since.is_some() {
-            self.peers.confirm(id, length, until);
+            self.peers.renew_view(id, length, until);
             return Ok(every);
         }
         if parts.status != StatusCode::OK {
@@ -171,7 +171,7 @@ impl Service {
             return Err(Error::Status { status: parts.status.as_u16(), wanted: "digest" });
         }
         let digest = CacheDigest::decode(&bytes)?;
-        self.peers.replace(id, View::from_digest(&digest), length, until);
+        self.peers.set_view(id, View::from_digest(&digest), length, until);
         lock(&self.neighbours[id.0].told).digest = Some(parts.headers.get(LAST_MODIFIED).cloned());
         Ok(next)
     }

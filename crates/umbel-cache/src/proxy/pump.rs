@@ -313,7 +313,7 @@ impl Pump {
                 }
                 Err(error) => match self.resume.take() {
                     Some((peer, tag)) => {
-                        self.service.peers.note_failure(peer, std::time::Instant::now());
+                        self.service.peers.record_failure(peer, std::time::Instant::now());
                         self.go_on_with_origin(tag, error).await?;
                     }
                     None => return Err(error),

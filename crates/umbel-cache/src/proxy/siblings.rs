@@ -9,7 +9,7 @@ use super::pump::{Pump, Saving};
 use super::service::Service;
 use crate::error::chain;
 use crate::rules::{Known, Reuse};
-use crate::{Outcome, PeerId};
+use crate::{PeerId, PeerOutcome};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, COOKIE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use http::{HeaderValue, Response, StatusCode};
@@ -39,7 +39,7 @@ impl Service {
         }
         let start = Instant::now();
         let until = (start + self.limits.peer).into();
-        for id in self.peers.promising(&question.page.key, start) {
+        for id in self.peers.candidates(&question.page.key, start) {
             if !self.may_ask(id, question) {
                 continue;
             }
@@ -50,13 +50,13 @@ impl Service {
                 // Others have taken most of the time.
                 return None;
             }
-            let (mut outcome, found) = asked.unwrap_or((Outcome::Failure, None));
-            if outcome == Outcome::FalseHit && began.elapsed() > self.limits.peer / 2 {
+            let (mut outcome, found) = asked.unwrap_or((PeerOutcome::Failure, None));
+            if outcome == PeerOutcome::FalseHit && began.elapsed() > self.limits.peer / 2 {
                 // To learn so late that it does not have it is worse than not to ask.
                 (outcome, _) =
                     self.note_trouble_with(id, "it takes long to say that it does not have a page");
             }
-            self.peers.note(id, outcome, Instant::now());
+            self.peers.record(id, outcome, Instant::now());
             if late {
                 self.note_trouble_with(id, &format!("it has no answer within {:?}", self.limits.peer));
             }
@@ -75,13 +75,13 @@ impl Service {
             && !(peer_is_here && question.reach == Reach::Outside)
     }
 
-    fn note_trouble_with(&self, id: PeerId, why: &str) -> (Outcome, Option<FromPeer>) {
+    fn note_trouble_with(&self, id: PeerId, why: &str) -> (PeerOutcome, Option<FromPeer>) {
         let address = &self.neighbours[id.0].address;
         self.log.line(format_args!("peer {address} fails, and is left alone for a while: {why}"));
-        (Outcome::Failure, None)
+        (PeerOutcome::Failure, None)
     }
 
-    async fn ask_peer(&self, id: PeerId, question: &Question) -> (Outcome, Option<FromPeer>) {
+    async fn ask_peer(&self, id: PeerId, question: &Question) -> (PeerOutcome, Option<FromPeer>) {
         let mut parts = question.parts.clone();
         // All of it is wanted, to be kept.
         for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
@@ -104,7 +104,7 @@ impl Service {
             if gather(&mut answer.incoming, WHOLE).await.is_ok() {
                 answer.lease.give_back();
             }
-            return (Outcome::FalseHit, None);
+            return (PeerOutcome::FalseHit, None);
         }
         // What it must not have is no answer, and what is stale, or answers another question, none that helps.
         let now = SystemTime::now();
@@ -113,22 +113,22 @@ impl Service {
             return self.note_trouble_with(id, &format!("it answers {status} with what no cache may have"));
         };
         if !matches!(known.reuse(&question.parts, now), Reuse::Fresh) {
-            return (Outcome::FalseHit, None);
+            return (PeerOutcome::FalseHit, None);
         }
         if !answer.has_an_end() {
             return self.note_trouble_with(id, "it does not say where its answer ends");
         }
         if answer.len().is_none_or(|len| len <= WHOLE as u64) {
             return match gather(&mut answer.incoming, WHOLE).await {
-                Ok(body) => (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body) })),
+                Ok(body) => (PeerOutcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body) })),
                 Err(error) => self.note_trouble_with(id, &chain(&error)),
             };
         }
         let strong = |tag: &&HeaderValue| tag.as_bytes().starts_with(b"\"");
         match answer.parts.headers.get(ETAG).filter(strong).cloned() {
-            Some(tag) => (Outcome::Hit, Some(FromPeer { peer: id, answer, known, body: Err(tag) })),
+            Some(tag) => (PeerOutcome::Hit, Some(FromPeer { peer: id, answer, known, body: Err(tag) })),
             // It is there, but could not be had to its end if the peer failed.
-            None => (Outcome::Hit, None),
+            None => (PeerOutcome::Hit, None),
         }
     }
 

@@ -37,7 +37,7 @@ pub use writer::Writer;
 
 use crate::error::{Error, Result};
 use crate::sync::{lock, read, write};
-use crate::{CacheDigest, CacheKey, Summary, Trigger, Update, Version};
+use crate::{CacheDigest, CacheKey, PublishTrigger, Summary, Update, Version};
 use file::{Names, Place, Ready};
 use index::Index;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -349,15 +349,15 @@ impl Store {
     /// # Errors
     ///
     /// Those of [`Summary::new`] and [`Summary::publish`].
-    pub fn publish(&self, trigger: &Trigger, since: Duration) -> Result<bool> {
+    pub fn publish(&self, trigger: &PublishTrigger, since: Duration) -> Result<bool> {
         if !read(&self.summary).is_due(trigger, since) {
             return Ok(false);
         }
         // Nothing comes or goes meanwhile.
         let _changing = lock(&self.changes);
         let mut summary = write(&self.summary);
-        if summary.documents() > summary.capacity() {
-            let mut larger = summary_of(summary.documents(), self.options.summary_bits)?;
+        if summary.key_count() > summary.capacity() {
+            let mut larger = summary_of(summary.key_count(), self.options.summary_bits)?;
             read(&self.index).keys().iter().for_each(|key| larger.insert(key));
             *summary = larger;
         }

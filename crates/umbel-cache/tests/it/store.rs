@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use umbel_cache::store::{Options, Store};
-use umbel_cache::{CacheKey, Error, Trigger, View};
+use umbel_cache::{CacheKey, Error, PublishTrigger, View};
 
 fn key(number: u32) -> CacheKey {
     CacheKey::from_url(&format!("http://example.org/{number}"))
@@ -42,11 +42,11 @@ fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u
 
 /// What others see of the store is what it holds.
 fn check_summary(store: &Store, numbers: u32) {
-    store.publish(&Trigger::default(), Duration::MAX).unwrap();
+    store.publish(&PublishTrigger::default(), Duration::MAX).unwrap();
     let mut view = View::default();
     view.apply(&store.summary_since(None)).unwrap();
     let held: HashSet<CacheKey> = store.keys().into_iter().collect();
-    assert_eq!(view.documents(), held.len() as u64);
+    assert_eq!(view.key_count(), held.len() as u64);
     assert!(held.iter().all(|key| view.contains(key) && store.may_have(key)));
     let wrong = (0..numbers).filter(|number| !held.contains(&key(*number)) && view.contains(&key(*number)));
     assert!(wrong.count() <= 2 + numbers as usize / 100, "few promises are wrong");

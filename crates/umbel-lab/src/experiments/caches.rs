@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use umbel_cache::{CacheKey, Summary, Trigger, View};
+use umbel_cache::{CacheKey, PublishTrigger, Summary, View};
 
 pub struct Caches;
 
@@ -316,7 +316,7 @@ impl Cache {
         self.used.insert(document, self.clock);
         self.order.insert(self.clock, document);
         self.summary.insert(&keys[document]);
-        let trigger = Trigger { every: Duration::MAX, share };
+        let trigger = PublishTrigger { interval: Duration::MAX, new_share: share };
         if !self.summary.is_due(&trigger, Duration::ZERO) {
             return Ok(None);
         }
