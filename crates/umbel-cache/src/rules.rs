@@ -22,7 +22,7 @@
 //! assert!(matches!(known.reuse(&asked("de"), now + Duration::from_secs(61)), Reuse::Stale(_)));
 //! ```
 
-use crate::headers::{end_to_end, is_end_to_end};
+use crate::headers::{is_end_to_end, remove_hop_by_hop};
 use http::header::{
     AGE, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, COOKIE,
     DATE, ETAG, EXPIRES, HeaderName, IF_MATCH, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE,
@@ -113,7 +113,7 @@ impl Known {
     fn new(request: request::Parts, response: &response::Parts, at: SystemTime) -> Known {
         let mut parts = Response::new(()).into_parts().0;
         (parts.status, parts.headers) = (response.status, response.headers.clone());
-        end_to_end(&mut parts.headers);
+        remove_hop_by_hop(&mut parts.headers);
         // How long it is, is seen.
         parts.headers.remove(CONTENT_LENGTH);
         if let Some(age) = age(&parts.headers, at) {

@@ -11,7 +11,7 @@ use super::service::{CACHE_STATUS, Service};
 use super::target::Page;
 use crate::CacheKey;
 use crate::error::{Error, Result, chain};
-use crate::headers::end_to_end;
+use crate::headers::remove_hop_by_hop;
 use crate::rules::{self, Known, Refreshed};
 use crate::store::Entry;
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
@@ -286,7 +286,7 @@ impl Service {
         if headers.contains_key(TRANSFER_ENCODING) {
             outgoing.remove(CONTENT_LENGTH);
         }
-        end_to_end(&mut outgoing);
+        remove_hop_by_hop(&mut outgoing);
         self.sign(&mut outgoing);
         outgoing.append(CACHE_STATUS, status);
         outgoing

@@ -13,7 +13,7 @@ use super::target::{Address, Page, Target};
 use super::{Limits, Options};
 use crate::Peers;
 use crate::error::{Error, Result, chain};
-use crate::headers::end_to_end;
+use crate::headers::remove_hop_by_hop;
 use crate::rules::is_told;
 use crate::store::Store;
 use bytes::Bytes;
@@ -156,7 +156,7 @@ impl Service {
             // It says how long the body is; the other would be believed by somebody else.
             parts.headers.remove(CONTENT_LENGTH);
         }
-        end_to_end(&mut parts.headers);
+        remove_hop_by_hop(&mut parts.headers);
         // Whoever sends a body is told here to go on.
         parts.headers.remove(EXPECT);
         if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
