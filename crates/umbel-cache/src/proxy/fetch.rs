@@ -12,7 +12,7 @@ use super::target::Page;
 use crate::CacheKey;
 use crate::error::{Error, Result, chain};
 use crate::headers::remove_hop_by_hop;
-use crate::rules::{self, Known, Refreshed};
+use crate::rules::{self, Revalidated, StoredHead};
 use crate::store::Entry;
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request, response};
@@ -88,15 +88,15 @@ impl Service {
             Ok(answer) => answer,
             Err(error) => return self.fail_for(&error, flight),
         };
-        match found.known.refresh(&asking, &answer.parts, SystemTime::now()) {
-            Refreshed::Same(known) => {
+        match found.known.revalidate(&asking, &answer.parts, SystemTime::now()) {
+            Revalidated::NotModified(known) => {
                 answer.lease.give_back();
                 match self.give_refreshed(&question, found, *known).await {
                     Some(response) => response,
                     None => self.fetch_from_origin(question, flight).await,
                 }
             }
-            Refreshed::Changed(known) => {
+            Revalidated::Modified(known) => {
                 // What comes in its place may be another variant, or none that is kept.
                 let variant = rules::variant(&question.parts.headers, &answer.parts.headers);
                 let replaced = known.is_some() && variant == Some(found.entry.variant());
@@ -106,7 +106,7 @@ impl Service {
                 self.counts.misses.one();
                 self.deliver(question, answer, known.map(|known| *known), flight, Why::Stale)
             }
-            Refreshed::Unclear => self.fetch_from_origin(question, flight).await,
+            Revalidated::Mismatch => self.fetch_from_origin(question, flight).await,
         }
     }
 
@@ -115,7 +115,7 @@ impl Service {
         &self,
         question: &Question,
         found: Found,
-        known: Known,
+        known: StoredHead,
     ) -> Option<Response<Body>> {
         let found = Found { entry: found.entry, known: Arc::new(known) };
         let response = hit::answer(self, question, &found, "umbel;hit;fwd=stale;fwd-status=304").await?;
@@ -123,7 +123,7 @@ impl Service {
         self.pass_if_stale(question, &found.known);
         let (store, Found { entry, known }) = (Arc::clone(&self.store), found);
         let kept = tokio::task::spawn_blocking(move || {
-            if known.may_be_kept() {
+            if known.is_storable() {
                 store.update(&entry, known.encode()).map(drop)
             } else {
                 store.remove(&entry);
@@ -149,7 +149,7 @@ impl Service {
     }
 
     /// Of what is stale at once, everybody has to ask for himself.
-    fn pass_if_stale(&self, question: &Question, known: &Known) {
+    fn pass_if_stale(&self, question: &Question, known: &StoredHead) {
         if known.is_stale(SystemTime::now()) {
             self.admission.pass(&question.page.key);
         }
@@ -165,7 +165,7 @@ impl Service {
             Err(error) => return self.fail_for(&error, flight),
         };
         self.counts.misses.one();
-        let known = Known::of(&question.parts, &answer.parts, SystemTime::now());
+        let known = StoredHead::from_response(&question.parts, &answer.parts, SystemTime::now());
         self.deliver(question, answer, known, flight, Why::Miss)
     }
 
@@ -223,7 +223,7 @@ impl Service {
         self: &Arc<Service>,
         question: Question,
         answer: Answer,
-        known: Option<Known>,
+        known: Option<StoredHead>,
         flight: Option<Flight>,
         why: Why,
     ) -> Response<Body> {
@@ -240,7 +240,7 @@ impl Service {
     }
 
     /// How an answer is kept, if it is.
-    pub fn saving(&self, question: &Question, answer: &Answer, known: Option<Known>) -> Option<Saving> {
+    pub fn saving(&self, question: &Question, answer: &Answer, known: Option<StoredHead>) -> Option<Saving> {
         let key = question.page.key;
         let Some(known) = known else {
             // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, whoever asks
@@ -263,7 +263,7 @@ impl Service {
             return None;
         }
         self.pass_if_stale(question, &known);
-        let known = known.within(answer.lease.scope());
+        let known = known.with_audience(answer.lease.audience());
         let head = known.encode();
         if head.len() > MOST_HEAD {
             return None;

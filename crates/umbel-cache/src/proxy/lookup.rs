@@ -6,7 +6,7 @@ use super::hit;
 use super::pool::Reach;
 use super::service::{Service, sentence};
 use super::target::Page;
-use crate::rules::{Known, Reuse, Scope, is_told};
+use crate::rules::{Audience, Reuse, StoredHead, has_directive};
 use crate::store::{Entry, Ticket};
 use http::header::{AUTHORIZATION, PRAGMA, RANGE};
 use http::{Method, Response, StatusCode, request};
@@ -28,7 +28,7 @@ pub(super) struct Question {
 /// A document that may be given.
 pub(super) struct Found {
     pub entry: Arc<Entry>,
-    pub known: Arc<Known>,
+    pub known: Arc<StoredHead>,
 }
 
 /// A document of which the origin has to be asked, so, whether it still holds.
@@ -61,7 +61,7 @@ impl Service {
         let ticket = self.store.ticket(&page.key);
         let own = parts.headers.contains_key(AUTHORIZATION)
             || parts.headers.contains_key(PRAGMA)
-            || ["no-cache", "no-store", "max-age=0"].iter().any(|what| is_told(&parts.headers, what));
+            || ["no-cache", "no-store", "max-age=0"].iter().any(|what| has_directive(&parts.headers, what));
         let question = Question { parts, page, reach, common: plain && !own, ticket };
         let here = self.find(&question);
         match here {
@@ -73,7 +73,7 @@ impl Service {
             Ok(response) => return response,
             Err(stale) => stale,
         };
-        if is_told(&question.parts.headers, "only-if-cached") {
+        if has_directive(&question.parts.headers, "only-if-cached") {
             self.counts.only_if_cached.one();
             return sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache");
         }
@@ -113,21 +113,21 @@ impl Service {
                 self.store.remove(&entry);
                 continue;
             };
-            let reuse = match (known.scope(), question.reach) {
+            let reuse = match (known.audience(), question.reach) {
                 // Who comes from elsewhere does not get what is for this machine.
-                (Scope::Here, Reach::Outside) => Reuse::Other,
+                (Audience::Localhost, Reach::Outside) => Reuse::Mismatch,
                 _ => known.reuse(&question.parts, now),
             };
             // Of several that fit the latest counts.
-            let is_latest = known.at() >= latest;
+            let is_latest = known.received_at() >= latest;
             match reuse {
-                Reuse::Other if matches!(here, Here::Absent) => here = Here::Other,
+                Reuse::Mismatch if matches!(here, Here::Absent) => here = Here::Other,
                 Reuse::Fresh if is_latest => {
-                    latest = known.at();
+                    latest = known.received_at();
                     here = Here::Fresh(Found { entry, known });
                 }
                 Reuse::Stale(asking) if is_latest => {
-                    latest = known.at();
+                    latest = known.received_at();
                     here = Here::Stale(Stale { found: Found { entry, known }, asking });
                 }
                 _ => {}
@@ -172,9 +172,11 @@ mod tests {
             Question { parts, page, reach, common: true, ticket }
         };
         let said = Answer::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
-        for (path, scope) in [("secret", Scope::Here), ("public", Scope::All)] {
+        for (path, scope) in [("secret", Audience::Localhost), ("public", Audience::Everyone)] {
             let question = ask(path, Reach::All);
-            let known = Known::of(&question.parts, &said, SystemTime::now()).unwrap().within(scope);
+            let known = StoredHead::from_response(&question.parts, &said, SystemTime::now())
+                .unwrap()
+                .with_audience(scope);
             service.store.begin(&question.page.key, 0).commit(known.encode()).unwrap();
         }
         let is_given = |path, reach| matches!(service.find(&ask(path, reach)), Here::Fresh(_));

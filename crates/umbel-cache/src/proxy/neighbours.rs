@@ -7,7 +7,7 @@ use super::pool::Reach;
 use super::service::Service;
 use super::target::Address;
 use crate::error::{Error, Result, chain};
-use crate::rules::Known;
+use crate::rules::StoredHead;
 use crate::sync::lock;
 use crate::update::UPDATE_NAME;
 use crate::{Applied, CacheDigest, PeerId, Update, View};
@@ -157,7 +157,8 @@ impl Service {
         };
         let now = SystemTime::now();
         let asked = Request::new(()).into_parts().0;
-        let lifetime = Known::of(&asked, &parts, now).map_or(every, |known| known.time_to_live(now));
+        let lifetime = StoredHead::from_response(&asked, &parts, now)
+            .map_or(every, |known| known.remaining_lifetime(now));
         // It may be made anew earlier, by a Squid that has started anew.
         let next = lifetime.clamp(every, OFTEN.max(every));
         let (length, until) =

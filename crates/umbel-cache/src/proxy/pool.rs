@@ -5,7 +5,7 @@ use super::body::Body;
 use super::target::Address;
 use super::timed::Timed;
 use crate::error::{Error, Result};
-use crate::rules::Scope;
+use crate::rules::Audience;
 use crate::sync::lock;
 use http::header::TRANSFER_ENCODING;
 use http::{Request, Response, StatusCode, request};
@@ -62,7 +62,7 @@ struct Idle {
 struct Link {
     sender: SendRequest<Body>,
     /// Who may get what comes by it.
-    scope: Scope,
+    audience: Audience,
 }
 
 /// A connection that is in use.
@@ -146,7 +146,7 @@ impl Pool {
     async fn connect(&self, to: &Address, reach: Reach) -> Result<Link> {
         let stream = self.reach(to, reach).await?;
         let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
-        let scope = if outside { Scope::All } else { Scope::Here };
+        let audience = if outside { Audience::Everyone } else { Audience::Localhost };
         let stream = Timed::new(stream, self.limits.stall);
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(self.limits.head_bytes)
@@ -158,7 +158,7 @@ impl Pool {
         tokio::spawn(async move {
             let _ = connection.await;
         });
-        Ok(Link { sender, scope })
+        Ok(Link { sender, audience })
     }
 
     /// A connection to somewhere.
@@ -244,8 +244,8 @@ impl Idle {
 
 impl Lease {
     /// Who may get what comes by it.
-    pub fn scope(&self) -> Scope {
-        self.link.scope
+    pub fn audience(&self) -> Audience {
+        self.link.audience
     }
 
     /// Others may use the connection, since the answer has come to its end.

@@ -14,7 +14,7 @@ use super::{Limits, Options};
 use crate::Peers;
 use crate::error::{Error, Result, chain};
 use crate::headers::remove_hop_by_hop;
-use crate::rules::is_told;
+use crate::rules::has_directive;
 use crate::store::Store;
 use bytes::Bytes;
 use http::header::{
@@ -169,7 +169,7 @@ impl Service {
         let reads = parts.method == Method::GET || parts.method == Method::HEAD;
         if reads && body.is_none() && !special {
             self.look_up(parts, page, reach).await
-        } else if is_told(&parts.headers, "only-if-cached") {
+        } else if has_directive(&parts.headers, "only-if-cached") {
             self.counts.only_if_cached.one();
             sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
         } else {

@@ -8,7 +8,7 @@ use super::pool::Reach;
 use super::pump::{Pump, Saving};
 use super::service::Service;
 use crate::error::chain;
-use crate::rules::{Known, Reuse};
+use crate::rules::{Reuse, StoredHead};
 use crate::{PeerId, PeerOutcome};
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, COOKIE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH};
@@ -24,7 +24,7 @@ const WHOLE: usize = 1 << 20;
 pub(super) struct FromPeer {
     peer: PeerId,
     answer: Answer,
-    known: Known,
+    known: StoredHead,
     /// All of its body, or it is large and has a tag by which the origin can go on with it.
     body: Result<Bytes, HeaderValue>,
 }
@@ -108,7 +108,7 @@ impl Service {
         }
         // What it must not have is no answer, and what is stale, or answers another question, none that helps.
         let now = SystemTime::now();
-        let Some(known) = Known::of(&asked, &answer.parts, now) else {
+        let Some(known) = StoredHead::from_response(&asked, &answer.parts, now) else {
             let status = answer.parts.status.as_u16();
             return self.note_trouble_with(id, &format!("it answers {status} with what no cache may have"));
         };

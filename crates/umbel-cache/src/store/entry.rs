@@ -3,7 +3,7 @@
 use super::body::{self, Body};
 use super::file::{Names, Place};
 use crate::CacheKey;
-use crate::rules::Known;
+use crate::rules::StoredHead;
 use crate::sync::{read, write};
 use bytes::Bytes;
 use std::io;
@@ -30,7 +30,7 @@ pub struct Entry {
 #[derive(Debug, Default)]
 struct Memory {
     body: Option<Bytes>,
-    known: Option<Arc<Known>>,
+    known: Option<Arc<StoredHead>>,
 }
 
 impl Memory {
@@ -121,11 +121,11 @@ impl Entry {
     }
 
     /// What is known of it, if that is an answer to be given again. It is read once.
-    pub fn known(&self) -> Option<Arc<Known>> {
+    pub fn known(&self) -> Option<Arc<StoredHead>> {
         if let Some(known) = &read(&self.memory).known {
             return Some(Arc::clone(known));
         }
-        let known = Arc::new(Known::decode(&self.head)?);
+        let known = Arc::new(StoredHead::decode(&self.head)?);
         self.change_memory(|memory| Some(Arc::clone(memory.known.get_or_insert(known))))
     }
 
