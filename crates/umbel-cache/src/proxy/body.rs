@@ -163,7 +163,7 @@ impl Reading {
         }
         let next = self.next.get_or_insert_with(|| {
             let (body, at, most) = (Arc::clone(&self.body), self.at, (self.end - self.at).min(PIECE as u64));
-            tokio::task::spawn_blocking(move || body.piece(at, most as usize))
+            tokio::task::spawn_blocking(move || body.chunk(at, most as usize))
         });
         let piece = ready!(Pin::new(next).poll(context));
         self.next = None;

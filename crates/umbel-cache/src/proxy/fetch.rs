@@ -124,7 +124,7 @@ impl Service {
         let (store, Found { entry, known }) = (Arc::clone(&self.store), found);
         let kept = tokio::task::spawn_blocking(move || {
             if known.is_storable() {
-                store.update(&entry, known.encode()).map(drop)
+                store.update_head(&entry, known.encode()).map(drop)
             } else {
                 store.remove(&entry);
                 Ok(())
@@ -268,7 +268,7 @@ impl Service {
         if head.len() > MOST_HEAD {
             return None;
         }
-        let writer = self.store.begin(&key, variant).since(question.ticket);
+        let writer = self.store.begin(&key, variant).unless_invalidated_since(question.invalidations);
         Some(Saving::new(writer, head))
     }
 

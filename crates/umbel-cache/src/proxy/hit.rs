@@ -70,7 +70,7 @@ pub(super) async fn answer(
 
 /// The body, from memory or from disk.
 async fn body(service: &Service, found: &Found) -> Option<store::Body> {
-    if let Some(bytes) = found.entry.in_memory() {
+    if let Some(bytes) = found.entry.body_in_memory() {
         return Some(store::Body::Memory(bytes));
     }
     let (store, entry) = (Arc::clone(&service.store), Arc::clone(&found.entry));

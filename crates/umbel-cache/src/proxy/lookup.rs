@@ -7,7 +7,7 @@ use super::pool::Reach;
 use super::service::{Service, sentence};
 use super::target::Page;
 use crate::rules::{Audience, Reuse, StoredHead, has_directive};
-use crate::store::{Entry, Ticket};
+use crate::store::{Entry, InvalidationCount};
 use http::header::{AUTHORIZATION, PRAGMA, RANGE};
 use http::{Method, Response, StatusCode, request};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) struct Question {
     /// Whether it is one that many may ask: it is about the whole page, and not for somebody himself, nor anew.
     pub common: bool,
     /// What is fetched for it is not kept if the page was changed since.
-    pub ticket: Ticket,
+    pub invalidations: InvalidationCount,
 }
 
 /// A document that may be given.
@@ -58,11 +58,11 @@ impl Service {
         reach: Reach,
     ) -> Response<Body> {
         let plain = parts.method == Method::GET && !parts.headers.contains_key(RANGE);
-        let ticket = self.store.ticket(&page.key);
+        let invalidations = self.store.invalidation_count(&page.key);
         let own = parts.headers.contains_key(AUTHORIZATION)
             || parts.headers.contains_key(PRAGMA)
             || ["no-cache", "no-store", "max-age=0"].iter().any(|what| has_directive(&parts.headers, what));
-        let question = Question { parts, page, reach, common: plain && !own, ticket };
+        let question = Question { parts, page, reach, common: plain && !own, invalidations };
         let here = self.find(&question);
         match here {
             Here::Denied => self.counts.filter_denied.one(),
@@ -103,13 +103,13 @@ impl Service {
 
     /// What the cache has for a question. The filter is asked before the index.
     fn find(&self, question: &Question) -> Here {
-        if !self.store.may_have(&question.page.key) {
+        if !self.store.may_contain(&question.page.key) {
             return Here::Denied;
         }
         let now = SystemTime::now();
         let (mut here, mut latest) = (Here::Absent, SystemTime::UNIX_EPOCH);
         for entry in self.store.find(&question.page.key) {
-            let Some(known) = entry.known() else {
+            let Some(known) = entry.head() else {
                 self.store.remove(&entry);
                 continue;
             };
@@ -168,8 +168,8 @@ mod tests {
             let uri = format!("http://127.0.0.1:8080/{path}");
             let parts = Request::get(uri).body(()).unwrap().into_parts().0;
             let Ok(Target::Page(page)) = Target::of(&parts) else { panic!("a page") };
-            let ticket = service.store.ticket(&page.key);
-            Question { parts, page, reach, common: true, ticket }
+            let invalidations = service.store.invalidation_count(&page.key);
+            Question { parts, page, reach, common: true, invalidations }
         };
         let said = Answer::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
         for (path, scope) in [("secret", Audience::Localhost), ("public", Audience::Everyone)] {

@@ -149,7 +149,7 @@ async fn digest(service: &Arc<Service>) -> Response<Body> {
 
 /// What was counted.
 pub(super) fn stats(service: &Service) -> Value {
-    let (counts, size) = (&service.counts, service.store.size());
+    let (counts, store) = (&service.counts, service.store.stats());
     let (cache, peers) = (counts.bytes_from_cache.get(), counts.bytes_from_peers.get());
     let now = Instant::now();
     let of_peers: Vec<Value> = service
@@ -198,11 +198,11 @@ pub(super) fn stats(service: &Service) -> Value {
             "tunnelled": counts.bytes_tunnelled.get(),
         },
         "store": {
-            "documents": size.documents,
-            "bytes": size.bytes,
-            "memory": size.memory,
-            "evicted": size.evicted,
-            "damaged": size.damaged,
+            "documents": store.responses,
+            "bytes": store.bytes,
+            "memory": store.memory,
+            "evicted": store.evicted,
+            "damaged": store.damaged,
         },
         "peers": of_peers,
     })

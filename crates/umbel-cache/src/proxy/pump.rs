@@ -12,7 +12,7 @@ use super::pool::Lease;
 use super::service::Service;
 use crate::PeerId;
 use crate::error::{Error, Result, chain};
-use crate::store::{Body, Writer};
+use crate::store::{Body, EntryWriter};
 use bytes::Bytes;
 use http::header::{CONTENT_RANGE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE};
 use http::{HeaderValue, StatusCode};
@@ -36,7 +36,7 @@ const REST_TIME: Duration = Duration::from_secs(10);
 
 /// A document that is being kept.
 pub(super) struct Saving {
-    writer: Writer,
+    writer: EntryWriter,
     /// What is known of it.
     head: Vec<u8>,
     /// What is not written yet. It is copied: what comes in small pieces would hold large ones.
@@ -64,7 +64,7 @@ impl SoFar {
 }
 
 impl Saving {
-    pub fn new(writer: Writer, head: Vec<u8>) -> Saving {
+    pub fn new(writer: EntryWriter, head: Vec<u8>) -> Saving {
         Saving { writer, head, buffer: Vec::new() }
     }
 
@@ -73,7 +73,7 @@ impl Saving {
     }
 
     fn lost(self, why: Error) -> Lost {
-        let so_far = SoFar { written: self.writer.read().ok(), buffer: self.buffer };
+        let so_far = SoFar { written: self.writer.read_back().ok(), buffer: self.buffer };
         Lost { why, so_far: so_far.into() }
     }
 
@@ -97,7 +97,7 @@ impl Saving {
     /// It is whole. If it is to be read as well, that can be done whatever becomes of it.
     pub async fn finish(self, read: bool) -> Result<Option<Body>, Lost> {
         let Saving { writer, head, .. } = self.flush().await?;
-        let written = read.then(|| writer.read());
+        let written = read.then(|| writer.read_back());
         let committed = tokio::task::spawn_blocking(move || writer.commit(head)).await;
         match committed.map_err(Error::from).flatten() {
             Ok(_) => written.transpose().map_err(|why| Lost { why, so_far: Box::default() }),

@@ -115,7 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         store::Options { max_bytes: args.max_cache, max_memory: args.memory, ..store::Options::default() };
     let store = Store::open(&args.cache_dir, &about)
         .with_context(|| format!("cannot keep pages in {}", args.cache_dir.display()))?;
-    let size = store.size();
+    let stats = store.stats();
     raise_limit_of_files();
     let (told, until) = oneshot::channel();
     signals::when_told(move || {
@@ -126,9 +126,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let proxy = Proxy::bind(args.listen, store, options).await?;
         let address = proxy.address();
-        output::say(format_args!("umbel: {} pages in {}", size.documents, args.cache_dir.display()));
-        if size.damaged > 0 {
-            output::warn(format_args!("{} damaged pages were removed", size.damaged));
+        output::say(format_args!("umbel: {} pages in {}", stats.responses, args.cache_dir.display()));
+        if stats.damaged > 0 {
+            output::warn(format_args!("{} damaged pages were removed", stats.damaged));
         }
         if !args.allow.is_empty() && address.ip().is_loopback() {
             output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
