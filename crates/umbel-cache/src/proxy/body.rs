@@ -82,7 +82,7 @@ pub(super) fn data_len(frame: &Frame<Bytes>) -> u64 {
 pub(super) async fn gather(body: &mut Incoming, max: usize) -> Result<Bytes> {
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(Error::Cut)?.into_data() {
+        if let Ok(data) = frame.map_err(Error::IncompleteBody)?.into_data() {
             if all.len() + data.len() > max {
                 return Err(Error::TooLarge { max: max as u64 });
             }
@@ -172,7 +172,7 @@ impl Reading {
                 self.at += bytes.len() as u64;
                 Ok(Frame::data(bytes))
             }
-            Ok(Ok(_)) => Err(Error::Lost),
+            Ok(Ok(_)) => Err(Error::StoredBodyLost),
             Ok(Err(error)) => Err(error),
             Err(error) => Err(error.into()),
         }))
@@ -194,7 +194,7 @@ impl Passing {
         {
             lease.give_back();
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Error::Cut)))
+        Poll::Ready(frame.map(|frame| frame.map_err(Error::IncompleteBody)))
     }
 }
 

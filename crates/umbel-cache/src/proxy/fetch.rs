@@ -179,7 +179,7 @@ impl Service {
     ) -> Result<Answer> {
         let mut parts = parts.clone();
         parts.version = http::Version::HTTP_11;
-        parts.uri = page.path().parse().map_err(|_| Error::Target("this is no path"))?;
+        parts.uri = page.path().parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
         self.sign(&mut parts.headers);
         let (answer, lease) = self.pool.send(&page.address, reach, &parts, body).await?;
         let (parts, incoming) = answer.into_parts();

@@ -115,7 +115,7 @@ impl Service {
         let (parts, bytes) = self.ask_neighbour(id, &path, None).await?;
         let kind = parts.headers.get(CONTENT_TYPE);
         if parts.status != StatusCode::OK || kind.is_none_or(|kind| kind != Update::MEDIA_TYPE) {
-            return Err(Error::Status { status: parts.status.as_u16(), wanted: "summary" });
+            return Err(Error::UnexpectedStatus { status: parts.status.as_u16(), wanted: "summary" });
         }
         let length = bytes.len() as u64;
         // A large one takes a moment. Whoever looks meanwhile sees the one before.
@@ -169,7 +169,7 @@ impl Service {
         }
         if parts.status != StatusCode::OK {
             lock(&self.neighbours[id.0].told).digest = None;
-            return Err(Error::Status { status: parts.status.as_u16(), wanted: "digest" });
+            return Err(Error::UnexpectedStatus { status: parts.status.as_u16(), wanted: "digest" });
         }
         let digest = CacheDigest::decode(&bytes)?;
         self.peers.set_view(id, View::from_digest(&digest), length, until);
@@ -185,8 +185,8 @@ impl Service {
     ) -> Result<(response::Parts, Bytes)> {
         let address = &self.neighbours[id.0].address;
         let mut parts = Request::new(()).into_parts().0;
-        parts.uri = path.parse().map_err(|_| Error::Target("this is no path"))?;
-        let host = address.to_string().parse().map_err(|_| Error::Target("this is no host"))?;
+        parts.uri = path.parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
+        let host = address.to_string().parse().map_err(|_| Error::InvalidTarget("this is no host"))?;
         parts.headers.insert(HOST, host);
         if let Some(since) = since {
             parts.headers.insert(IF_MODIFIED_SINCE, since.clone());

@@ -105,7 +105,7 @@ impl Pool {
         {
             match self.ask(to, &mut link, parts, Body::empty(), self.limits.origin).await {
                 // The other end may have closed it at this moment.
-                Err(Error::NoResponse { .. } | Error::Response { .. }) => {}
+                Err(Error::NoResponse { .. } | Error::UnsupportedResponse { .. }) => {}
                 Err(error) => return Err(error),
                 Ok(answer) => return Ok((answer, Lease { pool: Arc::clone(self), to: place, link })),
             }
@@ -129,16 +129,16 @@ impl Pool {
         let answer = match timeout(wait, sent).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(source)) => return Err(Error::NoResponse { host: host(), source }),
-            Err(_) => return Err(Error::Late { host: host(), what: "gives no answer", within: wait }),
+            Err(_) => return Err(Error::Timeout { host: host(), what: "gives no answer", within: wait }),
         };
         if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
-            return Err(Error::Response { host: host(), what: "wants to speak something else" });
+            return Err(Error::UnsupportedResponse { host: host(), what: "wants to speak something else" });
         }
         // Of any other coding it is not seen when it ends too early.
         let mut codings = answer.headers().get_all(TRANSFER_ENCODING).iter();
         if codings.any(|coding| !coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
             let what = "sends its answer in a coding that is not known here";
-            return Err(Error::Response { host: host(), what });
+            return Err(Error::UnsupportedResponse { host: host(), what });
         }
         Ok(answer)
     }
@@ -164,7 +164,7 @@ impl Pool {
     /// A connection to somewhere.
     pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream> {
         let within = self.limits.connect;
-        let late = |_| Error::Late { host: to.to_string(), what: "cannot be reached", within };
+        let late = |_| Error::Timeout { host: to.to_string(), what: "cannot be reached", within };
         timeout(within, self.reach_any(to, reach)).await.map_err(late)?
     }
 

@@ -239,7 +239,7 @@ impl Pump {
         let Some(at) = self.lags.take() else { return false };
         let Some(to) = &self.to else { return true };
         let SoFar { written: Some(written), buffer } = so_far else {
-            self.end_early(Error::Lost).await;
+            self.end_early(Error::StoredBodyLost).await;
             return true;
         };
         // It lags behind what is not written yet, or already behind what is.
@@ -327,7 +327,7 @@ impl Pump {
         let limits = &self.service.limits;
         let patience = if self.resume.is_some() { limits.peer } else { limits.stall };
         if self.resume.is_some() && is_slow(self.come, self.waited, limits.peer) {
-            return Err(Error::Slow);
+            return Err(Error::TooSlow);
         }
         let start = Instant::now();
         let patience =
@@ -338,7 +338,7 @@ impl Pump {
             Err(_) => Err(Error::Stalled { after: patience }),
             Ok(None) => Ok(None),
             Ok(Some(Ok(frame))) => Ok(Some(frame)),
-            Ok(Some(Err(error))) => Err(Error::Cut(error)),
+            Ok(Some(Err(error))) => Err(Error::IncompleteBody(error)),
         }
     }
 
@@ -361,7 +361,7 @@ impl Pump {
             || rest.as_deref() != said
             || answer.parts.headers.get(ETAG) != Some(&tag)
         {
-            return Err(Error::OtherDocument { source: error.into() });
+            return Err(Error::OriginMismatch { source: error.into() });
         }
         (self.incoming, self.lease) = (answer.incoming, Some(answer.lease));
         self.counter = self.service.counts.bytes_from_origins.clone();

@@ -205,7 +205,7 @@ impl Service {
         self.counts.failed.one();
         let status = match error {
             Error::Forbidden { .. } => StatusCode::FORBIDDEN,
-            Error::Late { .. } => StatusCode::GATEWAY_TIMEOUT,
+            Error::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::BAD_GATEWAY,
         };
         let why = chain(error);

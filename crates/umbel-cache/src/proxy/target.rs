@@ -25,14 +25,14 @@ impl Address {
     /// The address that is meant by a host and maybe a port.
     pub fn of(authority: &Authority, default: Option<u16>) -> Result<Address> {
         if authority.as_str().contains('@') {
-            return Err(Error::Target("names and passwords do not belong into an address"));
+            return Err(Error::InvalidTarget("names and passwords do not belong into an address"));
         }
         let port = authority.as_str()[authority.host().len()..].trim_start_matches(':');
         let port = if port.is_empty() { default } else { port.parse().ok() };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         match port {
             Some(port) if port > 0 && !host.is_empty() => Ok(Address { host, port }),
-            _ => Err(Error::Target("this is no host and port")),
+            _ => Err(Error::InvalidTarget("this is no host and port")),
         }
     }
 }
@@ -74,14 +74,14 @@ impl Target {
     /// What a request is for, or why that cannot be.
     pub fn of(request: &request::Parts) -> Result<Target> {
         if request.method == Method::CONNECT {
-            let nowhere = Error::Target("CONNECT needs a host and a port");
+            let nowhere = Error::InvalidTarget("CONNECT needs a host and a port");
             let authority = request.uri.authority().ok_or(nowhere)?;
             return Ok(Target::Tunnel(Address::of(authority, None)?));
         }
         let Some(authority) = request.uri.authority() else { return Ok(Target::Own) };
         if request.uri.scheme() != Some(&Scheme::HTTP) {
             let why = "only http is fetched here; for https ask for a tunnel with CONNECT";
-            return Err(Error::Target(why));
+            return Err(Error::InvalidTarget(why));
         }
         Page::new(authority, request.uri.path_and_query().map_or("/", |path| path.as_str())).map(Target::Page)
     }
@@ -102,7 +102,7 @@ impl Page {
         }
         url.push_str(path);
         let key = CacheKey::from_url(&url);
-        let url = Uri::try_from(url).map_err(|_| Error::Target("this is no address of a page"))?;
+        let url = Uri::try_from(url).map_err(|_| Error::InvalidTarget("this is no address of a page"))?;
         Ok(Page { url, key, address })
     }
 

@@ -256,7 +256,7 @@ impl Store {
         let put = if invalidations.is_none_or(|count| count == self.invalidation_count(key)) {
             self.put(&changes, key, variant, head, body)
         } else {
-            Err(Error::Changed)
+            Err(Error::Invalidated)
         };
         put.inspect_err(|_| {
             if let Some(id) = separate_id {

@@ -117,7 +117,7 @@ impl EntryWriter {
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] if the key was invalidated (see [`unless_invalidated_since`]), [`Error::Store`] if the system
+    /// [`Error::Invalidated`] if the key was invalidated (see [`unless_invalidated_since`]), [`Error::Store`] if the system
     /// refuses it. In both cases nothing is stored.
     ///
     /// [`unless_invalidated_since`]: EntryWriter::unless_invalidated_since

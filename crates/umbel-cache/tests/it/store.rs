@@ -322,7 +322,7 @@ fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
         assert!(store.find(&key(1)).is_empty());
         assert!(store.update_head(&before, b"it still holds".to_vec()).unwrap().is_none());
         let error = late.commit(b"late".to_vec()).unwrap_err();
-        assert!(matches!(error, Error::Changed) && error.to_string().contains("changed"), "{error:?}");
+        assert!(matches!(error, Error::Invalidated) && error.to_string().contains("changed"), "{error:?}");
         assert!(store.find(&key(1)).is_empty());
         // What is asked for now is kept; of what another has replaced nothing is known any more.
         put(&store, 1, 0, b"first", &body(1, 2, len));
