@@ -7,7 +7,7 @@ use umbel::{Aging, Result};
 
 /// Which documents get a place in the cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admit {
+pub enum AdmissionPolicy {
     /// All that may be kept.
     #[default]
     All,
@@ -30,11 +30,11 @@ pub(super) struct Admission {
 }
 
 impl Admission {
-    pub fn new(admit: Admit) -> Result<Admission> {
+    pub fn new(admit: AdmissionPolicy) -> Result<Admission> {
         let new = |capacity| Aging::with_capacity(capacity, RATE).map(Mutex::new);
         let asked = match admit {
-            Admit::All => None,
-            Admit::SecondHit => Some(new(ASKED)?),
+            AdmissionPolicy::All => None,
+            AdmissionPolicy::SecondHit => Some(new(ASKED)?),
         };
         Ok(Admission { asked, passed: new(PASSED)?, changed: new(CHANGED)? })
     }
@@ -73,13 +73,13 @@ mod tests {
 
     #[test]
     fn the_second_time_is_the_first_to_get_a_place() {
-        let admission = Admission::new(Admit::SecondHit).unwrap();
+        let admission = Admission::new(AdmissionPolicy::SecondHit).unwrap();
         let keys: Vec<CacheKey> =
             (0..1000).map(|i| CacheKey::from_url(&format!("http://example.org/{i}"))).collect();
         let first = keys.iter().filter(|key| admission.admits(key)).count();
         assert!(first <= 20, "{first} of 1000 at once");
         assert!(keys.iter().all(|key| admission.admits(key)));
-        let all = Admission::new(Admit::All).unwrap();
+        let all = Admission::new(AdmissionPolicy::All).unwrap();
         assert!(keys.iter().all(|key| all.admits(key)));
     }
 }

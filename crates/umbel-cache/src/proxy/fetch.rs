@@ -252,7 +252,7 @@ impl Service {
             return None;
         };
         let variant = rules::variant(&question.parts.headers, &answer.parts.headers)?;
-        let too_large = answer.len().is_some_and(|len| len > self.limits.max_object);
+        let too_large = answer.len().is_some_and(|len| len > self.limits.max_object_bytes);
         if too_large || !answer.has_an_end() {
             self.counts.dropped.add(too_large.into());
             self.admission.pass(&key);
@@ -276,7 +276,8 @@ impl Service {
     fn pass_answer(&self, answer: Answer, status: &'static str) -> Response<Body> {
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(status));
         let counter: Counter = self.counts.bytes_from_origins.clone();
-        let body = Body::passed(answer.incoming, self.limits.stall, Some(counter), Some(answer.lease));
+        let body =
+            Body::passed(answer.incoming, self.limits.stall_timeout, Some(counter), Some(answer.lease));
         respond(answer.parts.status, headers, body)
     }
 

@@ -57,13 +57,20 @@ impl Proxy {
     /// there is no memory for a filter.
     pub async fn bind(address: SocketAddr, store: Store, options: Options) -> Result<Proxy> {
         let listener = listen(address).await?;
-        let manager = match options.manage {
+        let manager = match options.status_address {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
         let address = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
         let service = Arc::new(Service::new(store, &options)?);
-        Ok(Proxy { service, listener, manager, address, allow: options.allow, every: options.every })
+        Ok(Proxy {
+            service,
+            listener,
+            manager,
+            address,
+            allow: options.allow,
+            every: options.summary_interval,
+        })
     }
 
     /// Where it listens.
@@ -72,7 +79,7 @@ impl Proxy {
     }
 
     /// Where what was counted is shown.
-    pub fn manage_address(&self) -> Option<SocketAddr> {
+    pub fn status_address(&self) -> Option<SocketAddr> {
         self.manager.as_ref().map_or(Some(self.address), |manager| manager.local_addr().ok())
     }
 
@@ -88,7 +95,7 @@ impl Proxy {
             tasks.spawn(Arc::clone(&self.service).follow(id, self.every));
         }
         tasks.spawn(keep_house(Arc::clone(&self.service), self.every));
-        let places = Arc::new(Semaphore::new(self.service.limits.connections));
+        let places = Arc::new(Semaphore::new(self.service.limits.max_clients));
         let (end, ends) = watch::channel(());
         let door = Door { service: self.service, allow: self.allow, places: Arc::clone(&places), ends };
         // Whoever looks after a proxy that is full has places of his own.
@@ -103,7 +110,7 @@ impl Proxy {
         drop(end);
         tasks.abort_all();
         // All places are free when everybody has gone.
-        let all = places.acquire_many(u32::try_from(door.service.limits.connections).unwrap_or(u32::MAX));
+        let all = places.acquire_many(u32::try_from(door.service.limits.max_clients).unwrap_or(u32::MAX));
         let _ = timeout(FAREWELL, all).await;
     }
 }
@@ -188,13 +195,13 @@ impl Door {
             }
         };
         let limits = &service.limits;
-        let stream = Timed::new(stream, limits.stall);
+        let stream = Timed::new(stream, limits.stall_timeout);
         let heard = stream.heard();
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.head)
-            .max_buf_size(limits.head_bytes)
-            .max_headers(limits.headers)
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(limits.max_header_bytes)
+            .max_headers(limits.max_headers)
             .serve_connection(TokioIo::new(stream), service_fn(answer))
             .with_upgrades();
         tokio::pin!(connection);
@@ -206,7 +213,7 @@ impl Door {
             }
         };
         let Err(error) = result else { return };
-        let (ip, wait) = (remote.ip(), limits.head);
+        let (ip, wait) = (remote.ip(), limits.header_timeout);
         if error.is_parse() {
             service.counts.refused.one();
             service.log.line(format_args!("client {ip} sent what is no HTTP request: {}", chain(&error)));

@@ -78,7 +78,7 @@ impl Service {
             return sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache");
         }
         let (mut flight, mut waits) = (None, false);
-        let until = Instant::now() + self.limits.patience;
+        let until = Instant::now() + self.limits.collapse_timeout;
         while flight.is_none() && question.common && !self.admission.is_passed(&question.page.key) {
             match self.flights.join(&question.page.key) {
                 Joined::Leads(lead) => flight = Some(lead),

@@ -113,7 +113,7 @@ fn since(query: &str) -> Option<Version> {
 
 /// The digest that Squid asks for. It is made anew after a while.
 async fn digest(service: &Arc<Service>) -> Response<Body> {
-    let lifetime = service.limits.digest;
+    let lifetime = service.limits.digest_lifetime;
     let known = lock(&service.digest).clone().filter(|(made, _)| made.elapsed() < lifetime);
     let (made, bytes) = match known {
         Some(known) => known,

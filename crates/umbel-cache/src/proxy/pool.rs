@@ -103,7 +103,7 @@ impl Pool {
             && let Some(mut link) = self.take(&place)
             && link.sender.ready().await.is_ok()
         {
-            match self.ask(to, &mut link, parts, Body::empty(), self.limits.origin).await {
+            match self.ask(to, &mut link, parts, Body::empty(), self.limits.origin_timeout).await {
                 // The other end may have closed it at this moment.
                 Err(Error::NoResponse { .. } | Error::UnsupportedResponse { .. }) => {}
                 Err(error) => return Err(error),
@@ -111,7 +111,8 @@ impl Pool {
             }
         }
         let mut link = self.connect(to, reach).await?;
-        let wait = if body.is_some() { self.limits.origin * UPLOAD } else { self.limits.origin };
+        let wait =
+            if body.is_some() { self.limits.origin_timeout * UPLOAD } else { self.limits.origin_timeout };
         let answer = self.ask(to, &mut link, parts, body.unwrap_or_else(Body::empty), wait).await?;
         Ok((answer, Lease { pool: Arc::clone(self), to: place, link }))
     }
@@ -147,10 +148,10 @@ impl Pool {
         let stream = self.reach(to, reach).await?;
         let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
         let audience = if outside { Audience::Everyone } else { Audience::Localhost };
-        let stream = Timed::new(stream, self.limits.stall);
+        let stream = Timed::new(stream, self.limits.stall_timeout);
         let (sender, connection) = http1::Builder::new()
-            .max_buf_size(self.limits.head_bytes)
-            .max_headers(self.limits.headers)
+            .max_buf_size(self.limits.max_header_bytes)
+            .max_headers(self.limits.max_headers)
             .handshake(TokioIo::new(stream))
             .await
             .map_err(|error| Error::unreachable(to, error))?;
@@ -163,7 +164,7 @@ impl Pool {
 
     /// A connection to somewhere.
     pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream> {
-        let within = self.limits.connect;
+        let within = self.limits.connect_timeout;
         let late = |_| Error::Timeout { host: to.to_string(), what: "cannot be reached", within };
         timeout(within, self.reach_any(to, reach)).await.map_err(late)?
     }
@@ -184,7 +185,9 @@ impl Pool {
             });
             found.await.map_err(io::Error::other)?
         };
-        timeout(self.limits.connect, looking).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+        timeout(self.limits.connect_timeout, looking)
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
     }
 
     /// Tries all addresses of a host, each but the last for a third of the time at most.
@@ -198,7 +201,7 @@ impl Pool {
             }
             let connecting = TcpStream::connect(address);
             let connected = match addresses.peek() {
-                Some(_) => timeout(self.limits.connect / 3, connecting)
+                Some(_) => timeout(self.limits.connect_timeout / 3, connecting)
                     .await
                     .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
                 None => connecting.await,

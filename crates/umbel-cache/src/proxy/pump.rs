@@ -281,7 +281,7 @@ impl Pump {
 
     /// Keeps a piece, unless it is too much.
     async fn keep(&self, saving: Saving, bytes: &Bytes) -> Result<Saving, Lost> {
-        let max = self.service.limits.max_object;
+        let max = self.service.limits.max_object_bytes;
         if saving.len() + bytes.len() as u64 > max {
             let mut lost = saving.lost(Error::TooLarge { max });
             lost.so_far.buffer.extend_from_slice(bytes);
@@ -325,8 +325,8 @@ impl Pump {
     async fn receive(&mut self) -> Result<Option<Frame<Bytes>>> {
         // A peer has to be quick, since the origin could be asked instead.
         let limits = &self.service.limits;
-        let patience = if self.resume.is_some() { limits.peer } else { limits.stall };
-        if self.resume.is_some() && is_slow(self.come, self.waited, limits.peer) {
+        let patience = if self.resume.is_some() { limits.peer_timeout } else { limits.stall_timeout };
+        if self.resume.is_some() && is_slow(self.come, self.waited, limits.peer_timeout) {
             return Err(Error::TooSlow);
         }
         let start = Instant::now();

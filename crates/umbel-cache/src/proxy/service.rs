@@ -89,13 +89,13 @@ impl Service {
             pool: Arc::new(Pool::new(&limits)),
             flights: Arc::default(),
             alone: Arc::new(Semaphore::new(ALONE)),
-            admission: Admission::new(options.admit)?,
+            admission: Admission::new(options.admission)?,
             access: AccessLog::open(options)?,
             counts: Counts::default(),
             limits,
             log: Log::new(Arc::clone(&options.log)),
             started: Instant::now(),
-            managed_elsewhere: options.manage.is_some(),
+            managed_elsewhere: options.status_address.is_some(),
             name,
             via,
             digest: Mutex::default(),
@@ -163,7 +163,7 @@ impl Service {
             parts.headers.insert(HOST, host);
         }
         parts.uri = page.url.clone();
-        let body = has_body.then(|| Body::passed(body, self.limits.stall, None, None));
+        let body = has_body.then(|| Body::passed(body, self.limits.stall_timeout, None, None));
         // Who makes conditions for a change, or sends something, wants the origin itself.
         let special = [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
         let reads = parts.method == Method::GET || parts.method == Method::HEAD;

@@ -38,7 +38,7 @@ impl Service {
             return None;
         }
         let start = Instant::now();
-        let until = (start + self.limits.peer).into();
+        let until = (start + self.limits.peer_timeout).into();
         for id in self.peers.candidates(&question.page.key, start) {
             if !self.may_ask(id, question) {
                 continue;
@@ -46,19 +46,22 @@ impl Service {
             let began = Instant::now();
             let asked = timeout_at(until, self.ask_peer(id, question)).await;
             let late = asked.is_err();
-            if late && began.elapsed() < self.limits.peer / 2 {
+            if late && began.elapsed() < self.limits.peer_timeout / 2 {
                 // Others have taken most of the time.
                 return None;
             }
             let (mut outcome, found) = asked.unwrap_or((PeerOutcome::Failure, None));
-            if outcome == PeerOutcome::FalseHit && began.elapsed() > self.limits.peer / 2 {
+            if outcome == PeerOutcome::FalseHit && began.elapsed() > self.limits.peer_timeout / 2 {
                 // To learn so late that it does not have it is worse than not to ask.
                 (outcome, _) =
                     self.note_trouble_with(id, "it takes long to say that it does not have a page");
             }
             self.peers.record(id, outcome, Instant::now());
             if late {
-                self.note_trouble_with(id, &format!("it has no answer within {:?}", self.limits.peer));
+                self.note_trouble_with(
+                    id,
+                    &format!("it has no answer within {:?}", self.limits.peer_timeout),
+                );
             }
             if found.is_some() || late {
                 return found;

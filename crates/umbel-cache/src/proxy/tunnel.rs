@@ -54,7 +54,7 @@ impl Service {
             upgraded.downcast::<TokioIo<Timed>>().map_err(|_| io::Error::other("it is no connection"))?;
         let mut here = parts.io.into_inner().into_inner();
         // What was sent before the tunnel was there.
-        timeout(self.limits.stall, there.write_all(&parts.read_buf)).await??;
+        timeout(self.limits.stall_timeout, there.write_all(&parts.read_buf)).await??;
         let carried = AtomicU64::new(parts.read_buf.len() as u64);
         let (here_reads, here_writes) = here.split();
         let (there_reads, there_writes) = there.split();

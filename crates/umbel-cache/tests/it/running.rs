@@ -14,7 +14,7 @@ use umbel_cache::store::{self, Store};
 /// A proxy that runs.
 pub struct Running {
     pub address: SocketAddr,
-    pub manage: SocketAddr,
+    pub status_address: SocketAddr,
     pub lines: Arc<Mutex<Vec<String>>>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -46,18 +46,18 @@ impl Running {
                 tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 let proxy = Proxy::bind(address, store, options).await.unwrap();
-                told.send((proxy.address(), proxy.manage_address().unwrap())).unwrap();
+                told.send((proxy.address(), proxy.status_address().unwrap())).unwrap();
                 proxy.run(async { drop(until.await) }).await;
             });
             runtime.shutdown_timeout(Duration::from_secs(5));
         });
-        let (address, manage) = address_of.recv().unwrap();
-        Running { address, manage, lines, end: Some(end), thread: Some(thread) }
+        let (address, status_address) = address_of.recv().unwrap();
+        Running { address, status_address, lines, end: Some(end), thread: Some(thread) }
     }
 
     /// What it has counted.
     pub fn stats(&self) -> Value {
-        serde_json::from_slice(&ask(self.manage, "GET", "/umbel/stats", &[]).body).unwrap()
+        serde_json::from_slice(&ask(self.status_address, "GET", "/umbel/stats", &[]).body).unwrap()
     }
 
     pub fn count(&self, name: &str) -> u64 {

@@ -154,8 +154,8 @@ fn fill(squid: &Squid, origin: &Origin) {
 fn sibling_of(squid: &Squid, folder: &Path) -> Running {
     let peers = vec![format!("http://{}", squid.address).parse().unwrap()];
     // This is not about time, and others may need the processors.
-    let limits = Limits { peer: Duration::from_secs(20), ..Limits::default() };
-    let options = Options { peers, every: Duration::from_secs(1), limits, ..Options::default() };
+    let limits = Limits { peer_timeout: Duration::from_secs(20), ..Limits::default() };
+    let options = Options { peers, summary_interval: Duration::from_secs(1), limits, ..Options::default() };
     let proxy = Running::start(folder, options);
     proxy.wait(|stats| stats["peers"][0]["documents"].as_u64() >= Some(DOCUMENTS as u64));
     proxy

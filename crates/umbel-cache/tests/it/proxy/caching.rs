@@ -5,7 +5,7 @@ use crate::origin::{Asked, Does, Origin, answer};
 use crate::running::Running;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use umbel_cache::proxy::{Admit, Limits, Options};
+use umbel_cache::proxy::{AdmissionPolicy, Limits, Options};
 
 /// An origin that gives the path as a body, with headers that depend on it.
 fn origin(headers: impl Fn(&Asked) -> Vec<&'static str> + Send + Sync + 'static) -> Origin {
@@ -201,7 +201,7 @@ fn no_half_document_is_kept_or_given_as_whole() {
     }
     });
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_object: 250_000, ..Limits::default() };
+    let limits = Limits { max_object_bytes: 250_000, ..Limits::default() };
     let proxy = Running::start(folder.path(), Options { limits, ..Options::default() });
     for path in ["/cut", "/cut-chunks"] {
         for turn in 1..=2 {
@@ -275,7 +275,10 @@ fn what_is_kept_outlives_the_proxy() {
 fn one_hit_wonders_get_no_place() {
     let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
     let folder = tempfile::tempdir().unwrap();
-    let proxy = Running::start(folder.path(), Options { admit: Admit::SecondHit, ..Options::default() });
+    let proxy = Running::start(
+        folder.path(),
+        Options { admission: AdmissionPolicy::SecondHit, ..Options::default() },
+    );
     (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
     proxy.wait(|stats| stats["stored"].as_u64().unwrap() + stats["not_admitted"].as_u64().unwrap() == 100);
     let kept = proxy.stats()["store"]["documents"].as_u64().unwrap();

@@ -98,19 +98,19 @@ fn what_caches_tell_each_other_is_not_passed_on() {
 #[test]
 fn what_was_counted_can_have_an_address_of_its_own() {
     let origin = pages();
-    let manage = Some("127.0.0.1:0".parse().unwrap());
-    let (_folder, proxy) = proxy(Options { manage, ..Options::default() });
-    assert_ne!(proxy.manage, proxy.address);
+    let status_address = Some("127.0.0.1:0".parse().unwrap());
+    let (_folder, proxy) = proxy(Options { status_address, ..Options::default() });
+    assert_ne!(proxy.status_address, proxy.address);
     assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 404);
     assert_eq!(ask(proxy.address, "GET", "/umbel/summary", &[]).status, 200);
-    assert_eq!(ask(proxy.manage, "GET", "/umbel/stats", &[]).status, 200);
-    assert_eq!(get(proxy.manage, &origin.url("/page")).status, 403);
+    assert_eq!(ask(proxy.status_address, "GET", "/umbel/stats", &[]).status, 200);
+    assert_eq!(get(proxy.status_address, &origin.url("/page")).status, 403);
     // A proxy that is full can be looked at.
-    let limits = Limits { connections: 1, ..Limits::default() };
-    let (_folder, full) = self::proxy(Options { manage, limits, ..Options::default() });
+    let limits = Limits { max_clients: 1, ..Limits::default() };
+    let (_folder, full) = self::proxy(Options { status_address, limits, ..Options::default() });
     let mut only = Connection::open(full.address);
     assert_eq!(only.ask("GET", "/umbel/summary", &[], b"").status, 200);
-    assert_eq!(ask(full.manage, "GET", "/umbel/stats", &[]).status, 200);
+    assert_eq!(ask(full.status_address, "GET", "/umbel/stats", &[]).status, 200);
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn only_those_who_are_allowed_are_answered() {
     assert_eq!(origin.asked().len(), 0);
     assert!(proxy.log().contains("127.0.0.1 is not allowed here"));
     // They take nobody's place.
-    let limits = Limits { connections: 1, ..Limits::default() };
+    let limits = Limits { max_clients: 1, ..Limits::default() };
     let elsewhere: IpAddr = "127.0.0.2".parse().unwrap();
     let (_folder, proxy) =
         self::proxy(Options { limits, allow: Arc::new(move |ip| ip != elsewhere), ..Options::default() });

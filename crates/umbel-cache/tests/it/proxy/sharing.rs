@@ -12,8 +12,8 @@ use umbel_cache::{CacheDigest, CacheKey, Summary, Update};
 /// What asks peers often, so that tests are short.
 fn options(peers: &[SocketAddr]) -> Options {
     let peers = peers.iter().map(|peer| format!("http://{peer}").parse().unwrap()).collect();
-    let limits = Limits { peer: LIMIT, ..Limits::default() };
-    Options { peers, every: Duration::from_millis(100), limits, ..Options::default() }
+    let limits = Limits { peer_timeout: LIMIT, ..Limits::default() };
+    Options { peers, summary_interval: Duration::from_millis(100), limits, ..Options::default() }
 }
 
 const LIMIT: Duration = Duration::from_millis(400);
@@ -434,7 +434,7 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
     let origin = small_pages();
     let folder = tempfile::tempdir().unwrap();
     let mut settings = options(&[]);
-    settings.limits.digest = Duration::ZERO;
+    settings.limits.digest_lifetime = Duration::ZERO;
     let proxy = Running::start(folder.path(), settings);
     let paths: Vec<String> = (0..40).map(|i| format!("/{i}")).collect();
     paths.iter().for_each(|path| drop(get(proxy.address, &origin.url(path))));
@@ -525,7 +525,7 @@ fn a_large_page_of_a_peer_reaches_a_slow_client() {
     // It does not keep what it asks for the first time, so that the client has all of it from the peer.
     let second = Running::start(
         two.path(),
-        Options { admit: umbel_cache::proxy::Admit::SecondHit, ..options(&[first.address]) },
+        Options { admission: umbel_cache::proxy::AdmissionPolicy::SecondHit, ..options(&[first.address]) },
     );
     get(first.address, &origin.url("/page"));
     second.wait_for_documents(1);

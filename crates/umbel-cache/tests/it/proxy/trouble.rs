@@ -73,8 +73,11 @@ fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
 #[test]
 fn who_is_slow_is_left() {
     let origin = pages();
-    let limits =
-        Limits { head: Duration::from_millis(300), stall: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits {
+        header_timeout: Duration::from_millis(300),
+        stall_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
     let (_folder, proxy) = proxy(limits);
     for start in ["GET http://127.0", "GET / HTTP/1.1\r\nHost: x\r\nX-Never: en", ""] {
         let began = Instant::now();
@@ -102,7 +105,7 @@ fn who_does_not_read_is_left_and_takes_nobodys_place() {
     let origin = Origin::start(|_| {
         Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 20 << 20]))
     });
-    let limits = Limits { stall: Duration::from_millis(300), connections: 2, ..Limits::default() };
+    let limits = Limits { stall_timeout: Duration::from_millis(300), max_clients: 2, ..Limits::default() };
     let (_folder, proxy) = proxy(limits);
     let url = origin.url("/large");
     assert_eq!(get(proxy.address, &url).body.len(), 20 << 20);
@@ -130,8 +133,11 @@ fn origins_that_make_no_sense_are_named() {
         "/stops" => Does::Ends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec(), long),
         _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")),
     });
-    let limits =
-        Limits { origin: Duration::from_millis(400), stall: Duration::from_millis(400), ..Limits::default() };
+    let limits = Limits {
+        origin_timeout: Duration::from_millis(400),
+        stall_timeout: Duration::from_millis(400),
+        ..Limits::default()
+    };
     let (_folder, proxy) = proxy(limits);
     for (path, status) in [("/nonsense", 502), ("/nothing", 502), ("/never", 504), ("/flood", 502)] {
         let began = Instant::now();
@@ -173,7 +179,7 @@ fn clients_beyond_the_limit_wait_for_a_place() {
         std::thread::sleep(Duration::from_millis(50));
         Does::Says(answer("200 OK", &["Cache-Control: no-store"], b"page"))
     });
-    let (_folder, proxy) = proxy(Limits { connections: 3, ..Limits::default() });
+    let (_folder, proxy) = proxy(Limits { max_clients: 3, ..Limits::default() });
     let url = origin.url("/page");
     std::thread::scope(|scope| {
         let asking: Vec<_> = (0..30).map(|_| scope.spawn(|| get(proxy.address, &url).text())).collect();
@@ -237,7 +243,10 @@ fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
         let folder = tempfile::tempdir().unwrap();
         let max_object = if trouble == "too large" { 15_000_000 } else { 1 << 30 };
         let max_bytes = if trouble == "too much at once" { 15_000_000 } else { 1 << 30 };
-        let options = Options { limits: Limits { max_object, ..Limits::default() }, ..Options::default() };
+        let options = Options {
+            limits: Limits { max_object_bytes: max_object, ..Limits::default() },
+            ..Options::default()
+        };
         let about = umbel_cache::store::Options { max_bytes, ..Default::default() };
         let proxy = Running::with(folder.path(), &about, options);
         let url = origin.url("/large");
