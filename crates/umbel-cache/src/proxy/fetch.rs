@@ -8,7 +8,7 @@ use super::lookup::{Found, Question, Stale};
 use super::pool::{Lease, Reach};
 use super::pump::{Pump, Saving};
 use super::service::{CACHE_STATUS, Service};
-use super::target::Page;
+use super::target::Resource;
 use crate::CacheKey;
 use crate::error::{Error, Result, chain};
 use crate::headers::remove_hop_by_hop;
@@ -84,7 +84,7 @@ impl Service {
         if question.parts.method == Method::HEAD {
             return self.fetch_from_origin(question, flight).await;
         }
-        let answer = match self.ask_origin(&asking, &question.page, question.reach, None).await {
+        let answer = match self.ask_origin(&asking, &question.resource, question.reach, None).await {
             Ok(answer) => answer,
             Err(error) => return self.fail_for(&error, flight),
         };
@@ -151,7 +151,7 @@ impl Service {
     /// Of what is stale at once, everybody has to ask for himself.
     fn pass_if_stale(&self, question: &Question, known: &StoredHead) {
         if known.is_stale(SystemTime::now()) {
-            self.admission.pass(&question.page.key);
+            self.admission.pass(&question.resource.key);
         }
     }
 
@@ -160,7 +160,7 @@ impl Service {
         question: Question,
         flight: Option<Flight>,
     ) -> Response<Body> {
-        let answer = match self.ask_origin(&question.parts, &question.page, question.reach, None).await {
+        let answer = match self.ask_origin(&question.parts, &question.resource, question.reach, None).await {
             Ok(answer) => answer,
             Err(error) => return self.fail_for(&error, flight),
         };
@@ -173,15 +173,15 @@ impl Service {
     pub async fn ask_origin(
         &self,
         parts: &request::Parts,
-        page: &Page,
+        resource: &Resource,
         reach: Reach,
         body: Option<Body>,
     ) -> Result<Answer> {
         let mut parts = parts.clone();
         parts.version = http::Version::HTTP_11;
-        parts.uri = page.path().parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
+        parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
         self.sign(&mut parts.headers);
-        let (answer, lease) = self.pool.send(&page.address, reach, &parts, body).await?;
+        let (answer, lease) = self.pool.send(&resource.origin, reach, &parts, body).await?;
         let (parts, incoming) = answer.into_parts();
         Ok(Answer { parts, incoming, lease })
     }
@@ -192,10 +192,10 @@ impl Service {
         self: &Arc<Service>,
         parts: request::Parts,
         body: Option<Body>,
-        page: Page,
+        resource: Resource,
         reach: Reach,
     ) -> Response<Body> {
-        let answer = match self.ask_origin(&parts, &page, reach, body).await {
+        let answer = match self.ask_origin(&parts, &resource, reach, body).await {
             Ok(answer) => answer,
             Err(error) => return self.fail(&error),
         };
@@ -203,9 +203,11 @@ impl Service {
         let status = answer.parts.status;
         if !parts.method.is_safe() && (status.is_success() || status.is_redirection()) {
             let named = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
-                page.beside(answer.parts.headers.get(name)?.to_str().ok()?).map(|page| page.key)
+                resource
+                    .resolve_on_same_host(answer.parts.headers.get(name)?.to_str().ok()?)
+                    .map(|resource| resource.key)
             });
-            let keys: Vec<CacheKey> = named.chain([page.key]).collect();
+            let keys: Vec<CacheKey> = named.chain([resource.key]).collect();
             let service = Arc::clone(self);
             let forget = move || {
                 for key in keys {
@@ -241,7 +243,7 @@ impl Service {
 
     /// How an answer is kept, if it is.
     pub fn saving(&self, question: &Question, answer: &Answer, known: Option<StoredHead>) -> Option<Saving> {
-        let key = question.page.key;
+        let key = question.resource.key;
         let Some(known) = known else {
             // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, whoever asks
             // has it already, or it was for him alone.

@@ -5,7 +5,7 @@ use super::flights::{End, Joined};
 use super::hit;
 use super::pool::Reach;
 use super::service::{Service, sentence};
-use super::target::Page;
+use super::target::Resource;
 use crate::rules::{Audience, Reuse, StoredHead, has_directive};
 use crate::store::{Entry, InvalidationCount};
 use http::header::{AUTHORIZATION, PRAGMA, RANGE};
@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 /// A question for a page.
 pub(super) struct Question {
     pub parts: request::Parts,
-    pub page: Page,
+    pub resource: Resource,
     pub reach: Reach,
     /// Whether it is one that many may ask: it is about the whole page, and not for somebody himself, nor anew.
     pub common: bool,
@@ -54,15 +54,15 @@ impl Service {
     pub async fn look_up(
         self: &Arc<Service>,
         parts: request::Parts,
-        page: Page,
+        resource: Resource,
         reach: Reach,
     ) -> Response<Body> {
         let plain = parts.method == Method::GET && !parts.headers.contains_key(RANGE);
-        let invalidations = self.store.invalidation_count(&page.key);
+        let invalidations = self.store.invalidation_count(&resource.key);
         let own = parts.headers.contains_key(AUTHORIZATION)
             || parts.headers.contains_key(PRAGMA)
             || ["no-cache", "no-store", "max-age=0"].iter().any(|what| has_directive(&parts.headers, what));
-        let question = Question { parts, page, reach, common: plain && !own, invalidations };
+        let question = Question { parts, resource, reach, common: plain && !own, invalidations };
         let here = self.find(&question);
         match here {
             Here::Denied => self.counts.filter_denied.one(),
@@ -79,8 +79,8 @@ impl Service {
         }
         let (mut flight, mut waits) = (None, false);
         let until = Instant::now() + self.limits.collapse_timeout;
-        while flight.is_none() && question.common && !self.admission.is_passed(&question.page.key) {
-            match self.flights.join(&question.page.key) {
+        while flight.is_none() && question.common && !self.admission.is_passed(&question.resource.key) {
+            match self.flights.join(&question.resource.key) {
                 Joined::Leads(lead) => flight = Some(lead),
                 Joined::Follows(mut end) => {
                     if !std::mem::replace(&mut waits, true) {
@@ -103,12 +103,12 @@ impl Service {
 
     /// What the cache has for a question. The filter is asked before the index.
     fn find(&self, question: &Question) -> Here {
-        if !self.store.may_contain(&question.page.key) {
+        if !self.store.may_contain(&question.resource.key) {
             return Here::Denied;
         }
         let now = SystemTime::now();
         let (mut here, mut latest) = (Here::Absent, SystemTime::UNIX_EPOCH);
-        for entry in self.store.find(&question.page.key) {
+        for entry in self.store.find(&question.resource.key) {
             let Some(known) = entry.head() else {
                 self.store.remove(&entry);
                 continue;
@@ -167,9 +167,9 @@ mod tests {
         let ask = |path: &str, reach| {
             let uri = format!("http://127.0.0.1:8080/{path}");
             let parts = Request::get(uri).body(()).unwrap().into_parts().0;
-            let Ok(Target::Page(page)) = Target::of(&parts) else { panic!("a page") };
-            let invalidations = service.store.invalidation_count(&page.key);
-            Question { parts, page, reach, common: true, invalidations }
+            let Ok(Target::Resource(resource)) = Target::from_request(&parts) else { panic!("a page") };
+            let invalidations = service.store.invalidation_count(&resource.key);
+            Question { parts, resource, reach, common: true, invalidations }
         };
         let said = Answer::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
         for (path, scope) in [("secret", Audience::Localhost), ("public", Audience::Everyone)] {
@@ -177,7 +177,7 @@ mod tests {
             let known = StoredHead::from_response(&question.parts, &said, SystemTime::now())
                 .unwrap()
                 .with_audience(scope);
-            service.store.begin(&question.page.key, 0).commit(known.encode()).unwrap();
+            service.store.begin(&question.resource.key, 0).commit(known.encode()).unwrap();
         }
         let is_given = |path, reach| matches!(service.find(&ask(path, reach)), Here::Fresh(_));
         assert!(is_given("secret", Reach::All) && is_given("public", Reach::Outside));

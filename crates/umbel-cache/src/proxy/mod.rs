@@ -54,11 +54,11 @@ pub use options::{Allow, Limits, Options};
 
 use std::fmt;
 use std::net::SocketAddr;
-use target::Address;
+use target::HostPort;
 
 /// Where a peer is: `http://HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerUrl(Address);
+pub struct PeerUrl(HostPort);
 
 impl PeerUrl {
     /// Whether it is this address.

@@ -5,7 +5,7 @@ use super::body::gather;
 use super::manage::SUMMARY;
 use super::pool::Reach;
 use super::service::Service;
-use super::target::Address;
+use super::target::HostPort;
 use crate::error::{Error, Result, chain};
 use crate::rules::StoredHead;
 use crate::sync::lock;
@@ -20,7 +20,7 @@ use tokio::time::{sleep, timeout};
 
 /// A peer, and how it tells what it has.
 pub(super) struct Neighbour {
-    pub address: Address,
+    pub address: HostPort,
     told: Mutex<Told>,
 }
 
@@ -211,6 +211,6 @@ impl std::str::FromStr for PeerUrl {
         if uri.path() != "/" || uri.query().is_some() {
             return Err(wrong());
         }
-        Address::of(authority, None).map(PeerUrl).map_err(|_| wrong())
+        HostPort::from_authority(authority, None).map(PeerUrl).map_err(|_| wrong())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Limits;
 use super::body::Body;
-use super::target::Address;
+use super::target::HostPort;
 use super::timed::Timed;
 use crate::error::{Error, Result};
 use crate::rules::Audience;
@@ -47,7 +47,7 @@ impl Reach {
 
 /// Connections that nobody uses just now.
 pub(super) struct Pool {
-    idle: Mutex<HashMap<(Address, Reach), Vec<Idle>>>,
+    idle: Mutex<HashMap<(HostPort, Reach), Vec<Idle>>>,
     limits: Limits,
     /// Names that are being looked up: that takes a thread each, which others need.
     names: Arc<Semaphore>,
@@ -68,7 +68,7 @@ struct Link {
 /// A connection that is in use.
 pub(super) struct Lease {
     pool: Arc<Pool>,
-    to: (Address, Reach),
+    to: (HostPort, Reach),
     link: Link,
 }
 
@@ -92,7 +92,7 @@ impl Pool {
     /// Asks somebody. If it changes nothing a connection is used again, and if that has ended meanwhile, a new one.
     pub async fn send(
         self: &Arc<Pool>,
-        to: &Address,
+        to: &HostPort,
         reach: Reach,
         parts: &request::Parts,
         body: Option<Body>,
@@ -119,7 +119,7 @@ impl Pool {
 
     async fn ask(
         &self,
-        to: &Address,
+        to: &HostPort,
         link: &mut Link,
         parts: &request::Parts,
         body: Body,
@@ -144,7 +144,7 @@ impl Pool {
         Ok(answer)
     }
 
-    async fn connect(&self, to: &Address, reach: Reach) -> Result<Link> {
+    async fn connect(&self, to: &HostPort, reach: Reach) -> Result<Link> {
         let stream = self.reach(to, reach).await?;
         let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
         let audience = if outside { Audience::Everyone } else { Audience::Localhost };
@@ -163,14 +163,14 @@ impl Pool {
     }
 
     /// A connection to somewhere.
-    pub async fn reach(&self, to: &Address, reach: Reach) -> Result<TcpStream> {
+    pub async fn reach(&self, to: &HostPort, reach: Reach) -> Result<TcpStream> {
         let within = self.limits.connect_timeout;
         let late = |_| Error::Timeout { host: to.to_string(), what: "cannot be reached", within };
         timeout(within, self.reach_any(to, reach)).await.map_err(late)?
     }
 
     /// The addresses that a name has.
-    pub async fn look_up(&self, to: &Address) -> io::Result<Vec<SocketAddr>> {
+    pub async fn look_up(&self, to: &HostPort) -> io::Result<Vec<SocketAddr>> {
         if let Ok(ip) = to.host.parse::<IpAddr>() {
             return Ok(vec![SocketAddr::new(ip, to.port)]);
         }
@@ -191,7 +191,7 @@ impl Pool {
     }
 
     /// Tries all addresses of a host, each but the last for a third of the time at most.
-    async fn reach_any(&self, to: &Address, reach: Reach) -> Result<TcpStream> {
+    async fn reach_any(&self, to: &HostPort, reach: Reach) -> Result<TcpStream> {
         let unreachable = |error: io::Error| Error::unreachable(to, error);
         let mut last = None;
         let mut addresses = self.look_up(to).await.map_err(unreachable)?.into_iter().peekable();
@@ -218,7 +218,7 @@ impl Pool {
         Err(last.map_or_else(|| Error::unreachable(to, "it has no address"), unreachable))
     }
 
-    fn take(&self, to: &(Address, Reach)) -> Option<Link> {
+    fn take(&self, to: &(HostPort, Reach)) -> Option<Link> {
         let mut idle = lock(&self.idle);
         let list = idle.get_mut(to)?;
         while let Some(last) = list.pop() {

@@ -169,7 +169,7 @@ impl Pump {
                 Ok(None) => break,
                 Err(error) => {
                     self.service.counts.dropped.one();
-                    let (url, why) = (&self.question.page.url, chain(&error));
+                    let (url, why) = (&self.question.resource.uri, chain(&error));
                     self.service.log.line(format_args!("{url} came to an end too early: {why}"));
                     drop((saving, flight));
                     return self.end_early(error).await;
@@ -292,7 +292,7 @@ impl Pump {
 
     fn note_loss(&self, lost: &Lost) {
         self.service.counts.dropped.one();
-        let (url, why) = (&self.question.page.url, chain(&lost.why));
+        let (url, why) = (&self.question.resource.uri, chain(&lost.why));
         self.service.log.line(format_args!("{url} cannot be kept: {why}"));
     }
 
@@ -344,7 +344,7 @@ impl Pump {
 
     /// Asks the origin for the rest of what a peer has begun. Only if it has the very same document it goes on.
     async fn go_on_with_origin(&mut self, tag: HeaderValue, error: Error) -> Result<()> {
-        let (url, why) = (&self.question.page.url, chain(&error));
+        let (url, why) = (&self.question.resource.uri, chain(&error));
         self.service.log.line(format_args!("a peer does not finish {url}, the origin has to: {why}"));
         let mut parts = self.question.parts.clone();
         for condition in [IF_NONE_MATCH, IF_MODIFIED_SINCE] {
@@ -353,8 +353,8 @@ impl Pump {
         let Ok(range) = HeaderValue::try_from(format!("bytes={}-", self.come)) else { return Err(error) };
         parts.headers.insert(RANGE, range);
         parts.headers.insert(IF_RANGE, tag.clone());
-        let (page, reach) = (&self.question.page, self.question.reach);
-        let answer = self.service.ask_origin(&parts, page, reach, None).await?;
+        let (resource, reach) = (&self.question.resource, self.question.reach);
+        let answer = self.service.ask_origin(&parts, resource, reach, None).await?;
         let rest = self.len.map(|len| format!("bytes {}-{}/{len}", self.come, len.saturating_sub(1)));
         let said = answer.parts.headers.get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
         if answer.parts.status != StatusCode::PARTIAL_CONTENT

@@ -9,7 +9,7 @@ use super::log::Log;
 use super::manage;
 use super::neighbours::Neighbour;
 use super::pool::{Pool, Reach};
-use super::target::{Address, Page, Target};
+use super::target::{HostPort, Resource, Target};
 use super::{Limits, Options};
 use crate::Peers;
 use crate::error::{Error, Result, chain};
@@ -106,39 +106,39 @@ impl Service {
     pub async fn answer(self: Arc<Service>, request: Request<Incoming>, client: Client) -> Response<Body> {
         self.counts.requests.one();
         let (mut parts, body) = request.into_parts();
-        let target = match Target::of(&parts) {
+        let target = match Target::from_request(&parts) {
             Ok(target) => target,
             Err(why) => return self.refuse(StatusCode::BAD_REQUEST, why),
         };
         match target {
-            Target::Own => manage::answer(&self, &parts, self.managed_elsewhere).await,
+            Target::Internal => manage::answer(&self, &parts, self.managed_elsewhere).await,
             Target::Tunnel(address) => self.tunnel(Request::from_parts(parts, body), address, client).await,
-            Target::Page(page) if manage::is_own_path(page.url.path()) => {
+            Target::Resource(resource) if manage::is_own_path(resource.uri.path()) => {
                 // Peers and browsers ask for it by the whole address, and get it here; nobody gets that of others.
-                if self.is_here(&page.address, client.local).await {
-                    parts.uri = page.path().parse().unwrap_or_default();
+                if self.is_here(&resource.origin, client.local).await {
+                    parts.uri = resource.path().parse().unwrap_or_default();
                     manage::answer(&self, &parts, self.managed_elsewhere).await
                 } else {
                     self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on")
                 }
             }
-            Target::Page(page) => self.answer_page(parts, body, page, client.reach()).await,
+            Target::Resource(resource) => self.answer_resource(parts, body, resource, client.reach()).await,
         }
     }
 
     /// Answers a request for a page: from the cache, from peers or from its origin.
-    async fn answer_page(
+    async fn answer_resource(
         self: &Arc<Service>,
         mut parts: request::Parts,
         body: Incoming,
-        page: Page,
+        resource: Resource,
         reach: Reach,
     ) -> Response<Body> {
         if self.came_back(&parts.headers) {
             return self.refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
         }
         if parts.method.as_str() == "PURGE" {
-            return self.purge(&page, reach).await;
+            return self.purge(&resource, reach).await;
         }
         if parts.method == Method::TRACE {
             return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
@@ -159,30 +159,30 @@ impl Service {
         remove_hop_by_hop(&mut parts.headers);
         // Whoever sends a body is told here to go on.
         parts.headers.remove(EXPECT);
-        if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
+        if let Ok(host) = resource.uri.authority().map_or("", |authority| authority.as_str()).parse() {
             parts.headers.insert(HOST, host);
         }
-        parts.uri = page.url.clone();
+        parts.uri = resource.uri.clone();
         let body = has_body.then(|| Body::passed(body, self.limits.stall_timeout, None, None));
         // Who makes conditions for a change, or sends something, wants the origin itself.
         let special = [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
         let reads = parts.method == Method::GET || parts.method == Method::HEAD;
         if reads && body.is_none() && !special {
-            self.look_up(parts, page, reach).await
+            self.look_up(parts, resource, reach).await
         } else if has_directive(&parts.headers, "only-if-cached") {
             self.counts.only_if_cached.one();
             sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
         } else {
-            self.pass_on(parts, body, page, reach).await
+            self.pass_on(parts, body, resource, reach).await
         }
     }
 
     /// Forgets a page, for whoever is on this machine.
-    async fn purge(self: &Arc<Service>, page: &Page, reach: Reach) -> Response<Body> {
+    async fn purge(self: &Arc<Service>, resource: &Resource, reach: Reach) -> Response<Body> {
         if reach == Reach::Outside {
             return self.refuse(StatusCode::FORBIDDEN, "pages are removed by those who are on this machine");
         }
-        let (store, key) = (Arc::clone(&self.store), page.key);
+        let (store, key) = (Arc::clone(&self.store), resource.key);
         let purge = move || {
             let found = !store.find(&key).is_empty();
             store.invalidate(&key);
@@ -224,7 +224,7 @@ impl Service {
     }
 
     /// Whether an address is that at which a client has reached the proxy.
-    async fn is_here(&self, address: &Address, local: SocketAddr) -> bool {
+    async fn is_here(&self, address: &HostPort, local: SocketAddr) -> bool {
         if address.port != local.port() {
             return false;
         }

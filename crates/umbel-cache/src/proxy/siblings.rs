@@ -34,12 +34,12 @@ impl Service {
     pub async fn ask_peers(self: &Arc<Service>, question: &Question) -> Option<FromPeer> {
         // What is for somebody is not asked for elsewhere, and who wants it from the origin gets it from there.
         // Peers do not know of changes that went through here.
-        if !question.common || self.admission.has_changed(&question.page.key) {
+        if !question.common || self.admission.has_changed(&question.resource.key) {
             return None;
         }
         let start = Instant::now();
         let until = (start + self.limits.peer_timeout).into();
-        for id in self.peers.candidates(&question.page.key, start) {
+        for id in self.peers.candidates(&question.resource.key, start) {
             if !self.may_ask(id, question) {
                 continue;
             }
@@ -73,8 +73,8 @@ impl Service {
     /// Whether a peer is asked for a page. What `localhost` has is something else on another machine; and what is for this
     /// machine is not fetched for others, from a peer that takes us for one who is here.
     fn may_ask(&self, id: PeerId, question: &Question) -> bool {
-        let peer_is_here = self.neighbours[id.0].address.is_here();
-        (peer_is_here || !question.page.address.is_here())
+        let peer_is_here = self.neighbours[id.0].address.is_local();
+        (peer_is_here || !question.resource.origin.is_local())
             && !(peer_is_here && question.reach == Reach::Outside)
     }
 

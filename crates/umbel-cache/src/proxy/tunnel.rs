@@ -2,7 +2,7 @@
 
 use super::body::Body;
 use super::service::{Client, Service};
-use super::target::Address;
+use super::target::HostPort;
 use super::timed::Timed;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
@@ -24,7 +24,7 @@ impl Service {
     pub async fn tunnel(
         self: &Arc<Service>,
         request: Request<Incoming>,
-        address: Address,
+        address: HostPort,
         client: Client,
     ) -> Response<Body> {
         let there = match self.pool.reach(&address, client.reach()).await {
