@@ -1,7 +1,7 @@
 //! What travels as the body of a question or an answer: bytes, a document of the store, what comes from elsewhere.
 
 use super::access::Record;
-use super::counts::Counter;
+use super::counters::Counter;
 use super::pool::Lease;
 use crate::error::{Error, Result};
 use crate::store;

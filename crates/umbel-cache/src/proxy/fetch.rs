@@ -1,7 +1,7 @@
 //! What is not in the cache comes from a peer that promises it, or from the origin.
 
 use super::body::Body;
-use super::counts::Counter;
+use super::counters::Counter;
 use super::flights::{End, Flight};
 use super::hit;
 use super::lookup::{Found, Question, Stale};
@@ -103,7 +103,7 @@ impl Service {
                 if answer.parts.status.is_success() && !replaced {
                     self.remove(found.entry).await;
                 }
-                self.counts.misses.one();
+                self.counters.misses.increment();
                 self.deliver(question, answer, known.map(|known| *known), flight, Why::Stale)
             }
             Revalidated::Mismatch => self.fetch_from_origin(question, flight).await,
@@ -119,7 +119,7 @@ impl Service {
     ) -> Option<Response<Body>> {
         let found = Found { entry: found.entry, known: Arc::new(known) };
         let response = hit::answer(self, question, &found, "umbel;hit;fwd=stale;fwd-status=304").await?;
-        self.counts.revalidated.one();
+        self.counters.revalidated.increment();
         self.pass_if_stale(question, &found.known);
         let (store, Found { entry, known }) = (Arc::clone(&self.store), found);
         let kept = tokio::task::spawn_blocking(move || {
@@ -164,7 +164,7 @@ impl Service {
             Ok(answer) => answer,
             Err(error) => return self.fail_for(&error, flight),
         };
-        self.counts.misses.one();
+        self.counters.misses.increment();
         let known = StoredHead::from_response(&question.parts, &answer.parts, SystemTime::now());
         self.deliver(question, answer, known, flight, Why::Miss)
     }
@@ -199,7 +199,7 @@ impl Service {
             Ok(answer) => answer,
             Err(error) => return self.fail(&error),
         };
-        self.counts.misses.one();
+        self.counters.misses.increment();
         let status = answer.parts.status;
         if !parts.method.is_safe() && (status.is_success() || status.is_redirection()) {
             let named = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
@@ -236,7 +236,7 @@ impl Service {
         };
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(why.says(true)));
         let status = answer.parts.status;
-        let (pump, body) = Pump::new(self, question, answer, self.counts.bytes_from_origins.clone());
+        let (pump, body) = Pump::new(self, question, answer, self.counters.bytes_from_origins.clone());
         tokio::spawn(pump.run(Some(saving), flight));
         respond(status, headers, body)
     }
@@ -256,12 +256,12 @@ impl Service {
         let variant = rules::variant(&question.parts.headers, &answer.parts.headers)?;
         let too_large = answer.len().is_some_and(|len| len > self.limits.max_object_bytes);
         if too_large || !answer.has_an_end() {
-            self.counts.dropped.add(too_large.into());
+            self.counters.dropped.add(too_large.into());
             self.admission.pass(&key);
             return None;
         }
         if !self.admission.admits(&key) {
-            self.counts.not_admitted.one();
+            self.counters.not_admitted.increment();
             return None;
         }
         self.pass_if_stale(question, &known);
@@ -277,7 +277,7 @@ impl Service {
     /// Gives an answer that is not kept.
     fn pass_answer(&self, answer: Answer, status: &'static str) -> Response<Body> {
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(status));
-        let counter: Counter = self.counts.bytes_from_origins.clone();
+        let counter: Counter = self.counters.bytes_from_origins.clone();
         let body =
             Body::passed(answer.incoming, self.limits.stall_timeout, Some(counter), Some(answer.lease));
         respond(answer.parts.status, headers, body)

@@ -64,7 +64,7 @@ pub(super) async fn answer(
     if question.parts.method == Method::HEAD {
         return Some(Response::from_parts(parts, Body::empty()));
     }
-    service.counts.bytes_from_cache.add(range.end - range.start);
+    service.counters.bytes_from_cache.add(range.end - range.start);
     Some(Response::from_parts(parts, Body::stored(body, range.start, range.end)))
 }
 

@@ -147,7 +147,7 @@ impl Door {
                 continue;
             }
             // They take nobody's place, and if there are many of them they are told nothing.
-            self.service.counts.refused.one();
+            self.service.counters.refused.increment();
             self.service.log.line(format_args!("{} is not allowed here", remote.ip()));
             if let Ok(place) = Arc::clone(&strangers).try_acquire_owned() {
                 tokio::spawn(async move {
@@ -215,11 +215,11 @@ impl Door {
         let Err(error) = result else { return };
         let (ip, wait) = (remote.ip(), limits.header_timeout);
         if error.is_parse() {
-            service.counts.refused.one();
+            service.counters.refused.increment();
             service.log.line(format_args!("client {ip} sent what is no HTTP request: {}", chain(&error)));
         } else if error.is_timeout() && heard.load(Relaxed) {
             // Who asks for nothing any more is just left.
-            service.counts.refused.one();
+            service.counters.refused.increment();
             service.log.line(format_args!("client {ip} sent half a request, and nothing more for {wait:?}"));
         }
     }

@@ -65,8 +65,8 @@ impl Service {
         let question = Question { parts, resource, reach, common: plain && !own, invalidations };
         let here = self.find(&question);
         match here {
-            Here::Denied => self.counts.filter_denied.one(),
-            Here::Absent => self.counts.filter_false_hits.one(),
+            Here::Denied => self.counters.filter_denied.increment(),
+            Here::Absent => self.counters.filter_false_hits.increment(),
             _ => {}
         }
         let mut stale = match self.give_if_fresh(&question, here).await {
@@ -74,7 +74,7 @@ impl Service {
             Err(stale) => stale,
         };
         if has_directive(&question.parts.headers, "only-if-cached") {
-            self.counts.only_if_cached.one();
+            self.counters.only_if_cached.increment();
             return sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache");
         }
         let (mut flight, mut waits) = (None, false);
@@ -84,7 +84,7 @@ impl Service {
                 Joined::Leads(lead) => flight = Some(lead),
                 Joined::Follows(mut end) => {
                     if !std::mem::replace(&mut waits, true) {
-                        self.counts.collapsed.one();
+                        self.counters.collapsed.increment();
                     }
                     let late = timeout_at(until, end.changed()).await.is_err();
                     if late || *end.borrow() == End::NotKept {
@@ -141,7 +141,7 @@ impl Service {
         match here {
             Here::Fresh(found) => {
                 let response = hit::answer(self, question, &found, "umbel;hit").await.ok_or(None)?;
-                self.counts.hits.one();
+                self.counters.hits.increment();
                 Ok(response)
             }
             Here::Stale(stale) => Err(Some(stale)),

@@ -149,8 +149,8 @@ async fn digest(service: &Arc<Service>) -> Response<Body> {
 
 /// What was counted.
 pub(super) fn stats(service: &Service) -> Value {
-    let (counts, store) = (&service.counts, service.store.stats());
-    let (cache, peers) = (counts.bytes_from_cache.get(), counts.bytes_from_peers.get());
+    let (counters, store) = (&service.counters, service.store.stats());
+    let (cache, peers) = (counters.bytes_from_cache.get(), counters.bytes_from_peers.get());
     let now = Instant::now();
     let of_peers: Vec<Value> = service
         .peers
@@ -175,27 +175,27 @@ pub(super) fn stats(service: &Service) -> Value {
     json!({
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_seconds": service.started.elapsed().as_secs(),
-        "requests": counts.requests.get(),
-        "hits": counts.hits.get(),
-        "revalidated": counts.revalidated.get(),
-        "peer_hits": counts.peer_hits.get(),
-        "misses": counts.misses.get(),
+        "requests": counters.requests.get(),
+        "hits": counters.hits.get(),
+        "revalidated": counters.revalidated.get(),
+        "peer_hits": counters.peer_hits.get(),
+        "misses": counters.misses.get(),
         "false_hits": service.peers.ids().map(|id| service.peers.counts(id).false_hits).sum::<u64>(),
         "bytes_saved": cache + peers,
-        "only_if_cached": counts.only_if_cached.get(),
-        "collapsed": counts.collapsed.get(),
-        "tunnels": counts.tunnels.get(),
-        "refused": counts.refused.get(),
-        "origin_failures": counts.failed.get(),
-        "dropped": counts.dropped.get(),
-        "stored": counts.stored.get(),
-        "not_admitted": counts.not_admitted.get(),
-        "filter": { "denied": counts.filter_denied.get(), "false_hits": counts.filter_false_hits.get() },
+        "only_if_cached": counters.only_if_cached.get(),
+        "collapsed": counters.collapsed.get(),
+        "tunnels": counters.tunnels.get(),
+        "refused": counters.refused.get(),
+        "origin_failures": counters.origin_failures.get(),
+        "dropped": counters.dropped.get(),
+        "stored": counters.stored.get(),
+        "not_admitted": counters.not_admitted.get(),
+        "filter": { "denied": counters.filter_denied.get(), "false_hits": counters.filter_false_hits.get() },
         "bytes": {
             "from_cache": cache,
             "from_peers": peers,
-            "from_origins": counts.bytes_from_origins.get(),
-            "tunnelled": counts.bytes_tunnelled.get(),
+            "from_origins": counters.bytes_from_origins.get(),
+            "tunnelled": counters.bytes_tunnelled.get(),
         },
         "store": {
             "documents": store.responses,

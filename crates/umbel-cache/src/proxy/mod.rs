@@ -27,7 +27,7 @@
 mod access;
 mod admission;
 mod body;
-mod counts;
+mod counters;
 mod fetch;
 mod flights;
 mod hit;

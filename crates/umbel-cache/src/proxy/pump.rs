@@ -4,7 +4,7 @@
 //! origin sends it, and the slow one gets the rest from the store.
 
 use super::body::{self, Piece, data_len};
-use super::counts::Counter;
+use super::counters::Counter;
 use super::fetch::Answer;
 use super::flights::{End, Flight};
 use super::lookup::Question;
@@ -168,7 +168,7 @@ impl Pump {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(error) => {
-                    self.service.counts.dropped.one();
+                    self.service.counters.dropped.increment();
                     let (url, why) = (&self.question.resource.uri, chain(&error));
                     self.service.log.line(format_args!("{url} came to an end too early: {why}"));
                     drop((saving, flight));
@@ -222,7 +222,7 @@ impl Pump {
         Flight::end(flight, if kept.is_ok() { End::Kept } else { End::NotKept });
         match kept {
             Ok(body) => {
-                self.service.counts.stored.one();
+                self.service.counters.stored.increment();
                 if let Some(body) = body {
                     self.catch_up(SoFar::written(Some(body))).await;
                 }
@@ -291,7 +291,7 @@ impl Pump {
     }
 
     fn note_loss(&self, lost: &Lost) {
-        self.service.counts.dropped.one();
+        self.service.counters.dropped.increment();
         let (url, why) = (&self.question.resource.uri, chain(&lost.why));
         self.service.log.line(format_args!("{url} cannot be kept: {why}"));
     }
@@ -364,7 +364,7 @@ impl Pump {
             return Err(Error::OriginMismatch { source: error.into() });
         }
         (self.incoming, self.lease) = (answer.incoming, Some(answer.lease));
-        self.counter = self.service.counts.bytes_from_origins.clone();
+        self.counter = self.service.counters.bytes_from_origins.clone();
         Ok(())
     }
 }

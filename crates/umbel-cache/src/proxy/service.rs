@@ -3,7 +3,7 @@
 use super::access::AccessLog;
 use super::admission::Admission;
 use super::body::Body;
-use super::counts::Counts;
+use super::counters::Counters;
 use super::flights::Flights;
 use super::log::Log;
 use super::manage;
@@ -40,7 +40,7 @@ pub(super) struct Service {
     /// Places for what is fetched for the cache alone.
     pub alone: Arc<Semaphore>,
     pub admission: Admission,
-    pub counts: Counts,
+    pub counters: Counters,
     pub limits: Limits,
     pub log: Log,
     pub access: Option<Arc<AccessLog>>,
@@ -91,7 +91,7 @@ impl Service {
             alone: Arc::new(Semaphore::new(ALONE)),
             admission: Admission::new(options.admission)?,
             access: AccessLog::open(options)?,
-            counts: Counts::default(),
+            counters: Counters::default(),
             limits,
             log: Log::new(Arc::clone(&options.log)),
             started: Instant::now(),
@@ -104,7 +104,7 @@ impl Service {
 
     /// Answers a request.
     pub async fn answer(self: Arc<Service>, request: Request<Incoming>, client: Client) -> Response<Body> {
-        self.counts.requests.one();
+        self.counters.requests.increment();
         let (mut parts, body) = request.into_parts();
         let target = match Target::from_request(&parts) {
             Ok(target) => target,
@@ -170,7 +170,7 @@ impl Service {
         if reads && body.is_none() && !special {
             self.look_up(parts, resource, reach).await
         } else if has_directive(&parts.headers, "only-if-cached") {
-            self.counts.only_if_cached.one();
+            self.counters.only_if_cached.increment();
             sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
         } else {
             self.pass_on(parts, body, resource, reach).await
@@ -196,13 +196,13 @@ impl Service {
 
     /// A short answer that says what is wrong.
     pub fn refuse(&self, status: StatusCode, why: impl fmt::Display) -> Response<Body> {
-        self.counts.refused.one();
+        self.counters.refused.increment();
         sentence(status, why)
     }
 
     /// Returns the response to a request that could not be forwarded.
     pub fn fail(&self, error: &Error) -> Response<Body> {
-        self.counts.failed.one();
+        self.counters.origin_failures.increment();
         let status = match error {
             Error::Forbidden { .. } => StatusCode::FORBIDDEN,
             Error::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,

@@ -142,7 +142,7 @@ impl Service {
         found: FromPeer,
         flight: Option<Flight>,
     ) -> Response<Body> {
-        self.counts.peer_hits.one();
+        self.counters.peer_hits.increment();
         let FromPeer { peer, answer, known, body } = found;
         let saving = self.saving(&question, &answer, Some(known));
         let stored = if saving.is_some() { ";stored" } else { "" };
@@ -159,7 +159,7 @@ impl Service {
         });
         match body {
             Ok(bytes) => {
-                self.counts.bytes_from_peers.add(bytes.len() as u64);
+                self.counters.bytes_from_peers.add(bytes.len() as u64);
                 answer.lease.give_back();
                 if let Some(saving) = saving {
                     tokio::spawn(keep(Arc::clone(self), saving, bytes.clone(), flight));
@@ -167,7 +167,7 @@ impl Service {
                 respond(status, headers, Body::whole(bytes))
             }
             Err(tag) => {
-                let counter = self.counts.bytes_from_peers.clone();
+                let counter = self.counters.bytes_from_peers.clone();
                 let (pump, body) = Pump::new(self, question, answer, counter);
                 tokio::spawn(pump.resuming(peer, tag).run(saving, flight));
                 respond(status, headers, body)
@@ -181,7 +181,7 @@ async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Optio
     let kept = async { saving.add(&bytes).await?.finish(false).await };
     let end = match kept.await {
         Ok(_) => {
-            service.counts.stored.one();
+            service.counters.stored.increment();
             End::Kept
         }
         Err(lost) => {

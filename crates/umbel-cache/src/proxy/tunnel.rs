@@ -36,7 +36,7 @@ impl Service {
         {
             return self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on");
         }
-        self.counts.tunnels.one();
+        self.counters.tunnels.increment();
         let service = Arc::clone(self);
         tokio::spawn(async move {
             if let Ok(upgraded) = hyper::upgrade::on(request).await
@@ -68,7 +68,7 @@ impl Service {
             result = both => result.map(drop),
             () = idle(&carried) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing is said any more")),
         };
-        self.counts.bytes_tunnelled.add(carried.load(Relaxed));
+        self.counters.bytes_tunnelled.add(carried.load(Relaxed));
         match result {
             // So many clients end a tunnel.
             Err(error)
