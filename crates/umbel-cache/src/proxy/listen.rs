@@ -3,7 +3,7 @@
 use super::access::{AccessLog, Asked, Record};
 use super::body::Body;
 use super::service::{Client, Service, sentence};
-use super::timed::Timed;
+use super::timed_stream::TimedStream;
 use super::{Allow, Options, manage};
 use crate::PublishTrigger;
 use crate::error::{Error, Result, chain};
@@ -195,8 +195,8 @@ impl Door {
             }
         };
         let limits = &service.limits;
-        let stream = Timed::new(stream, limits.stall_timeout);
-        let heard = stream.heard();
+        let stream = TimedStream::new(stream, limits.stall_timeout);
+        let received_since_write = stream.received_since_write();
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(limits.header_timeout)
@@ -217,7 +217,7 @@ impl Door {
         if error.is_parse() {
             service.counters.refused.increment();
             service.log.line(format_args!("client {ip} sent what is no HTTP request: {}", chain(&error)));
-        } else if error.is_timeout() && heard.load(Relaxed) {
+        } else if error.is_timeout() && received_since_write.load(Relaxed) {
             // Who asks for nothing any more is just left.
             service.counters.refused.increment();
             service.log.line(format_args!("client {ip} sent half a request, and nothing more for {wait:?}"));

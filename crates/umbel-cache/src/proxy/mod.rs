@@ -43,7 +43,7 @@ mod pump;
 mod service;
 mod siblings;
 mod target;
-mod timed;
+mod timed_stream;
 mod tunnel;
 
 pub use access::AccessLog;

@@ -3,7 +3,7 @@
 use super::Limits;
 use super::body::Body;
 use super::target::HostPort;
-use super::timed::Timed;
+use super::timed_stream::TimedStream;
 use crate::error::{Error, Result};
 use crate::rules::Audience;
 use crate::sync::lock;
@@ -148,7 +148,7 @@ impl Pool {
         let stream = self.reach(to, reach).await?;
         let outside = stream.peer_addr().is_ok_and(|address| Reach::Outside.permits(address.ip()));
         let audience = if outside { Audience::Everyone } else { Audience::Localhost };
-        let stream = Timed::new(stream, self.limits.stall_timeout);
+        let stream = TimedStream::new(stream, self.limits.stall_timeout);
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(self.limits.max_header_bytes)
             .max_headers(self.limits.max_headers)

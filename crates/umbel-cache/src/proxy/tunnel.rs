@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::service::{Client, Service};
 use super::target::HostPort;
-use super::timed::Timed;
+use super::timed_stream::TimedStream;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
@@ -50,8 +50,9 @@ impl Service {
     }
 
     async fn carry(&self, upgraded: Upgraded, mut there: TcpStream) -> io::Result<()> {
-        let parts =
-            upgraded.downcast::<TokioIo<Timed>>().map_err(|_| io::Error::other("it is no connection"))?;
+        let parts = upgraded
+            .downcast::<TokioIo<TimedStream>>()
+            .map_err(|_| io::Error::other("it is no connection"))?;
         let mut here = parts.io.into_inner().into_inner();
         // What was sent before the tunnel was there.
         timeout(self.limits.stall_timeout, there.write_all(&parts.read_buf)).await??;
