@@ -49,7 +49,7 @@ mod tunnel;
 pub use access::AccessLog;
 pub use admission::AdmissionPolicy;
 pub use listen::Proxy;
-pub use log::Sink;
+pub use log::LogSink;
 pub use options::{Allow, Limits, Options};
 
 use std::fmt;

@@ -2,7 +2,7 @@
 
 use super::PeerUrl;
 use super::admission::AdmissionPolicy;
-use super::log::Sink;
+use super::log::LogSink;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct Options {
     /// Limits of size, number and time.
     pub limits: Limits,
     /// Receives a line for every failure.
-    pub log: Sink,
+    pub log: LogSink,
 }
 
 impl Default for Options {
