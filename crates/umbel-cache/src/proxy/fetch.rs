@@ -2,8 +2,8 @@
 
 use super::body::Body;
 use super::counters::Counter;
-use super::flights::{End, Flight};
 use super::hit;
+use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::{Found, Question, Stale};
 use super::pool::{Lease, Reach};
 use super::pump::{Pump, Saving};
@@ -73,27 +73,27 @@ impl Service {
         self: &Arc<Service>,
         question: Question,
         stale: Option<Stale>,
-        flight: Option<Flight>,
+        lead: Option<FetchLead>,
     ) -> Response<Body> {
         let Some(Stale { found, asking }) = stale else {
             return match self.ask_peers(&question).await {
-                Some(answer) => self.deliver_from_peer(question, answer, flight),
-                None => self.fetch_from_origin(question, flight).await,
+                Some(answer) => self.deliver_from_peer(question, answer, lead),
+                None => self.fetch_from_origin(question, lead).await,
             };
         };
         if question.parts.method == Method::HEAD {
-            return self.fetch_from_origin(question, flight).await;
+            return self.fetch_from_origin(question, lead).await;
         }
         let answer = match self.ask_origin(&asking, &question.resource, question.reach, None).await {
             Ok(answer) => answer,
-            Err(error) => return self.fail_for(&error, flight),
+            Err(error) => return self.fail_for(&error, lead),
         };
         match found.known.revalidate(&asking, &answer.parts, SystemTime::now()) {
             Revalidated::NotModified(known) => {
                 answer.lease.give_back();
                 match self.give_refreshed(&question, found, *known).await {
                     Some(response) => response,
-                    None => self.fetch_from_origin(question, flight).await,
+                    None => self.fetch_from_origin(question, lead).await,
                 }
             }
             Revalidated::Modified(known) => {
@@ -104,9 +104,9 @@ impl Service {
                     self.remove(found.entry).await;
                 }
                 self.counters.misses.increment();
-                self.deliver(question, answer, known.map(|known| *known), flight, Why::Stale)
+                self.deliver(question, answer, known.map(|known| *known), lead, Why::Stale)
             }
-            Revalidated::Mismatch => self.fetch_from_origin(question, flight).await,
+            Revalidated::Mismatch => self.fetch_from_origin(question, lead).await,
         }
     }
 
@@ -137,8 +137,8 @@ impl Service {
     }
 
     /// What cannot be fetched cannot be waited for, either.
-    fn fail_for(&self, error: &Error, flight: Option<Flight>) -> Response<Body> {
-        Flight::end(flight, End::NotKept);
+    fn fail_for(&self, error: &Error, lead: Option<FetchLead>) -> Response<Body> {
+        FetchLead::end(lead, FetchOutcome::NotStored);
         self.fail(error)
     }
 
@@ -158,15 +158,15 @@ impl Service {
     async fn fetch_from_origin(
         self: &Arc<Service>,
         question: Question,
-        flight: Option<Flight>,
+        lead: Option<FetchLead>,
     ) -> Response<Body> {
         let answer = match self.ask_origin(&question.parts, &question.resource, question.reach, None).await {
             Ok(answer) => answer,
-            Err(error) => return self.fail_for(&error, flight),
+            Err(error) => return self.fail_for(&error, lead),
         };
         self.counters.misses.increment();
         let known = StoredHead::from_response(&question.parts, &answer.parts, SystemTime::now());
-        self.deliver(question, answer, known, flight, Why::Miss)
+        self.deliver(question, answer, known, lead, Why::Miss)
     }
 
     /// Asks the origin of a page for something, maybe with a body.
@@ -226,18 +226,18 @@ impl Service {
         question: Question,
         answer: Answer,
         known: Option<StoredHead>,
-        flight: Option<Flight>,
+        lead: Option<FetchLead>,
         why: Why,
     ) -> Response<Body> {
         let saving = self.saving(&question, &answer, known);
         let Some(saving) = saving else {
-            Flight::end(flight, End::NotKept);
+            FetchLead::end(lead, FetchOutcome::NotStored);
             return self.pass_answer(answer, why.says(false));
         };
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(why.says(true)));
         let status = answer.parts.status;
         let (pump, body) = Pump::new(self, question, answer, self.counters.bytes_from_origins.clone());
-        tokio::spawn(pump.run(Some(saving), flight));
+        tokio::spawn(pump.run(Some(saving), lead));
         respond(status, headers, body)
     }
 

@@ -1,8 +1,8 @@
 //! A page is asked for: it is in the cache, or is fetched by one for all who want it now.
 
 use super::body::Body;
-use super::flights::{End, Joined};
 use super::hit;
+use super::in_flight::{FetchOutcome, Role};
 use super::pool::Reach;
 use super::service::{Service, sentence};
 use super::target::Resource;
@@ -77,17 +77,17 @@ impl Service {
             self.counters.only_if_cached.increment();
             return sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache");
         }
-        let (mut flight, mut waits) = (None, false);
+        let (mut lead, mut waits) = (None, false);
         let until = Instant::now() + self.limits.collapse_timeout;
-        while flight.is_none() && question.common && !self.admission.is_passed(&question.resource.key) {
-            match self.flights.join(&question.resource.key) {
-                Joined::Leads(lead) => flight = Some(lead),
-                Joined::Follows(mut end) => {
+        while lead.is_none() && question.common && !self.admission.is_passed(&question.resource.key) {
+            match self.in_flight.join(&question.resource.key) {
+                Role::Leader(handle) => lead = Some(handle),
+                Role::Follower(mut outcome) => {
                     if !std::mem::replace(&mut waits, true) {
                         self.counters.collapsed.increment();
                     }
-                    let late = timeout_at(until, end.changed()).await.is_err();
-                    if late || *end.borrow() == End::NotKept {
+                    let late = timeout_at(until, outcome.changed()).await.is_err();
+                    if late || *outcome.borrow() == FetchOutcome::NotStored {
                         break;
                     }
                 }
@@ -98,7 +98,7 @@ impl Service {
                 Err(stale) => stale,
             };
         }
-        self.fetch(question, stale, flight).await
+        self.fetch(question, stale, lead).await
     }
 
     /// What the cache has for a question. The filter is asked before the index.

@@ -6,7 +6,7 @@
 use super::body::{self, Piece, data_len};
 use super::counters::Counter;
 use super::fetch::Answer;
-use super::flights::{End, Flight};
+use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::Question;
 use super::pool::Lease;
 use super::service::Service;
@@ -161,7 +161,7 @@ impl Pump {
     }
 
     /// Brings the answer to whoever asked, and into the store. Those who wait for it wait until that is done.
-    pub async fn run(mut self, mut saving: Option<Saving>, mut flight: Option<Flight>) {
+    pub async fn run(mut self, mut saving: Option<Saving>, mut lead: Option<FetchLead>) {
         let mut alone = None;
         loop {
             let frame = match self.next().await {
@@ -171,7 +171,7 @@ impl Pump {
                     self.service.counters.dropped.increment();
                     let (url, why) = (&self.question.resource.uri, chain(&error));
                     self.service.log.line(format_args!("{url} came to an end too early: {why}"));
-                    drop((saving, flight));
+                    drop((saving, lead));
                     return self.end_early(error).await;
                 }
             };
@@ -183,7 +183,7 @@ impl Pump {
                     Ok(kept) => saving = Some(kept),
                     Err(lost) => {
                         // Nobody waits in vain for what will not be kept.
-                        Flight::end(flight.take(), End::NotKept);
+                        FetchLead::end(lead.take(), FetchOutcome::NotStored);
                         self.note_loss(&lost);
                         passed = self.catch_up(*lost.so_far).await;
                     }
@@ -193,7 +193,7 @@ impl Pump {
                 self.pass(frame, saving.is_some()).await;
             }
             if self.to.is_none() {
-                let waited_for = flight.as_ref().is_some_and(Flight::has_followers);
+                let waited_for = lead.as_ref().is_some_and(FetchLead::has_followers);
                 if saving.is_none() || !waited_for && !self.is_nearly_here() {
                     return;
                 }
@@ -211,15 +211,15 @@ impl Pump {
             lease.give_back();
         }
         if let Some(saving) = saving {
-            self.finish(saving, flight).await;
+            self.finish(saving, lead).await;
         }
         drop(alone);
     }
 
     /// All of it has come. Whoever lags behind gets the rest from what was kept.
-    async fn finish(mut self, saving: Saving, flight: Option<Flight>) {
+    async fn finish(mut self, saving: Saving, lead: Option<FetchLead>) {
         let kept = saving.finish(self.lags.is_some()).await;
-        Flight::end(flight, if kept.is_ok() { End::Kept } else { End::NotKept });
+        FetchLead::end(lead, if kept.is_ok() { FetchOutcome::Stored } else { FetchOutcome::NotStored });
         match kept {
             Ok(body) => {
                 self.service.counters.stored.increment();

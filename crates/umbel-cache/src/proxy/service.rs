@@ -4,7 +4,7 @@ use super::access::AccessLog;
 use super::admission::Admission;
 use super::body::Body;
 use super::counters::Counters;
-use super::flights::Flights;
+use super::in_flight::InFlight;
 use super::log::Log;
 use super::manage;
 use super::neighbours::Neighbour;
@@ -36,7 +36,7 @@ pub(super) struct Service {
     pub peers: Peers,
     pub neighbours: Vec<Neighbour>,
     pub pool: Arc<Pool>,
-    pub flights: Arc<Flights>,
+    pub in_flight: Arc<InFlight>,
     /// Places for what is fetched for the cache alone.
     pub alone: Arc<Semaphore>,
     pub admission: Admission,
@@ -87,7 +87,7 @@ impl Service {
             peers: Peers::new(options.peers.len()),
             neighbours: options.peers.iter().map(Neighbour::new).collect(),
             pool: Arc::new(Pool::new(&limits)),
-            flights: Arc::default(),
+            in_flight: Arc::default(),
             alone: Arc::new(Semaphore::new(ALONE)),
             admission: Admission::new(options.admission)?,
             access: AccessLog::open(options)?,

@@ -2,7 +2,7 @@
 
 use super::body::{Body, gather};
 use super::fetch::{Answer, respond};
-use super::flights::{End, Flight};
+use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::Question;
 use super::pool::Reach;
 use super::pump::{Pump, Saving};
@@ -140,7 +140,7 @@ impl Service {
         self: &Arc<Service>,
         question: Question,
         found: FromPeer,
-        flight: Option<Flight>,
+        lead: Option<FetchLead>,
     ) -> Response<Body> {
         self.counters.peer_hits.increment();
         let FromPeer { peer, answer, known, body } = found;
@@ -150,11 +150,11 @@ impl Service {
         let said = HeaderValue::try_from(said).unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
         let headers = self.outgoing(&answer.parts.headers, said);
         let status = answer.parts.status;
-        let flight = flight.and_then(|flight| {
+        let lead = lead.and_then(|lead| {
             if saving.is_some() {
-                return Some(flight);
+                return Some(lead);
             }
-            Flight::end(Some(flight), End::NotKept);
+            FetchLead::end(Some(lead), FetchOutcome::NotStored);
             None
         });
         match body {
@@ -162,14 +162,14 @@ impl Service {
                 self.counters.bytes_from_peers.add(bytes.len() as u64);
                 answer.lease.give_back();
                 if let Some(saving) = saving {
-                    tokio::spawn(keep(Arc::clone(self), saving, bytes.clone(), flight));
+                    tokio::spawn(keep(Arc::clone(self), saving, bytes.clone(), lead));
                 }
                 respond(status, headers, Body::whole(bytes))
             }
             Err(tag) => {
                 let counter = self.counters.bytes_from_peers.clone();
                 let (pump, body) = Pump::new(self, question, answer, counter);
-                tokio::spawn(pump.resuming(peer, tag).run(saving, flight));
+                tokio::spawn(pump.resuming(peer, tag).run(saving, lead));
                 respond(status, headers, body)
             }
         }
@@ -177,18 +177,18 @@ impl Service {
 }
 
 /// Keeps what has come already. Those who wait for it wait until that is done.
-async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, flight: Option<Flight>) {
+async fn keep(service: Arc<Service>, saving: Saving, bytes: Bytes, lead: Option<FetchLead>) {
     let kept = async { saving.add(&bytes).await?.finish(false).await };
     let end = match kept.await {
         Ok(_) => {
             service.counters.stored.increment();
-            End::Kept
+            FetchOutcome::Stored
         }
         Err(lost) => {
             let why = chain(&lost.why);
             service.log.line(format_args!("what a peer has sent cannot be kept: {why}"));
-            End::NotKept
+            FetchOutcome::NotStored
         }
     };
-    Flight::end(flight, end);
+    FetchLead::end(lead, end);
 }
