@@ -151,7 +151,7 @@ impl Service {
     /// Of what is stale at once, everybody has to ask for himself.
     fn pass_if_stale(&self, question: &Question, known: &StoredHead) {
         if known.is_stale(SystemTime::now()) {
-            self.admission.pass(&question.resource.key);
+            self.history.mark_uncacheable(&question.resource.key);
         }
     }
 
@@ -211,7 +211,7 @@ impl Service {
             let service = Arc::clone(self);
             let forget = move || {
                 for key in keys {
-                    service.admission.note_change(&key);
+                    service.history.mark_invalidated(&key);
                     service.store.invalidate(&key);
                 }
             };
@@ -249,7 +249,7 @@ impl Service {
             // has it already, or it was for him alone.
             let status = answer.parts.status;
             if question.common && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
-                self.admission.pass(&key);
+                self.history.mark_uncacheable(&key);
             }
             return None;
         };
@@ -257,10 +257,10 @@ impl Service {
         let too_large = answer.len().is_some_and(|len| len > self.limits.max_object_bytes);
         if too_large || !answer.has_an_end() {
             self.counters.dropped.add(too_large.into());
-            self.admission.pass(&key);
+            self.history.mark_uncacheable(&key);
             return None;
         }
-        if !self.admission.admits(&key) {
+        if !self.history.admits(&key) {
             self.counters.not_admitted.increment();
             return None;
         }

@@ -79,7 +79,7 @@ impl Service {
         }
         let (mut lead, mut waits) = (None, false);
         let until = Instant::now() + self.limits.collapse_timeout;
-        while lead.is_none() && question.common && !self.admission.is_passed(&question.resource.key) {
+        while lead.is_none() && question.common && !self.history.is_uncacheable(&question.resource.key) {
             match self.in_flight.join(&question.resource.key) {
                 Role::Leader(handle) => lead = Some(handle),
                 Role::Follower(mut outcome) => {

@@ -25,12 +25,12 @@
 //! ```
 
 mod access;
-mod admission;
 mod body;
 mod counters;
 mod fetch;
 mod hit;
 mod in_flight;
+mod key_history;
 mod listen;
 mod log;
 mod lookup;
@@ -47,7 +47,7 @@ mod timed_stream;
 mod tunnel;
 
 pub use access::AccessLog;
-pub use admission::AdmissionPolicy;
+pub use key_history::AdmissionPolicy;
 pub use listen::Proxy;
 pub use log::LogSink;
 pub use options::{Allow, Limits, Options};

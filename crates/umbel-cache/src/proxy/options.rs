@@ -1,7 +1,7 @@
 //! The options and limits of a proxy.
 
 use super::PeerUrl;
-use super::admission::AdmissionPolicy;
+use super::key_history::AdmissionPolicy;
 use super::log::LogSink;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;

@@ -1,10 +1,10 @@
 //! Who asks for what, and who answers it.
 
 use super::access::AccessLog;
-use super::admission::Admission;
 use super::body::Body;
 use super::counters::Counters;
 use super::in_flight::InFlight;
+use super::key_history::KeyHistory;
 use super::log::Log;
 use super::manage;
 use super::neighbours::Neighbour;
@@ -39,7 +39,7 @@ pub(super) struct Service {
     pub in_flight: Arc<InFlight>,
     /// Places for what is fetched for the cache alone.
     pub alone: Arc<Semaphore>,
-    pub admission: Admission,
+    pub history: KeyHistory,
     pub counters: Counters,
     pub limits: Limits,
     pub log: Log,
@@ -89,7 +89,7 @@ impl Service {
             pool: Arc::new(Pool::new(&limits)),
             in_flight: Arc::default(),
             alone: Arc::new(Semaphore::new(ALONE)),
-            admission: Admission::new(options.admission)?,
+            history: KeyHistory::new(options.admission)?,
             access: AccessLog::open(options)?,
             counters: Counters::default(),
             limits,

@@ -34,7 +34,7 @@ impl Service {
     pub async fn ask_peers(self: &Arc<Service>, question: &Question) -> Option<FromPeer> {
         // What is for somebody is not asked for elsewhere, and who wants it from the origin gets it from there.
         // Peers do not know of changes that went through here.
-        if !question.common || self.admission.has_changed(&question.resource.key) {
+        if !question.common || self.history.is_invalidated(&question.resource.key) {
             return None;
         }
         let start = Instant::now();
