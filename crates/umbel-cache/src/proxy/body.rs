@@ -1,6 +1,6 @@
 //! What travels as the body of a question or an answer: bytes, a document of the store, what comes from elsewhere.
 
-use super::access::Record;
+use super::access_log::AccessRecord;
 use super::counters::Counter;
 use super::pool::Lease;
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ pub(super) enum Body {
     /// What comes from elsewhere and is only passed on.
     Passed(Box<Passing>),
     /// One of these, of which a line is written when it has ended.
-    Recorded(Box<(Body, Record)>),
+    Recorded(Box<(Body, AccessRecord)>),
 }
 
 /// What a task sends of a body.

@@ -1,6 +1,6 @@
 //! Clients come and go.
 
-use super::access::{AccessLog, Asked, Record};
+use super::access_log::{AccessLog, AccessRecord, LoggedRequest};
 use super::body::Body;
 use super::service::{Client, Service, sentence};
 use super::timed_stream::TimedStream;
@@ -85,7 +85,7 @@ impl Proxy {
 
     /// Returns the access log, if there is one, so that it can be reopened after a rename.
     pub fn access_log(&self) -> Option<Arc<AccessLog>> {
-        self.service.access.clone()
+        self.service.access_log.clone()
     }
 
     /// Answers until something ends: who is being answered then has some seconds.
@@ -167,8 +167,8 @@ impl Door {
         let answer = |request: Request<Incoming>| {
             let (service, client) = (Arc::clone(&service), client.clone());
             // What peers ask every few seconds is no news.
-            let access = service.access.as_ref().filter(|_| !manage::is_for_caches(request.uri().path()));
-            let asked = access.map(|log| Asked {
+            let access = service.access_log.as_ref().filter(|_| !manage::is_for_caches(request.uri().path()));
+            let asked = access.map(|log| LoggedRequest {
                 log: Arc::clone(log),
                 start: Instant::now(),
                 client: remote.ip(),
@@ -188,7 +188,7 @@ impl Door {
                 Ok::<_, Infallible>(match asked {
                     None => response,
                     Some(asked) => {
-                        let record = Record::of(asked, response.status(), response.headers());
+                        let record = AccessRecord::new(asked, response.status(), response.headers());
                         response.map(|body| Body::Recorded(Box::new((body, record))))
                     }
                 })

@@ -24,7 +24,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod access;
+mod access_log;
 mod body;
 mod counters;
 mod fetch;
@@ -38,6 +38,7 @@ mod manage;
 mod neighbours;
 mod options;
 mod page;
+mod peer_url;
 mod pool;
 mod pump;
 mod service;
@@ -46,29 +47,9 @@ mod target;
 mod timed_stream;
 mod tunnel;
 
-pub use access::AccessLog;
+pub use access_log::AccessLog;
 pub use key_history::AdmissionPolicy;
 pub use listen::Proxy;
 pub use log::LogSink;
 pub use options::{Allow, Limits, Options};
-
-use std::fmt;
-use std::net::SocketAddr;
-use target::HostPort;
-
-/// Where a peer is: `http://HOST:PORT`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PeerUrl(HostPort);
-
-impl PeerUrl {
-    /// Whether it is this address.
-    pub fn is(&self, address: SocketAddr) -> bool {
-        self.0.port == address.port() && self.0.host.parse() == Ok(address.ip())
-    }
-}
-
-impl fmt::Display for PeerUrl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "http://{}", self.0)
-    }
-}
+pub use peer_url::PeerUrl;

@@ -198,19 +198,3 @@ impl Service {
         Ok((parts, body))
     }
 }
-
-impl std::str::FromStr for PeerUrl {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<PeerUrl> {
-        let wrong = || Error::NotAPeer(text.to_owned());
-        let uri: http::Uri = text.parse().map_err(|_| wrong())?;
-        let (Some("http"), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-            return Err(wrong());
-        };
-        if uri.path() != "/" || uri.query().is_some() {
-            return Err(wrong());
-        }
-        HostPort::from_authority(authority, None).map(PeerUrl).map_err(|_| wrong())
-    }
-}

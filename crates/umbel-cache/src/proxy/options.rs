@@ -1,8 +1,8 @@
 //! The options and limits of a proxy.
 
-use super::PeerUrl;
 use super::key_history::AdmissionPolicy;
 use super::log::LogSink;
+use super::peer_url::PeerUrl;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Who asks for what, and who answers it.
 
-use super::access::AccessLog;
+use super::access_log::AccessLog;
 use super::body::Body;
 use super::counters::Counters;
 use super::in_flight::InFlight;
@@ -43,7 +43,7 @@ pub(super) struct Service {
     pub counters: Counters,
     pub limits: Limits,
     pub log: Log,
-    pub access: Option<Arc<AccessLog>>,
+    pub access_log: Option<Arc<AccessLog>>,
     pub started: Instant,
     /// Whether what it says of itself is at another address.
     pub managed_elsewhere: bool,
@@ -90,7 +90,7 @@ impl Service {
             in_flight: Arc::default(),
             alone: Arc::new(Semaphore::new(ALONE)),
             history: KeyHistory::new(options.admission)?,
-            access: AccessLog::open(options)?,
+            access_log: AccessLog::open(options)?,
             counters: Counters::default(),
             limits,
             log: Log::new(Arc::clone(&options.log)),
