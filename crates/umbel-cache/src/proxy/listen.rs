@@ -242,7 +242,7 @@ async fn keep_house(service: Arc<Service>, every: Duration) {
     let mut last = Instant::now();
     loop {
         sleep(pause).await;
-        service.pool.tidy();
+        service.pool.close_idle();
         let (store, since) = (Arc::clone(&service.store), last.elapsed());
         match tokio::task::spawn_blocking(move || store.publish(&trigger, since)).await {
             Ok(Ok(true)) => last = Instant::now(),

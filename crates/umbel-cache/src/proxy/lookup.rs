@@ -3,7 +3,7 @@
 use super::body::Body;
 use super::hit;
 use super::in_flight::{FetchOutcome, Role};
-use super::pool::Reach;
+use super::reach::Reach;
 use super::service::{Service, sentence};
 use super::target::Resource;
 use crate::rules::{Audience, Reuse, StoredHead, has_directive};
@@ -115,7 +115,7 @@ impl Service {
             };
             let reuse = match (known.audience(), question.reach) {
                 // Who comes from elsewhere does not get what is for this machine.
-                (Audience::Localhost, Reach::Outside) => Reuse::Mismatch,
+                (Audience::Localhost, Reach::RemoteOnly) => Reuse::Mismatch,
                 _ => known.reuse(&question.parts, now),
             };
             // Of several that fit the latest counts.
@@ -173,14 +173,14 @@ mod tests {
         };
         let said = Answer::builder().header("cache-control", "max-age=60").body(()).unwrap().into_parts().0;
         for (path, scope) in [("secret", Audience::Localhost), ("public", Audience::Everyone)] {
-            let question = ask(path, Reach::All);
+            let question = ask(path, Reach::Anywhere);
             let known = StoredHead::from_response(&question.parts, &said, SystemTime::now())
                 .unwrap()
                 .with_audience(scope);
             service.store.begin(&question.resource.key, 0).commit(known.encode()).unwrap();
         }
         let is_given = |path, reach| matches!(service.find(&ask(path, reach)), Here::Fresh(_));
-        assert!(is_given("secret", Reach::All) && is_given("public", Reach::Outside));
-        assert!(!is_given("secret", Reach::Outside));
+        assert!(is_given("secret", Reach::Anywhere) && is_given("public", Reach::RemoteOnly));
+        assert!(!is_given("secret", Reach::RemoteOnly));
     }
 }

@@ -26,6 +26,7 @@
 
 mod access_log;
 mod body;
+mod connector;
 mod counters;
 mod fetch;
 mod hit;
@@ -41,6 +42,7 @@ mod page;
 mod peer_url;
 mod pool;
 mod pump;
+mod reach;
 mod service;
 mod siblings;
 mod target;

@@ -3,7 +3,7 @@
 use super::PeerUrl;
 use super::body::gather;
 use super::manage::SUMMARY;
-use super::pool::Reach;
+use super::reach::Reach;
 use super::service::Service;
 use super::target::HostPort;
 use crate::error::{Error, Result, chain};
@@ -191,7 +191,7 @@ impl Service {
         if let Some(since) = since {
             parts.headers.insert(IF_MODIFIED_SINCE, since.clone());
         }
-        let (answer, lease) = self.pool.send(address, Reach::All, &parts, None).await?;
+        let (answer, lease) = self.pool.send(address, Reach::Anywhere, &parts, None).await?;
         let (parts, mut incoming) = answer.into_parts();
         let body = gather(&mut incoming, MOST).await?;
         lease.give_back();

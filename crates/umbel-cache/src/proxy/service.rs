@@ -2,13 +2,15 @@
 
 use super::access_log::AccessLog;
 use super::body::Body;
+use super::connector::Connector;
 use super::counters::Counters;
 use super::in_flight::InFlight;
 use super::key_history::KeyHistory;
 use super::log::Log;
 use super::manage;
 use super::neighbours::Neighbour;
-use super::pool::{Pool, Reach};
+use super::pool::ConnectionPool;
+use super::reach::Reach;
 use super::target::{HostPort, Resource, Target};
 use super::{Limits, Options};
 use crate::Peers;
@@ -35,7 +37,8 @@ pub(super) struct Service {
     pub store: Arc<Store>,
     pub peers: Peers,
     pub neighbours: Vec<Neighbour>,
-    pub pool: Arc<Pool>,
+    pub connector: Arc<Connector>,
+    pub pool: Arc<ConnectionPool>,
     pub in_flight: Arc<InFlight>,
     /// Places for what is fetched for the cache alone.
     pub alone: Arc<Semaphore>,
@@ -66,7 +69,7 @@ pub(super) struct Client {
 impl Client {
     /// Whom it may reach.
     pub fn reach(&self) -> Reach {
-        if self.remote.ip().to_canonical().is_loopback() { Reach::All } else { Reach::Outside }
+        if self.remote.ip().to_canonical().is_loopback() { Reach::Anywhere } else { Reach::RemoteOnly }
     }
 }
 
@@ -79,6 +82,7 @@ pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-statu
 impl Service {
     pub fn new(store: Store, options: &Options) -> Result<Service> {
         let limits = options.limits.clone();
+        let connector = Arc::new(Connector::new(limits.connect_timeout));
         let name = format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32);
         let via =
             HeaderValue::try_from(format!("1.1 {name}")).unwrap_or(HeaderValue::from_static("1.1 umbel"));
@@ -86,7 +90,8 @@ impl Service {
             store: Arc::new(store),
             peers: Peers::new(options.peers.len()),
             neighbours: options.peers.iter().map(Neighbour::new).collect(),
-            pool: Arc::new(Pool::new(&limits)),
+            pool: Arc::new(ConnectionPool::new(Arc::clone(&connector), &limits)),
+            connector,
             in_flight: Arc::default(),
             alone: Arc::new(Semaphore::new(ALONE)),
             history: KeyHistory::new(options.admission)?,
@@ -179,7 +184,7 @@ impl Service {
 
     /// Forgets a page, for whoever is on this machine.
     async fn purge(self: &Arc<Service>, resource: &Resource, reach: Reach) -> Response<Body> {
-        if reach == Reach::Outside {
+        if reach == Reach::RemoteOnly {
             return self.refuse(StatusCode::FORBIDDEN, "pages are removed by those who are on this machine");
         }
         let (store, key) = (Arc::clone(&self.store), resource.key);
@@ -232,7 +237,7 @@ impl Service {
         if let Ok(ip) = address.host.parse::<IpAddr>() {
             return ip.to_canonical() == ours;
         }
-        let found = self.pool.look_up(address).await;
+        let found = self.connector.resolve(address).await;
         found.is_ok_and(|found| found.iter().any(|found| found.ip().to_canonical() == ours))
     }
 
@@ -247,7 +252,7 @@ impl Service {
         for Neighbour { address, .. } in
             self.neighbours.iter().filter(|peer| peer.address.port == found.port())
         {
-            if self.pool.look_up(address).await.is_ok_and(|known| known.into_iter().any(is)) {
+            if self.connector.resolve(address).await.is_ok_and(|known| known.into_iter().any(is)) {
                 return true;
             }
         }

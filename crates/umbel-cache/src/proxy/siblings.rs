@@ -4,8 +4,8 @@ use super::body::{Body, gather};
 use super::fetch::{Answer, respond};
 use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::Question;
-use super::pool::Reach;
 use super::pump::{Pump, Saving};
+use super::reach::Reach;
 use super::service::Service;
 use crate::error::chain;
 use crate::rules::{Reuse, StoredHead};
@@ -75,7 +75,7 @@ impl Service {
     fn may_ask(&self, id: PeerId, question: &Question) -> bool {
         let peer_is_here = self.neighbours[id.0].address.is_local();
         (peer_is_here || !question.resource.origin.is_local())
-            && !(peer_is_here && question.reach == Reach::Outside)
+            && !(peer_is_here && question.reach == Reach::RemoteOnly)
     }
 
     fn note_trouble_with(&self, id: PeerId, why: &str) -> (PeerOutcome, Option<FromPeer>) {
@@ -96,7 +96,7 @@ impl Service {
         parts.headers.append(CACHE_CONTROL, HeaderValue::from_static("only-if-cached"));
         self.sign(&mut parts.headers);
         let address = &self.neighbours[id.0].address;
-        let (answer, lease) = match self.pool.send(address, Reach::All, &parts, None).await {
+        let (answer, lease) = match self.pool.send(address, Reach::Anywhere, &parts, None).await {
             Ok(answer) => answer,
             Err(error) => return self.note_trouble_with(id, &chain(&error)),
         };

@@ -27,7 +27,7 @@ impl Service {
         address: HostPort,
         client: Client,
     ) -> Response<Body> {
-        let there = match self.pool.reach(&address, client.reach()).await {
+        let there = match self.connector.connect(&address, client.reach()).await {
             Ok(stream) => stream,
             Err(error) => return self.fail(&error),
         };
