@@ -280,7 +280,7 @@ impl Service {
         let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(status));
         let counter: Counter = self.counters.bytes_from_origins.clone();
         let body =
-            Body::passed(answer.incoming, self.limits.stall_timeout, Some(counter), Some(answer.lease));
+            Body::forwarded(answer.incoming, self.limits.stall_timeout, Some(counter), Some(answer.lease));
         respond(answer.parts.status, headers, body)
     }
 

@@ -189,7 +189,7 @@ impl Door {
                     None => response,
                     Some(asked) => {
                         let record = AccessRecord::new(asked, response.status(), response.headers());
-                        response.map(|body| Body::Recorded(Box::new((body, record))))
+                        response.map(|body| Body::Logged(Box::new((body, record))))
                     }
                 })
             }

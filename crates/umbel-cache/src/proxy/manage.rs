@@ -81,7 +81,7 @@ fn is_asked_by_address(request: &request::Parts) -> bool {
 }
 
 fn plain(kind: &'static str, bytes: impl Into<Bytes>) -> Response<Body> {
-    let mut response = Response::new(Body::whole(bytes));
+    let mut response = Response::new(Body::full(bytes));
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -130,7 +130,7 @@ async fn digest(service: &Arc<Service>) -> Response<Body> {
             known
         }
     };
-    let mut response = Response::new(Body::whole(bytes));
+    let mut response = Response::new(Body::full(bytes));
     let (age, now) = (made.elapsed(), SystemTime::now());
     let date = |time: SystemTime| HeaderValue::try_from(httpdate::fmt_http_date(time)).ok();
     let headers = response.headers_mut();

@@ -1,7 +1,7 @@
 //! What peers hold is asked for again and again: only what has changed, of those that know how to tell that.
 
 use super::PeerUrl;
-use super::body::gather;
+use super::body::read_to_end;
 use super::manage::SUMMARY;
 use super::reach::Reach;
 use super::service::Service;
@@ -193,7 +193,7 @@ impl Service {
         }
         let (answer, lease) = self.pool.send(address, Reach::Anywhere, &parts, None).await?;
         let (parts, mut incoming) = answer.into_parts();
-        let body = gather(&mut incoming, MOST).await?;
+        let body = read_to_end(&mut incoming, MOST).await?;
         lease.give_back();
         Ok((parts, body))
     }

@@ -3,7 +3,7 @@
 //! Others may wait until it is in the store, so whoever asked first and reads slowly does not hold it up: it comes as fast as the
 //! origin sends it, and the slow one gets the rest from the store.
 
-use super::body::{self, Piece, data_len};
+use super::body::{self, PipeItem, data_len};
 use super::counters::Counter;
 use super::fetch::Answer;
 use super::in_flight::{FetchLead, FetchOutcome};
@@ -113,7 +113,7 @@ pub(super) struct Pump {
     incoming: Incoming,
     lease: Option<Lease>,
     counter: Counter,
-    to: Option<mpsc::Sender<Result<Piece>>>,
+    to: Option<mpsc::Sender<Result<PipeItem>>>,
     /// From where on whoever asked gets it from the store.
     lags: Option<u64>,
     /// How long it is, if that is known, and how much has come.
@@ -245,11 +245,11 @@ impl Pump {
         // It lags behind what is not written yet, or already behind what is.
         let after = usize::try_from(at.saturating_sub(written.len())).unwrap_or(usize::MAX).min(buffer.len());
         let buffer = Bytes::from(buffer).slice(after..);
-        if at < written.len() && to.send(Ok(Piece::Stored(written, at))).await.is_err() {
+        if at < written.len() && to.send(Ok(PipeItem::Stored(written, at))).await.is_err() {
             return true;
         }
         if !buffer.is_empty() {
-            let _ = to.send(Ok(Piece::Frame(Frame::data(buffer)))).await;
+            let _ = to.send(Ok(PipeItem::Frame(Frame::data(buffer)))).await;
         }
         true
     }
@@ -266,7 +266,7 @@ impl Pump {
         }
         let place = if kept { timeout(PACE, to.reserve()).await } else { Ok(to.reserve().await) };
         match place {
-            Ok(Ok(place)) => place.send(Ok(Piece::Frame(frame))),
+            Ok(Ok(place)) => place.send(Ok(PipeItem::Frame(frame))),
             Ok(Err(_)) => self.to = None,
             Err(_) => self.lags = Some(self.come - data_len(&frame)),
         }

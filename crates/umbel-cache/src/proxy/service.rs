@@ -168,7 +168,7 @@ impl Service {
             parts.headers.insert(HOST, host);
         }
         parts.uri = resource.uri.clone();
-        let body = has_body.then(|| Body::passed(body, self.limits.stall_timeout, None, None));
+        let body = has_body.then(|| Body::forwarded(body, self.limits.stall_timeout, None, None));
         // Who makes conditions for a change, or sends something, wants the origin itself.
         let special = [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
         let reads = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -262,7 +262,7 @@ impl Service {
 
 /// An answer of a sentence.
 pub(super) fn sentence(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
-    let mut response = Response::new(Body::whole(format!("umbel proxy: {text}\n")));
+    let mut response = Response::new(Body::full(format!("umbel proxy: {text}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

@@ -1,6 +1,6 @@
 //! Peers are asked for what their summaries promise, all within one time limit.
 
-use super::body::{Body, gather};
+use super::body::{Body, read_to_end};
 use super::fetch::{Answer, respond};
 use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::Question;
@@ -104,7 +104,7 @@ impl Service {
         let mut answer = Answer { parts, incoming, lease };
         if answer.parts.status == StatusCode::GATEWAY_TIMEOUT {
             // It is read, so that the connection can be used again.
-            if gather(&mut answer.incoming, WHOLE).await.is_ok() {
+            if read_to_end(&mut answer.incoming, WHOLE).await.is_ok() {
                 answer.lease.give_back();
             }
             return (PeerOutcome::FalseHit, None);
@@ -122,7 +122,7 @@ impl Service {
             return self.note_trouble_with(id, "it does not say where its answer ends");
         }
         if answer.len().is_none_or(|len| len <= WHOLE as u64) {
-            return match gather(&mut answer.incoming, WHOLE).await {
+            return match read_to_end(&mut answer.incoming, WHOLE).await {
                 Ok(body) => (PeerOutcome::Hit, Some(FromPeer { peer: id, answer, known, body: Ok(body) })),
                 Err(error) => self.note_trouble_with(id, &chain(&error)),
             };
@@ -164,7 +164,7 @@ impl Service {
                 if let Some(saving) = saving {
                     tokio::spawn(keep(Arc::clone(self), saving, bytes.clone(), lead));
                 }
-                respond(status, headers, Body::whole(bytes))
+                respond(status, headers, Body::full(bytes))
             }
             Err(tag) => {
                 let counter = self.counters.bytes_from_peers.clone();
