@@ -1,303 +1,338 @@
-//! What is not in the cache comes from a peer that promises it, or from the origin.
+//! The fetch of a response that the cache cannot provide: from a peer whose summary contains its key, or from the origin.
 
 use super::body::Body;
-use super::counters::Counter;
 use super::hit;
 use super::in_flight::{FetchLead, FetchOutcome};
-use super::lookup::{Found, Question, Stale};
-use super::pool::Lease;
-use super::pump::{Pump, Saving};
+use super::lookup::{CacheRequest, StaleResponse, StoredResponse};
+use super::peer_requests::{PeerBody, PeerResponse};
+use super::pending_entry::PendingEntry;
 use super::reach::Reach;
-use super::service::{CACHE_STATUS, Service};
+use super::service::Service;
 use super::target::Resource;
+use super::transfer::{Source, Transfer};
+use super::upstream::UpstreamResponse;
+use super::via::CACHE_STATUS;
 use crate::CacheKey;
-use crate::error::{Error, Result, chain};
+use crate::error::{Error, chain};
 use crate::headers::remove_hop_by_hop;
 use crate::rules::{self, Revalidated, StoredHead};
-use crate::store::Entry;
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request, response};
-use hyper::body::Incoming;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// An answer that has begun.
-pub(super) struct Answer {
-    pub parts: response::Parts,
-    pub incoming: Incoming,
-    pub lease: Lease,
-}
+/// The largest encoded head of a response that is stored. The heads of all stored responses are in memory.
+const MAX_HEAD_BYTES: usize = 16 << 10;
 
-/// What is known of a page is in memory as long as it is kept, and has no more bytes than this.
-const MOST_HEAD: usize = 16 << 10;
-
-impl Answer {
-    /// How long its body is, if it says so.
-    pub fn len(&self) -> Option<u64> {
-        // Of the two the other one would count.
-        if self.parts.headers.contains_key(TRANSFER_ENCODING) {
-            return None;
-        }
-        self.parts.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
-    }
-
-    /// Whether it is seen when it ends too early.
-    pub fn has_an_end(&self) -> bool {
-        self.len().is_some() || self.parts.headers.contains_key(TRANSFER_ENCODING)
-    }
-}
-
-/// Why the origin was asked.
+/// Why a request was forwarded to the origin.
 #[derive(Clone, Copy)]
-enum Why {
-    /// It was not here.
+enum ForwardReason {
+    /// The cache had no response for it.
     Miss,
-    /// It was stale.
+    /// The stored response was stale.
     Stale,
 }
 
-impl Why {
-    /// How that is said, and whether the answer is kept. (RFC 9211)
-    fn says(self, stored: bool) -> &'static str {
+impl ForwardReason {
+    /// Returns the value of `Cache-Status` (RFC 9211).
+    fn cache_status(self, stored: bool) -> &'static str {
         match (self, stored) {
-            (Why::Miss, false) => "umbel;fwd=uri-miss",
-            (Why::Miss, true) => "umbel;fwd=uri-miss;stored",
-            (Why::Stale, false) => "umbel;fwd=stale",
-            (Why::Stale, true) => "umbel;fwd=stale;stored",
+            (ForwardReason::Miss, false) => "umbel;fwd=uri-miss",
+            (ForwardReason::Miss, true) => "umbel;fwd=uri-miss;stored",
+            (ForwardReason::Stale, false) => "umbel;fwd=stale",
+            (ForwardReason::Stale, true) => "umbel;fwd=stale;stored",
         }
     }
 }
 
 impl Service {
-    /// Fetches a page: what is stale is asked about; for what is not here peers are asked, and then the origin.
+    /// Fetches a response. A stale response is revalidated; otherwise peers are asked first, and then the origin.
     pub async fn fetch(
         self: &Arc<Service>,
-        question: Question,
-        stale: Option<Stale>,
+        request: CacheRequest,
+        stale: Option<StaleResponse>,
         lead: Option<FetchLead>,
     ) -> Response<Body> {
-        let Some(Stale { found, asking }) = stale else {
-            return match self.ask_peers(&question).await {
-                Some(answer) => self.deliver_from_peer(question, answer, lead),
-                None => self.fetch_from_origin(question, lead).await,
-            };
-        };
-        if question.parts.method == Method::HEAD {
-            return self.fetch_from_origin(question, lead).await;
-        }
-        let answer = match self.ask_origin(&asking, &question.resource, question.reach, None).await {
-            Ok(answer) => answer,
-            Err(error) => return self.fail_for(&error, lead),
-        };
-        match found.known.revalidate(&asking, &answer.parts, SystemTime::now()) {
-            Revalidated::NotModified(known) => {
-                answer.lease.give_back();
-                match self.give_refreshed(&question, found, *known).await {
-                    Some(response) => response,
-                    None => self.fetch_from_origin(question, lead).await,
-                }
-            }
-            Revalidated::Modified(known) => {
-                // What comes in its place may be another variant, or none that is kept.
-                let variant = rules::variant(&question.parts.headers, &answer.parts.headers);
-                let replaced = known.is_some() && variant == Some(found.entry.variant());
-                if answer.parts.status.is_success() && !replaced {
-                    self.remove(found.entry).await;
-                }
-                self.counters.misses.increment();
-                self.deliver(question, answer, known.map(|known| *known), lead, Why::Stale)
-            }
-            Revalidated::Mismatch => self.fetch_from_origin(question, lead).await,
+        match stale {
+            Some(_) if request.parts.method == Method::HEAD => self.fetch_from_origin(request, lead).await,
+            Some(stale) => self.revalidate(request, stale, lead).await,
+            None => match self.request_from_peers(&request).await {
+                Some(response) => self.deliver_from_peer(request, response, lead),
+                None => self.fetch_from_origin(request, lead).await,
+            },
         }
     }
 
-    /// Gives what the origin says has not changed.
-    async fn give_refreshed(
+    /// Revalidates a stale response with the origin.
+    async fn revalidate(
+        self: &Arc<Service>,
+        request: CacheRequest,
+        StaleResponse { stored, conditional }: StaleResponse,
+        lead: Option<FetchLead>,
+    ) -> Response<Body> {
+        let sent = self.upstream.send_to_origin(&conditional, &request.resource, request.reach, None);
+        let response = match sent.await {
+            Ok(response) => response,
+            Err(error) => return self.fail_fetch(&error, lead),
+        };
+        match stored.head.revalidate(&conditional, &response.parts, SystemTime::now()) {
+            Revalidated::NotModified(head) => {
+                response.lease.give_back();
+                match self.respond_revalidated(&request, stored, *head).await {
+                    Some(response) => response,
+                    None => self.fetch_from_origin(request, lead).await,
+                }
+            }
+            Revalidated::Modified(head) => {
+                // The new response replaces the stored one only if it is stored as the same variant.
+                let variant = rules::variant(&request.parts.headers, &response.parts.headers);
+                let replaces = head.is_some() && variant == Some(stored.entry.variant());
+                if response.parts.status.is_success() && !replaces {
+                    self.cache.remove(stored.entry).await;
+                }
+                self.counters.misses.increment();
+                self.deliver(request, response, head.map(|head| *head), lead, ForwardReason::Stale)
+            }
+            Revalidated::Mismatch => self.fetch_from_origin(request, lead).await,
+        }
+    }
+
+    /// Responds with a stored response that the origin has revalidated, and stores its updated head.
+    async fn respond_revalidated(
         &self,
-        question: &Question,
-        found: Found,
-        known: StoredHead,
+        request: &CacheRequest,
+        stored: StoredResponse,
+        head: StoredHead,
     ) -> Option<Response<Body>> {
-        let found = Found { entry: found.entry, known: Arc::new(known) };
-        let response = hit::answer(self, question, &found, "umbel;hit;fwd=stale;fwd-status=304").await?;
+        let stored = StoredResponse { entry: stored.entry, head: Arc::new(head) };
+        let response = hit::respond(self, request, &stored, "umbel;hit;fwd=stale;fwd-status=304").await?;
         self.counters.revalidated.increment();
-        self.pass_if_stale(question, &found.known);
-        let (store, Found { entry, known }) = (Arc::clone(&self.store), found);
-        let kept = tokio::task::spawn_blocking(move || {
-            if known.is_storable() {
-                store.update_head(&entry, known.encode()).map(drop)
+        self.mark_uncacheable_if_stale(request, &stored.head);
+        let (store, StoredResponse { entry, head }) = (Arc::clone(&self.cache.store), stored);
+        let updated = tokio::task::spawn_blocking(move || {
+            if head.is_storable() {
+                store.update_head(&entry, head.encode()).map(drop)
             } else {
                 store.remove(&entry);
                 Ok(())
             }
         });
-        if let Ok(Err(error)) = kept.await {
+        if let Ok(Err(error)) = updated.await {
             self.log.line(format_args!("what the origin says of a page cannot be kept: {}", chain(&error)));
         }
         Some(response)
     }
 
-    /// What cannot be fetched cannot be waited for, either.
-    fn fail_for(&self, error: &Error, lead: Option<FetchLead>) -> Response<Body> {
+    /// Ends a fetch that has failed.
+    fn fail_fetch(&self, error: &Error, lead: Option<FetchLead>) -> Response<Body> {
         FetchLead::end(lead, FetchOutcome::NotStored);
         self.fail(error)
     }
 
-    async fn remove(&self, entry: Arc<Entry>) {
-        let store = Arc::clone(&self.store);
-        // If it fails the store is at its end, and so is the proxy.
-        let _ = tokio::task::spawn_blocking(move || store.remove(&entry)).await;
-    }
-
-    /// Of what is stale at once, everybody has to ask for himself.
-    fn pass_if_stale(&self, question: &Question, known: &StoredHead) {
-        if known.is_stale(SystemTime::now()) {
-            self.history.mark_uncacheable(&question.resource.key);
+    /// Marks a key as uncacheable if its response is stale at once, since every request then has to be revalidated.
+    fn mark_uncacheable_if_stale(&self, request: &CacheRequest, head: &StoredHead) {
+        if head.is_stale(SystemTime::now()) {
+            self.cache.history.mark_uncacheable(&request.resource.key);
         }
     }
 
     async fn fetch_from_origin(
         self: &Arc<Service>,
-        question: Question,
+        request: CacheRequest,
         lead: Option<FetchLead>,
     ) -> Response<Body> {
-        let answer = match self.ask_origin(&question.parts, &question.resource, question.reach, None).await {
-            Ok(answer) => answer,
-            Err(error) => return self.fail_for(&error, lead),
+        let sent = self.upstream.send_to_origin(&request.parts, &request.resource, request.reach, None);
+        let response = match sent.await {
+            Ok(response) => response,
+            Err(error) => return self.fail_fetch(&error, lead),
         };
         self.counters.misses.increment();
-        let known = StoredHead::from_response(&question.parts, &answer.parts, SystemTime::now());
-        self.deliver(question, answer, known, lead, Why::Miss)
+        let head = StoredHead::from_response(&request.parts, &response.parts, SystemTime::now());
+        self.deliver(request, response, head, lead, ForwardReason::Miss)
     }
 
-    /// Asks the origin of a page for something, maybe with a body.
-    pub async fn ask_origin(
-        &self,
-        parts: &request::Parts,
-        resource: &Resource,
-        reach: Reach,
-        body: Option<Body>,
-    ) -> Result<Answer> {
-        let mut parts = parts.clone();
-        parts.version = http::Version::HTTP_11;
-        parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
-        self.sign(&mut parts.headers);
-        let (answer, lease) = self.pool.send(&resource.origin, reach, &parts, body).await?;
-        let (parts, incoming) = answer.into_parts();
-        Ok(Answer { parts, incoming, lease })
+    /// Requests a response from peers, unless the request has to go to the origin. Peers do not know of invalidations by
+    /// requests through this proxy.
+    async fn request_from_peers(&self, request: &CacheRequest) -> Option<PeerResponse> {
+        if !request.is_plain || self.cache.history.is_invalidated(&request.resource.key) {
+            return None;
+        }
+        self.peers.request(request).await
     }
 
-    /// Passes a request on that is no question for a page. If it may have changed something, what is known of that is
-    /// forgotten. (RFC 9111, section 4.4)
-    pub async fn pass_on(
+    /// Forwards a request that cannot be answered from the cache (such as `POST`) to the origin. If it is unsafe, the
+    /// stored responses that it may have changed are invalidated (RFC 9111, section 4.4).
+    pub async fn forward(
         self: &Arc<Service>,
         parts: request::Parts,
         body: Option<Body>,
         resource: Resource,
         reach: Reach,
     ) -> Response<Body> {
-        let answer = match self.ask_origin(&parts, &resource, reach, body).await {
-            Ok(answer) => answer,
+        let response = match self.upstream.send_to_origin(&parts, &resource, reach, body).await {
+            Ok(response) => response,
             Err(error) => return self.fail(&error),
         };
         self.counters.misses.increment();
-        let status = answer.parts.status;
+        let status = response.parts.status;
         if !parts.method.is_safe() && (status.is_success() || status.is_redirection()) {
-            let named = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
-                resource
-                    .resolve_on_same_host(answer.parts.headers.get(name)?.to_str().ok()?)
-                    .map(|resource| resource.key)
+            let locations = [LOCATION, CONTENT_LOCATION].into_iter().filter_map(|name| {
+                let location = response.parts.headers.get(name)?.to_str().ok()?;
+                resource.resolve_on_same_host(location).map(|resource| resource.key)
             });
-            let keys: Vec<CacheKey> = named.chain([resource.key]).collect();
+            let keys: Vec<CacheKey> = locations.chain([resource.key]).collect();
             let service = Arc::clone(self);
-            let forget = move || {
+            let invalidate = move || {
                 for key in keys {
-                    service.history.mark_invalidated(&key);
-                    service.store.invalidate(&key);
+                    service.cache.history.mark_invalidated(&key);
+                    service.cache.store.invalidate(&key);
                 }
             };
-            let _ = tokio::task::spawn_blocking(forget).await;
+            let _ = tokio::task::spawn_blocking(invalidate).await;
         }
-        self.pass_answer(answer, "umbel;fwd=method")
+        self.deliver_unstored(response, "umbel;fwd=method")
     }
 
-    /// Gives an answer of the origin, and keeps it if it may.
+    /// Sends a response of the origin to the client, and stores it if possible.
     fn deliver(
         self: &Arc<Service>,
-        question: Question,
-        answer: Answer,
-        known: Option<StoredHead>,
+        request: CacheRequest,
+        response: UpstreamResponse,
+        head: Option<StoredHead>,
         lead: Option<FetchLead>,
-        why: Why,
+        reason: ForwardReason,
     ) -> Response<Body> {
-        let saving = self.saving(&question, &answer, known);
-        let Some(saving) = saving else {
+        let Some(entry) = self.begin_entry(&request, &response, head) else {
             FetchLead::end(lead, FetchOutcome::NotStored);
-            return self.pass_answer(answer, why.says(false));
+            return self.deliver_unstored(response, reason.cache_status(false));
         };
-        let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(why.says(true)));
-        let status = answer.parts.status;
-        let (pump, body) = Pump::new(self, question, answer, self.counters.bytes_from_origins.clone());
-        tokio::spawn(pump.run(Some(saving), lead));
+        let cache_status = HeaderValue::from_static(reason.cache_status(true));
+        let headers = self.outgoing_headers(&response.parts.headers, cache_status);
+        let status = response.parts.status;
+        let (transfer, body) = Transfer::new(self, request, response, Source::Origin);
+        tokio::spawn(transfer.run(Some(entry), lead));
         respond(status, headers, body)
     }
 
-    /// How an answer is kept, if it is.
-    pub fn saving(&self, question: &Question, answer: &Answer, known: Option<StoredHead>) -> Option<Saving> {
-        let key = question.resource.key;
-        let Some(known) = known else {
-            // Nobody needs to wait for it next time, unless this time was another one: the origin has failed, whoever asks
-            // has it already, or it was for him alone.
-            let status = answer.parts.status;
-            if question.common && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
-                self.history.mark_uncacheable(&key);
+    /// Sends a response of a peer to the client, and stores it if possible.
+    fn deliver_from_peer(
+        self: &Arc<Service>,
+        request: CacheRequest,
+        PeerResponse { peer, response, head, body }: PeerResponse,
+        lead: Option<FetchLead>,
+    ) -> Response<Body> {
+        self.counters.peer_hits.increment();
+        let entry = self.begin_entry(&request, &response, Some(head));
+        let stored = if entry.is_some() { ";stored" } else { "" };
+        let address = &self.peers.endpoint(peer).address;
+        let cache_status =
+            HeaderValue::try_from(format!("umbel;fwd=uri-miss{stored};detail=\"peer {address}\""))
+                .unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
+        let headers = self.outgoing_headers(&response.parts.headers, cache_status);
+        let status = response.parts.status;
+        let lead = lead.and_then(|lead| {
+            if entry.is_some() {
+                return Some(lead);
+            }
+            FetchLead::end(Some(lead), FetchOutcome::NotStored);
+            None
+        });
+        match body {
+            PeerBody::Complete(bytes) => {
+                self.counters.bytes_from_peers.add(bytes.len() as u64);
+                response.lease.give_back();
+                if let Some(entry) = entry {
+                    let (service, bytes) = (Arc::clone(self), bytes.clone());
+                    tokio::spawn(async move { service.store_complete(entry, &bytes, lead).await });
+                }
+                respond(status, headers, Body::full(bytes))
+            }
+            PeerBody::Streaming { etag } => {
+                let (transfer, body) =
+                    Transfer::new(self, request, response, Source::Peer { id: peer, etag });
+                tokio::spawn(transfer.run(entry, lead));
+                respond(status, headers, body)
+            }
+        }
+    }
+
+    /// Stores a response of a peer whose body is complete, and then ends the fetch.
+    async fn store_complete(&self, entry: PendingEntry, body: &[u8], lead: Option<FetchLead>) {
+        let stored = async { entry.append(body).await?.commit(false).await };
+        let outcome = match stored.await {
+            Ok(_) => {
+                self.counters.stored.increment();
+                FetchOutcome::Stored
+            }
+            Err(failure) => {
+                let why = chain(&failure.error);
+                self.log.line(format_args!("what a peer has sent cannot be kept: {why}"));
+                FetchOutcome::NotStored
+            }
+        };
+        FetchLead::end(lead, outcome);
+    }
+
+    /// Begins to store a response, or returns `None` if it is not to be stored.
+    fn begin_entry(
+        &self,
+        request: &CacheRequest,
+        response: &UpstreamResponse,
+        head: Option<StoredHead>,
+    ) -> Option<PendingEntry> {
+        let (key, history) = (request.resource.key, &self.cache.history);
+        let Some(head) = head else {
+            // The next requests need not wait for each other, unless this response is no indication for them: it was an
+            // error, a 304 for this client, or the answer to a request that bypasses the cache.
+            let status = response.parts.status;
+            if request.is_plain && !status.is_server_error() && status != StatusCode::NOT_MODIFIED {
+                history.mark_uncacheable(&key);
             }
             return None;
         };
-        let variant = rules::variant(&question.parts.headers, &answer.parts.headers)?;
-        let too_large = answer.len().is_some_and(|len| len > self.limits.max_object_bytes);
-        if too_large || !answer.has_an_end() {
-            self.counters.dropped.add(too_large.into());
-            self.history.mark_uncacheable(&key);
+        let variant = rules::variant(&request.parts.headers, &response.parts.headers)?;
+        let is_too_large = response.len().is_some_and(|len| len > self.limits.max_object_bytes);
+        if is_too_large || !response.is_delimited() {
+            self.counters.dropped.add(is_too_large.into());
+            history.mark_uncacheable(&key);
             return None;
         }
-        if !self.history.admits(&key) {
+        if !history.admits(&key) {
             self.counters.not_admitted.increment();
             return None;
         }
-        self.pass_if_stale(question, &known);
-        let known = known.with_audience(answer.lease.audience());
-        let head = known.encode();
-        if head.len() > MOST_HEAD {
+        self.mark_uncacheable_if_stale(request, &head);
+        let head = head.with_audience(response.lease.audience()).encode();
+        if head.len() > MAX_HEAD_BYTES {
             return None;
         }
-        let writer = self.store.begin(&key, variant).unless_invalidated_since(question.invalidations);
-        Some(Saving::new(writer, head))
+        let writer = self.cache.store.begin(&key, variant).unless_invalidated_since(request.invalidations);
+        Some(PendingEntry::new(writer, head))
     }
 
-    /// Gives an answer that is not kept.
-    fn pass_answer(&self, answer: Answer, status: &'static str) -> Response<Body> {
-        let headers = self.outgoing(&answer.parts.headers, HeaderValue::from_static(status));
-        let counter: Counter = self.counters.bytes_from_origins.clone();
-        let body =
-            Body::forwarded(answer.incoming, self.limits.stall_timeout, Some(counter), Some(answer.lease));
-        respond(answer.parts.status, headers, body)
+    /// Sends a response to the client without storing it.
+    fn deliver_unstored(&self, response: UpstreamResponse, cache_status: &'static str) -> Response<Body> {
+        let headers = self.outgoing_headers(&response.parts.headers, HeaderValue::from_static(cache_status));
+        let counter = self.counters.bytes_from_origins.clone();
+        let (stall_timeout, lease) = (self.limits.stall_timeout, response.lease);
+        let body = Body::forwarded(response.incoming, stall_timeout, Some(counter), Some(lease));
+        respond(response.parts.status, headers, body)
     }
 
-    /// The headers of an answer that goes on.
-    pub fn outgoing(&self, headers: &HeaderMap, status: HeaderValue) -> HeaderMap {
+    /// Returns the headers of a response as they are forwarded to the client.
+    fn outgoing_headers(&self, headers: &HeaderMap, cache_status: HeaderValue) -> HeaderMap {
         let mut outgoing = headers.clone();
         if headers.contains_key(TRANSFER_ENCODING) {
             outgoing.remove(CONTENT_LENGTH);
         }
         remove_hop_by_hop(&mut outgoing);
-        self.sign(&mut outgoing);
-        outgoing.append(CACHE_STATUS, status);
+        self.upstream.via.append_to(&mut outgoing);
+        outgoing.append(CACHE_STATUS, cache_status);
         outgoing
     }
 }
 
-pub(super) fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
+fn respond(status: StatusCode, headers: HeaderMap, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     (*response.status_mut(), *response.headers_mut()) = (status, headers);
     response

@@ -1,8 +1,9 @@
-//! An answer from the cache: all of a document, a part of it, or that it has not changed.
+//! A response from the cache: the whole stored response, a range of it, or 304 if the client has it already.
 
 use super::body::Body;
-use super::lookup::{Found, Question};
-use super::service::{CACHE_STATUS, Service};
+use super::lookup::{CacheRequest, StoredResponse};
+use super::service::Service;
+use super::via::CACHE_STATUS;
 use crate::error::chain;
 use crate::store;
 use http::header::{
@@ -14,43 +15,43 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// Answers with a document, unless it is damaged.
-pub(super) async fn answer(
+/// Answers a request with a stored response, or returns `None` if the stored response is damaged.
+pub(super) async fn respond(
     service: &Service,
-    question: &Question,
-    found: &Found,
-    status: &'static str,
+    request: &CacheRequest,
+    stored: &StoredResponse,
+    cache_status: &'static str,
 ) -> Option<Response<Body>> {
-    let body = body(service, found).await?;
+    let body = open_body(service, stored).await?;
     let len = body.len();
-    let mut parts = found.known.response(SystemTime::now());
-    service.sign(&mut parts.headers);
-    parts.headers.insert(CACHE_STATUS, HeaderValue::from_static(status));
-    let asked = &question.parts.headers;
+    let mut parts = stored.head.response(SystemTime::now());
+    service.upstream.via.append_to(&mut parts.headers);
+    parts.headers.insert(CACHE_STATUS, HeaderValue::from_static(cache_status));
+    let request_headers = &request.parts.headers;
     let mut range = 0..len;
     if parts.status == StatusCode::OK {
-        if is_known(asked, &parts.headers) {
+        if is_not_modified(request_headers, &parts.headers) {
             parts.status = StatusCode::NOT_MODIFIED;
             for name in [CONTENT_ENCODING, CONTENT_TYPE] {
                 parts.headers.remove(name);
             }
             return Some(Response::from_parts(parts, Body::empty()));
         }
-        // Parts are for those who want a body.
-        let wanted = match question.parts.method {
-            Method::HEAD => Wanted::All,
-            _ => wanted(asked, &parts.headers, len),
+        // `Range` is defined for `GET` only.
+        let requested = match request.parts.method {
+            Method::HEAD => RequestedRange::Whole,
+            _ => requested_range(request_headers, &parts.headers, len),
         };
-        match wanted {
-            Wanted::All => {}
-            Wanted::Part(part) => {
+        match requested {
+            RequestedRange::Whole => {}
+            RequestedRange::Part(part) => {
                 parts.status = StatusCode::PARTIAL_CONTENT;
                 parts
                     .headers
                     .insert(CONTENT_RANGE, value(format!("bytes {}-{}/{len}", part.start, part.end - 1)));
                 range = part;
             }
-            Wanted::Beyond => {
+            RequestedRange::Unsatisfiable => {
                 parts.status = StatusCode::RANGE_NOT_SATISFIABLE;
                 parts.headers.insert(CONTENT_RANGE, value(format!("bytes */{len}")));
                 range = 0..0;
@@ -61,19 +62,19 @@ pub(super) async fn answer(
     if parts.status != StatusCode::NO_CONTENT {
         parts.headers.insert(CONTENT_LENGTH, (range.end - range.start).into());
     }
-    if question.parts.method == Method::HEAD {
+    if request.parts.method == Method::HEAD {
         return Some(Response::from_parts(parts, Body::empty()));
     }
     service.counters.bytes_from_cache.add(range.end - range.start);
     Some(Response::from_parts(parts, Body::stored(body, range.start, range.end)))
 }
 
-/// The body, from memory or from disk.
-async fn body(service: &Service, found: &Found) -> Option<store::Body> {
-    if let Some(bytes) = found.entry.body_in_memory() {
+/// Opens the body of a stored response, from memory or from disk.
+async fn open_body(service: &Service, stored: &StoredResponse) -> Option<store::Body> {
+    if let Some(bytes) = stored.entry.body_in_memory() {
         return Some(store::Body::Memory(bytes));
     }
-    let (store, entry) = (Arc::clone(&service.store), Arc::clone(&found.entry));
+    let (store, entry) = (Arc::clone(&service.cache.store), Arc::clone(&stored.entry));
     match tokio::task::spawn_blocking(move || store.body(&entry)).await {
         Ok(Ok(body)) => Some(body),
         Ok(Err(error)) => {
@@ -92,57 +93,61 @@ fn text<'a>(headers: &'a HeaderMap, name: &http::HeaderName) -> Option<&'a str> 
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether whoever asks has the document already. (RFC 9110, section 13)
-fn is_known(asked: &HeaderMap, said: &HeaderMap) -> bool {
-    if asked.contains_key(IF_NONE_MATCH) {
-        let ours = text(said, &ETAG).map(|tag| tag.trim().trim_start_matches("W/"));
-        let lists = asked.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
+/// Evaluates the conditions of a request and returns whether the client has the stored response already (RFC 9110,
+/// section 13).
+fn is_not_modified(request: &HeaderMap, response: &HeaderMap) -> bool {
+    if request.contains_key(IF_NONE_MATCH) {
+        let etag = text(response, &ETAG).map(|tag| tag.trim().trim_start_matches("W/"));
+        let lists = request.get_all(IF_NONE_MATCH).iter().filter_map(|list| list.to_str().ok());
         let mut tags = lists.flat_map(|list| list.split(',')).map(|tag| tag.trim().trim_start_matches("W/"));
-        return tags.any(|tag| tag == "*" || Some(tag) == ours);
+        return tags.any(|tag| tag == "*" || Some(tag) == etag);
     }
-    let (Some(since), Some(changed)) = (text(asked, &IF_MODIFIED_SINCE), text(said, &LAST_MODIFIED)) else {
+    let (Some(since), Some(modified)) = (text(request, &IF_MODIFIED_SINCE), text(response, &LAST_MODIFIED))
+    else {
         return false;
     };
-    match (httpdate::parse_http_date(since), httpdate::parse_http_date(changed)) {
-        (Ok(since), Ok(changed)) => changed <= since,
+    match (httpdate::parse_http_date(since), httpdate::parse_http_date(modified)) {
+        (Ok(since), Ok(modified)) => modified <= since,
         _ => false,
     }
 }
 
-/// How much of a document is wanted.
+/// The part of a body that a request asks for.
 #[derive(Debug, PartialEq, Eq)]
-enum Wanted {
-    All,
+enum RequestedRange {
+    Whole,
     Part(Range<u64>),
-    Beyond,
+    /// The range begins after the end of the body.
+    Unsatisfiable,
 }
 
-/// How much of a document is wanted: one part of it, or all. Who wants several parts gets all.
-fn wanted(asked: &HeaderMap, said: &HeaderMap, len: u64) -> Wanted {
-    let Some(range) = text(asked, &RANGE).and_then(|range| range.strip_prefix("bytes=")) else {
-        return Wanted::All;
+/// Returns the part of a body that a request asks for. A request for several ranges gets the whole body, as RFC 9110
+/// permits.
+fn requested_range(request: &HeaderMap, response: &HeaderMap, len: u64) -> RequestedRange {
+    let Some(range) = text(request, &RANGE).and_then(|range| range.strip_prefix("bytes=")) else {
+        return RequestedRange::Whole;
     };
-    if let Some(condition) = text(asked, &IF_RANGE) {
-        let strong = |tag: &&str| tag.starts_with('"');
-        let same = text(said, &ETAG).filter(strong) == Some(condition)
-            || text(said, &LAST_MODIFIED) == Some(condition);
-        if !same {
-            return Wanted::All;
+    if let Some(condition) = text(request, &IF_RANGE) {
+        let is_strong = |tag: &&str| tag.starts_with('"');
+        let matches = text(response, &ETAG).filter(is_strong) == Some(condition)
+            || text(response, &LAST_MODIFIED) == Some(condition);
+        if !matches {
+            return RequestedRange::Whole;
         }
     }
     let number = |digits: &str| {
-        let all = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
-        // What is too long for a number is beyond everything.
-        all.then(|| digits.parse().unwrap_or(u64::MAX))
+        let is_number = !digits.is_empty() && digits.bytes().all(|digit| digit.is_ascii_digit());
+        // A number that does not fit is beyond the end of every body.
+        is_number.then(|| digits.parse().unwrap_or(u64::MAX))
     };
-    let Some((first, last)) = range.trim().split_once('-') else { return Wanted::All };
+    let Some((first, last)) = range.trim().split_once('-') else { return RequestedRange::Whole };
     let part = match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => first..last.saturating_add(1).min(len),
         (Some(first), None) if last.is_empty() => first..len,
         (None, Some(count)) if first.is_empty() => len.saturating_sub(count)..len,
-        _ => return Wanted::All,
+        _ => return RequestedRange::Whole,
     };
-    if part.start < part.end { Wanted::Part(part) } else { Wanted::Beyond }
+    if part.start < part.end { RequestedRange::Part(part) } else { RequestedRange::Unsatisfiable }
 }
 
 #[cfg(test)]
@@ -161,21 +166,21 @@ mod tests {
     fn parts_are_those_that_were_asked_for() {
         let said = headers(&[("etag", "\"x\""), ("last-modified", "Mon, 16 Nov 2026 10:00:00 GMT")]);
         for (range, part) in [
-            ("bytes=0-9", Wanted::Part(0..10)),
-            ("bytes=90-", Wanted::Part(90..100)),
-            ("bytes=90-1000", Wanted::Part(90..100)),
-            ("bytes=-5", Wanted::Part(95..100)),
-            ("bytes=-1000", Wanted::Part(0..100)),
-            ("bytes=100-", Wanted::Beyond),
-            ("bytes=-0", Wanted::Beyond),
-            ("bytes=99999999999999999999999-", Wanted::Beyond),
-            ("bytes=9-3", Wanted::All),
-            ("bytes=1-2,5-6", Wanted::All),
-            ("bytes=-", Wanted::All),
-            ("bytes=+1-2", Wanted::All),
-            ("lines=1-2", Wanted::All),
+            ("bytes=0-9", RequestedRange::Part(0..10)),
+            ("bytes=90-", RequestedRange::Part(90..100)),
+            ("bytes=90-1000", RequestedRange::Part(90..100)),
+            ("bytes=-5", RequestedRange::Part(95..100)),
+            ("bytes=-1000", RequestedRange::Part(0..100)),
+            ("bytes=100-", RequestedRange::Unsatisfiable),
+            ("bytes=-0", RequestedRange::Unsatisfiable),
+            ("bytes=99999999999999999999999-", RequestedRange::Unsatisfiable),
+            ("bytes=9-3", RequestedRange::Whole),
+            ("bytes=1-2,5-6", RequestedRange::Whole),
+            ("bytes=-", RequestedRange::Whole),
+            ("bytes=+1-2", RequestedRange::Whole),
+            ("lines=1-2", RequestedRange::Whole),
         ] {
-            assert_eq!(wanted(&headers(&[("range", range)]), &said, 100), part, "{range}");
+            assert_eq!(requested_range(&headers(&[("range", range)]), &said, 100), part, "{range}");
         }
         for (condition, holds) in [
             ("\"x\"", true),
@@ -185,7 +190,11 @@ mod tests {
             ("Mon, 16 Nov 2026 10:00:01 GMT", false),
         ] {
             let asked = headers(&[("range", "bytes=0-9"), ("if-range", condition)]);
-            assert_eq!(wanted(&asked, &said, 100) == Wanted::Part(0..10), holds, "{condition}");
+            assert_eq!(
+                requested_range(&asked, &said, 100) == RequestedRange::Part(0..10),
+                holds,
+                "{condition}"
+            );
         }
     }
 
@@ -202,10 +211,10 @@ mod tests {
             ("if-modified-since", "Mon, 16 Nov 2026 09:59:59 GMT", false),
             ("if-modified-since", "yesterday", false),
         ] {
-            assert_eq!(is_known(&headers(&[(name, value)]), &said), known, "{name}: {value}");
+            assert_eq!(is_not_modified(&headers(&[(name, value)]), &said), known, "{name}: {value}");
         }
         let both =
             headers(&[("if-none-match", "\"y\""), ("if-modified-since", "Mon, 16 Nov 2026 10:00:00 GMT")]);
-        assert!(!is_known(&both, &said));
+        assert!(!is_not_modified(&both, &said));
     }
 }

@@ -1,12 +1,19 @@
-//! A caching proxy for the web, which shares what it has with others.
+//! A caching HTTP proxy that shares its responses with other caches.
 //!
-//! A request goes through these rooms: what it is for (`target`); whether the cache has it (`lookup`), then it is a `hit`;
-//! otherwise one of `flights` fetches it for all who want it now, from `siblings` that promise it or from the origin, which
-//! `fetch` asks over a `pool` of connections; and a `pump` brings it to whoever asked and into the store. `neighbours` are asked
-//! meanwhile what they have, and `manage` tells them what is here.
+//! A request takes this way through the modules:
 //!
-//! What is in a document is believed of a peer as it is of an origin, but not that it is a document to be given: it has to be one
-//! that a cache may have, fresh, whole and in time; if not, the origin is asked.
+//! 1. `listen` accepts the client, and `service` finds the target of the request (`target`): a resource, a `tunnel`, or one
+//!    of the proxy's own pages (`internal`).
+//! 2. `lookup` searches the store for a response. If there is a fresh one, it is a `hit`.
+//! 3. Otherwise one request leads the fetch and others for the same key wait for it (`in_flight`). `fetch` revalidates a
+//!    stale response, asks the peers whose summaries contain the key (`peer_requests`), or asks the origin (`upstream`, over
+//!    a `pool` of connections).
+//! 4. A `transfer` sends the body to the client and stores it at the same time.
+//!
+//! Meanwhile `peer_summaries` keeps the summaries of the peers up to date, and `internal` serves the own summary to them.
+//!
+//! The contents of a peer's response are trusted like those of an origin. Whether it may be used is not: it has to be
+//! storable, fresh, complete and in time. Otherwise the origin is asked.
 //!
 //! ```
 //! use umbel_cache::proxy::{Options, Proxy};
@@ -18,7 +25,7 @@
 //!     let store = Store::open(folder.path(), &store::Options::default())?;
 //!     let proxy = Proxy::bind("127.0.0.1:0".parse()?, store, Options::default()).await?;
 //!     println!("http_proxy=http://{}", proxy.address());
-//!     proxy.run(async { /* until this ends */ }).await;
+//!     proxy.run(async { /* until this completes */ }).await;
 //!     Ok::<(), Box<dyn std::error::Error>>(())
 //! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -26,28 +33,34 @@
 
 mod access_log;
 mod body;
+mod cache;
 mod connector;
 mod counters;
 mod fetch;
 mod hit;
 mod in_flight;
+mod internal;
 mod key_history;
 mod listen;
 mod log;
 mod lookup;
-mod manage;
-mod neighbours;
 mod options;
-mod page;
+mod peer_requests;
+mod peer_summaries;
 mod peer_url;
+mod peers;
+mod pending_entry;
 mod pool;
-mod pump;
 mod reach;
 mod service;
-mod siblings;
+mod stats;
+mod status_page;
 mod target;
 mod timed_stream;
+mod transfer;
 mod tunnel;
+mod upstream;
+mod via;
 
 pub use access_log::AccessLog;
 pub use key_history::AdmissionPolicy;
