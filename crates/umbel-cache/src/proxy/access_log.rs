@@ -1,7 +1,7 @@
 //! The access log: a line for every response, in the format of Squid's, so that the usual tools can read it.
 
 use super::Options;
-use super::via::CACHE_STATUS;
+use super::upstream::CACHE_STATUS;
 use crate::error::{Error, Result};
 use crate::sync::lock;
 use http::header::CONTENT_TYPE;

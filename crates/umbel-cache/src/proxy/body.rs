@@ -2,7 +2,7 @@
 
 use super::access_log::AccessRecord;
 use super::counters::Counter;
-use super::pool::Lease;
+use super::upstream::Lease;
 use crate::error::{Error, Result};
 use crate::store;
 use bytes::Bytes;

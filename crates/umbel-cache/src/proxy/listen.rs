@@ -95,7 +95,7 @@ impl Proxy {
     /// Answers requests until `until` completes. Requests that are being answered then get some seconds more.
     pub async fn run(self, until: impl Future<Output = ()>) {
         let mut tasks = JoinSet::new();
-        for id in self.service.peers.views.ids() {
+        for id in self.service.peers.ids() {
             let (peers, interval) = (Arc::clone(&self.service.peers), self.summary_interval);
             tasks.spawn(async move { peers.follow(id, interval).await });
         }
@@ -273,7 +273,7 @@ async fn maintain(service: Arc<Service>, summary_interval: Duration) {
     let mut last_publication = Instant::now();
     loop {
         sleep(pause).await;
-        service.upstream.pool.close_idle();
+        service.upstream.close_idle();
         let (store, elapsed) = (Arc::clone(&service.cache.store), last_publication.elapsed());
         match tokio::task::spawn_blocking(move || store.publish(&trigger, elapsed)).await {
             Ok(Ok(true)) => last_publication = Instant::now(),

@@ -2,15 +2,14 @@
 //!
 //! A request takes this way through the modules:
 //!
-//! 1. `listen` accepts the client, and `service` finds the target of the request (`target`): a resource, a `tunnel`, or one
-//!    of the proxy's own pages (`internal`).
-//! 2. `lookup` searches the store for a response. If there is a fresh one, it is a `hit`.
-//! 3. Otherwise one request leads the fetch and others for the same key wait for it (`in_flight`). `fetch` revalidates a
-//!    stale response, asks the peers whose summaries contain the key (`peer_requests`), or asks the origin (`upstream`, over
-//!    a `pool` of connections).
-//! 4. A `transfer` sends the body to the client and stores it at the same time.
+//! 1. `listen` accepts the client, and `service` finds the `target` of the request: a resource, a `tunnel`, or one of the
+//!    proxy's own pages (`internal`).
+//! 2. `cache::lookup` searches the store for a response. If there is a fresh one, `cache::hit` sends it.
+//! 3. Otherwise one request leads the fetch and others for the same key wait for it (`cache::in_flight`). `cache::fetch`
+//!    revalidates a stale response, asks the `peers` whose summaries contain the key, or asks the origin (`upstream`).
+//! 4. A `cache::transfer` sends the body to the client and stores it at the same time.
 //!
-//! Meanwhile `peer_summaries` keeps the summaries of the peers up to date, and `internal` serves the own summary to them.
+//! Meanwhile `peers::summaries` keeps the summaries of the peers up to date, and `internal` serves the own summary to them.
 //!
 //! The contents of a peer's response are trusted like those of an origin. Whether it may be used is not: it has to be
 //! storable, fresh, complete and in time. Otherwise the origin is asked.
@@ -34,37 +33,22 @@
 mod access_log;
 mod body;
 mod cache;
-mod connector;
 mod counters;
-mod fetch;
-mod hit;
-mod in_flight;
 mod internal;
-mod key_history;
 mod listen;
 mod log;
-mod lookup;
 mod options;
-mod peer_requests;
-mod peer_summaries;
-mod peer_url;
 mod peers;
-mod pending_entry;
-mod pool;
 mod reach;
 mod service;
-mod stats;
-mod status_page;
 mod target;
 mod timed_stream;
-mod transfer;
 mod tunnel;
 mod upstream;
-mod via;
 
 pub use access_log::AccessLog;
-pub use key_history::AdmissionPolicy;
+pub use cache::AdmissionPolicy;
 pub use listen::Proxy;
 pub use log::LogSink;
 pub use options::{Allow, Limits, Options};
-pub use peer_url::PeerUrl;
+pub use peers::PeerUrl;

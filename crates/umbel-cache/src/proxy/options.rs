@@ -1,8 +1,8 @@
 //! The options and limits of a proxy.
 
-use super::key_history::AdmissionPolicy;
+use super::cache::AdmissionPolicy;
 use super::log::LogSink;
-use super::peer_url::PeerUrl;
+use super::peers::PeerUrl;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
-//! The addresses that a client may reach through the proxy.
+//! The addresses that a client may reach through the proxy, and the comparison of addresses.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The addresses that a client may reach through the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +24,11 @@ impl Reach {
                 }
             }
     }
+}
+
+/// Returns whether two addresses are equal. IPv4 addresses that are mapped to IPv6 count as IPv4.
+pub(super) fn is_same_address(a: SocketAddr, b: SocketAddr) -> bool {
+    a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
 }
 
 #[cfg(test)]

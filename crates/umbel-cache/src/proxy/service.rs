@@ -1,12 +1,12 @@
-//! The service behind the listeners: it decides what the target of a request is and who answers it.
+//! The service behind the listeners, which passes each request on to the cache, a tunnel or the proxy's own pages.
 
 use super::body::Body;
 use super::cache::Cache;
 use super::counters::Counters;
 use super::internal::{self, InternalPages};
 use super::log::Log;
-use super::peers::{PeerGroup, is_same};
-use super::reach::Reach;
+use super::peers::PeerGroup;
+use super::reach::{Reach, is_same_address};
 use super::target::{HostPort, Resource, Target};
 use super::upstream::Upstream;
 use super::{Limits, Options};
@@ -27,8 +27,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// The parts of a proxy that answer requests.
 ///
-/// Each part has its own file and is changed there: `cache` by the lookup and fetch of responses, `peers` by the exchange of
-/// summaries and requests to peers, `upstream` by whatever sends requests, `internal` by the proxy's own pages.
+/// `cache`, `peers`, `upstream` and `internal` have a folder each, and only the code in it changes their state.
 pub(super) struct Service {
     pub cache: Cache,
     pub peers: Arc<PeerGroup>,
@@ -193,12 +192,12 @@ impl Service {
             return false;
         }
         let resolved = self.upstream.connector.resolve(host).await;
-        resolved.is_ok_and(|resolved| resolved.into_iter().any(|address| is_same(address, local)))
+        resolved.is_ok_and(|resolved| resolved.into_iter().any(|address| is_same_address(address, local)))
     }
 
     /// Returns whether an address is that of this proxy, at which a client has reached it, or of a peer.
     pub async fn is_cache_address(&self, address: SocketAddr, local: SocketAddr) -> bool {
-        is_same(address, local) || self.peers.contains_address(address).await
+        is_same_address(address, local) || self.peers.contains_address(address).await
     }
 }
 

@@ -3,16 +3,15 @@
 //! Other requests may wait until the response is stored, so a slow client must not hold it up. The body is received as fast
 //! as it is sent, and a client that falls behind gets the rest from the store.
 
-use super::body::{self, PipeItem, data_len};
-use super::counters::Counter;
 use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::CacheRequest;
 use super::pending_entry::{PendingEntry, ReceivedBody, StoreFailure};
-use super::pool::Lease;
-use super::service::Service;
-use super::upstream::UpstreamResponse;
 use crate::PeerId;
 use crate::error::{Error, Result, chain};
+use crate::proxy::body::{self, PipeItem, data_len};
+use crate::proxy::counters::Counter;
+use crate::proxy::service::Service;
+use crate::proxy::upstream::{Lease, UpstreamResponse};
 use bytes::Bytes;
 use http::header::{CONTENT_RANGE, ETAG, IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, RANGE};
 use http::{HeaderValue, StatusCode};

@@ -1,11 +1,11 @@
 //! The lookup of a stored response. If there is none that may be reused, one request fetches a response for all that wait.
 
-use super::body::Body;
 use super::hit;
 use super::in_flight::{FetchOutcome, Role};
-use super::reach::Reach;
-use super::service::{Service, text_response};
-use super::target::Resource;
+use crate::proxy::body::Body;
+use crate::proxy::reach::Reach;
+use crate::proxy::service::{Service, text_response};
+use crate::proxy::target::Resource;
 use crate::rules::{Audience, Reuse, StoredHead, has_directive};
 use crate::store::{Entry, InvalidationCount};
 use http::header::{AUTHORIZATION, PRAGMA, RANGE};
@@ -15,7 +15,7 @@ use std::time::SystemTime;
 use tokio::time::{Instant, timeout_at};
 
 /// A request that may be answered from the cache.
-pub(super) struct CacheRequest {
+pub(in crate::proxy) struct CacheRequest {
     pub parts: request::Parts,
     pub resource: Resource,
     pub reach: Reach,
@@ -179,9 +179,9 @@ impl Service {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Options;
-    use super::super::target::Target;
     use super::*;
+    use crate::proxy::Options;
+    use crate::proxy::target::Target;
     use crate::store::{self, Store};
     use http::Request;
 

@@ -1,12 +1,12 @@
 //! A pool of HTTP connections to origins and peers.
 
-use super::Limits;
-use super::body::Body;
 use super::connector::Connector;
-use super::reach::Reach;
-use super::target::HostPort;
-use super::timed_stream::TimedStream;
 use crate::error::{Error, Result};
+use crate::proxy::Limits;
+use crate::proxy::body::Body;
+use crate::proxy::reach::Reach;
+use crate::proxy::target::HostPort;
+use crate::proxy::timed_stream::TimedStream;
 use crate::rules::Audience;
 use crate::sync::lock;
 use http::header::TRANSFER_ENCODING;
@@ -53,7 +53,7 @@ struct Connection {
 }
 
 /// A connection that is in use.
-pub(super) struct Lease {
+pub(in crate::proxy) struct Lease {
     pool: Arc<ConnectionPool>,
     destination: Destination,
     connection: Connection,

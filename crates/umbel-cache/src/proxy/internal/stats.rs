@@ -1,24 +1,21 @@
 //! The statistics of the proxy as JSON. The names of the fields are part of its interface.
 
-use super::peers::PeerGroup;
-use super::service::Service;
+use crate::proxy::service::Service;
 use serde_json::{Value, json};
-use std::time::Instant;
 
 /// Returns the statistics of the proxy.
 pub(super) fn stats(service: &Service) -> Value {
     let (counters, store) = (&service.counters, service.cache.store.stats());
-    let views = &service.peers.views;
     let (from_cache, from_peers) = (counters.bytes_from_cache.get(), counters.bytes_from_peers.get());
     json!({
         "version": env!("CARGO_PKG_VERSION"),
-        "uptime_seconds": service.internal.started().elapsed().as_secs(),
+        "uptime_seconds": service.internal.started.elapsed().as_secs(),
         "requests": counters.requests.get(),
         "hits": counters.hits.get(),
         "revalidated": counters.revalidated.get(),
         "peer_hits": counters.peer_hits.get(),
         "misses": counters.misses.get(),
-        "false_hits": views.ids().map(|id| views.counts(id).false_hits).sum::<u64>(),
+        "false_hits": service.peers.false_hits(),
         "bytes_saved": from_cache + from_peers,
         "only_if_cached": counters.only_if_cached.get(),
         "collapsed": counters.collapsed.get(),
@@ -45,27 +42,6 @@ pub(super) fn stats(service: &Service) -> Value {
             "evicted": store.evicted,
             "damaged": store.damaged,
         },
-        "peers": peer_stats(&service.peers),
+        "peers": service.peers.stats(),
     })
-}
-
-fn peer_stats(peers: &PeerGroup) -> Vec<Value> {
-    let (views, now) = (&peers.views, Instant::now());
-    let stats = views.ids().map(|id| {
-        let (peer, counts, view) = (peers.endpoint(id), views.counts(id), views.view(id));
-        json!({
-            "address": peer.address.to_string(),
-            "kind": peer.kind(),
-            "documents": view.as_ref().map(|view| view.key_count()),
-            "summary_bits": view.as_ref().and_then(|view| Some(view.filter()?.scheme().m())),
-            "resting": views.is_backing_off(id, now),
-            "asked": counts.requests,
-            "hits": counts.hits,
-            "false_hits": counts.false_hits,
-            "failures": counts.failures,
-            "updates": counts.updates,
-            "update_bytes": counts.update_bytes,
-        })
-    });
-    stats.collect()
 }

@@ -5,10 +5,10 @@ use http::{HeaderMap, HeaderValue};
 use std::hash::{BuildHasher, RandomState};
 
 /// The header that describes how caches have handled a request (RFC 9211).
-pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
+pub(in crate::proxy) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 /// The random name of this proxy in `Via`, by which it recognizes requests that come back to it.
-pub(super) struct Via {
+pub(in crate::proxy) struct Via {
     name: String,
     value: HeaderValue,
 }

@@ -1,7 +1,7 @@
 //! The URL of a peer.
 
-use super::target::HostPort;
 use crate::error::{Error, Result};
+use crate::proxy::target::HostPort;
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;

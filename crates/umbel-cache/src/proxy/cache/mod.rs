@@ -1,9 +1,20 @@
-//! The cache of the proxy: stored responses, and what it remembers of keys and fetches.
+//! The cache of the proxy: the lookup of stored responses, and the fetch and storing of others.
 
-use super::in_flight::InFlight;
-use super::key_history::{AdmissionPolicy, KeyHistory};
+mod fetch;
+mod hit;
+mod in_flight;
+mod key_history;
+mod lookup;
+mod pending_entry;
+mod transfer;
+
+pub use key_history::AdmissionPolicy;
+pub(in crate::proxy) use lookup::CacheRequest;
+
 use crate::error::Result;
 use crate::store::{Entry, Store};
+use in_flight::InFlight;
+use key_history::KeyHistory;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -11,14 +22,14 @@ use tokio::sync::Semaphore;
 const MAX_BACKGROUND_FETCHES: usize = 32;
 
 /// The cache of the proxy.
-pub(super) struct Cache {
+pub(in crate::proxy) struct Cache {
     pub store: Arc<Store>,
     /// Keys that were requested, could not be stored or were invalidated recently.
-    pub history: KeyHistory,
+    history: KeyHistory,
     /// Fetches that other requests can wait for.
-    pub in_flight: Arc<InFlight>,
+    in_flight: Arc<InFlight>,
     /// Permits for fetches whose clients have left.
-    pub background_fetches: Arc<Semaphore>,
+    background_fetches: Arc<Semaphore>,
 }
 
 impl Cache {
@@ -32,7 +43,7 @@ impl Cache {
     }
 
     /// Removes an entry from the store.
-    pub async fn remove(&self, entry: Arc<Entry>) {
+    async fn remove(&self, entry: Arc<Entry>) {
         let store = Arc::clone(&self.store);
         // The task fails only if the removal panics or the runtime shuts down.
         let _ = tokio::task::spawn_blocking(move || store.remove(&entry)).await;

@@ -1,9 +1,10 @@
 //! The proxy's own pages: its summary and cache digest for peers, and the status page and statistics for its operator.
 
-use super::body::Body;
-use super::service::{Service, text_response};
-use super::stats::stats;
-use super::status_page::status_page;
+mod stats;
+mod status_page;
+
+use crate::proxy::body::Body;
+use crate::proxy::service::{Service, text_response};
 use crate::sync::lock;
 use crate::{CacheDigest, Update, Version};
 use bytes::Bytes;
@@ -12,12 +13,14 @@ use http::header::{
 };
 use http::uri::Authority;
 use http::{HeaderValue, Method, Response, StatusCode, request};
+use stats::stats;
+use status_page::status_page;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 /// The path of the summary. A peer that has a version of it adds `?since=EPOCH.GENERATION`.
-pub(super) const SUMMARY_PATH: &str = "/umbel/summary";
+pub(in crate::proxy) const SUMMARY_PATH: &str = "/umbel/summary";
 const STATS_PATH: &str = "/umbel/stats";
 const STATUS_PATH: &str = "/umbel/";
 /// Redirects to the status page.
@@ -27,7 +30,7 @@ const STATUS_PATH_WITHOUT_SLASH: &str = "/umbel";
 const OPERATOR_PATHS: [&str; 3] = [STATS_PATH, STATUS_PATH, STATUS_PATH_WITHOUT_SLASH];
 
 /// The state of the proxy's own pages.
-pub(super) struct InternalPages {
+pub(in crate::proxy) struct InternalPages {
     started: Instant,
     /// Whether the pages for the operator have an address of their own.
     has_status_address: bool,
@@ -44,7 +47,7 @@ struct BuiltDigest {
 
 /// The pages that are served at an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum InternalAccess {
+pub(in crate::proxy) enum InternalAccess {
     /// All pages.
     All,
     /// The pages for peers only, as those for the operator have an address of their own.
@@ -56,11 +59,6 @@ impl InternalPages {
         InternalPages { started: Instant::now(), has_status_address, digest: Mutex::default() }
     }
 
-    /// Returns when the proxy was started.
-    pub fn started(&self) -> Instant {
-        self.started
-    }
-
     /// Returns the pages that are served at the address of the proxy itself.
     pub fn access(&self) -> InternalAccess {
         if self.has_status_address { InternalAccess::PeersOnly } else { InternalAccess::All }
@@ -68,17 +66,17 @@ impl InternalPages {
 }
 
 /// Returns whether a path is that of a page of a cache, on any host.
-pub(super) fn is_internal_path(path: &str) -> bool {
+pub(in crate::proxy) fn is_internal_path(path: &str) -> bool {
     path == SUMMARY_PATH || OPERATOR_PATHS.contains(&path) || path.starts_with("/squid-internal-")
 }
 
 /// Returns whether peers request a path every few seconds.
-pub(super) fn is_polled_path(path: &str) -> bool {
+pub(in crate::proxy) fn is_polled_path(path: &str) -> bool {
     [SUMMARY_PATH, CacheDigest::PATH].contains(&path)
 }
 
 /// Answers a request for one of the proxy's own pages.
-pub(super) async fn respond(
+pub(in crate::proxy) async fn respond(
     service: &Arc<Service>,
     request: &request::Parts,
     access: InternalAccess,

@@ -1,11 +1,11 @@
 //! Requests to the peers whose summaries contain a key, all within one time limit.
 
-use super::body::read_to_end;
-use super::lookup::CacheRequest;
-use super::peers::PeerGroup;
-use super::reach::Reach;
-use super::upstream::UpstreamResponse;
+use super::PeerGroup;
 use crate::error::chain;
+use crate::proxy::body::read_to_end;
+use crate::proxy::cache::CacheRequest;
+use crate::proxy::reach::Reach;
+use crate::proxy::upstream::UpstreamResponse;
 use crate::rules::{Reuse, StoredHead};
 use crate::{PeerId, PeerOutcome};
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use tokio::time::timeout_at;
 const MAX_BUFFERED_BYTES: usize = 1 << 20;
 
 /// A response of a peer that may be stored and sent to the client.
-pub(super) struct PeerResponse {
+pub(in crate::proxy) struct PeerResponse {
     pub peer: PeerId,
     pub response: UpstreamResponse,
     pub head: StoredHead,
@@ -26,7 +26,7 @@ pub(super) struct PeerResponse {
 }
 
 /// The body of a response of a peer.
-pub(super) enum PeerBody {
+pub(in crate::proxy) enum PeerBody {
     /// The complete body.
     Complete(Bytes),
     /// A large body that is still to be received. If the peer fails, the origin can complete the representation with this

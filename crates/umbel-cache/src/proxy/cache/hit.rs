@@ -1,10 +1,10 @@
 //! A response from the cache: the whole stored response, a range of it, or 304 if the client has it already.
 
-use super::body::Body;
 use super::lookup::{CacheRequest, StoredResponse};
-use super::service::Service;
-use super::via::CACHE_STATUS;
 use crate::error::chain;
+use crate::proxy::body::Body;
+use crate::proxy::service::Service;
+use crate::proxy::upstream::CACHE_STATUS;
 use crate::store;
 use http::header::{
     ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, IF_MODIFIED_SINCE,

@@ -1,30 +1,40 @@
-//! The peers of the proxy: their addresses, their summaries, and the format in which each of them serves it.
+//! The peers of the proxy: their addresses and summaries, and requests to them.
+//!
+//! Only this folder changes the views of peers. `summaries` keeps them up to date, and `requests` asks peers for responses.
 
-use super::log::Log;
-use super::peer_url::PeerUrl;
-use super::target::HostPort;
-use super::upstream::Upstream;
+mod requests;
+mod summaries;
+mod url;
+
+pub(in crate::proxy) use requests::{PeerBody, PeerResponse};
+pub use url::PeerUrl;
+
+use crate::proxy::log::Log;
+use crate::proxy::reach::is_same_address;
+use crate::proxy::target::HostPort;
+use crate::proxy::upstream::Upstream;
 use crate::sync::lock;
 use crate::{PeerId, Peers};
 use http::HeaderValue;
+use serde_json::{Value, json};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 /// The peers of the proxy.
-pub(super) struct PeerGroup {
+pub(in crate::proxy) struct PeerGroup {
     /// The views and counts of the peers.
-    pub views: Peers,
+    views: Peers,
     endpoints: Vec<PeerEndpoint>,
-    pub(super) upstream: Arc<Upstream>,
-    pub(super) log: Arc<Log>,
+    upstream: Arc<Upstream>,
+    log: Arc<Log>,
     /// The time in which all peers together must answer a request.
-    pub(super) timeout: Duration,
+    timeout: Duration,
 }
 
 /// The address of a peer and the state of the exchange of summaries with it.
-pub(super) struct PeerEndpoint {
-    pub address: HostPort,
+struct PeerEndpoint {
+    address: HostPort,
     exchange: Mutex<SummaryExchange>,
 }
 
@@ -37,7 +47,7 @@ struct SummaryExchange {
 
 /// The format in which a peer serves its summary.
 #[derive(Clone, Default)]
-pub(super) enum SummaryFormat {
+enum SummaryFormat {
     /// Summaries of umbel, or not known yet.
     #[default]
     Umbel,
@@ -47,7 +57,7 @@ pub(super) enum SummaryFormat {
 
 /// The outcome of the last exchange. A line is logged when it changes.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum ExchangeHealth {
+enum ExchangeHealth {
     #[default]
     Unknown,
     Healthy,
@@ -60,7 +70,15 @@ impl PeerGroup {
         PeerGroup { views: Peers::new(urls.len()), endpoints, upstream, log, timeout }
     }
 
-    pub fn endpoint(&self, id: PeerId) -> &PeerEndpoint {
+    pub fn ids(&self) -> impl Iterator<Item = PeerId> + use<> {
+        self.views.ids()
+    }
+
+    pub fn address(&self, id: PeerId) -> &HostPort {
+        &self.endpoint(id).address
+    }
+
+    fn endpoint(&self, id: PeerId) -> &PeerEndpoint {
         &self.endpoints[id.0]
     }
 
@@ -69,13 +87,42 @@ impl PeerGroup {
         self.views.record_failure(id, Instant::now());
     }
 
+    /// Returns the number of requests for which a peer had no response although its summary promised one.
+    pub fn false_hits(&self) -> u64 {
+        self.ids().map(|id| self.views.counts(id).false_hits).sum()
+    }
+
+    /// Returns the statistics of each peer.
+    pub fn stats(&self) -> Vec<Value> {
+        let now = Instant::now();
+        let stats = self.ids().map(|id| {
+            let (peer, counts, view) = (self.endpoint(id), self.views.counts(id), self.views.view(id));
+            json!({
+                "address": peer.address.to_string(),
+                "kind": peer.kind(),
+                "documents": view.as_ref().map(|view| view.key_count()),
+                "summary_bits": view.as_ref().and_then(|view| Some(view.filter()?.scheme().m())),
+                "resting": self.views.is_backing_off(id, now),
+                "asked": counts.requests,
+                "hits": counts.hits,
+                "false_hits": counts.false_hits,
+                "failures": counts.failures,
+                "updates": counts.updates,
+                "update_bytes": counts.update_bytes,
+            })
+        });
+        stats.collect()
+    }
+
     /// Returns whether one of the peers has this address.
     pub async fn contains_address(&self, address: SocketAddr) -> bool {
         for PeerEndpoint { address: peer, .. } in
             self.endpoints.iter().filter(|peer| peer.address.port == address.port())
         {
             let resolved = self.upstream.connector.resolve(peer).await;
-            if resolved.is_ok_and(|resolved| resolved.into_iter().any(|other| is_same(other, address))) {
+            if resolved
+                .is_ok_and(|resolved| resolved.into_iter().any(|other| is_same_address(other, address)))
+            {
                 return true;
             }
         }
@@ -83,31 +130,26 @@ impl PeerGroup {
     }
 }
 
-/// Returns whether two addresses are equal when IPv4 addresses mapped to IPv6 count as IPv4.
-pub(super) fn is_same(a: SocketAddr, b: SocketAddr) -> bool {
-    a.port() == b.port() && a.ip().to_canonical() == b.ip().to_canonical()
-}
-
 impl PeerEndpoint {
     fn new(url: &PeerUrl) -> PeerEndpoint {
         PeerEndpoint { address: url.0.clone(), exchange: Mutex::default() }
     }
 
-    pub fn summary_format(&self) -> SummaryFormat {
+    fn summary_format(&self) -> SummaryFormat {
         lock(&self.exchange).format.clone()
     }
 
-    pub fn set_summary_format(&self, format: SummaryFormat) {
+    fn set_summary_format(&self, format: SummaryFormat) {
         lock(&self.exchange).format = format;
     }
 
     /// Sets the health of the exchange and returns whether it has changed.
-    pub fn set_health(&self, health: ExchangeHealth) -> bool {
+    fn set_health(&self, health: ExchangeHealth) -> bool {
         std::mem::replace(&mut lock(&self.exchange).health, health) != health
     }
 
     /// Returns the software of the peer, as far as it is known.
-    pub fn kind(&self) -> &'static str {
+    fn kind(&self) -> &'static str {
         match self.summary_format() {
             SummaryFormat::Umbel => "umbel",
             SummaryFormat::Squid { .. } => "squid",

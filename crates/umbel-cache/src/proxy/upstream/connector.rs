@@ -1,8 +1,8 @@
 //! Name resolution and TCP connections to origins and peers.
 
-use super::reach::Reach;
-use super::target::HostPort;
 use crate::error::{Error, Result};
+use crate::proxy::reach::Reach;
+use crate::proxy::target::HostPort;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio::time::timeout;
 const MAX_LOOKUPS: usize = 64;
 
 /// Opens TCP connections.
-pub(super) struct Connector {
+pub(in crate::proxy) struct Connector {
     connect_timeout: Duration,
     lookups: Arc<Semaphore>,
 }

@@ -1,27 +1,34 @@
-//! Requests to origins and peers.
+//! Requests to origins and peers, and the connections for them.
 
-use super::Limits;
-use super::body::Body;
-use super::connector::Connector;
-use super::pool::{ConnectionPool, Lease};
-use super::reach::Reach;
-use super::target::{HostPort, Resource};
-use super::via::Via;
+mod connector;
+mod pool;
+mod via;
+
+pub(in crate::proxy) use pool::Lease;
+pub(in crate::proxy) use via::CACHE_STATUS;
+
 use crate::error::{Error, Result};
+use crate::proxy::Limits;
+use crate::proxy::body::Body;
+use crate::proxy::reach::Reach;
+use crate::proxy::target::{HostPort, Resource};
+use connector::Connector;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{Version, request, response};
 use hyper::body::Incoming;
+use pool::ConnectionPool;
 use std::sync::Arc;
+use via::Via;
 
 /// The connections to origins and peers.
-pub(super) struct Upstream {
+pub(in crate::proxy) struct Upstream {
     pub connector: Arc<Connector>,
-    pub pool: Arc<ConnectionPool>,
+    pool: Arc<ConnectionPool>,
     pub via: Via,
 }
 
 /// A response whose body is still to be received.
-pub(super) struct UpstreamResponse {
+pub(in crate::proxy) struct UpstreamResponse {
     pub parts: response::Parts,
     pub incoming: Incoming,
     pub lease: Lease,
@@ -52,6 +59,11 @@ impl Upstream {
     /// Sends a request without a body to a peer.
     pub async fn send_to_peer(&self, peer: &HostPort, parts: &request::Parts) -> Result<UpstreamResponse> {
         self.send(peer, Reach::Anywhere, parts, None).await
+    }
+
+    /// Closes connections that were idle for too long.
+    pub fn close_idle(&self) {
+        self.pool.close_idle();
     }
 
     async fn send(

@@ -1,9 +1,9 @@
 //! The exchange of summaries: each peer is asked again and again for the changes of its summary, or for its cache digest.
 
-use super::body::read_to_end;
-use super::internal::SUMMARY_PATH;
-use super::peers::{ExchangeHealth, PeerGroup, SummaryFormat};
+use super::{ExchangeHealth, PeerGroup, SummaryFormat};
 use crate::error::{Error, Result, chain};
+use crate::proxy::body::read_to_end;
+use crate::proxy::internal::SUMMARY_PATH;
 use crate::rules::StoredHead;
 use crate::update::UPDATE_NAME;
 use crate::{Applied, CacheDigest, PeerId, Update, View};

@@ -1,20 +1,19 @@
 //! The fetch of a response that the cache cannot provide: from a peer whose summary contains its key, or from the origin.
 
-use super::body::Body;
 use super::hit;
 use super::in_flight::{FetchLead, FetchOutcome};
 use super::lookup::{CacheRequest, StaleResponse, StoredResponse};
-use super::peer_requests::{PeerBody, PeerResponse};
 use super::pending_entry::PendingEntry;
-use super::reach::Reach;
-use super::service::Service;
-use super::target::Resource;
 use super::transfer::{Source, Transfer};
-use super::upstream::UpstreamResponse;
-use super::via::CACHE_STATUS;
 use crate::CacheKey;
 use crate::error::{Error, chain};
 use crate::headers::remove_hop_by_hop;
+use crate::proxy::body::Body;
+use crate::proxy::peers::{PeerBody, PeerResponse};
+use crate::proxy::reach::Reach;
+use crate::proxy::service::Service;
+use crate::proxy::target::Resource;
+use crate::proxy::upstream::{CACHE_STATUS, UpstreamResponse};
 use crate::rules::{self, Revalidated, StoredHead};
 use http::header::{CONTENT_LENGTH, CONTENT_LOCATION, LOCATION, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, request};
@@ -47,7 +46,7 @@ impl ForwardReason {
 
 impl Service {
     /// Fetches a response. A stale response is revalidated; otherwise peers are asked first, and then the origin.
-    pub async fn fetch(
+    pub(super) async fn fetch(
         self: &Arc<Service>,
         request: CacheRequest,
         stale: Option<StaleResponse>,
@@ -224,7 +223,7 @@ impl Service {
         self.counters.peer_hits.increment();
         let entry = self.begin_entry(&request, &response, Some(head));
         let stored = if entry.is_some() { ";stored" } else { "" };
-        let address = &self.peers.endpoint(peer).address;
+        let address = self.peers.address(peer);
         let cache_status =
             HeaderValue::try_from(format!("umbel;fwd=uri-miss{stored};detail=\"peer {address}\""))
                 .unwrap_or(HeaderValue::from_static("umbel;fwd=uri-miss"));
