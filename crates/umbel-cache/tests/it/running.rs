@@ -1,4 +1,4 @@
-//! A proxy that runs, and ends with its test.
+//! A proxy that runs until the end of a test.
 
 use crate::client::ask;
 use serde_json::Value;
@@ -29,7 +29,7 @@ impl Running {
         Running::open(address, folder, &store::Options::default(), options)
     }
 
-    /// One with another store.
+    /// Starts a proxy with these options of the store.
     pub fn with(folder: &Path, about: &store::Options, options: Options) -> Running {
         Running::open("127.0.0.1:0".parse().unwrap(), folder, about, options)
     }
@@ -55,7 +55,7 @@ impl Running {
         Running { address, status_address, lines, end: Some(end), thread: Some(thread) }
     }
 
-    /// What it has counted.
+    /// The statistics of the proxy.
     pub fn stats(&self) -> Value {
         serde_json::from_slice(&ask(self.status_address, "GET", "/umbel/stats", &[]).body).unwrap()
     }
@@ -64,7 +64,7 @@ impl Running {
         self.stats()[name].as_u64().unwrap_or_else(|| panic!("{name} is counted"))
     }
 
-    /// Waits until its first peer has told that it has so many documents.
+    /// Waits until the summary of the first peer has this number of keys.
     pub fn wait_for_documents(&self, count: u64) {
         self.wait(|stats| stats["peers"][0]["documents"] == count);
     }

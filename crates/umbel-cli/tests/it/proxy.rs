@@ -1,7 +1,7 @@
 //! `umbel proxy` through the real binary: it says where it is, shares with others, ends when told, and survives being killed.
 
 use crate::client::{self, Connection, ask, get};
-use crate::origin::{Does, Origin, answer};
+use crate::origin::{Origin, Reply, response};
 use crate::shell::{Shell, UMBEL};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -63,7 +63,9 @@ fn page(path: &str) -> Vec<u8> {
 }
 
 fn pages() -> Origin {
-    Origin::start(|asked| Does::Says(answer("200 OK", &["Cache-Control: max-age=3600"], &page(asked.path()))))
+    Origin::start(|asked| {
+        Reply::Send(response("200 OK", &["Cache-Control: max-age=3600"], &page(asked.path())))
+    })
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn it_shares_and_ends_when_told() {
     for number in 0..30 {
         assert!(get(second.address, &origin.url(&format!("/{number}"))).body == page(&format!("/{number}")));
     }
-    assert_eq!((origin.asked().len(), &second.stats()["peer_hits"]), (30, &30.into()));
+    assert_eq!((origin.requests().len(), &second.stats()["peer_hits"]), (30, &30.into()));
     assert_eq!(first.end(Signal::TERM).code(), Some(0));
     assert_eq!(second.end(Signal::INT).code(), Some(0));
 }
@@ -92,7 +94,7 @@ fn it_shares_and_ends_when_told() {
 fn whoever_is_being_answered_is_answered_before_the_end() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(500));
-        Does::Says(answer("200 OK", &[], b"late"))
+        Reply::Send(response("200 OK", &[], b"late"))
     });
     let folder = tempfile::tempdir().unwrap();
     let proxy = Proxy::start(folder.path(), &[]);
@@ -101,7 +103,7 @@ fn whoever_is_being_answered_is_answered_before_the_end() {
     let (address, url) = (proxy.address, origin.url("/page"));
     let asking = std::thread::spawn(move || get(address, &url).text());
     let start = Instant::now();
-    while origin.asked().is_empty() {
+    while origin.requests().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(proxy.end(Signal::TERM).code(), Some(0));
@@ -168,7 +170,7 @@ fn after_a_kill_every_page_is_whole_and_the_summary_is_of_these() {
 }
 
 /// What a proxy gives that may be killed meanwhile.
-fn try_get(proxy: SocketAddr, url: &str) -> Option<client::Answer> {
+fn try_get(proxy: SocketAddr, url: &str) -> Option<client::Response> {
     let stream = std::net::TcpStream::connect(proxy).ok()?;
     let mut connection = Connection::of(stream);
     connection.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).ok()?;
