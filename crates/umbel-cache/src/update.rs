@@ -185,13 +185,13 @@ pub struct View {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Applied {
     /// The view is up to date already.
-    Same,
+    Unchanged,
     /// All bits were replaced.
     Replaced,
     /// This number of bits has changed.
     Changed(u32),
     /// The changes apply to a version that the view does not have; it needs all bits.
-    Unknown,
+    NeedsAllBits,
 }
 
 impl View {
@@ -234,22 +234,22 @@ impl View {
                 self.filter = Some(Arc::clone(filter));
                 Applied::Replaced
             }
-            Payload::Unchanged if ours.is_some() => Applied::Same,
+            Payload::Unchanged if ours.is_some() => Applied::Unchanged,
             Payload::Changes { from, changes } if ours.is_some_and(|own| own.generation >= *from) => {
                 let Some(filter) =
                     self.filter.as_mut().filter(|own| own.scheme().m() == u64::from(update.bits))
                 else {
-                    return Ok(Applied::Unknown);
+                    return Ok(Applied::NeedsAllBits);
                 };
                 // An update that is older than the view would bring back removed keys.
                 if ours.is_some_and(|own| own.generation > update.version.generation) {
-                    return Ok(Applied::Same);
+                    return Ok(Applied::Unchanged);
                 }
                 let filter = key_filter::make_mut(filter)?;
                 let flips = changes.iter().map(|(bit, set)| Flip { index: (*bit).into(), set: *set });
                 Applied::Changed(flips.filter(|flip| filter.apply(*flip)).count() as u32)
             }
-            _ => return Ok(Applied::Unknown),
+            _ => return Ok(Applied::NeedsAllBits),
         };
         (self.version, self.key_count) = (Some(update.version), update.key_count);
         Ok(applied)

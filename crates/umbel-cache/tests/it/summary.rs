@@ -45,7 +45,7 @@ fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
     assert!(!update.is_delta());
     assert_eq!(view.apply(&update).unwrap(), Applied::Replaced);
     assert_eq!(ask(&summary, &view).0, summary.update(view.version()));
-    assert_eq!(view.apply(&ask(&summary, &view).0).unwrap(), Applied::Same);
+    assert_eq!(view.apply(&ask(&summary, &view).0).unwrap(), Applied::Unchanged);
 
     (5000..5050).for_each(|number| summary.insert(&key(number)));
     (0..20).for_each(|number| summary.remove(&key(number)));
@@ -60,7 +60,7 @@ fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
     assert_eq!(view.key_count(), 5030);
 
     // One that knows nothing of it needs all of it; so does one that has missed more than all of it.
-    assert_eq!(View::default().apply(&update).unwrap(), Applied::Unknown);
+    assert_eq!(View::default().apply(&update).unwrap(), Applied::NeedsAllBits);
     (10_000..30_000).for_each(|number| summary.insert(&key(number)));
     summary.publish().unwrap();
     let (update, _) = ask(&summary, &view);
@@ -143,7 +143,7 @@ fn updates_are_read_and_written_as_the_golden_files_have_them() {
     assert_eq!(update(&summary, Some(first)).encode(), changes);
     assert_eq!(view.apply(&golden(changes)).unwrap(), Applied::Changed(19));
     assert_eq!(update(&summary, Some(summary.version())).encode(), nothing);
-    assert_eq!(view.apply(&golden(nothing)).unwrap(), Applied::Same);
+    assert_eq!(view.apply(&golden(nothing)).unwrap(), Applied::Unchanged);
     let (ours, theirs) = bits(&summary, &view);
     assert_eq!(ours.words(), theirs.words());
 }
@@ -257,7 +257,7 @@ proptest! {
                 }
                 4 => {
                     let update = Update::decode(&summary.update(view.version()).encode()).unwrap();
-                    prop_assert_ne!(view.apply(&update).unwrap(), Applied::Unknown);
+                    prop_assert_ne!(view.apply(&update).unwrap(), Applied::NeedsAllBits);
                     prop_assert_eq!(view.version(), Some(summary.version()));
                     late.push(update);
                 }

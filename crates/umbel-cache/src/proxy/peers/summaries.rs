@@ -106,9 +106,9 @@ impl PeerGroup {
         let (applied, next) = decoded.await??;
         let expires = Instant::now() + interval * VIEW_LIFETIME_INTERVALS;
         match applied {
-            Applied::Same => self.views.renew_view(id, length, expires),
+            Applied::Unchanged => self.views.renew_view(id, length, expires),
             Applied::Replaced | Applied::Changed(_) => self.views.set_view(id, next, length, expires),
-            Applied::Unknown => {
+            Applied::NeedsAllBits => {
                 // The peer has restarted, or its changes do not reach back to this view. Request all bits next time.
                 self.views.remove_view(id);
                 return Ok(interval / 10);
