@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 use umbel::Hasher;
-use umbel_cache::{Key, Summary};
+use umbel_cache::{CacheKey, Summary};
 use umbel_net::attribution::{Method, Recorder, Settings};
 use umbel_net::blocklist::{Backend, Blocklist, Options, state};
 use umbel_net::capture::{Link, Packet, Timestamp, Writer};
@@ -39,7 +39,7 @@ pub fn all() -> io::Result<Vec<(&'static str, Vec<Seed>)>> {
 /// All bits of a summary, compressed and not, changes, nothing new, and a digest of a real Squid.
 fn summaries() -> io::Result<Vec<Seed>> {
     let mut summary = Summary::new(100, 16).map_err(io::Error::other)?;
-    let key = |i: u32| Key::get(&format!("http://example.org/{i}"));
+    let key = |i: u32| CacheKey::from_url(&format!("http://example.org/{i}"));
     let empty = summary.update(None).encode();
     (0..50).for_each(|i| summary.insert(&key(i)));
     summary.publish().map_err(io::Error::other)?;

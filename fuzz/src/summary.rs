@@ -4,7 +4,7 @@
 //! update that is taken in twice changes nothing the second time.
 
 use umbel::file::fields::sum;
-use umbel_cache::{Applied, Digest, Key, Summary, Update, View};
+use umbel_cache::{Applied, CacheDigest, CacheKey, Summary, Update, View};
 
 /// Takes any bytes, as they are and with a sum that fits.
 pub fn run(bytes: &[u8]) {
@@ -19,9 +19,9 @@ pub fn run(bytes: &[u8]) {
 
 /// Tries to read a digest; whether it could.
 pub fn digest(bytes: &[u8]) -> bool {
-    let Ok(digest) = Digest::decode(bytes) else { return false };
-    assert_eq!(Digest::decode(&digest.encode()).ok(), Some(digest.clone()));
-    let _ = digest.contains(&Key::get("http://example.org/"));
+    let Ok(digest) = CacheDigest::decode(bytes) else { return false };
+    assert_eq!(CacheDigest::decode(&digest.encode()).ok(), Some(digest.clone()));
+    let _ = digest.contains(&CacheKey::from_url("http://example.org/"));
     true
 }
 
@@ -35,7 +35,7 @@ pub fn update(bytes: &[u8]) -> bool {
         let second = view.apply(&update).expect("it was read");
         assert!(view == before);
         assert!(second == first || second == Applied::Changed(0), "{first:?}, then {second:?}");
-        let _ = view.contains(&Key::get("http://example.org/"));
+        let _ = view.contains(&CacheKey::from_url("http://example.org/"));
     }
     true
 }
@@ -43,7 +43,7 @@ pub fn update(bytes: &[u8]) -> bool {
 /// The view of a small summary.
 fn known() -> View {
     let mut summary = Summary::new(100, 8).expect("room");
-    (0..50).for_each(|i| summary.insert(&Key::get(&format!("http://example.org/{i}"))));
+    (0..50).for_each(|i| summary.insert(&CacheKey::from_url(&format!("http://example.org/{i}"))));
     summary.publish().expect("room");
     let mut view = View::default();
     view.apply(&summary.update(None)).expect("it is right");

@@ -14,28 +14,28 @@ use tokio::task::JoinError;
 /// A `Result` with this crate's error type.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What can go wrong in a cache, in its store and in the proxy.
+/// An error of a cache, its store or the proxy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Bytes from another cache are not what they should be.
+    /// Bytes from another cache are not in the expected format.
     Malformed {
-        /// What was expected: a digest of Squid, an update of a summary.
+        /// The name of the format: a digest of Squid, an update of a summary.
         what: &'static str,
-        /// What is wrong with the bytes.
+        /// The reason.
         why: String,
-        /// The error of the library that read them, if there was one.
+        /// The error of the library that parsed the bytes, if there was one.
         source: Option<Box<dyn StdError + Send + Sync>>,
     },
-    /// No summary or digest has this size.
+    /// A summary or cache digest of this size is not possible.
     Size {
-        /// The size that was asked for, and the sizes that exist.
+        /// The requested size and the possible sizes.
         what: String,
     },
     /// A filter could not be created, usually for lack of memory.
     Filter(umbel::Error),
 
-    /// A folder is not a cache, and is not empty either.
+    /// A folder has files but is not a cache.
     NotACache {
         /// The folder.
         folder: PathBuf,
@@ -47,16 +47,16 @@ pub enum Error {
     },
     /// The system refused to read or write the files of the cache.
     Store {
-        /// What was tried: "open", "read", "write to".
+        /// The attempted operation: "open", "read", "write to".
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A stored document is not what was written. It is removed.
+    /// A stored response is damaged. It has been removed.
     Damaged(io::Error),
-    /// A document was changed while it was fetched, so that what was fetched is not stored.
-    Changed,
-    /// All documents that are being written take more than the cache may hold.
+    /// A response was invalidated while it was fetched, so it is not stored.
+    Invalidated,
+    /// The responses that are being written take more than the cache may hold.
     Overloaded,
 
     /// A text is not the URL of a peer.
@@ -65,90 +65,90 @@ pub enum Error {
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The access log cannot be opened.
     AccessLog {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 
-    /// A request does not say what it is for.
-    Target(&'static str),
+    /// The target of a request is missing or not supported.
+    InvalidTarget(&'static str),
     /// Only clients on this machine may reach a host.
     Forbidden {
         /// The host.
         host: String,
     },
-    /// There is no connection to a host.
+    /// A connection to a host could not be opened.
     Unreachable {
         /// The host.
         host: String,
-        /// Why not.
+        /// The reason.
         source: Box<dyn StdError + Send + Sync>,
     },
     /// A host took too long.
-    Late {
+    Timeout {
         /// The host.
         host: String,
-        /// What it did not do: "gives no answer".
+        /// The operation that was not completed, as in "gives no answer".
         what: &'static str,
-        /// How long that may take.
+        /// The time limit.
         within: Duration,
     },
-    /// The connection to a host ended before there was a response.
+    /// The connection to a host ended before it sent a response.
     NoResponse {
         /// The host.
         host: String,
-        /// How it ended.
+        /// The error of the connection.
         source: hyper::Error,
     },
-    /// A host sent a response that this proxy cannot pass on.
-    Response {
+    /// A host sent a response that this proxy cannot forward.
+    UnsupportedResponse {
         /// The host.
         host: String,
-        /// What it did.
+        /// The unsupported property of the response.
         what: &'static str,
     },
-    /// A peer sent a response of another kind than the one that was asked for.
-    Status {
+    /// A peer sent something else than the requested summary or digest.
+    UnexpectedStatus {
         /// The status of the response.
         status: u16,
-        /// What was asked for: a summary, a digest.
+        /// The name of the requested format: "summary", "digest".
         wanted: &'static str,
     },
-    /// A body did not come to its end.
-    Cut(hyper::Error),
-    /// A body is larger than it may be.
+    /// The connection ended before the end of a body.
+    IncompleteBody(hyper::Error),
+    /// A body is larger than permitted.
     TooLarge {
-        /// The most bytes that it may have.
+        /// The most bytes permitted.
         max: u64,
     },
-    /// Nothing came of a body for some time.
+    /// No part of a body was received for some time.
     Stalled {
-        /// How long nothing came.
+        /// The time limit.
         after: Duration,
     },
-    /// A body comes so slowly that it is better had from elsewhere.
-    Slow,
-    /// The part of a body that was stored cannot be read again.
-    Lost,
-    /// The origin cannot go on with a document that a peer did not finish, as its own is another one.
-    OtherDocument {
-        /// Why the peer did not finish it.
+    /// A peer sends a body so slowly that the origin is the better source.
+    TooSlow,
+    /// The part of a body that is already stored cannot be read.
+    StoredBodyLost,
+    /// The origin cannot complete the body that a peer has begun, because it now has another representation.
+    OriginMismatch {
+        /// The failure of the peer.
         source: Box<Error>,
     },
-    /// A peer sent neither a summary nor a digest.
+    /// A peer sent neither a summary nor a cache digest.
     NoSummary {
-        /// Why it sent no summary.
+        /// The error of the request for the summary.
         summary: Box<Error>,
-        /// Why it sent no digest.
+        /// The error of the request for the digest.
         digest: Box<Error>,
     },
-    /// A task of the proxy did not end as it should.
+    /// A task of the proxy panicked or was cancelled.
     Task(JoinError),
 }
 
@@ -157,7 +157,7 @@ impl Error {
         Error::Malformed { what, why: why.into(), source: None }
     }
 
-    /// Wraps an error of the system while the files of the cache were opened, read or written to.
+    /// Returns a function that wraps an error of the system: `doing` is "open", "read" or "write to".
     pub(crate) fn store(doing: &'static str) -> impl Fn(io::Error) -> Error {
         move |source| Error::Store { doing, source }
     }
@@ -184,27 +184,27 @@ impl fmt::Display for Error {
             }
             Error::Store { doing, .. } => write!(f, "cannot {doing} the cache"),
             Error::Damaged(_) => f.write_str("a document is damaged"),
-            Error::Changed => f.write_str("it was changed while it was fetched"),
+            Error::Invalidated => f.write_str("it was changed while it was fetched"),
             Error::Overloaded => f.write_str("too much is being written at once"),
             Error::NotAPeer(text) => write!(f, "{text:?} is not a peer: write http://HOST:PORT"),
             Error::Listen { address, .. } => write!(f, "cannot listen at {address}"),
             Error::AccessLog { path, .. } => write!(f, "cannot write to {}", path.display()),
-            Error::Target(why) => f.write_str(why),
+            Error::InvalidTarget(why) => f.write_str(why),
             Error::Forbidden { host } => write!(f, "{host} is for this machine only"),
             Error::Unreachable { host, .. } => write!(f, "{host} cannot be reached"),
-            Error::Late { host, what, within } => write!(f, "{host} {what} within {within:?}"),
+            Error::Timeout { host, what, within } => write!(f, "{host} {what} within {within:?}"),
             Error::NoResponse { host, .. } => write!(f, "{host} gives no answer"),
-            Error::Response { host, what } => write!(f, "{host} {what}"),
-            Error::Status { status, wanted } => write!(f, "it answers {status} and no {wanted}"),
-            Error::Cut(_) => f.write_str("the body is not whole"),
+            Error::UnsupportedResponse { host, what } => write!(f, "{host} {what}"),
+            Error::UnexpectedStatus { status, wanted } => write!(f, "it answers {status} and no {wanted}"),
+            Error::IncompleteBody(_) => f.write_str("the body is not whole"),
             Error::TooLarge { max } => write!(f, "it has more than {max} bytes"),
             Error::Stalled { after } => write!(f, "nothing has come for {after:?}"),
-            Error::Slow => f.write_str("it comes too slowly"),
-            Error::Lost => f.write_str("its stored response cannot be read"),
-            Error::OtherDocument { .. } => {
+            Error::TooSlow => f.write_str("it comes too slowly"),
+            Error::StoredBodyLost => f.write_str("its stored response cannot be read"),
+            Error::OriginMismatch { .. } => {
                 f.write_str("the origin has another document than the one that a peer did not finish")
             }
-            // There is one source, but these are two: both are in the message.
+            // An error has one source. These are two, so both are in the message.
             Error::NoSummary { summary, digest } => write!(f, "{}; {}", chain(summary), chain(digest)),
             Error::Task(_) => f.write_str("a task has failed"),
         }
@@ -222,8 +222,8 @@ impl StdError for Error {
             | Error::Damaged(source)
             | Error::Listen { source, .. }
             | Error::AccessLog { source, .. } => Some(source),
-            Error::NoResponse { source, .. } | Error::Cut(source) => Some(source),
-            Error::OtherDocument { source } => Some(source),
+            Error::NoResponse { source, .. } | Error::IncompleteBody(source) => Some(source),
+            Error::OriginMismatch { source } => Some(source),
             Error::Task(source) => Some(source),
             _ => None,
         }
@@ -266,9 +266,9 @@ mod tests {
         let store = Error::store("write to")(refused());
         assert_eq!(chain(&store), "cannot write to the cache: permission denied");
         let unreachable = || Box::new(Error::unreachable("example.org:80", refused()));
-        let both = Error::NoSummary { summary: unreachable(), digest: Box::new(Error::Slow) };
+        let both = Error::NoSummary { summary: unreachable(), digest: Box::new(Error::TooSlow) };
         assert_eq!(chain(&both), "example.org:80 cannot be reached: permission denied; it comes too slowly");
-        let other = Error::OtherDocument { source: unreachable() };
+        let other = Error::OriginMismatch { source: unreachable() };
         assert!(chain(&other).ends_with("finish: example.org:80 cannot be reached: permission denied"));
     }
 

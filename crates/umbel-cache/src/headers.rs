@@ -1,4 +1,4 @@
-//! Headers that are about one connection, and those that travel from one end to the other.
+//! Hop-by-hop headers, which a proxy must not forward, and end-to-end headers (RFC 9110, section 7.6.1).
 
 use http::HeaderMap;
 use http::header::{
@@ -7,7 +7,7 @@ use http::header::{
     SET_COOKIE, TE, TRAILER, TRANSFER_ENCODING, UPGRADE, VARY,
 };
 
-/// Those that are always about one connection. (RFC 9110, section 7.6.1)
+/// The headers that are always hop-by-hop.
 const HOP_BY_HOP: [HeaderName; 9] = [
     CONNECTION,
     HeaderName::from_static("keep-alive"),
@@ -20,9 +20,9 @@ const HOP_BY_HOP: [HeaderName; 9] = [
     UPGRADE,
 ];
 
-/// Removes what is about one connection: what always is, and what `Connection` names.
-pub(crate) fn end_to_end(headers: &mut HeaderMap) {
-    for name in named(headers) {
+/// Removes all hop-by-hop headers: the usual ones and those that `Connection` lists.
+pub(crate) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    for name in connection_options(headers) {
         headers.remove(name);
     }
     HOP_BY_HOP.iter().for_each(|name| {
@@ -30,13 +30,14 @@ pub(crate) fn end_to_end(headers: &mut HeaderMap) {
     });
 }
 
-/// Whether a header travels from one end to the other.
+/// Returns whether a header is end-to-end.
 pub(crate) fn is_end_to_end(name: &HeaderName, headers: &HeaderMap) -> bool {
-    !HOP_BY_HOP.contains(name) && !named(headers).contains(name)
+    !HOP_BY_HOP.contains(name) && !connection_options(headers).contains(name)
 }
 
-/// Those that are for everybody, whatever `Connection` says: it must not be used to hide from a cache what is private.
-const FOR_ALL: [HeaderName; 13] = [
+/// The headers that are end-to-end even if `Connection` lists them. Otherwise a sender could hide from a cache that a
+/// response is private.
+const ALWAYS_END_TO_END: [HeaderName; 13] = [
     AGE,
     AUTHORIZATION,
     CACHE_CONTROL,
@@ -52,12 +53,12 @@ const FOR_ALL: [HeaderName; 13] = [
     VARY,
 ];
 
-/// The headers that `Connection` names.
-fn named(headers: &HeaderMap) -> Vec<HeaderName> {
+/// Returns the hop-by-hop headers that `Connection` lists.
+fn connection_options(headers: &HeaderMap) -> Vec<HeaderName> {
     let lists =
         headers.get_all(CONNECTION).iter().flat_map(|list| list.as_bytes().split(|byte| *byte == b','));
     let names = lists.filter_map(|name| HeaderName::from_bytes(name.trim_ascii()).ok());
-    names.filter(|name| !FOR_ALL.contains(name)).collect()
+    names.filter(|name| !ALWAYS_END_TO_END.contains(name)).collect()
 }
 
 #[cfg(test)]
@@ -82,7 +83,7 @@ mod tests {
         }
         assert!(is_end_to_end(&HeaderName::from_static("accept"), &headers));
         assert!(!is_end_to_end(&HeaderName::from_static("x-own"), &headers));
-        end_to_end(&mut headers);
+        remove_hop_by_hop(&mut headers);
         let left: std::collections::BTreeSet<&str> = headers.keys().map(HeaderName::as_str).collect();
         assert_eq!(left.into_iter().collect::<Vec<_>>(), ["accept", "cache-control"]);
     }

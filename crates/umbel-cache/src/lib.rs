@@ -1,35 +1,40 @@
-//! Web caches that tell each other what they hold, in a few bits for each document, and ask each other only for what the
-//! other may have.
+//! Web caches that share summaries of their contents, so that each asks another only for responses that it probably has.
 //!
-//! A cache keeps a [`Summary`] of its documents: a counting filter, since documents come and go, and the bits of those
-//! counters that are not zero. Other caches get those bits, all of them or only what has changed since they last asked, as an
-//! [`Update`]. What a cache knows of the others is a board of [`Peers`]: for a document it does not have, it looks at all
-//! summaries and asks only the caches that promise it. (Fan et al. 2000) A promise may be wrong, which costs a question;
-//! what is served is never wrong, for it comes from whoever has it.
+//! A cache keeps a [`Summary`] of the [keys](CacheKey) for which it has responses: a counting filter, since responses
+//! come and go, and a plain Bloom filter of the counters that are not zero. Peers fetch these bits, or only the bits that
+//! have changed since they last asked, as an [`Update`]. The [`View`]s that a cache has of its [`Peers`] tell it which of
+//! them to ask for a response that it does not have itself (Fan et al. 2000). A false positive costs one request and
+//! never a wrong response, since responses always come from a cache or origin that has them.
 //!
-//! Documents are in a [`store`], which keeps its summary with it; what may be kept and given again is a matter of [`rules`].
+//! Responses are kept in a [`store`], which maintains the summary. The [`rules`] of HTTP decide which responses may be
+//! stored and when they may be reused (RFC 9111). The [`proxy`] puts all of this together.
 //!
-//! Squid exchanges [digests](Digest), plain filters that it makes anew every hour. Both kinds find a document's bits by the
-//! same [`Key`], so that one hash of it does for all caches.
+//! Squid exchanges [cache digests](CacheDigest), plain Bloom filters that it rebuilds every hour. Both formats hash the
+//! same [`CacheKey`], so that one MD5 serves all peers.
 //!
 //! ```
-//! use umbel_cache::{Applied, Key, Summary, Update, View};
+//! use umbel_cache::{Applied, CacheKey, Summary, Update, View};
 //!
 //! let mut summary = Summary::new(1000, 16)?;
-//! summary.insert(&Key::get("http://example.org/"));
+//! summary.insert(&CacheKey::from_url("http://example.org/"));
 //! summary.publish()?;
 //! let (mut view, update) = (View::default(), summary.update(None));
 //! assert_eq!(view.apply(&Update::decode(&update.encode())?)?, Applied::Replaced);
-//! assert!(view.contains(&Key::get("http://example.org/")));
-//! assert!(!view.contains(&Key::get("http://example.org/other")));
+//! assert!(view.contains(&CacheKey::from_url("http://example.org/")));
+//! assert!(!view.contains(&CacheKey::from_url("http://example.org/other")));
 //! # Ok::<(), umbel_cache::Error>(())
 //! ```
+//!
+//! # References
+//!
+//! L. Fan, P. Cao, J. Almeida, A. Broder: Summary Cache. IEEE/ACM Transactions on Networking 8 (2000).
+//! M. Mitzenmacher: Compressed Bloom Filters. IEEE/ACM Transactions on Networking 10 (2002).
 
-mod digest;
+mod cache_digest;
+mod cache_key;
 mod error;
-mod filter;
 mod headers;
-mod key;
+mod key_filter;
 mod peers;
 pub mod proxy;
 pub mod rules;
@@ -38,9 +43,9 @@ mod summary;
 mod sync;
 mod update;
 
-pub use digest::Digest;
+pub use cache_digest::CacheDigest;
+pub use cache_key::CacheKey;
 pub use error::{Error, Result};
-pub use key::Key;
-pub use peers::{Counts, Outcome, PeerId, Peers};
-pub use summary::{Summary, Trigger};
+pub use peers::{PeerCounts, PeerId, PeerOutcome, Peers};
+pub use summary::{PublishTrigger, Summary};
 pub use update::{Applied, Update, Version, View};

@@ -1,33 +1,33 @@
-//! Other caches: what each of them is known to hold, how they kept their promises, and whom to ask for a document.
+//! The views that a cache has of its peers, and how reliable the peers are.
 
 use crate::sync::{lock, read, write};
-use crate::{Key, View};
+use crate::{CacheKey, View};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-/// Which of the other caches.
+/// The number of a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct PeerId(pub usize);
 
-/// What is counted of a cache.
+/// Counts of the requests to a peer and of its updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// How often it was asked for a document.
-    pub asked: u64,
-    /// How often it had it.
+pub struct PeerCounts {
+    /// Requests for a response that the peer's summary promised.
+    pub requests: u64,
+    /// Requests that the peer could answer from its cache.
     pub hits: u64,
-    /// How often it had promised it, and did not have it.
+    /// Requests for which the peer had no response after all.
     pub false_hits: u64,
-    /// How often it did not answer in time, or made no sense.
+    /// Requests that timed out or got an invalid response.
     pub failures: u64,
-    /// How many updates of its summary have come, and their bytes.
+    /// Updates of the peer's summary.
     pub updates: u64,
-    /// See above.
+    /// The size of these updates.
     pub update_bytes: u64,
 }
 
-/// What is known of other caches.
+/// The views of all peers, with counts for each of them.
 #[derive(Debug)]
 pub struct Peers {
     peers: Vec<Peer>,
@@ -35,9 +35,9 @@ pub struct Peers {
 
 #[derive(Debug, Default)]
 struct Peer {
-    known: RwLock<Option<Known>>,
-    rest: Mutex<Rest>,
-    asked: AtomicU64,
+    view: RwLock<Option<ExpiringView>>,
+    backoff: Mutex<Backoff>,
+    requests: AtomicU64,
     hits: AtomicU64,
     false_hits: AtomicU64,
     failures: AtomicU64,
@@ -46,136 +46,138 @@ struct Peer {
 }
 
 #[derive(Debug)]
-struct Known {
+struct ExpiringView {
     view: Arc<View>,
-    /// It is not believed any longer.
-    until: Instant,
+    /// When this view expires.
+    expires: Instant,
 }
 
-/// A cache that fails is left alone for a while, a longer one each time.
+/// The pause in requests to a peer that has failed.
 #[derive(Debug, Default)]
-struct Rest {
+struct Backoff {
+    /// The number of failures in a row.
     failures: u32,
     until: Option<Instant>,
 }
 
-/// For how long after the first failure, and at most.
-const FIRST_REST: Duration = Duration::from_secs(1);
-const LONGEST_REST: Duration = Duration::from_secs(60);
+/// The pause after the first failure. It doubles with each further one.
+const MIN_BACKOFF: Duration = Duration::from_secs(1);
+/// The longest pause.
+const MAX_BACKOFF: Duration = Duration::from_secs(60);
 
-/// What came of a question.
+/// The outcome of a request to a peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It had the document.
+pub enum PeerOutcome {
+    /// The peer had a response.
     Hit,
-    /// It did not.
+    /// The peer had no response although its summary promised one.
     FalseHit,
-    /// It did not answer in time, or made no sense.
+    /// The request timed out or got an invalid response.
     Failure,
 }
 
 impl Peer {
-    fn updated(&self, bytes: u64) {
+    fn count_update(&self, bytes: u64) {
         self.updates.fetch_add(1, Relaxed);
         self.update_bytes.fetch_add(bytes, Relaxed);
     }
 }
 
 impl Peers {
-    /// So many caches of which nothing is known yet.
+    /// Creates the records of `count` peers whose summaries are not known yet.
     pub fn new(count: usize) -> Peers {
         Peers { peers: (0..count).map(|_| Peer::default()).collect() }
     }
 
-    /// All of them.
+    /// Returns the numbers of all peers.
     pub fn ids(&self) -> impl Iterator<Item = PeerId> + use<> {
         (0..self.peers.len()).map(PeerId)
     }
 
-    /// Returns what is known of one, however old it is.
+    /// Returns the view of a peer, even if it has expired.
     pub fn view(&self, id: PeerId) -> Option<Arc<View>> {
-        read(&self.peers.get(id.0)?.known).as_ref().map(|known| Arc::clone(&known.view))
+        read(&self.peers.get(id.0)?.view).as_ref().map(|current| Arc::clone(&current.view))
     }
 
-    /// Puts another view in place of the one that was known; who looks meanwhile sees one or the other. It is believed until
-    /// then. `bytes` have travelled for it.
-    pub fn replace(&self, id: PeerId, view: View, bytes: u64, until: Instant) {
+    /// Replaces the view of a peer after an update of `bytes` bytes. Concurrent lookups see the old view or the new one.
+    pub fn set_view(&self, id: PeerId, view: View, bytes: u64, expires: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
-        *write(&peer.known) = Some(Known { view: Arc::new(view), until });
-        peer.updated(bytes);
+        *write(&peer.view) = Some(ExpiringView { view: Arc::new(view), expires });
+        peer.count_update(bytes);
     }
 
-    /// Notes that what is known of one is what it has now, and believed until then.
-    pub fn confirm(&self, id: PeerId, bytes: u64, until: Instant) {
+    /// Extends the life of a view that an update of `bytes` bytes has confirmed.
+    pub fn renew_view(&self, id: PeerId, bytes: u64, expires: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
-        if let Some(known) = &mut *write(&peer.known) {
-            known.until = until;
+        if let Some(current) = &mut *write(&peer.view) {
+            current.expires = expires;
         }
-        peer.updated(bytes);
+        peer.count_update(bytes);
     }
 
-    /// Forgets what is known of one.
-    pub fn forget(&self, id: PeerId) {
+    /// Removes the view of a peer.
+    pub fn remove_view(&self, id: PeerId) {
         if let Some(peer) = self.peers.get(id.0) {
-            *write(&peer.known) = None;
+            *write(&peer.view) = None;
         }
     }
 
-    /// Whether one is left alone, since it has failed of late.
-    pub fn rests(&self, id: PeerId, now: Instant) -> bool {
-        self.peers.get(id.0).is_some_and(|peer| lock(&peer.rest).until.is_some_and(|until| now < until))
+    /// Returns whether requests to a peer are paused because it has failed.
+    pub fn is_backing_off(&self, id: PeerId, now: Instant) -> bool {
+        self.peers.get(id.0).is_some_and(|peer| lock(&peer.backoff).until.is_some_and(|until| now < until))
     }
 
-    /// Returns the peers that promise a document, those first that kept their promises best.
-    pub fn promising(&self, key: &Key, now: Instant) -> Vec<PeerId> {
-        let promises = |id: &PeerId| {
-            let promises = |known: &Known| now <= known.until && known.view.contains(key);
-            !self.rests(*id, now) && read(&self.peers[id.0].known).as_ref().is_some_and(promises)
+    /// Returns the peers whose summaries contain a key, the most reliable first. Peers with an expired view and peers
+    /// that are backing off are left out.
+    pub fn candidates(&self, key: &CacheKey, now: Instant) -> Vec<PeerId> {
+        let is_candidate = |id: &PeerId| {
+            let contains = |current: &ExpiringView| now <= current.expires && current.view.contains(key);
+            !self.is_backing_off(*id, now) && read(&self.peers[id.0].view).as_ref().is_some_and(contains)
         };
-        let mut found: Vec<(f64, PeerId)> =
-            self.ids().filter(promises).map(|id| (self.trust(id), id)).collect();
-        found.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
-        found.into_iter().map(|(_, id)| id).collect()
+        let mut candidates: Vec<(f64, PeerId)> =
+            self.ids().filter(is_candidate).map(|id| (self.hit_rate(id), id)).collect();
+        candidates.sort_by(|(a, x), (b, y)| b.total_cmp(a).then(x.cmp(y)));
+        candidates.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// The share of promises that one has kept; of one that was seldom asked, somewhat less than all.
-    fn trust(&self, id: PeerId) -> f64 {
+    /// Returns the smoothed share of requests that were hits. It starts at 0.9 for a peer without requests.
+    fn hit_rate(&self, id: PeerId) -> f64 {
         let counts = self.counts(id);
-        (counts.hits as f64 + 9.0) / (counts.asked as f64 + 10.0)
+        (counts.hits as f64 + 9.0) / (counts.requests as f64 + 10.0)
     }
 
-    /// Notes what came of a question.
-    pub fn note(&self, id: PeerId, outcome: Outcome, now: Instant) {
+    /// Records the outcome of a request.
+    pub fn record(&self, id: PeerId, outcome: PeerOutcome, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
-        peer.asked.fetch_add(1, Relaxed);
+        peer.requests.fetch_add(1, Relaxed);
         let counter = match outcome {
-            Outcome::Hit => &peer.hits,
-            Outcome::FalseHit => &peer.false_hits,
-            Outcome::Failure => return self.note_failure(id, now),
+            PeerOutcome::Hit => &peer.hits,
+            PeerOutcome::FalseHit => &peer.false_hits,
+            PeerOutcome::Failure => return self.record_failure(id, now),
         };
         counter.fetch_add(1, Relaxed);
-        *lock(&peer.rest) = Rest::default();
+        *lock(&peer.backoff) = Backoff::default();
     }
 
-    /// Notes that one has failed that was asked before: it is left alone for a while.
-    pub fn note_failure(&self, id: PeerId, now: Instant) {
+    /// Records a failure after the outcome of the request was recorded, and pauses requests to the peer.
+    pub fn record_failure(&self, id: PeerId, now: Instant) {
         let Some(peer) = self.peers.get(id.0) else { return };
         peer.failures.fetch_add(1, Relaxed);
-        let mut rest = lock(&peer.rest);
-        // Those who were asked at the same time fail together.
-        if rest.until.is_some_and(|until| now < until) {
+        let mut backoff = lock(&peer.backoff);
+        // Concurrent requests fail together and count as one failure.
+        if backoff.until.is_some_and(|until| now < until) {
             return;
         }
-        let long = FIRST_REST.saturating_mul(1 << rest.failures.min(16)).min(LONGEST_REST);
-        *rest = Rest { failures: rest.failures.saturating_add(1), until: Some(now + long) };
+        let pause = MIN_BACKOFF.saturating_mul(1 << backoff.failures.min(16)).min(MAX_BACKOFF);
+        *backoff = Backoff { failures: backoff.failures.saturating_add(1), until: Some(now + pause) };
     }
 
-    /// What was counted of one.
-    pub fn counts(&self, id: PeerId) -> Counts {
-        let Some(peer) = self.peers.get(id.0) else { return Counts::default() };
+    /// Returns the counts of a peer.
+    pub fn counts(&self, id: PeerId) -> PeerCounts {
+        let Some(peer) = self.peers.get(id.0) else { return PeerCounts::default() };
         let read = |counter: &AtomicU64| counter.load(Relaxed);
-        Counts {
-            asked: read(&peer.asked),
+        PeerCounts {
+            requests: read(&peer.requests),
             hits: read(&peer.hits),
             false_hits: read(&peer.false_hits),
             failures: read(&peer.failures),

@@ -1,8 +1,8 @@
-//! What travels as the body of a question or an answer: bytes, a document of the store, what comes from elsewhere.
+//! The body of a request or response that the proxy sends: bytes in memory, a stored body, or a body that it forwards.
 
-use super::access::Record;
-use super::counts::Counter;
-use super::pool::Lease;
+use super::access_log::AccessRecord;
+use super::counters::Counter;
+use super::upstream::Lease;
 use crate::error::{Error, Result};
 use crate::store;
 use bytes::Bytes;
@@ -16,73 +16,74 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep};
 
-/// A body.
+/// A body that the proxy sends.
 pub(super) enum Body {
-    /// In memory.
-    Whole(Option<Bytes>),
-    /// A file of the store, from an offset up to another.
-    Stored(Reading),
-    /// What a task sends that keeps it, too.
+    /// Bytes in memory.
+    Full(Option<Bytes>),
+    /// A range of a file of the store.
+    Stored(StoredReader),
+    /// The frames of a response that is stored while it is sent.
     Piped(Pipe),
-    /// What comes from elsewhere and is only passed on.
-    Passed(Box<Passing>),
-    /// One of these, of which a line is written when it has ended.
-    Recorded(Box<(Body, Record)>),
+    /// A body that is forwarded and not stored.
+    Forwarded(Box<Forwarding>),
+    /// Another body, with the access log record that is written at its end.
+    Logged(Box<(Body, AccessRecord)>),
 }
 
-/// What a task sends of a body.
-pub(super) enum Piece {
-    /// The next of it.
+/// An item of a pipe.
+pub(super) enum PipeItem {
+    /// The next frame.
     Frame(Frame<Bytes>),
-    /// What was held back, from an offset up to the end of what is kept of it.
+    /// The frames that a slow client has missed, as the part of a stored body from an offset to its end.
     Stored(store::Body, u64),
 }
 
-/// What a task sends.
+/// The receiving end of a transfer.
 pub(super) struct Pipe {
-    pieces: mpsc::Receiver<Result<Piece>>,
-    /// So much of it is still to come, if that is known.
-    left: Option<u64>,
-    /// What was held back, and comes before the next piece.
-    held: Option<Box<Body>>,
+    items: mpsc::Receiver<Result<PipeItem>>,
+    /// The remaining length, if it is known.
+    remaining: Option<u64>,
+    /// A stored part that is being sent before the next item.
+    stored: Option<Box<Body>>,
 }
 
 impl Pipe {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         let frame = loop {
-            if let Some(held) = &mut self.held {
-                match ready!(Pin::new(&mut **held).poll_frame(context)) {
-                    None => self.held = None,
+            if let Some(stored) = &mut self.stored {
+                match ready!(Pin::new(&mut **stored).poll_frame(context)) {
+                    None => self.stored = None,
                     frame => break frame,
                 }
             }
-            match ready!(self.pieces.poll_recv(context)) {
+            match ready!(self.items.poll_recv(context)) {
                 None => break None,
                 Some(Err(error)) => break Some(Err(error)),
-                Some(Ok(Piece::Frame(frame))) => break Some(Ok(frame)),
-                Some(Ok(Piece::Stored(body, at))) => {
+                Some(Ok(PipeItem::Frame(frame))) => break Some(Ok(frame)),
+                Some(Ok(PipeItem::Stored(body, at))) => {
                     let end = body.len();
-                    self.held = Some(Box::new(Body::stored(body, at, end)));
+                    self.stored = Some(Box::new(Body::stored(body, at, end)));
                 }
             }
         };
-        if let (Some(Ok(frame)), Some(left)) = (&frame, &mut self.left) {
-            *left = left.saturating_sub(data_len(frame));
+        if let (Some(Ok(frame)), Some(remaining)) = (&frame, &mut self.remaining) {
+            *remaining = remaining.saturating_sub(data_len(frame));
         }
         Poll::Ready(frame)
     }
 }
 
-/// How many bytes of a body are in a frame.
+/// Returns the number of body bytes in a frame.
 pub(super) fn data_len(frame: &Frame<Bytes>) -> u64 {
     frame.data_ref().map_or(0, |data| data.len() as u64)
 }
 
-/// Returns all of a body of at most `max` bytes. They are copied: what comes in small pieces would hold large ones.
-pub(super) async fn gather(body: &mut Incoming, max: usize) -> Result<Bytes> {
+/// Reads a whole body of at most `max` bytes. The bytes are copied, since a small frame can keep a large receive buffer
+/// alive.
+pub(super) async fn read_to_end(body: &mut Incoming, max: usize) -> Result<Bytes> {
     let mut all = Vec::new();
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(Error::Cut)?.into_data() {
+        if let Ok(data) = frame.map_err(Error::IncompleteBody)?.into_data() {
             if all.len() + data.len() > max {
                 return Err(Error::TooLarge { max: max as u64 });
             }
@@ -92,100 +93,102 @@ pub(super) async fn gather(body: &mut Incoming, max: usize) -> Result<Bytes> {
     Ok(all.into())
 }
 
-/// A file that is being read.
-pub(super) struct Reading {
+/// A reader of a range of a stored file.
+pub(super) struct StoredReader {
     body: Arc<store::Body>,
-    at: u64,
+    offset: u64,
     end: u64,
+    /// The read that is under way.
     next: Option<JoinHandle<Result<Bytes>>>,
 }
 
-/// What comes from elsewhere, and how long nothing may come.
-pub(super) struct Passing {
+/// A body that is forwarded and not stored.
+pub(super) struct Forwarding {
     incoming: Incoming,
-    patience: Duration,
-    stalled: Pin<Box<Sleep>>,
-    /// Counts what has come.
+    stall_timeout: Duration,
+    stall_timer: Pin<Box<Sleep>>,
+    /// Counts the bytes received.
     counter: Option<Counter>,
-    /// The connection it comes by, which others may use after it.
+    /// The connection that the body is received from, which returns to the pool at the end of the body.
     lease: Option<Lease>,
 }
 
-/// How much of a file is read at a time.
-const PIECE: usize = 256 << 10;
+/// The number of bytes that are read from a file at a time.
+const READ_CHUNK_BYTES: usize = 256 << 10;
 
 impl Body {
     pub fn empty() -> Body {
-        Body::Whole(None)
+        Body::Full(None)
     }
 
-    /// What a task sends; so much of it, if that is known.
-    pub fn piped(pieces: mpsc::Receiver<Result<Piece>>, left: Option<u64>) -> Body {
-        Body::Piped(Pipe { pieces, left, held: None })
+    /// Returns a body that is received from a transfer, of this length if it is known.
+    pub fn piped(items: mpsc::Receiver<Result<PipeItem>>, len: Option<u64>) -> Body {
+        Body::Piped(Pipe { items, remaining: len, stored: None })
     }
 
-    pub fn whole(bytes: impl Into<Bytes>) -> Body {
-        Body::Whole(Some(bytes.into()).filter(|bytes| !bytes.is_empty()))
+    pub fn full(bytes: impl Into<Bytes>) -> Body {
+        Body::Full(Some(bytes.into()).filter(|bytes| !bytes.is_empty()))
     }
 
-    /// A document of the store, from an offset up to another.
-    pub fn stored(body: store::Body, from: u64, end: u64) -> Body {
+    /// Returns the part of a stored body between two offsets.
+    pub fn stored(body: store::Body, start: u64, end: u64) -> Body {
         match body {
             store::Body::Memory(bytes) => {
-                let at = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
-                Body::whole(bytes.slice(at(from)..at(end)))
+                let index = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                Body::full(bytes.slice(index(start)..index(end)))
             }
-            file => Body::Stored(Reading { body: Arc::new(file), at: from, end, next: None }),
+            file => Body::Stored(StoredReader { body: Arc::new(file), offset: start, end, next: None }),
         }
     }
 
-    /// What comes from elsewhere; nothing may come for so long and no longer.
-    pub fn passed(
+    /// Returns a body that is forwarded from `incoming`, with pauses of at most `stall_timeout`.
+    pub fn forwarded(
         incoming: Incoming,
-        patience: Duration,
+        stall_timeout: Duration,
         counter: Option<Counter>,
         lease: Option<Lease>,
     ) -> Body {
-        Body::Passed(Box::new(Passing {
+        Body::Forwarded(Box::new(Forwarding {
             incoming,
-            patience,
-            stalled: Box::pin(sleep(patience)),
+            stall_timeout,
+            stall_timer: Box::pin(sleep(stall_timeout)),
             counter,
             lease,
         }))
     }
 }
 
-impl Reading {
+impl StoredReader {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
-        if self.at >= self.end {
+        if self.offset >= self.end {
             return Poll::Ready(None);
         }
         let next = self.next.get_or_insert_with(|| {
-            let (body, at, most) = (Arc::clone(&self.body), self.at, (self.end - self.at).min(PIECE as u64));
-            tokio::task::spawn_blocking(move || body.piece(at, most as usize))
+            let (body, offset) = (Arc::clone(&self.body), self.offset);
+            let max_len = (self.end - offset).min(READ_CHUNK_BYTES as u64) as usize;
+            tokio::task::spawn_blocking(move || body.chunk(offset, max_len))
         });
-        let piece = ready!(Pin::new(next).poll(context));
+        let chunk = ready!(Pin::new(next).poll(context));
         self.next = None;
-        Poll::Ready(Some(match piece {
+        Poll::Ready(Some(match chunk {
             Ok(Ok(bytes)) if !bytes.is_empty() => {
-                self.at += bytes.len() as u64;
+                self.offset += bytes.len() as u64;
                 Ok(Frame::data(bytes))
             }
-            Ok(Ok(_)) => Err(Error::Lost),
+            Ok(Ok(_)) => Err(Error::StoredBodyLost),
             Ok(Err(error)) => Err(error),
             Err(error) => Err(error.into()),
         }))
     }
 }
 
-impl Passing {
+impl Forwarding {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(context) else {
-            ready!(self.stalled.as_mut().poll(context));
-            return Poll::Ready(Some(Err(Error::Stalled { after: self.patience })));
+            ready!(self.stall_timer.as_mut().poll(context));
+            return Poll::Ready(Some(Err(Error::Stalled { after: self.stall_timeout })));
         };
-        self.stalled.as_mut().reset(Instant::now() + self.patience);
+        self.stall_timer.as_mut().reset(Instant::now() + self.stall_timeout);
         if let (Some(Ok(frame)), Some(counter)) = (&frame, &self.counter) {
             counter.add(data_len(frame));
         }
@@ -194,7 +197,7 @@ impl Passing {
         {
             lease.give_back();
         }
-        Poll::Ready(frame.map(|frame| frame.map_err(Error::Cut)))
+        Poll::Ready(frame.map(|frame| frame.map_err(Error::IncompleteBody)))
     }
 }
 
@@ -204,12 +207,12 @@ impl hyper::body::Body for Body {
 
     fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>>>> {
         match self.get_mut() {
-            Body::Whole(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
-            Body::Stored(reading) => reading.poll(context),
+            Body::Full(bytes) => Poll::Ready(bytes.take().map(|bytes| Ok(Frame::data(bytes)))),
+            Body::Stored(reader) => reader.poll(context),
             Body::Piped(pipe) => pipe.poll(context),
-            Body::Passed(passing) => passing.poll(context),
-            Body::Recorded(both) => {
-                let (body, record) = &mut **both;
+            Body::Forwarded(forwarding) => forwarding.poll(context),
+            Body::Logged(logged) => {
+                let (body, record) = &mut **logged;
                 let frame = ready!(Pin::new(body).poll_frame(context));
                 if let Some(Ok(frame)) = &frame {
                     record.bytes += data_len(frame);
@@ -221,21 +224,21 @@ impl hyper::body::Body for Body {
 
     fn is_end_stream(&self) -> bool {
         match self {
-            Body::Whole(bytes) => bytes.is_none(),
-            Body::Stored(reading) => reading.at >= reading.end,
-            Body::Piped(pipe) => pipe.left == Some(0),
-            Body::Passed(passing) => passing.incoming.is_end_stream(),
-            Body::Recorded(both) => both.0.is_end_stream(),
+            Body::Full(bytes) => bytes.is_none(),
+            Body::Stored(reader) => reader.offset >= reader.end,
+            Body::Piped(pipe) => pipe.remaining == Some(0),
+            Body::Forwarded(forwarding) => forwarding.incoming.is_end_stream(),
+            Body::Logged(logged) => logged.0.is_end_stream(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
-            Body::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Body::Stored(reading) => SizeHint::with_exact(reading.end - reading.at),
-            Body::Piped(pipe) => pipe.left.map_or_else(SizeHint::default, SizeHint::with_exact),
-            Body::Passed(passing) => passing.incoming.size_hint(),
-            Body::Recorded(both) => both.0.size_hint(),
+            Body::Full(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
+            Body::Stored(reader) => SizeHint::with_exact(reader.end - reader.offset),
+            Body::Piped(pipe) => pipe.remaining.map_or_else(SizeHint::default, SizeHint::with_exact),
+            Body::Forwarded(forwarding) => forwarding.incoming.size_hint(),
+            Body::Logged(logged) => logged.0.size_hint(),
         }
     }
 }

@@ -1,14 +1,15 @@
-//! Clients come and go.
+//! The listeners of the proxy and its background tasks.
 
-use super::access::{AccessLog, Asked, Record};
+use super::access_log::{AccessLog, AccessRecord, LoggedRequest};
 use super::body::Body;
-use super::service::{Client, Service, sentence};
-use super::timed::Timed;
-use super::{Allow, Options, manage};
-use crate::Trigger;
+use super::internal::{self, InternalAccess};
+use super::service::{Client, Service, text_response};
+use super::timed_stream::TimedStream;
+use super::{Allow, Options};
+use crate::PublishTrigger;
 use crate::error::{Error, Result, chain};
 use crate::store::Store;
-use http::{Request, StatusCode};
+use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,86 +26,107 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// How long those who are being answered have when the proxy is told to end.
-const FAREWELL: Duration = Duration::from_secs(5);
+/// The time for which a proxy that shuts down waits for requests that are being answered.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(5);
 
-/// How long to wait when no connection can be taken, for lack of files, say.
-const PAUSE: Duration = Duration::from_millis(100);
+/// The pause after a connection could not be accepted, for lack of file descriptors, for example.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(100);
 
-/// How many strangers are told at once that they are not allowed, and how long that may take.
-const STRANGERS: usize = 16;
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The most clients that are told at once that they are not allowed.
+const MAX_REJECTIONS: usize = 16;
+/// The time in which such a client must read that.
+const REJECTION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How many may look at what was counted at once, where that has an address of its own.
-const MANAGERS: usize = 16;
+/// The most clients of the status page at once, if it has an address of its own.
+const MAX_STATUS_CLIENTS: usize = 16;
 
 /// A proxy that listens.
 pub struct Proxy {
     service: Arc<Service>,
     listener: TcpListener,
-    manager: Option<TcpListener>,
+    status_listener: Option<TcpListener>,
     address: SocketAddr,
     allow: Allow,
-    every: Duration,
+    access_log: Option<Arc<AccessLog>>,
+    summary_interval: Duration,
 }
 
 impl Proxy {
-    /// Listens at an address; port 0 is any that is free.
+    /// Binds a proxy with this store to an address. Port 0 stands for any free port.
     ///
     /// # Errors
     ///
-    /// [`Error::Listen`] if an address is not free, [`Error::AccessLog`] if that file cannot be written, [`Error::Filter`] if
-    /// there is no memory for a filter.
+    /// [`Error::Listen`] if an address is not free, [`Error::AccessLog`] if the access log cannot be written,
+    /// [`Error::Filter`] if there is no memory for a filter.
     pub async fn bind(address: SocketAddr, store: Store, options: Options) -> Result<Proxy> {
         let listener = listen(address).await?;
-        let manager = match options.manage {
+        let status_listener = match options.status_address {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
         let address = listener.local_addr().map_err(|source| Error::Listen { address, source })?;
         let service = Arc::new(Service::new(store, &options)?);
-        Ok(Proxy { service, listener, manager, address, allow: options.allow, every: options.every })
+        Ok(Proxy {
+            service,
+            listener,
+            status_listener,
+            address,
+            access_log: AccessLog::open(&options)?,
+            allow: options.allow,
+            summary_interval: options.summary_interval,
+        })
     }
 
-    /// Where it listens.
+    /// Returns the address of the proxy.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Where what was counted is shown.
-    pub fn manage_address(&self) -> Option<SocketAddr> {
-        self.manager.as_ref().map_or(Some(self.address), |manager| manager.local_addr().ok())
+    /// Returns the address of the status page.
+    pub fn status_address(&self) -> Option<SocketAddr> {
+        self.status_listener.as_ref().map_or(Some(self.address), |listener| listener.local_addr().ok())
     }
 
     /// Returns the access log, if there is one, so that it can be reopened after a rename.
     pub fn access_log(&self) -> Option<Arc<AccessLog>> {
-        self.service.access.clone()
+        self.access_log.clone()
     }
 
-    /// Answers until something ends: who is being answered then has some seconds.
+    /// Answers requests until `until` completes. Requests that are being answered then get some seconds more.
     pub async fn run(self, until: impl Future<Output = ()>) {
         let mut tasks = JoinSet::new();
         for id in self.service.peers.ids() {
-            tasks.spawn(Arc::clone(&self.service).follow(id, self.every));
+            let (peers, interval) = (Arc::clone(&self.service.peers), self.summary_interval);
+            tasks.spawn(async move { peers.follow(id, interval).await });
         }
-        tasks.spawn(keep_house(Arc::clone(&self.service), self.every));
-        let places = Arc::new(Semaphore::new(self.service.limits.connections));
-        let (end, ends) = watch::channel(());
-        let door = Door { service: self.service, allow: self.allow, places: Arc::clone(&places), ends };
-        // Whoever looks after a proxy that is full has places of his own.
-        let manager = Door { places: Arc::new(Semaphore::new(MANAGERS)), ..door.clone() };
-        if let Some(listener) = self.manager {
-            tasks.spawn(async move { manager.welcome(listener, true).await });
+        tasks.spawn(maintain(Arc::clone(&self.service), self.summary_interval));
+        let max_clients = self.service.limits.max_clients;
+        let permits = Arc::new(Semaphore::new(max_clients));
+        let (shutdown_sender, shutdown) = watch::channel(());
+        let acceptor = Acceptor {
+            service: self.service,
+            pages: ServedPages::Proxy,
+            allow: self.allow,
+            access_log: self.access_log,
+            permits: Arc::clone(&permits),
+            shutdown,
+        };
+        // The status page has its own permits, so that it stays reachable when the proxy is full.
+        let status_permits = Arc::new(Semaphore::new(MAX_STATUS_CLIENTS));
+        let status_acceptor =
+            Acceptor { pages: ServedPages::Status, permits: status_permits, ..acceptor.clone() };
+        if let Some(listener) = self.status_listener {
+            tasks.spawn(async move { status_acceptor.accept_clients(listener).await });
         }
         tokio::select! {
-            () = door.welcome(self.listener, false) => {}
+            () = acceptor.accept_clients(self.listener) => {}
             () = until => {}
         }
-        drop(end);
+        drop(shutdown_sender);
         tasks.abort_all();
-        // All places are free when everybody has gone.
-        let all = places.acquire_many(u32::try_from(door.service.limits.connections).unwrap_or(u32::MAX));
-        let _ = timeout(FAREWELL, all).await;
+        // All permits are free when all clients have left.
+        let all = permits.acquire_many(u32::try_from(max_clients).unwrap_or(u32::MAX));
+        let _ = timeout(SHUTDOWN_GRACE, all).await;
     }
 }
 
@@ -112,56 +134,69 @@ async fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|source| Error::Listen { address, source })
 }
 
-/// Where clients come in.
-#[derive(Clone)]
-struct Door {
-    service: Arc<Service>,
-    allow: Allow,
-    places: Arc<Semaphore>,
-    ends: watch::Receiver<()>,
+/// The requests that a listener answers.
+#[derive(Clone, Copy)]
+enum ServedPages {
+    /// All requests to a proxy.
+    Proxy,
+    /// Requests for the proxy's own pages only.
+    Status,
 }
 
-impl Door {
-    /// Lets clients in, as many as there are places. Some come only to see what was counted.
-    async fn welcome(&self, listener: TcpListener, manages: bool) {
-        let strangers = Arc::new(Semaphore::new(STRANGERS));
+/// Accepts the clients of a listener.
+#[derive(Clone)]
+struct Acceptor {
+    service: Arc<Service>,
+    pages: ServedPages,
+    allow: Allow,
+    access_log: Option<Arc<AccessLog>>,
+    /// One permit for each client.
+    permits: Arc<Semaphore>,
+    shutdown: watch::Receiver<()>,
+}
+
+impl Acceptor {
+    /// Accepts clients as long as there are permits.
+    async fn accept_clients(&self, listener: TcpListener) {
+        let rejections = Arc::new(Semaphore::new(MAX_REJECTIONS));
         loop {
             let (stream, remote) = match listener.accept().await {
                 Ok(client) => client,
                 Err(error) => {
                     self.service.log.line(format_args!("nobody can come in: {error}"));
-                    sleep(PAUSE).await;
+                    sleep(ACCEPT_RETRY_DELAY).await;
                     continue;
                 }
             };
             if (self.allow)(remote.ip()) {
-                let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return };
-                tokio::spawn(self.clone().serve(stream, remote, place, manages));
+                let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return };
+                tokio::spawn(self.clone().serve(stream, remote, permit));
                 continue;
             }
-            // They take nobody's place, and if there are many of them they are told nothing.
-            self.service.counts.refused.one();
+            // A rejected client does not take a permit. If there are many, they are disconnected without a response.
+            self.service.counters.refused.increment();
             self.service.log.line(format_args!("{} is not allowed here", remote.ip()));
-            if let Ok(place) = Arc::clone(&strangers).try_acquire_owned() {
+            if let Ok(permit) = Arc::clone(&rejections).try_acquire_owned() {
                 tokio::spawn(async move {
-                    let _ = timeout(PATIENCE, turn_away(stream)).await;
-                    drop(place);
+                    let _ = timeout(REJECTION_TIMEOUT, reject(stream)).await;
+                    drop(permit);
                 });
             }
         }
     }
 
-    async fn serve(self, stream: TcpStream, remote: SocketAddr, place: OwnedSemaphorePermit, manages: bool) {
-        let Door { service, mut ends, .. } = self;
+    /// Answers the requests of a client.
+    async fn serve(self, stream: TcpStream, remote: SocketAddr, permit: OwnedSemaphorePermit) {
+        let Acceptor { service, pages, access_log, mut shutdown, .. } = self;
         let Ok(local) = stream.local_addr() else { return };
-        // An answer goes at once, and not when there is more to say.
+        // Responses are sent at once and do not wait for more data.
         let _ = stream.set_nodelay(true);
-        let client = Client { remote, local, place: Arc::new(place) };
-        let answer = |request: Request<Incoming>| {
+        let client = Client { remote, local, permit: Arc::new(permit) };
+        let handler = |request: Request<Incoming>| {
             let (service, client) = (Arc::clone(&service), client.clone());
-            // What peers ask every few seconds is no news.
-            let access = service.access.as_ref().filter(|_| !manage::is_for_caches(request.uri().path()));
-            let asked = access.map(|log| Asked {
+            // Peers poll every few seconds, which would flood the access log.
+            let access_log = access_log.as_ref().filter(|_| !internal::is_polled_path(request.uri().path()));
+            let logged = access_log.map(|log| LoggedRequest {
                 log: Arc::clone(log),
                 start: Instant::now(),
                 client: remote.ip(),
@@ -169,58 +204,61 @@ impl Door {
                 url: request.uri().clone(),
             });
             async move {
-                let response = match manages {
-                    false => service.answer(request, client).await,
-                    true if request.uri().authority().is_none() => {
-                        manage::answer(&service, &request.into_parts().0, false).await
-                    }
-                    true => {
-                        sentence(StatusCode::FORBIDDEN, "only /umbel/ is here; the proxy has another address")
-                    }
+                let response = match pages {
+                    ServedPages::Proxy => service.handle(request, client).await,
+                    ServedPages::Status => respond_with_status(&service, request).await,
                 };
-                Ok::<_, Infallible>(match asked {
+                Ok::<_, Infallible>(match logged {
                     None => response,
-                    Some(asked) => {
-                        let record = Record::of(asked, response.status(), response.headers());
-                        response.map(|body| Body::Recorded(Box::new((body, record))))
+                    Some(logged) => {
+                        let record = AccessRecord::new(logged, response.status(), response.headers());
+                        response.map(|body| Body::Logged(Box::new((body, record))))
                     }
                 })
             }
         };
         let limits = &service.limits;
-        let stream = Timed::new(stream, limits.stall);
-        let heard = stream.heard();
+        let stream = TimedStream::new(stream, limits.stall_timeout);
+        let received_since_write = stream.received_since_write();
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.head)
-            .max_buf_size(limits.head_bytes)
-            .max_headers(limits.headers)
-            .serve_connection(TokioIo::new(stream), service_fn(answer))
+            .header_read_timeout(limits.header_timeout)
+            .max_buf_size(limits.max_header_bytes)
+            .max_headers(limits.max_headers)
+            .serve_connection(TokioIo::new(stream), service_fn(handler))
             .with_upgrades();
         tokio::pin!(connection);
         let result = tokio::select! {
             result = connection.as_mut() => result,
-            _ = ends.changed() => {
+            _ = shutdown.changed() => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };
         let Err(error) = result else { return };
-        let (ip, wait) = (remote.ip(), limits.head);
+        let (ip, wait) = (remote.ip(), limits.header_timeout);
         if error.is_parse() {
-            service.counts.refused.one();
+            service.counters.refused.increment();
             service.log.line(format_args!("client {ip} sent what is no HTTP request: {}", chain(&error)));
-        } else if error.is_timeout() && heard.load(Relaxed) {
-            // Who asks for nothing any more is just left.
-            service.counts.refused.one();
+        } else if error.is_timeout() && received_since_write.load(Relaxed) {
+            // A timeout between two requests is normal; this one is within a request.
+            service.counters.refused.increment();
             service.log.line(format_args!("client {ip} sent half a request, and nothing more for {wait:?}"));
         }
     }
 }
 
-/// Tells a stranger that he is not allowed here.
-async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
-    // Who is answered before he has asked may not hear it.
+/// Answers a request at the address of the status page.
+async fn respond_with_status(service: &Arc<Service>, request: Request<Incoming>) -> Response<Body> {
+    if request.uri().authority().is_some() {
+        return text_response(StatusCode::FORBIDDEN, "only /umbel/ is here; the proxy has another address");
+    }
+    internal::respond(service, &request.into_parts().0, InternalAccess::All).await
+}
+
+/// Tells a client that it is not allowed.
+async fn reject(mut stream: TcpStream) -> io::Result<()> {
+    // A client that gets the response before it has sent its request may not read it.
     let _read = stream.read(&mut [0; 4096]).await?;
     let text = "umbel proxy: you are not allowed here; see --allow\n";
     let head = "HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n";
@@ -228,17 +266,17 @@ async fn turn_away(mut stream: TcpStream) -> io::Result<()> {
     stream.shutdown().await
 }
 
-/// Tells others what is here, and ends connections that nobody uses.
-async fn keep_house(service: Arc<Service>, every: Duration) {
-    let trigger = Trigger { every, ..Trigger::default() };
-    let pause = (every / 4).clamp(Duration::from_millis(20), Duration::from_secs(1));
-    let mut last = Instant::now();
+/// Publishes the summary when it is due, and closes idle connections.
+async fn maintain(service: Arc<Service>, summary_interval: Duration) {
+    let trigger = PublishTrigger { interval: summary_interval, ..PublishTrigger::default() };
+    let pause = (summary_interval / 4).clamp(Duration::from_millis(20), Duration::from_secs(1));
+    let mut last_publication = Instant::now();
     loop {
         sleep(pause).await;
-        service.pool.tidy();
-        let (store, since) = (Arc::clone(&service.store), last.elapsed());
-        match tokio::task::spawn_blocking(move || store.publish(&trigger, since)).await {
-            Ok(Ok(true)) => last = Instant::now(),
+        service.upstream.close_idle();
+        let (store, elapsed) = (Arc::clone(&service.cache.store), last_publication.elapsed());
+        match tokio::task::spawn_blocking(move || store.publish(&trigger, elapsed)).await {
+            Ok(Ok(true)) => last_publication = Instant::now(),
             Ok(Err(error)) => service.log.line(format_args!("the summary cannot be told: {}", chain(&error))),
             _ => {}
         }

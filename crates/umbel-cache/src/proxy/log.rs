@@ -1,19 +1,19 @@
-//! A line for everything that goes wrong, but not more lines in a second than somebody can read.
+//! The log of failures, limited to a number of lines per second that a person can read.
 
 use crate::sync::lock;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Where lines go.
-pub type Sink = Arc<dyn Fn(&str) + Send + Sync>;
+/// Receives the lines of the log.
+pub type LogSink = Arc<dyn Fn(&str) + Send + Sync>;
 
-/// Lines in a second; of more it is only said how many there were.
-const MOST: u32 = 20;
+/// The most lines per second. Of further lines only the number is logged.
+const MAX_LINES_PER_SECOND: u32 = 20;
 
-/// A log of what goes wrong.
+/// A rate-limited log of failures.
 pub(super) struct Log {
-    sink: Sink,
+    sink: LogSink,
     second: Mutex<Second>,
 }
 
@@ -23,32 +23,34 @@ struct Second {
 }
 
 impl Log {
-    pub fn new(sink: Sink) -> Log {
+    pub fn new(sink: LogSink) -> Log {
         Log { sink, second: Mutex::new(Second { since: Instant::now(), lines: 0 }) }
     }
 
+    /// Logs a line.
     pub fn line(&self, line: fmt::Arguments<'_>) {
         let mut second = lock(&self.second);
         if second.since.elapsed() >= Duration::from_secs(1) {
-            let dropped = second.lines.saturating_sub(MOST);
+            let dropped = second.lines.saturating_sub(MAX_LINES_PER_SECOND);
             *second = Second { since: Instant::now(), lines: 0 };
             if dropped > 0 {
                 (self.sink)(&format!("{dropped} more lines were left out"));
             }
         }
         second.lines += 1;
-        if second.lines <= MOST {
-            (self.sink)(&shown(&line.to_string()));
+        if second.lines <= MAX_LINES_PER_SECOND {
+            (self.sink)(&sanitized(&line.to_string()));
         }
     }
 }
 
-/// No line has more characters.
-const LONGEST: usize = 500;
+/// The most characters of a line.
+const MAX_LINE_CHARS: usize = 500;
 
-/// What others have sent cannot end a line or command a terminal.
-fn shown(line: &str) -> String {
-    line.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
+/// Truncates a line and replaces control characters, since text from clients and origins must not end a line or control a
+/// terminal.
+fn sanitized(line: &str) -> String {
+    line.chars().take(MAX_LINE_CHARS).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]

@@ -1,144 +1,116 @@
-//! Who asks for what, and who answers it.
+//! The service behind the listeners, which passes each request on to the cache, a tunnel or the proxy's own pages.
 
-use super::access::AccessLog;
-use super::admission::Admission;
 use super::body::Body;
-use super::counts::Counts;
-use super::flights::Flights;
+use super::cache::Cache;
+use super::counters::Counters;
+use super::internal::{self, InternalPages};
 use super::log::Log;
-use super::manage;
-use super::neighbours::Neighbour;
-use super::pool::{Pool, Reach};
-use super::target::{Address, Page, Target};
+use super::peers::PeerGroup;
+use super::reach::{Reach, is_same_address};
+use super::target::{HostPort, Resource, Target};
+use super::upstream::Upstream;
 use super::{Limits, Options};
-use crate::Peers;
 use crate::error::{Error, Result, chain};
-use crate::headers::end_to_end;
-use crate::rules::is_told;
+use crate::headers::remove_hop_by_hop;
+use crate::rules::has_directive;
 use crate::store::Store;
-use bytes::Bytes;
 use http::header::{
-    CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, HeaderName, IF_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
-    TRANSFER_ENCODING, VIA,
+    CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HOST, IF_MATCH, IF_UNMODIFIED_SINCE, MAX_FORWARDS,
+    TRANSFER_ENCODING,
 };
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, request};
+use http::{HeaderValue, Method, Request, Response, StatusCode, request};
 use hyper::body::Incoming;
 use std::fmt;
-use std::hash::{BuildHasher, RandomState};
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex};
-use std::time::Instant;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::sync::OwnedSemaphorePermit;
 
-/// What a proxy has.
+/// The parts of a proxy that answer requests.
+///
+/// `cache`, `peers`, `upstream` and `internal` have a folder each, and only the code in it changes their state.
 pub(super) struct Service {
-    pub store: Arc<Store>,
-    pub peers: Peers,
-    pub neighbours: Vec<Neighbour>,
-    pub pool: Arc<Pool>,
-    pub flights: Arc<Flights>,
-    /// Places for what is fetched for the cache alone.
-    pub alone: Arc<Semaphore>,
-    pub admission: Admission,
-    pub counts: Counts,
+    pub cache: Cache,
+    pub peers: Arc<PeerGroup>,
+    pub upstream: Arc<Upstream>,
+    pub internal: InternalPages,
     pub limits: Limits,
-    pub log: Log,
-    pub access: Option<Arc<AccessLog>>,
-    pub started: Instant,
-    /// Whether what it says of itself is at another address.
-    pub managed_elsewhere: bool,
-    /// What it calls itself to others, so that a request that comes back is known.
-    name: String,
-    via: HeaderValue,
-    /// What Squid was told last, and when.
-    pub digest: Mutex<Option<(Instant, Bytes)>>,
+    pub counters: Counters,
+    pub log: Arc<Log>,
 }
 
-/// Who asks.
+/// The client of a request.
 #[derive(Clone)]
 pub(super) struct Client {
     pub remote: SocketAddr,
+    /// The address at which the client has reached the proxy.
     pub local: SocketAddr,
-    /// A tunnel needs its place after the request is answered.
-    pub place: Arc<OwnedSemaphorePermit>,
+    /// The permit for the connection, which a tunnel holds beyond the end of its request.
+    pub permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl Client {
-    /// Whom it may reach.
+    /// Returns the addresses that the client may reach.
     pub fn reach(&self) -> Reach {
-        if self.remote.ip().to_canonical().is_loopback() { Reach::All } else { Reach::Outside }
+        if self.remote.ip().to_canonical().is_loopback() { Reach::Anywhere } else { Reach::RemoteOnly }
     }
 }
-
-/// So many pages are fetched at once for the cache alone, after those who asked have left.
-const ALONE: usize = 32;
-
-/// Which of its caches, and what it did. (RFC 9211)
-pub(super) const CACHE_STATUS: HeaderName = HeaderName::from_static("cache-status");
 
 impl Service {
     pub fn new(store: Store, options: &Options) -> Result<Service> {
         let limits = options.limits.clone();
-        let name = format!("umbel-{:08x}", RandomState::new().hash_one(0) as u32);
-        let via =
-            HeaderValue::try_from(format!("1.1 {name}")).unwrap_or(HeaderValue::from_static("1.1 umbel"));
+        let log = Arc::new(Log::new(Arc::clone(&options.log)));
+        let upstream = Arc::new(Upstream::new(&limits));
+        let peers =
+            PeerGroup::new(&options.peers, Arc::clone(&upstream), Arc::clone(&log), limits.peer_timeout);
         Ok(Service {
-            store: Arc::new(store),
-            peers: Peers::new(options.peers.len()),
-            neighbours: options.peers.iter().map(Neighbour::new).collect(),
-            pool: Arc::new(Pool::new(&limits)),
-            flights: Arc::default(),
-            alone: Arc::new(Semaphore::new(ALONE)),
-            admission: Admission::new(options.admit)?,
-            access: AccessLog::open(options)?,
-            counts: Counts::default(),
+            cache: Cache::new(store, options.admission)?,
+            peers: Arc::new(peers),
+            upstream,
+            internal: InternalPages::new(options.status_address.is_some()),
             limits,
-            log: Log::new(Arc::clone(&options.log)),
-            started: Instant::now(),
-            managed_elsewhere: options.manage.is_some(),
-            name,
-            via,
-            digest: Mutex::default(),
+            counters: Counters::default(),
+            log,
         })
     }
 
     /// Answers a request.
-    pub async fn answer(self: Arc<Service>, request: Request<Incoming>, client: Client) -> Response<Body> {
-        self.counts.requests.one();
+    pub async fn handle(self: Arc<Service>, request: Request<Incoming>, client: Client) -> Response<Body> {
+        self.counters.requests.increment();
         let (mut parts, body) = request.into_parts();
-        let target = match Target::of(&parts) {
+        let target = match Target::from_request(&parts) {
             Ok(target) => target,
             Err(why) => return self.refuse(StatusCode::BAD_REQUEST, why),
         };
         match target {
-            Target::Own => manage::answer(&self, &parts, self.managed_elsewhere).await,
-            Target::Tunnel(address) => self.tunnel(Request::from_parts(parts, body), address, client).await,
-            Target::Page(page) if manage::is_own_path(page.url.path()) => {
-                // Peers and browsers ask for it by the whole address, and get it here; nobody gets that of others.
-                if self.is_here(&page.address, client.local).await {
-                    parts.uri = page.path().parse().unwrap_or_default();
-                    manage::answer(&self, &parts, self.managed_elsewhere).await
+            Target::Internal => internal::respond(&self, &parts, self.internal.access()).await,
+            Target::Tunnel(host) => self.tunnel(Request::from_parts(parts, body), host, client).await,
+            Target::Resource(resource) if internal::is_internal_path(resource.uri.path()) => {
+                // Peers and browsers request these pages by an absolute URI. The proxy serves its own pages this way, and
+                // never forwards such a request to another cache.
+                if self.is_own_address(&resource.origin, client.local).await {
+                    parts.uri = resource.path().parse().unwrap_or_default();
+                    internal::respond(&self, &parts, self.internal.access()).await
                 } else {
                     self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on")
                 }
             }
-            Target::Page(page) => self.answer_page(parts, body, page, client.reach()).await,
+            Target::Resource(resource) => self.handle_resource(parts, body, resource, client.reach()).await,
         }
     }
 
-    /// Answers a request for a page: from the cache, from peers or from its origin.
-    async fn answer_page(
+    /// Answers a request for a resource: from the cache, from peers or from its origin.
+    async fn handle_resource(
         self: &Arc<Service>,
         mut parts: request::Parts,
         body: Incoming,
-        page: Page,
+        resource: Resource,
         reach: Reach,
     ) -> Response<Body> {
-        if self.came_back(&parts.headers) {
+        if self.upstream.via.is_in(&parts.headers) {
             return self.refuse(StatusCode::LOOP_DETECTED, "this request has come through here already");
         }
         if parts.method.as_str() == "PURGE" {
-            return self.purge(&page, reach).await;
+            return self.purge(&resource, reach).await;
         }
         if parts.method == Method::TRACE {
             return self.refuse(StatusCode::METHOD_NOT_ALLOWED, "TRACE is not passed on");
@@ -150,114 +122,88 @@ impl Service {
             let Some(left) = left.checked_sub(1) else { return Response::new(Body::empty()) };
             parts.headers.insert(MAX_FORWARDS, left.into());
         }
-        let chunked = parts.headers.contains_key(TRANSFER_ENCODING);
-        let has_body = chunked || parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
-        if chunked {
-            // It says how long the body is; the other would be believed by somebody else.
+        let is_chunked = parts.headers.contains_key(TRANSFER_ENCODING);
+        let has_body = is_chunked || parts.headers.get(CONTENT_LENGTH).is_some_and(|length| length != "0");
+        if is_chunked {
+            // `Transfer-Encoding` overrides `Content-Length`, but not every origin agrees (request smuggling).
             parts.headers.remove(CONTENT_LENGTH);
         }
-        end_to_end(&mut parts.headers);
-        // Whoever sends a body is told here to go on.
+        remove_hop_by_hop(&mut parts.headers);
+        // The server of hyper has sent `100 Continue` already.
         parts.headers.remove(EXPECT);
-        if let Ok(host) = page.url.authority().map_or("", |authority| authority.as_str()).parse() {
+        if let Ok(host) = resource.uri.authority().map_or("", |authority| authority.as_str()).parse() {
             parts.headers.insert(HOST, host);
         }
-        parts.uri = page.url.clone();
-        let body = has_body.then(|| Body::passed(body, self.limits.stall, None, None));
-        // Who makes conditions for a change, or sends something, wants the origin itself.
-        let special = [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
-        let reads = parts.method == Method::GET || parts.method == Method::HEAD;
-        if reads && body.is_none() && !special {
-            self.look_up(parts, page, reach).await
-        } else if is_told(&parts.headers, "only-if-cached") {
-            self.counts.only_if_cached.one();
-            sentence(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
+        parts.uri = resource.uri.clone();
+        let body = has_body.then(|| Body::forwarded(body, self.limits.stall_timeout, None, None));
+        // These conditions are for the current state of the origin.
+        let needs_origin =
+            [IF_MATCH, IF_UNMODIFIED_SINCE].iter().any(|name| parts.headers.contains_key(name));
+        let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
+        if is_read && body.is_none() && !needs_origin {
+            self.look_up(parts, resource, reach).await
+        } else if has_directive(&parts.headers, "only-if-cached") {
+            self.counters.only_if_cached.increment();
+            text_response(StatusCode::GATEWAY_TIMEOUT, "this is not in the cache")
         } else {
-            self.pass_on(parts, body, page, reach).await
+            self.forward(parts, body, resource, reach).await
         }
     }
 
-    /// Forgets a page, for whoever is on this machine.
-    async fn purge(self: &Arc<Service>, page: &Page, reach: Reach) -> Response<Body> {
-        if reach == Reach::Outside {
+    /// Removes the stored responses for a resource, at the request of a client on this machine.
+    async fn purge(self: &Arc<Service>, resource: &Resource, reach: Reach) -> Response<Body> {
+        if reach == Reach::RemoteOnly {
             return self.refuse(StatusCode::FORBIDDEN, "pages are removed by those who are on this machine");
         }
-        let (store, key) = (Arc::clone(&self.store), page.key);
+        let (store, key) = (Arc::clone(&self.cache.store), resource.key);
         let purge = move || {
-            let found = !store.find(&key).is_empty();
+            let was_stored = !store.find(&key).is_empty();
             store.invalidate(&key);
-            found
+            was_stored
         };
         match tokio::task::spawn_blocking(purge).await {
-            Ok(true) => sentence(StatusCode::OK, "it was in the cache, and is not any more"),
-            _ => sentence(StatusCode::NOT_FOUND, "it is not in the cache"),
+            Ok(true) => text_response(StatusCode::OK, "it was in the cache, and is not any more"),
+            _ => text_response(StatusCode::NOT_FOUND, "it is not in the cache"),
         }
     }
 
-    /// A short answer that says what is wrong.
+    /// Returns the response to a request that is not permitted or not understood.
     pub fn refuse(&self, status: StatusCode, why: impl fmt::Display) -> Response<Body> {
-        self.counts.refused.one();
-        sentence(status, why)
+        self.counters.refused.increment();
+        text_response(status, why)
     }
 
     /// Returns the response to a request that could not be forwarded.
     pub fn fail(&self, error: &Error) -> Response<Body> {
-        self.counts.failed.one();
+        self.counters.origin_failures.increment();
         let status = match error {
             Error::Forbidden { .. } => StatusCode::FORBIDDEN,
-            Error::Late { .. } => StatusCode::GATEWAY_TIMEOUT,
+            Error::Timeout { .. } => StatusCode::GATEWAY_TIMEOUT,
             _ => StatusCode::BAD_GATEWAY,
         };
         let why = chain(error);
         self.log.line(format_args!("{why}"));
-        sentence(status, why)
+        text_response(status, why)
     }
 
-    /// Notes in the headers of a request or an answer that it came through here.
-    pub fn sign(&self, headers: &mut HeaderMap) {
-        headers.append(VIA, self.via.clone());
-    }
-
-    fn came_back(&self, headers: &HeaderMap) -> bool {
-        let mut through = headers.get_all(VIA).iter().filter_map(|via| via.to_str().ok());
-        through.any(|via| via.split([',', ' ']).any(|word| word == self.name))
-    }
-
-    /// Whether an address is that at which a client has reached the proxy.
-    async fn is_here(&self, address: &Address, local: SocketAddr) -> bool {
-        if address.port != local.port() {
+    /// Returns whether a host is the address at which a client has reached the proxy.
+    async fn is_own_address(&self, host: &HostPort, local: SocketAddr) -> bool {
+        if host.port != local.port() {
             return false;
         }
-        let ours = local.ip().to_canonical();
-        if let Ok(ip) = address.host.parse::<IpAddr>() {
-            return ip.to_canonical() == ours;
-        }
-        let found = self.pool.look_up(address).await;
-        found.is_ok_and(|found| found.iter().any(|found| found.ip().to_canonical() == ours))
+        let resolved = self.upstream.connector.resolve(host).await;
+        resolved.is_ok_and(|resolved| resolved.into_iter().any(|address| is_same_address(address, local)))
     }
 
-    /// Whether a client that came to this address has reached, through the proxy, this proxy itself or a peer of it.
-    pub async fn is_cache(&self, found: SocketAddr, local: SocketAddr) -> bool {
-        let is = |other: SocketAddr| {
-            other.port() == found.port() && other.ip().to_canonical() == found.ip().to_canonical()
-        };
-        if is(local) {
-            return true;
-        }
-        for Neighbour { address, .. } in
-            self.neighbours.iter().filter(|peer| peer.address.port == found.port())
-        {
-            if self.pool.look_up(address).await.is_ok_and(|known| known.into_iter().any(is)) {
-                return true;
-            }
-        }
-        false
+    /// Returns whether an address is that of this proxy, at which a client has reached it, or of a peer.
+    pub async fn is_cache_address(&self, address: SocketAddr, local: SocketAddr) -> bool {
+        is_same_address(address, local) || self.peers.contains_address(address).await
     }
 }
 
-/// An answer of a sentence.
-pub(super) fn sentence(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
-    let mut response = Response::new(Body::whole(format!("umbel proxy: {text}\n")));
+/// Returns a response with a sentence as its body.
+pub(super) fn text_response(status: StatusCode, text: impl fmt::Display) -> Response<Body> {
+    let mut response = Response::new(Body::full(format!("umbel proxy: {text}\n")));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

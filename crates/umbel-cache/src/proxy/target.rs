@@ -1,7 +1,7 @@
-//! What a request is for: a page of the web, a tunnel, or something of the proxy's own.
+//! The target of a request: a resource of an origin, a tunnel, or a resource of the proxy itself.
 
-use super::pool::Reach;
-use crate::Key;
+use super::reach::Reach;
+use crate::CacheKey;
 use crate::error::{Error, Result};
 use http::uri::{Authority, Scheme};
 use http::{Method, Uri, request};
@@ -9,35 +9,35 @@ use std::fmt;
 
 /// A host and a port.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Address {
+pub(super) struct HostPort {
     pub host: String,
     pub port: u16,
 }
 
-impl Address {
-    /// Whether it is this machine, for those who are on it.
-    pub fn is_here(&self) -> bool {
+impl HostPort {
+    /// Returns whether the host is this machine, or reachable from this machine only.
+    pub fn is_local(&self) -> bool {
         self.host == "localhost"
             || self.host.ends_with(".localhost")
-            || self.host.parse().is_ok_and(|ip| !Reach::Outside.permits(ip))
+            || self.host.parse().is_ok_and(|ip| !Reach::RemoteOnly.permits(ip))
     }
 
-    /// The address that is meant by a host and maybe a port.
-    pub fn of(authority: &Authority, default: Option<u16>) -> Result<Address> {
+    /// Parses an authority, whose port is optional if there is a default.
+    pub fn from_authority(authority: &Authority, default_port: Option<u16>) -> Result<HostPort> {
         if authority.as_str().contains('@') {
-            return Err(Error::Target("names and passwords do not belong into an address"));
+            return Err(Error::InvalidTarget("names and passwords do not belong into an address"));
         }
         let port = authority.as_str()[authority.host().len()..].trim_start_matches(':');
-        let port = if port.is_empty() { default } else { port.parse().ok() };
+        let port = if port.is_empty() { default_port } else { port.parse().ok() };
         let host = authority.host().trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
         match port {
-            Some(port) if port > 0 && !host.is_empty() => Ok(Address { host, port }),
-            _ => Err(Error::Target("this is no host and port")),
+            Some(port) if port > 0 && !host.is_empty() => Ok(HostPort { host, port }),
+            _ => Err(Error::InvalidTarget("this is no host and port")),
         }
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for HostPort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.host.contains(':') {
             write!(f, "[{}]:{}", self.host, self.port)
@@ -47,77 +47,83 @@ impl fmt::Display for Address {
     }
 }
 
-/// What a request is for.
+/// The target of a request.
 #[derive(Debug)]
 pub(super) enum Target {
-    /// A page.
-    Page(Page),
-    /// A connection to somewhere, about which nothing else is known.
-    Tunnel(Address),
-    /// What the proxy itself has to say.
-    Own,
+    /// A resource of an origin.
+    Resource(Resource),
+    /// A TCP connection (`CONNECT`).
+    Tunnel(HostPort),
+    /// A page of the proxy itself.
+    Internal,
 }
 
-/// A page of the web.
+/// A resource of an origin.
 #[derive(Debug)]
-pub(super) struct Page {
-    /// Where it is, in one way of writing it.
-    pub url: Uri,
-    pub key: Key,
-    pub address: Address,
+pub(super) struct Resource {
+    /// The normalized target URI.
+    pub uri: Uri,
+    /// The key of a `GET` request for it.
+    pub key: CacheKey,
+    pub origin: HostPort,
 }
 
-/// The port of the web.
-const HTTP: u16 = 80;
+/// The default port of `http` URIs.
+const HTTP_PORT: u16 = 80;
 
 impl Target {
-    /// What a request is for, or why that cannot be.
-    pub fn of(request: &request::Parts) -> Result<Target> {
+    /// Returns the target of a request.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::InvalidTarget`] if the target is malformed, or neither an `http` URI nor a tunnel.
+    pub fn from_request(request: &request::Parts) -> Result<Target> {
         if request.method == Method::CONNECT {
-            let nowhere = Error::Target("CONNECT needs a host and a port");
+            let nowhere = Error::InvalidTarget("CONNECT needs a host and a port");
             let authority = request.uri.authority().ok_or(nowhere)?;
-            return Ok(Target::Tunnel(Address::of(authority, None)?));
+            return Ok(Target::Tunnel(HostPort::from_authority(authority, None)?));
         }
-        let Some(authority) = request.uri.authority() else { return Ok(Target::Own) };
+        let Some(authority) = request.uri.authority() else { return Ok(Target::Internal) };
         if request.uri.scheme() != Some(&Scheme::HTTP) {
             let why = "only http is fetched here; for https ask for a tunnel with CONNECT";
-            return Err(Error::Target(why));
+            return Err(Error::InvalidTarget(why));
         }
-        Page::new(authority, request.uri.path_and_query().map_or("/", |path| path.as_str())).map(Target::Page)
+        Resource::new(authority, request.uri.path_and_query().map_or("/", |path| path.as_str()))
+            .map(Target::Resource)
     }
 }
 
-impl Page {
-    fn new(authority: &Authority, path: &str) -> Result<Page> {
-        let address = Address::of(authority, Some(HTTP))?;
+impl Resource {
+    fn new(authority: &Authority, path: &str) -> Result<Resource> {
+        let origin = HostPort::from_authority(authority, Some(HTTP_PORT))?;
         let mut url = String::with_capacity(16 + authority.as_str().len() + path.len());
         url.push_str("http://");
         url.push_str(authority.host());
         url.make_ascii_lowercase();
-        if address.port != HTTP {
-            url.push_str(&format!(":{}", address.port));
+        if origin.port != HTTP_PORT {
+            url.push_str(&format!(":{}", origin.port));
         }
         if !path.starts_with('/') {
             url.push('/');
         }
         url.push_str(path);
-        let key = Key::get(&url);
-        let url = Uri::try_from(url).map_err(|_| Error::Target("this is no address of a page"))?;
-        Ok(Page { url, key, address })
+        let key = CacheKey::from_url(&url);
+        let uri = Uri::try_from(url).map_err(|_| Error::InvalidTarget("this is no address of a page"))?;
+        Ok(Resource { uri, key, origin })
     }
 
-    /// The page that another address, maybe relative, means when it stands on this one; only on the same host.
-    pub fn beside(&self, location: &str) -> Option<Page> {
+    /// Resolves a `Location` that refers to the same host as this resource.
+    pub fn resolve_on_same_host(&self, location: &str) -> Option<Resource> {
         let Ok(uri) = Uri::try_from(location) else { return None };
         let path = uri.path_and_query()?.as_str();
-        let here = self.url.authority()?;
-        let page = Page::new(uri.authority().unwrap_or(here), path).ok()?;
-        (page.address == self.address && path.starts_with('/')).then_some(page)
+        let authority = self.uri.authority()?;
+        let resource = Resource::new(uri.authority().unwrap_or(authority), path).ok()?;
+        (resource.origin == self.origin && path.starts_with('/')).then_some(resource)
     }
 
-    /// How the host is asked for it.
+    /// Returns the path and query, which is the request target that the origin expects.
     pub fn path(&self) -> &str {
-        self.url.path_and_query().map_or("/", |path| path.as_str())
+        self.uri.path_and_query().map_or("/", |path| path.as_str())
     }
 }
 
@@ -126,30 +132,32 @@ mod tests {
     use super::*;
 
     fn target(method: &str, uri: &str) -> Result<Target> {
-        Target::of(&http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0)
+        Target::from_request(
+            &http::Request::builder().method(method).uri(uri).body(()).unwrap().into_parts().0,
+        )
     }
 
-    fn page(uri: &str) -> Page {
+    fn resource(uri: &str) -> Resource {
         match target("GET", uri) {
-            Ok(Target::Page(page)) => page,
+            Ok(Target::Resource(resource)) => resource,
             other => panic!("{uri}: {other:?}"),
         }
     }
 
     #[test]
     fn a_page_has_one_key_however_it_is_written() {
-        let key = Key::get("http://example.org/a?b=C");
+        let key = CacheKey::from_url("http://example.org/a?b=C");
         for uri in ["http://example.org/a?b=C", "HTTP://Example.ORG:80/a?b=C"] {
-            assert_eq!(page(uri).key, key, "{uri}");
+            assert_eq!(resource(uri).key, key, "{uri}");
         }
-        assert_eq!(page("http://example.org:8080").url.to_string(), "http://example.org:8080/");
-        assert_eq!(page("http://[::1]:81/x").address.to_string(), "[::1]:81");
-        assert_eq!(page("http://example.org?a").path(), "/?a");
+        assert_eq!(resource("http://example.org:8080").uri.to_string(), "http://example.org:8080/");
+        assert_eq!(resource("http://[::1]:81/x").origin.to_string(), "[::1]:81");
+        assert_eq!(resource("http://example.org?a").path(), "/?a");
     }
 
     #[test]
     fn what_is_no_page_is_something_else_or_refused() {
-        assert!(matches!(target("GET", "/umbel/stats"), Ok(Target::Own)));
+        assert!(matches!(target("GET", "/umbel/stats"), Ok(Target::Internal)));
         assert!(matches!(target("CONNECT", "example.org:443"), Ok(Target::Tunnel(_))));
         for (method, uri) in [
             ("GET", "https://example.org/"),
@@ -165,10 +173,13 @@ mod tests {
 
     #[test]
     fn what_stands_beside_a_page_is_on_its_host() {
-        let here = page("http://example.org/a");
-        assert_eq!(here.beside("/b").unwrap().key, page("http://example.org/b").key);
-        assert_eq!(here.beside("http://example.org/c?d").unwrap().key, page("http://example.org/c?d").key);
-        assert!(here.beside("http://elsewhere.org/c").is_none());
-        assert!(here.beside("not an address").is_none());
+        let here = resource("http://example.org/a");
+        assert_eq!(here.resolve_on_same_host("/b").unwrap().key, resource("http://example.org/b").key);
+        assert_eq!(
+            here.resolve_on_same_host("http://example.org/c?d").unwrap().key,
+            resource("http://example.org/c?d").key
+        );
+        assert!(here.resolve_on_same_host("http://elsewhere.org/c").is_none());
+        assert!(here.resolve_on_same_host("not an address").is_none());
     }
 }

@@ -1,9 +1,9 @@
-//! A tunnel: bytes go to and fro, and nothing is known of them.
+//! Tunnels (`CONNECT`): bytes are relayed in both directions and not interpreted.
 
 use super::body::Body;
 use super::service::{Client, Service};
-use super::target::Address;
-use super::timed::Timed;
+use super::target::HostPort;
+use super::timed_stream::TimedStream;
 use http::{Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::upgrade::Upgraded;
@@ -16,61 +16,63 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{interval, timeout};
 
-/// After so long without a byte, in either direction, a tunnel is closed.
-const IDLE: Duration = Duration::from_secs(600);
+/// The time after which a tunnel without traffic in either direction is closed.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(600);
 
 impl Service {
-    /// Connects somebody with somewhere.
+    /// Opens a tunnel between a client and a host.
     pub async fn tunnel(
         self: &Arc<Service>,
         request: Request<Incoming>,
-        address: Address,
+        host: HostPort,
         client: Client,
     ) -> Response<Body> {
-        let there = match self.pool.reach(&address, client.reach()).await {
+        let remote = match self.upstream.connector.connect(&host, client.reach()).await {
             Ok(stream) => stream,
             Err(error) => return self.fail(&error),
         };
-        if let Ok(found) = there.peer_addr()
-            && self.is_cache(found, client.local).await
+        if let Ok(address) = remote.peer_addr()
+            && self.is_cache_address(address, client.local).await
         {
             return self.refuse(StatusCode::FORBIDDEN, "what caches tell each other is not passed on");
         }
-        self.counts.tunnels.one();
+        self.counters.tunnels.increment();
         let service = Arc::clone(self);
         tokio::spawn(async move {
             if let Ok(upgraded) = hyper::upgrade::on(request).await
-                && let Err(error) = service.carry(upgraded, there).await
+                && let Err(error) = service.relay(upgraded, remote).await
             {
-                service.log.line(format_args!("the tunnel to {address} has ended: {error}"));
+                service.log.line(format_args!("the tunnel to {host} has ended: {error}"));
             }
-            drop(client.place);
+            drop(client.permit);
         });
         Response::new(Body::empty())
     }
 
-    async fn carry(&self, upgraded: Upgraded, mut there: TcpStream) -> io::Result<()> {
-        let parts =
-            upgraded.downcast::<TokioIo<Timed>>().map_err(|_| io::Error::other("it is no connection"))?;
-        let mut here = parts.io.into_inner().into_inner();
-        // What was sent before the tunnel was there.
-        timeout(self.limits.stall, there.write_all(&parts.read_buf)).await??;
-        let carried = AtomicU64::new(parts.read_buf.len() as u64);
-        let (here_reads, here_writes) = here.split();
-        let (there_reads, there_writes) = there.split();
+    /// Relays bytes until both directions end or the tunnel is idle for too long.
+    async fn relay(&self, upgraded: Upgraded, mut remote: TcpStream) -> io::Result<()> {
+        let parts = upgraded
+            .downcast::<TokioIo<TimedStream>>()
+            .map_err(|_| io::Error::other("it is no connection"))?;
+        let mut client = parts.io.into_inner().into_inner();
+        // Bytes that the client has sent before the tunnel was open.
+        timeout(self.limits.stall_timeout, remote.write_all(&parts.read_buf)).await??;
+        let relayed = AtomicU64::new(parts.read_buf.len() as u64);
+        let (client_reads, client_writes) = client.split();
+        let (remote_reads, remote_writes) = remote.split();
         let both = async {
             tokio::try_join!(
-                one_way(here_reads, there_writes, &carried),
-                one_way(there_reads, here_writes, &carried)
+                copy_one_way(client_reads, remote_writes, &relayed),
+                copy_one_way(remote_reads, client_writes, &relayed)
             )
         };
         let result = tokio::select! {
             result = both => result.map(drop),
-            () = idle(&carried) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing is said any more")),
+            () = wait_until_idle(&relayed) => Err(io::Error::new(io::ErrorKind::TimedOut, "nothing is said any more")),
         };
-        self.counts.bytes_tunnelled.add(carried.load(Relaxed));
+        self.counters.bytes_tunnelled.add(relayed.load(Relaxed));
         match result {
-            // So many clients end a tunnel.
+            // Many clients end a tunnel this way.
             Err(error)
                 if matches!(error.kind(), io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe) =>
             {
@@ -81,10 +83,10 @@ impl Service {
     }
 }
 
-async fn one_way(
+async fn copy_one_way(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    carried: &AtomicU64,
+    relayed: &AtomicU64,
 ) -> io::Result<()> {
     let mut buffer = vec![0; 16 << 10];
     loop {
@@ -92,20 +94,20 @@ async fn one_way(
             0 => return to.shutdown().await,
             count => {
                 to.write_all(&buffer[..count]).await?;
-                carried.fetch_add(count as u64, Relaxed);
+                relayed.fetch_add(count as u64, Relaxed);
             }
         }
     }
 }
 
-/// Ends when nothing was carried for long.
-async fn idle(carried: &AtomicU64) {
-    let mut last = carried.load(Relaxed);
-    let mut ticks = interval(IDLE);
+/// Waits until no bytes were relayed for `IDLE_TIMEOUT`.
+async fn wait_until_idle(relayed: &AtomicU64) {
+    let mut last = relayed.load(Relaxed);
+    let mut ticks = interval(IDLE_TIMEOUT);
     ticks.tick().await;
     loop {
         ticks.tick().await;
-        let now = carried.load(Relaxed);
+        let now = relayed.load(Relaxed);
         if now == last {
             return;
         }

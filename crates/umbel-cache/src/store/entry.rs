@@ -1,176 +1,187 @@
-//! A document of a store: what is known of it, and where its body is.
+//! An entry of the store: the head of a response, the location of its body, and the parts that are in memory.
 
 use super::body::{self, Body};
-use super::file::{Names, Place};
-use crate::Key;
-use crate::rules::Known;
+use super::files::{BodyLocation, StoreFiles};
+use crate::CacheKey;
+use crate::rules::StoredHead;
 use crate::sync::{read, write};
 use bytes::Bytes;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
 
-/// A document, or a variant of it.
+/// A stored response, which is one variant of its key.
 #[derive(Debug)]
 pub struct Entry {
-    key: Key,
+    key: CacheKey,
     variant: u64,
-    head: Vec<u8>,
-    place: Place,
-    /// When it was asked for last, on the clock of the store.
-    used: AtomicU64,
-    /// Whether its body was held against its sum since the store was opened, or written since.
+    head_bytes: Vec<u8>,
+    location: BodyLocation,
+    /// When the entry was last used, on the clock of the store.
+    last_used: AtomicU64,
+    /// Whether the body was written or verified by this process.
     verified: AtomicBool,
-    memory: RwLock<Memory>,
-    /// What is in memory, all entries of the store together.
-    taken: Arc<AtomicU64>,
+    memory: RwLock<MemoryParts>,
+    /// The bytes in memory of all entries of the store.
+    memory_bytes: Arc<AtomicU64>,
 }
 
-/// What of a document is in memory besides its place, since it was asked for of late.
+/// The parts of a recently used entry that are kept in memory.
 #[derive(Debug, Default)]
-struct Memory {
+struct MemoryParts {
     body: Option<Bytes>,
-    known: Option<Arc<Known>>,
+    head: Option<Arc<StoredHead>>,
 }
 
-impl Memory {
-    /// What it takes, if so many bytes are known of the document.
-    fn bytes(&self, head: usize) -> u64 {
+impl MemoryParts {
+    /// Returns the memory that the parts take, given the length of the encoded head.
+    fn bytes(&self, head_len: usize) -> u64 {
         let body = self.body.as_ref().map_or(0, Bytes::len);
-        (body + self.known.as_ref().map_or(0, |_| KNOWN * head)) as u64
+        (body + self.head.as_ref().map_or(0, |_| HEAD_MEMORY_FACTOR * head_len)) as u64
     }
 }
 
-/// What a file takes of a disk, which has blocks of this size or so.
-fn blocks(bytes: u64) -> u64 {
-    bytes.next_multiple_of(4096)
+/// Returns the disk space that a file of this length takes, for blocks of the usual size.
+fn disk_bytes(len: u64) -> u64 {
+    len.next_multiple_of(4096)
 }
 
-/// No larger body is kept in memory.
-const KEPT: u64 = 1 << 20;
+/// The largest body that is kept in memory.
+const MAX_MEMORY_BODY_BYTES: u64 = 1 << 20;
 
-/// How many times the bytes of what is known of a document it takes when it is ready to be asked.
-const KNOWN: usize = 4;
+/// The approximate ratio of a decoded head's memory to the length of the encoded head.
+const HEAD_MEMORY_FACTOR: usize = 4;
 
 impl Entry {
     pub(super) fn new(
-        (key, variant): (Key, u64),
-        head: Vec<u8>,
-        place: Place,
+        (key, variant): (CacheKey, u64),
+        head_bytes: Vec<u8>,
+        location: BodyLocation,
         verified: bool,
-        taken: Arc<AtomicU64>,
+        memory_bytes: Arc<AtomicU64>,
     ) -> Entry {
-        let (used, verified) = (AtomicU64::new(0), AtomicBool::new(verified));
-        Entry { key, variant, head, place, used, verified, memory: RwLock::default(), taken }
+        let (last_used, verified) = (AtomicU64::new(0), AtomicBool::new(verified));
+        Entry {
+            key,
+            variant,
+            head_bytes,
+            location,
+            last_used,
+            verified,
+            memory: RwLock::default(),
+            memory_bytes,
+        }
     }
 
-    /// The document.
-    pub fn key(&self) -> &Key {
+    /// Returns the key of the response.
+    pub fn key(&self) -> &CacheKey {
         &self.key
     }
 
-    /// Which variant of it.
+    /// Returns the number of the variant.
     pub fn variant(&self) -> u64 {
         self.variant
     }
 
-    /// What is known of it.
-    pub fn head(&self) -> &[u8] {
-        &self.head
+    /// Returns the encoded head.
+    pub fn head_bytes(&self) -> &[u8] {
+        &self.head_bytes
     }
 
-    /// How long its body is.
+    /// Returns the length of the body.
     pub fn len(&self) -> u64 {
-        self.place.len()
+        self.location.len()
     }
 
-    /// Whether its body is empty.
+    /// Returns whether the body is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    pub(super) fn place(&self) -> &Place {
-        &self.place
+    pub(super) fn location(&self) -> &BodyLocation {
+        &self.location
     }
 
-    /// What it takes on disk.
-    pub(super) fn bytes(&self) -> u64 {
-        let head = Names::head_bytes(&self.head);
-        match self.place {
-            Place::Inline { len, .. } => blocks(head + len),
-            Place::Beside { len, .. } => blocks(head) + blocks(len),
+    /// Returns the disk space that the entry takes.
+    pub(super) fn disk_bytes(&self) -> u64 {
+        let head = StoreFiles::head_file_len(&self.head_bytes);
+        match self.location {
+            BodyLocation::Inline { len, .. } => disk_bytes(head + len),
+            BodyLocation::Separate { len, .. } => disk_bytes(head) + disk_bytes(len),
         }
     }
 
-    pub(super) fn used(&self) -> u64 {
-        self.used.load(Relaxed)
+    pub(super) fn last_used(&self) -> u64 {
+        self.last_used.load(Relaxed)
     }
 
     pub(super) fn touch(&self, now: u64) {
-        self.used.fetch_max(now, Relaxed);
+        self.last_used.fetch_max(now, Relaxed);
     }
 
-    /// The body, if it is in memory.
-    pub fn in_memory(&self) -> Option<Bytes> {
+    /// Returns the body if it is in memory.
+    pub fn body_in_memory(&self) -> Option<Bytes> {
         read(&self.memory).body.clone()
     }
 
     pub(super) fn is_in_memory(&self) -> bool {
         let memory = read(&self.memory);
-        memory.body.is_some() || memory.known.is_some()
+        memory.body.is_some() || memory.head.is_some()
     }
 
-    /// What is known of it, if that is an answer to be given again. It is read once.
-    pub fn known(&self) -> Option<Arc<Known>> {
-        if let Some(known) = &read(&self.memory).known {
-            return Some(Arc::clone(known));
+    /// Returns the decoded head, or `None` if the head is not one that [`StoredHead`] has encoded. It is decoded once and
+    /// then kept in memory.
+    pub fn head(&self) -> Option<Arc<StoredHead>> {
+        if let Some(head) = &read(&self.memory).head {
+            return Some(Arc::clone(head));
         }
-        let known = Arc::new(Known::decode(&self.head)?);
-        self.change_memory(|memory| Some(Arc::clone(memory.known.get_or_insert(known))))
+        let head = Arc::new(StoredHead::decode(&self.head_bytes)?);
+        self.change_memory(|memory| Some(Arc::clone(memory.head.get_or_insert(head))))
     }
 
     /// Keeps the body in memory.
-    pub(super) fn keep(&self, body: Bytes) {
+    pub(super) fn keep_body(&self, body: Bytes) {
         self.change_memory(|memory| {
             memory.body.get_or_insert(body);
         });
     }
 
-    /// Gives up what is in memory.
-    pub(super) fn forget_memory(&self) {
-        self.change_memory(|memory| *memory = Memory::default());
+    /// Drops the parts that are in memory.
+    pub(super) fn release_memory(&self) {
+        self.change_memory(|memory| *memory = MemoryParts::default());
     }
 
-    fn change_memory<T>(&self, change: impl FnOnce(&mut Memory) -> T) -> T {
+    /// Changes the parts in memory and the count of the bytes that they take.
+    fn change_memory<T>(&self, change: impl FnOnce(&mut MemoryParts) -> T) -> T {
         let mut memory = write(&self.memory);
-        let before = memory.bytes(self.head.len());
+        let before = memory.bytes(self.head_bytes.len());
         let result = change(&mut memory);
-        let after = memory.bytes(self.head.len());
-        self.taken.fetch_add(after.wrapping_sub(before), Relaxed);
+        let after = memory.bytes(self.head_bytes.len());
+        self.memory_bytes.fetch_add(after.wrapping_sub(before), Relaxed);
         result
     }
 
-    /// The body, held against its sum if that was not done yet.
-    pub(super) fn open_body(&self, names: &Names) -> io::Result<Body> {
-        if let Some(body) = self.in_memory() {
+    /// Opens the body. Its checksum is verified unless this process has done so before.
+    pub(super) fn open_body(&self, files: &StoreFiles) -> io::Result<Body> {
+        if let Some(body) = self.body_in_memory() {
             return Ok(Body::Memory(body));
         }
-        match &self.place {
-            Place::Inline { .. } => {
-                let body = names.read_inline(self)?;
-                self.keep(body.clone());
+        match &self.location {
+            BodyLocation::Inline { .. } => {
+                let body = files.read_inline_body(self)?;
+                self.keep_body(body.clone());
                 Ok(Body::Memory(body))
             }
-            Place::Beside { id, len, sum } if *len <= KEPT => {
-                let body = body::read_whole(&names.open_body(*id)?, *len, *sum)?;
-                self.keep(body.clone());
+            BodyLocation::Separate { id, len, checksum } if *len <= MAX_MEMORY_BODY_BYTES => {
+                let body = body::read_verified(&files.open_body(*id)?, *len, *checksum)?;
+                self.keep_body(body.clone());
                 Ok(Body::Memory(body))
             }
-            Place::Beside { id, len, sum } => {
-                let file = names.open_body(*id)?;
-                body::check_len(&file, *len)?;
+            BodyLocation::Separate { id, len, checksum } => {
+                let file = files.open_body(*id)?;
+                body::verify_len(&file, *len)?;
                 if !self.verified.load(Relaxed) {
-                    body::verify(&file, *len, *sum)?;
+                    body::verify(&file, *len, *checksum)?;
                     self.verified.store(true, Relaxed);
                 }
                 Ok(Body::File { file, len: *len })
@@ -181,6 +192,6 @@ impl Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.forget_memory();
+        self.release_memory();
     }
 }

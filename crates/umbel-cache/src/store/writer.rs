@@ -1,10 +1,10 @@
-//! A document that is being written, which nobody sees before it is whole.
+//! A response that is being written. It becomes visible to readers when it is committed.
 
 use super::body::Body;
 use super::entry::Entry;
-use super::file::Ready;
-use super::{Store, Ticket};
-use crate::Key;
+use super::files::FinishedBody;
+use super::{InvalidationCount, Store};
+use crate::CacheKey;
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fs::{self, File};
@@ -14,77 +14,79 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use xxhash_rust::xxh3::Xxh3Default;
 
-/// Up to this size a body is in the file of its document.
-const INLINE: usize = 64 << 10;
+/// The largest body that is stored in the same file as its head.
+const MAX_INLINE_BYTES: usize = 64 << 10;
 
-/// A document that is being written. If it is dropped before it is committed, nothing is left of it.
-pub struct Writer {
+/// A response that is being written to the store. Dropping the writer before [`commit`](EntryWriter::commit) discards it.
+pub struct EntryWriter {
     store: Arc<Store>,
-    key: Key,
+    key: CacheKey,
     variant: u64,
-    since: Option<Ticket>,
-    /// As long as it is small.
+    invalidations: Option<InvalidationCount>,
+    /// The body as long as it is small enough to be stored inline.
     buffer: Vec<u8>,
+    /// The file of a larger body.
     file: Option<(PathBuf, File)>,
     len: u64,
-    sum: Xxh3Default,
-    /// How much of it the store counts as being written.
-    noted: u64,
+    checksum: Xxh3Default,
+    /// The bytes that the store counts as being written by this writer.
+    reserved: u64,
 }
 
-impl Writer {
-    pub(super) fn new(store: Arc<Store>, key: Key, variant: u64) -> Writer {
-        Writer {
+impl EntryWriter {
+    pub(super) fn new(store: Arc<Store>, key: CacheKey, variant: u64) -> EntryWriter {
+        EntryWriter {
             store,
             key,
             variant,
-            since: None,
+            invalidations: None,
             buffer: Vec::new(),
             file: None,
             len: 0,
-            sum: Xxh3Default::new(),
-            noted: 0,
+            checksum: Xxh3Default::new(),
+            reserved: 0,
         }
     }
 
-    /// If the document was changed since then it cannot be committed.
-    pub fn since(mut self, ticket: Ticket) -> Writer {
-        self.since = Some(ticket);
+    /// Makes [`commit`](EntryWriter::commit) fail if the key is invalidated after `count` was taken.
+    pub fn unless_invalidated_since(mut self, count: InvalidationCount) -> EntryWriter {
+        self.invalidations = Some(count);
         self
     }
 
-    /// How much of the body has come.
+    /// Returns the number of bytes written.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether nothing has come yet.
+    /// Returns whether no bytes were written yet.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Writes more of the body. After an error no more can be written, but what was before can be [read](Writer::read).
+    /// Appends to the body. After an error nothing more can be written, but earlier bytes can be
+    /// [read back](EntryWriter::read_back).
     ///
     /// # Errors
     ///
     /// [`Error::Overloaded`] if too much is being written at once, [`Error::Store`] if the system refuses it.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.store.note_writing(bytes.len() as u64)?;
-        self.noted += bytes.len() as u64;
-        let written = self.append(bytes).inspect_err(|error| self.store.note_failure(error));
+        self.store.reserve_write(bytes.len() as u64)?;
+        self.reserved += bytes.len() as u64;
+        let written = self.append(bytes).inspect_err(|error| self.store.handle_write_error(error));
         written.map_err(Error::store("write to"))?;
         self.len += bytes.len() as u64;
-        self.sum.update(bytes);
+        self.checksum.update(bytes);
         Ok(())
     }
 
     fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
-        if self.file.is_none() && self.buffer.len() + bytes.len() > INLINE {
-            let (path, mut file) = self.store.names.create()?;
+        if self.file.is_none() && self.buffer.len() + bytes.len() > MAX_INLINE_BYTES {
+            let (path, mut file) = self.store.files.create_temporary()?;
             let written = file.write_all(&self.buffer);
             self.file = Some((path, file));
             written?;
-            // From now on it is in the file.
+            // From now on the body is in the file. The buffer keeps it if the write has failed.
             self.buffer = Vec::new();
         }
         match &mut self.file {
@@ -96,13 +98,12 @@ impl Writer {
         }
     }
 
-    /// Returns what was written, for a client that cannot wait until it is whole. It can be read whatever becomes of the
-    /// document.
+    /// Returns the bytes written so far. They stay readable whether or not the response is committed.
     ///
     /// # Errors
     ///
     /// [`Error::Store`] if the file cannot be opened.
-    pub fn read(&self) -> Result<Body> {
+    pub fn read_back(&self) -> Result<Body> {
         match &self.file {
             Some((path, _)) if self.buffer.is_empty() => {
                 let file = File::open(path).map_err(Error::store("read"))?;
@@ -112,30 +113,32 @@ impl Writer {
         }
     }
 
-    /// Stores the document, which is whole, with its head. From now on it is found.
+    /// Stores the complete response with its head and makes it visible to readers.
     ///
     /// # Errors
     ///
-    /// [`Error::Changed`] if the document was changed since the ticket of [`Writer::since`], [`Error::Store`] if the system
-    /// refuses it. Nothing is stored then.
+    /// [`Error::Invalidated`] if the key was invalidated (see [`unless_invalidated_since`]), [`Error::Store`] if the system
+    /// refuses it. In both cases nothing is stored.
+    ///
+    /// [`unless_invalidated_since`]: EntryWriter::unless_invalidated_since
     pub fn commit(mut self, head: Vec<u8>) -> Result<Arc<Entry>> {
         let body = match self.file.take() {
-            None => Ready::Inline(std::mem::take(&mut self.buffer).into()),
+            None => FinishedBody::Inline(std::mem::take(&mut self.buffer).into()),
             Some((path, _)) => {
-                let placed = self.store.names.place_body(&path).inspect_err(|_| {
+                let added = self.store.files.add_body(&path).inspect_err(|_| {
                     let _ = fs::remove_file(&path);
                 });
-                let id = placed.map_err(Error::store("write to"))?;
-                Ready::Beside { id, len: self.len, sum: self.sum.digest() }
+                let id = added.map_err(Error::store("write to"))?;
+                FinishedBody::Separate { id, len: self.len, checksum: self.checksum.digest() }
             }
         };
-        self.store.commit((&self.key, self.variant), self.since, head, body)
+        self.store.commit((&self.key, self.variant), self.invalidations, head, body)
     }
 }
 
-impl Drop for Writer {
+impl Drop for EntryWriter {
     fn drop(&mut self) {
-        self.store.writing.fetch_sub(self.noted, Relaxed);
+        self.store.bytes_in_progress.fetch_sub(self.reserved, Relaxed);
         if let Some((path, _)) = self.file.take() {
             let _ = fs::remove_file(path);
         }

@@ -1,20 +1,20 @@
-//! Somebody who asks a proxy, and sees what comes, byte for byte.
+//! A client that sees the exact bytes of responses.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// What came.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct Response {
     pub status: u16,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
-    /// Whether it came to its end.
+    /// Whether the body is complete.
     pub whole: bool,
 }
 
-impl Answer {
+impl Response {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -26,7 +26,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// How the last cache says that it was answered.
+    /// The `Cache-Status` of the last cache.
     pub fn cache(&self) -> &str {
         let mut said =
             self.headers.iter().rev().filter(|(name, _)| name.eq_ignore_ascii_case("cache-status"));
@@ -52,7 +52,7 @@ impl Connection {
         self.0.get_mut().write_all(bytes)
     }
 
-    pub fn ask(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub fn ask(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Response {
         let host = target.strip_prefix("http://").unwrap_or("proxy").split('/').next().unwrap();
         let mut text = format!("{method} {target} HTTP/1.1\r\nHost: {host}\r\n");
         headers.iter().for_each(|(name, value)| text.push_str(&format!("{name}: {value}\r\n")));
@@ -64,28 +64,28 @@ impl Connection {
         self.receive(method == "HEAD").unwrap_or_else(|| panic!("no answer to {method} {target}"))
     }
 
-    /// The next answer, if one comes.
-    pub fn receive(&mut self, head_only: bool) -> Option<Answer> {
+    /// The next response, if one arrives.
+    pub fn receive(&mut self, head_only: bool) -> Option<Response> {
         let line = self.line()?;
         let status: u16 = line.split(' ').nth(1)?.parse().ok()?;
         let mut headers = Vec::new();
         while let Some((name, value)) = self.line()?.split_once(':') {
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
-        let mut answer = Answer { status, headers, body: Vec::new(), whole: true };
+        let mut response = Response { status, headers, body: Vec::new(), whole: true };
         if head_only || status == 304 || status == 204 {
-            return Some(answer);
+            return Some(response);
         }
-        let length = answer.header("content-length").map(|length| length.parse::<u64>().unwrap());
-        if answer.header("transfer-encoding").is_some() {
-            answer.whole = self.read_chunks(&mut answer.body).is_some();
+        let length = response.header("content-length").map(|length| length.parse::<u64>().unwrap());
+        if response.header("transfer-encoding").is_some() {
+            response.whole = self.read_chunks(&mut response.body).is_some();
         } else if let Some(length) = length {
-            let _ = self.0.by_ref().take(length).read_to_end(&mut answer.body);
-            answer.whole = answer.body.len() as u64 == length;
+            let _ = self.0.by_ref().take(length).read_to_end(&mut response.body);
+            response.whole = response.body.len() as u64 == length;
         } else {
-            answer.whole = self.0.read_to_end(&mut answer.body).is_ok();
+            response.whole = self.0.read_to_end(&mut response.body).is_ok();
         }
-        Some(answer)
+        Some(response)
     }
 
     fn read_chunks(&mut self, body: &mut Vec<u8>) -> Option<()> {
@@ -113,12 +113,12 @@ impl Connection {
     }
 }
 
-/// Asks a proxy once.
-pub fn ask(proxy: SocketAddr, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
+/// Sends one request to a proxy.
+pub fn ask(proxy: SocketAddr, method: &str, target: &str, headers: &[(&str, &str)]) -> Response {
     Connection::open(proxy).ask(method, target, headers, b"")
 }
 
-/// What a proxy gives for an address.
-pub fn get(proxy: SocketAddr, url: &str) -> Answer {
+/// Sends a `GET` to a proxy.
+pub fn get(proxy: SocketAddr, url: &str) -> Response {
     ask(proxy, "GET", url, &[])
 }

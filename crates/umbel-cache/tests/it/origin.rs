@@ -1,4 +1,4 @@
-//! An origin that says whatever a test wants, byte for byte, and remembers what it was asked.
+//! An origin that sends the bytes that a test chooses and records the requests that it receives.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,17 +7,17 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// What somebody asked for.
+/// A request that the origin has received.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct Request {
     pub method: String,
-    /// As it stands in the first line.
+    /// The target as it is in the request line.
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
-impl Asked {
+impl Request {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers
             .iter()
@@ -25,37 +25,37 @@ impl Asked {
             .map(|(_, value)| value.as_str())
     }
 
-    /// The path, also of one who asks for a whole address.
+    /// The path, also if the target is an absolute URI.
     pub fn path(&self) -> &str {
         let rest = self.target.strip_prefix("http://").unwrap_or(&self.target);
         rest.find('/').map_or("/", |slash| &rest[slash..])
     }
 }
 
-/// What an origin does with a question.
-pub enum Does {
-    /// Sends these bytes, and waits for the next question.
-    Says(Vec<u8>),
-    /// Sends these bytes, waits so long, and hangs up.
-    Ends(Vec<u8>, Duration),
+/// The reaction of an origin to a request.
+pub enum Reply {
+    /// Sends these bytes and waits for the next request.
+    Send(Vec<u8>),
+    /// Sends these bytes, waits for this time and closes the connection.
+    SendAndClose(Vec<u8>, Duration),
 }
 
-type Handler = dyn Fn(&Asked) -> Does + Send + Sync;
+type Handler = dyn Fn(&Request) -> Reply + Send + Sync;
 
-/// A server on a port of its own, which ends with this.
+/// A server on a port of its own, which stops when this is dropped.
 pub struct Origin {
     pub address: SocketAddr,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<Request>>>,
     ends: Arc<AtomicBool>,
 }
 
 impl Origin {
-    pub fn start(handler: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Origin {
+    pub fn start(handler: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Origin {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (asked, ends) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
+        let (requests, ends) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
         let (all, over, handler): (_, _, Arc<Handler>) =
-            (Arc::clone(&asked), Arc::clone(&ends), Arc::new(handler));
+            (Arc::clone(&requests), Arc::clone(&ends), Arc::new(handler));
         thread::spawn(move || {
             for stream in listener.incoming() {
                 if over.load(Relaxed) {
@@ -67,21 +67,21 @@ impl Origin {
                 thread::spawn(move || serve(&stream, &all, &*handler));
             }
         });
-        Origin { address, asked, ends }
+        Origin { address, requests, ends }
     }
 
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// All that it was asked so far.
-    pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+    /// All requests received so far.
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests.lock().unwrap().clone()
     }
 
-    /// How often it was asked for a path.
+    /// The number of requests for a path.
     pub fn times(&self, path: &str) -> usize {
-        self.asked.lock().unwrap().iter().filter(|asked| asked.path() == path).count()
+        self.requests.lock().unwrap().iter().filter(|request| request.path() == path).count()
     }
 }
 
@@ -92,20 +92,20 @@ impl Drop for Origin {
     }
 }
 
-fn serve(stream: &TcpStream, all: &Mutex<Vec<Asked>>, handler: &Handler) {
+fn serve(stream: &TcpStream, all: &Mutex<Vec<Request>>, handler: &Handler) {
     let _ = stream.set_nodelay(true);
     let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
     let mut reader = BufReader::new(stream);
-    while let Some(asked) = read(&mut reader) {
-        all.lock().unwrap().push(asked.clone());
+    while let Some(request) = read(&mut reader) {
+        all.lock().unwrap().push(request.clone());
         let mut stream = stream;
-        match handler(&asked) {
-            Does::Says(bytes) => {
+        match handler(&request) {
+            Reply::Send(bytes) => {
                 if stream.write_all(&bytes).is_err() {
                     return;
                 }
             }
-            Does::Ends(bytes, after) => {
+            Reply::SendAndClose(bytes, after) => {
                 let _ = stream.write_all(&bytes);
                 thread::sleep(after);
                 let _ = stream.shutdown(Shutdown::Both);
@@ -115,7 +115,7 @@ fn serve(stream: &TcpStream, all: &Mutex<Vec<Asked>>, handler: &Handler) {
     }
 }
 
-fn read(reader: &mut BufReader<&TcpStream>) -> Option<Asked> {
+fn read(reader: &mut BufReader<&TcpStream>) -> Option<Request> {
     let mut line = String::new();
     reader.read_line(&mut line).ok().filter(|count| *count > 0)?;
     let mut words = line.split(' ');
@@ -127,14 +127,14 @@ fn read(reader: &mut BufReader<&TcpStream>) -> Option<Asked> {
         let Some((name, value)) = line.trim_end().split_once(':') else { break };
         headers.push((name.to_owned(), value.trim().to_owned()));
     }
-    let mut asked = Asked { method, target, headers, body: Vec::new() };
-    let length = asked.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
-    asked.body = vec![0; length];
-    reader.read_exact(&mut asked.body).ok()?;
-    Some(asked)
+    let mut request = Request { method, target, headers, body: Vec::new() };
+    let length = request.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
+    request.body = vec![0; length];
+    reader.read_exact(&mut request.body).ok()?;
+    Some(request)
 }
 
-/// An answer in chunks.
+/// A chunked response.
 pub fn chunked<'a>(headers: &[&str], chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<u8> {
     let mut bytes = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n".to_vec();
     headers.iter().for_each(|line| bytes.extend(format!("{line}\r\n").into_bytes()));
@@ -147,8 +147,8 @@ pub fn chunked<'a>(headers: &[&str], chunks: impl IntoIterator<Item = &'a [u8]>)
     bytes
 }
 
-/// An answer with a length.
-pub fn answer(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
+/// A response with a `Content-Length`.
+pub fn response(status: &str, headers: &[&str], body: &[u8]) -> Vec<u8> {
     let mut bytes = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n", body.len()).into_bytes();
     for line in headers {
         bytes.extend(format!("{line}\r\n").into_bytes());

@@ -4,7 +4,7 @@ use http::{HeaderMap, Request, Response, request, response};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use std::time::{Duration, SystemTime};
-use umbel_cache::rules::{Known, Refreshed, Reuse, variant};
+use umbel_cache::rules::{Reuse, Revalidated, StoredHead, variant};
 
 fn headers(lines: &[(&str, &str)]) -> HeaderMap {
     let mut headers = HeaderMap::new();
@@ -84,27 +84,30 @@ fn only_what_may_be_kept_is_kept() {
         (&ask("POST", &[]), 200, &[MINUTE], false),
         (&ask("HEAD", &[]), 200, &[MINUTE], false),
     ] {
-        let known = Known::of(request, &answer(status, lines), start());
-        assert_eq!(known.is_some(), kept, "{status} {lines:?} to {request:?}");
+        let head = StoredHead::from_response(request, &answer(status, lines), start());
+        assert_eq!(head.is_some(), kept, "{status} {lines:?} to {request:?}");
     }
 }
 
 #[test]
 fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
-    let known =
-        Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("age", "20")]), start())
-            .unwrap();
+    let head = StoredHead::from_response(
+        &ask("GET", &[]),
+        &answer(200, &[MINUTE, ("etag", "\"x\""), ("age", "20")]),
+        start(),
+    )
+    .unwrap();
     let after = |seconds: u64| start() + Duration::from_secs(seconds);
-    assert!(matches!(known.reuse(&ask("GET", &[]), after(30)), Reuse::Fresh));
-    let given = known.response(after(30));
+    assert!(matches!(head.reuse(&ask("GET", &[]), after(30)), Reuse::Fresh));
+    let given = head.response(after(30));
     assert_eq!(
         (given.status.as_u16(), &given.headers["age"]),
         (200, &"50".parse::<http::HeaderValue>().unwrap())
     );
-    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), after(41)) else { panic!() };
+    let Reuse::Stale(question) = head.reuse(&ask("GET", &[]), after(41)) else { panic!() };
     assert_eq!(question.headers["if-none-match"], "\"x\"");
     assert_eq!(question.headers.get("host"), None);
-    let Reuse::Stale(question) = known.reuse(&ask("GET", &[("host", "example.org")]), after(41)) else {
+    let Reuse::Stale(question) = head.reuse(&ask("GET", &[("host", "example.org")]), after(41)) else {
         panic!()
     };
     assert_eq!(question.headers["host"], "example.org");
@@ -119,9 +122,9 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     ] {
         let request = ask("GET", &[("cache-control", line), ("host", "example.org")]);
         let at = after(20);
-        assert_eq!(matches!(known.reuse(&request, at), Reuse::Fresh), fresh, "{line}");
+        assert_eq!(matches!(head.reuse(&request, at), Reuse::Fresh), fresh, "{line}");
     }
-    let strict = Known::of(
+    let strict = StoredHead::from_response(
         &ask("GET", &[]),
         &answer(200, &[("cache-control", "max-age=60, must-revalidate")]),
         start(),
@@ -129,30 +132,36 @@ fn what_is_fresh_is_given_and_what_is_stale_is_asked_about() {
     let request = ask("GET", &[("cache-control", "max-stale=100")]);
     assert!(matches!(strict.unwrap().reuse(&request, after(70)), Reuse::Stale(_)));
     // What is for all lives as the origin says to those who share.
-    let shared =
-        Known::of(&ask("GET", &[]), &answer(200, &[("cache-control", "max-age=10, s-maxage=100")]), start());
+    let shared = StoredHead::from_response(
+        &ask("GET", &[]),
+        &answer(200, &[("cache-control", "max-age=10, s-maxage=100")]),
+        start(),
+    );
     assert!(matches!(shared.unwrap().reuse(&ask("GET", &[]), after(90)), Reuse::Fresh));
 }
 
 #[test]
 fn the_origin_says_whether_it_still_holds() {
-    let known =
-        Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\""), ("x-color", "red")]), start())
-            .unwrap();
+    let head = StoredHead::from_response(
+        &ask("GET", &[]),
+        &answer(200, &[MINUTE, ("etag", "\"x\""), ("x-color", "red")]),
+        start(),
+    )
+    .unwrap();
     let later = start() + Duration::from_secs(100);
-    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
+    let Reuse::Stale(question) = head.reuse(&ask("GET", &[]), later) else { panic!() };
     let same = answer(304, &[("cache-control", "max-age=500"), ("etag", "\"x\"")]);
-    let Refreshed::Same(known) = known.refresh(&question, &same, later) else { panic!() };
-    let given = known.response(later);
+    let Revalidated::NotModified(head) = head.revalidate(&question, &same, later) else { panic!() };
+    let given = head.response(later);
     assert_eq!(
         (given.status.as_u16(), &given.headers["x-color"]),
         (200, &"red".parse::<http::HeaderValue>().unwrap())
     );
-    assert!(matches!(known.reuse(&ask("GET", &[]), later + Duration::from_secs(400)), Reuse::Fresh));
+    assert!(matches!(head.reuse(&ask("GET", &[]), later + Duration::from_secs(400)), Reuse::Fresh));
     let changed = answer(200, &[MINUTE, ("etag", "\"y\"")]);
-    assert!(matches!(known.refresh(&question, &changed, later), Refreshed::Changed(Some(_))));
+    assert!(matches!(head.revalidate(&question, &changed, later), Revalidated::Modified(Some(_))));
     let forbidden = answer(200, &[("cache-control", "no-store")]);
-    assert!(matches!(known.refresh(&question, &forbidden, later), Refreshed::Changed(None)));
+    assert!(matches!(head.revalidate(&question, &forbidden, later), Revalidated::Modified(None)));
 }
 
 #[test]
@@ -182,13 +191,13 @@ fn nothing_of_whoever_asked_goes_to_disk_but_what_matters() {
         &[("cookie", "session=secret"), ("authorization", "Basic secret"), ("accept-language", "de")],
     );
     let response = answer(200, &[("cache-control", "public, max-age=60"), ("vary", "accept-language")]);
-    let known = Known::of(&request, &response, start()).unwrap();
-    let bytes = known.encode();
+    let head = StoredHead::from_response(&request, &response, start()).unwrap();
+    let bytes = head.encode();
     assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
-    let again = Known::decode(&bytes).unwrap();
+    let again = StoredHead::decode(&bytes).unwrap();
     assert!(matches!(again.reuse(&request, start()), Reuse::Fresh));
-    assert!(matches!(again.reuse(&ask("GET", &[("accept-language", "en")]), start()), Reuse::Other));
-    assert!(Known::decode(&bytes[..bytes.len() / 2]).is_none());
+    assert!(matches!(again.reuse(&ask("GET", &[("accept-language", "en")]), start()), Reuse::Mismatch));
+    assert!(StoredHead::decode(&bytes[..bytes.len() / 2]).is_none());
 }
 
 #[test]
@@ -206,9 +215,9 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
         ("x-hop", "1"),
         ("content-length", "5"),
     ];
-    let known = Known::of(&ask("GET", &[]), &answer(200, &lines), start()).unwrap();
-    let known = Known::decode(&known.encode()).unwrap();
-    let given = known.response(start()).headers;
+    let head = StoredHead::from_response(&ask("GET", &[]), &answer(200, &lines), start()).unwrap();
+    let head = StoredHead::decode(&head.encode()).unwrap();
+    let given = head.response(start()).headers;
     let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
     assert_eq!(values("link"), ["<a>; rel=prev", "<b>; rel=next"]);
     assert_eq!(values("date"), ["Fri, 15 Jan 2027 07:59:50 GMT"]);
@@ -216,12 +225,12 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
     assert!(!given.contains_key("x-hop") && !given.contains_key("connection"));
 
     let later = start() + Duration::from_secs(100);
-    let Reuse::Stale(question) = known.reuse(&ask("GET", &[]), later) else { panic!() };
+    let Reuse::Stale(question) = head.reuse(&ask("GET", &[]), later) else { panic!() };
     let news = answer(
         304,
         &[("etag", "\"x\""), ("cache-control", "max-age=500"), ("x-new", "1"), ("content-type", "no")],
     );
-    let Refreshed::Same(renewed) = known.refresh(&question, &news, later) else { panic!() };
+    let Revalidated::NotModified(renewed) = head.revalidate(&question, &news, later) else { panic!() };
     let given = renewed.response(later).headers;
     let values = |name: &str| given.get_all(name).iter().collect::<Vec<_>>();
     assert_eq!(values("cache-control"), ["max-age=500"]);
@@ -229,10 +238,10 @@ fn what_the_origin_said_is_given_word_for_word_and_renewed_by_what_it_says_later
     assert_eq!((given["x-new"].as_bytes(), given["age"].as_bytes()), (&b"1"[..], &b"0"[..]));
     assert_eq!(given["date"], "Fri, 15 Jan 2027 08:01:40 GMT");
     // Where it does not say of what, it is of what it was asked about.
-    assert!(matches!(known.refresh(&question, &answer(304, &[]), later), Refreshed::Same(_)));
+    assert!(matches!(head.revalidate(&question, &answer(304, &[]), later), Revalidated::NotModified(_)));
     // What has not changed is another document than this.
     let other = answer(304, &[("etag", "\"y\"")]);
-    assert!(matches!(known.refresh(&question, &other, later), Refreshed::Unclear));
+    assert!(matches!(head.revalidate(&question, &other, later), Revalidated::Mismatch));
 }
 
 #[test]
@@ -240,14 +249,16 @@ fn absurd_numbers_are_no_trouble() {
     for age in ["18446744073709551615", "99999999999999999999999", "-1", "x", ""] {
         for life in ["max-age=18446744073709551615", "s-maxage=99999999999999999999999", "max-age=60"] {
             let response = answer(200, &[("age", age), ("cache-control", life), ("etag", "\"x\"")]);
-            let Some(known) = Known::of(&ask("GET", &[]), &response, start()) else { continue };
+            let Some(head) = StoredHead::from_response(&ask("GET", &[]), &response, start()) else {
+                continue;
+            };
             let later = start() + Duration::from_secs(1 << 33);
             for line in
                 ["max-stale=18446744073709551615", "min-fresh=18446744073709551615", "max-age=0", "max-stale"]
             {
-                let _ = known.reuse(&ask("GET", &[("cache-control", line)]), later);
+                let _ = head.reuse(&ask("GET", &[("cache-control", line)]), later);
             }
-            let _ = (known.response(later), known.time_to_live(later));
+            let _ = (head.response(later), head.remaining_lifetime(later));
         }
     }
 }
@@ -259,9 +270,9 @@ fn the_form_on_disk_stays_what_it_is() {
     let request = ask("GET", &[("accept-language", "de"), ("cookie", "secret")]);
     let response =
         answer(200, &[("cache-control", "max-age=60"), ("vary", "accept-language"), ("etag", "\"x\"")]);
-    let known = Known::of(&request, &response, start()).unwrap();
-    assert_eq!(String::from_utf8(known.encode()).unwrap(), String::from_utf8_lossy(golden));
-    let read = Known::decode(golden).unwrap();
+    let head = StoredHead::from_response(&request, &response, start()).unwrap();
+    assert_eq!(String::from_utf8(head.encode()).unwrap(), String::from_utf8_lossy(golden));
+    let read = StoredHead::decode(golden).unwrap();
     assert!(matches!(read.reuse(&request, start()), Reuse::Fresh));
 }
 
@@ -280,10 +291,10 @@ proptest! {
             bytes[at % len] = byte;
         }
         bytes.truncate(bytes.len().saturating_sub(cut.saturating_sub(150)));
-        if let Some(known) = Known::decode(&bytes) {
-            let again = Known::decode(&known.encode()).unwrap();
-            prop_assert_eq!(again.encode(), known.encode());
-            let _ = (known.reuse(&ask("GET", &[]), start()), known.response(start()));
+        if let Some(head) = StoredHead::decode(&bytes) {
+            let again = StoredHead::decode(&head.encode()).unwrap();
+            prop_assert_eq!(again.encode(), head.encode());
+            let _ = (head.reuse(&ask("GET", &[]), start()), head.response(start()));
         }
     }
 
@@ -308,14 +319,14 @@ proptest! {
             response.headers.append(of_answers[*name], value.parse().unwrap());
         }
         let now = start() + Duration::from_secs(later);
-        if let Some(known) = Known::of(&request, &response, start()) {
-            if let Reuse::Stale(question) = known.reuse(&request, now) {
+        if let Some(head) = StoredHead::from_response(&request, &response, start()) {
+            if let Reuse::Stale(question) = head.reuse(&request, now) {
                 response.status = http::StatusCode::NOT_MODIFIED;
-                let _ = known.refresh(&question, &response, now);
+                let _ = head.revalidate(&question, &response, now);
             }
-            let _ = (variant(&request.headers, &response.headers), known.time_to_live(now));
-            let again = Known::decode(&known.encode()).unwrap();
-            prop_assert_eq!(again.encode(), known.encode());
+            let _ = (variant(&request.headers, &response.headers), head.remaining_lifetime(now));
+            let again = StoredHead::decode(&head.encode()).unwrap();
+            prop_assert_eq!(again.encode(), head.encode());
         }
     }
 }
@@ -332,36 +343,42 @@ fn what_is_stale_nobody_gets_and_what_is_old_already_is_not_fresh_for_long() {
         "max-age=10, must-revalidate",
         "max-age=10",
     ] {
-        let known =
-            Known::of(&plain, &answer(200, &[("cache-control", life), ("etag", "\"x\"")]), start()).unwrap();
+        let head = StoredHead::from_response(
+            &plain,
+            &answer(200, &[("cache-control", life), ("etag", "\"x\"")]),
+            start(),
+        )
+        .unwrap();
         let question = ask("GET", &[("cache-control", "max-stale")]);
-        assert!(matches!(known.reuse(&question, later(20)), Reuse::Stale(_)), "{life}");
+        assert!(matches!(head.reuse(&question, later(20)), Reuse::Stale(_)), "{life}");
     }
     // An hour on the way, as its date says.
     let late = answer(
         200,
         &[("cache-control", "max-age=60"), ("etag", "\"x\""), ("date", "Fri, 15 Jan 2027 07:00:00 GMT")],
     );
-    let known = Known::of(&plain, &late, start()).unwrap();
-    assert!(matches!(known.reuse(&plain, start()), Reuse::Stale(_)));
-    assert_eq!(known.response(start()).headers["age"], "3600");
+    let head = StoredHead::from_response(&plain, &late, start()).unwrap();
+    assert!(matches!(head.reuse(&plain, start()), Reuse::Stale(_)));
+    assert_eq!(head.response(start()).headers["age"], "3600");
     // Where the origin says nothing, it is not fresh for years.
     let ancient = answer(200, &[("last-modified", "Thu, 01 Jan 1970 00:00:00 GMT")]);
-    let known = Known::of(&plain, &ancient, start()).unwrap();
-    assert!(matches!(known.reuse(&plain, later(86_000)), Reuse::Fresh));
-    assert!(matches!(known.reuse(&plain, later(86_401)), Reuse::Stale(_)));
+    let head = StoredHead::from_response(&plain, &ancient, start()).unwrap();
+    assert!(matches!(head.reuse(&plain, later(86_000)), Reuse::Fresh));
+    assert!(matches!(head.reuse(&plain, later(86_401)), Reuse::Stale(_)));
     assert!(matches!(
-        known.reuse(&ask("GET", &[("cache-control", "max-age=999999")]), later(86_401)),
+        head.reuse(&ask("GET", &[("cache-control", "max-age=999999")]), later(86_401)),
         Reuse::Stale(_)
     ));
 }
 
 #[test]
 fn questions_about_what_is_stale_are_the_clients_own() {
-    let known = Known::of(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\"")]), start()).unwrap();
+    let head =
+        StoredHead::from_response(&ask("GET", &[]), &answer(200, &[MINUTE, ("etag", "\"x\"")]), start())
+            .unwrap();
     let request =
         ask("GET", &[("x-a", "1"), ("x-a", "2"), ("if-none-match", "\"z\""), ("range", "bytes=0-1")]);
-    let Reuse::Stale(question) = known.reuse(&request, start() + Duration::from_secs(61)) else { panic!() };
+    let Reuse::Stale(question) = head.reuse(&request, start() + Duration::from_secs(61)) else { panic!() };
     assert_eq!(question.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
     assert_eq!(question.headers.get_all("if-none-match").iter().collect::<Vec<_>>(), ["\"x\""]);
     assert!(!question.headers.contains_key("range"));
@@ -370,11 +387,13 @@ fn questions_about_what_is_stale_are_the_clients_own() {
 #[test]
 fn of_a_secret_it_is_only_known_whether_it_is_the_same() {
     let of = |cookie: &str| ask("GET", &[("cookie", cookie)]);
-    let known = Known::of(&of("sid=secret"), &answer(200, &[MINUTE, ("vary", "cookie")]), start()).unwrap();
-    let bytes = known.encode();
+    let head =
+        StoredHead::from_response(&of("sid=secret"), &answer(200, &[MINUTE, ("vary", "cookie")]), start())
+            .unwrap();
+    let bytes = head.encode();
     assert!(!String::from_utf8_lossy(&bytes).contains("secret"));
-    let known = Known::decode(&bytes).unwrap();
-    assert!(matches!(known.reuse(&of("sid=secret"), start()), Reuse::Fresh));
-    assert!(matches!(known.reuse(&of("sid=other"), start()), Reuse::Other));
-    assert!(matches!(known.reuse(&ask("GET", &[]), start()), Reuse::Other));
+    let head = StoredHead::decode(&bytes).unwrap();
+    assert!(matches!(head.reuse(&of("sid=secret"), start()), Reuse::Fresh));
+    assert!(matches!(head.reuse(&of("sid=other"), start()), Reuse::Mismatch));
+    assert!(matches!(head.reuse(&ask("GET", &[]), start()), Reuse::Mismatch));
 }

@@ -1,4 +1,4 @@
-//! A proxy that runs, and ends with its test.
+//! A proxy that runs until the end of a test.
 
 use crate::client::ask;
 use serde_json::Value;
@@ -14,7 +14,7 @@ use umbel_cache::store::{self, Store};
 /// A proxy that runs.
 pub struct Running {
     pub address: SocketAddr,
-    pub manage: SocketAddr,
+    pub status_address: SocketAddr,
     pub lines: Arc<Mutex<Vec<String>>>,
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -29,7 +29,7 @@ impl Running {
         Running::open(address, folder, &store::Options::default(), options)
     }
 
-    /// One with another store.
+    /// Starts a proxy with these options of the store.
     pub fn with(folder: &Path, about: &store::Options, options: Options) -> Running {
         Running::open("127.0.0.1:0".parse().unwrap(), folder, about, options)
     }
@@ -46,25 +46,25 @@ impl Running {
                 tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
             runtime.block_on(async {
                 let proxy = Proxy::bind(address, store, options).await.unwrap();
-                told.send((proxy.address(), proxy.manage_address().unwrap())).unwrap();
+                told.send((proxy.address(), proxy.status_address().unwrap())).unwrap();
                 proxy.run(async { drop(until.await) }).await;
             });
             runtime.shutdown_timeout(Duration::from_secs(5));
         });
-        let (address, manage) = address_of.recv().unwrap();
-        Running { address, manage, lines, end: Some(end), thread: Some(thread) }
+        let (address, status_address) = address_of.recv().unwrap();
+        Running { address, status_address, lines, end: Some(end), thread: Some(thread) }
     }
 
-    /// What it has counted.
+    /// The statistics of the proxy.
     pub fn stats(&self) -> Value {
-        serde_json::from_slice(&ask(self.manage, "GET", "/umbel/stats", &[]).body).unwrap()
+        serde_json::from_slice(&ask(self.status_address, "GET", "/umbel/stats", &[]).body).unwrap()
     }
 
     pub fn count(&self, name: &str) -> u64 {
         self.stats()[name].as_u64().unwrap_or_else(|| panic!("{name} is counted"))
     }
 
-    /// Waits until its first peer has told that it has so many documents.
+    /// Waits until the summary of the first peer has this number of keys.
     pub fn wait_for_documents(&self, count: u64) {
         self.wait(|stats| stats["peers"][0]["documents"] == count);
     }

@@ -2,18 +2,18 @@
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use umbel_cache::{Digest, Error, Key};
+use umbel_cache::{CacheDigest, CacheKey, Error};
 
 /// From Squid 5.7, which had fetched seven documents, and has icons of its own.
 const GOLDEN: &[u8] = include_bytes!("../golden/squid-5.7.digest");
 
-fn document(number: u32) -> Key {
-    Key::get(&format!("http://127.0.0.1:3198/doc{number}"))
+fn document(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://127.0.0.1:3198/doc{number}"))
 }
 
 #[test]
 fn a_digest_of_squid_promises_what_squid_has() {
-    let digest = Digest::decode(GOLDEN).unwrap();
+    let digest = CacheDigest::decode(GOLDEN).unwrap();
     let stats = digest.filter().stats();
     assert_eq!((digest.count(), stats.bits, stats.used_cells), (58, 296, 164));
     assert!((1..=7).all(|number| digest.contains(&document(number))));
@@ -30,8 +30,8 @@ fn a_digest_of_squid_promises_what_squid_has() {
 /// SPEC: 5 bits for each document promise wrongly in 9.2 % of questions, and a million take 625 000 bytes.
 #[test]
 fn five_bits_a_document_promise_wrongly_one_time_in_eleven() {
-    let keys: Vec<Key> = (0..100_000).map(document).collect();
-    let digest = Digest::of(&keys, 5).unwrap();
+    let keys: Vec<CacheKey> = (0..100_000).map(document).collect();
+    let digest = CacheDigest::from_keys(&keys, 5).unwrap();
     assert_eq!(digest.encode().len(), 128 + 62_500);
     assert!(keys.iter().all(|key| digest.contains(key)));
     let strangers = (100_000..300_000).filter(|number| digest.contains(&document(*number))).count();
@@ -44,7 +44,7 @@ fn what_is_no_digest_is_refused() {
     let changed = |at: usize, value: u8| {
         let mut bytes = GOLDEN.to_vec();
         bytes[at] = value;
-        Digest::decode(&bytes)
+        CacheDigest::decode(&bytes)
     };
     for (at, value, why) in [
         (3, 6, "version"),
@@ -57,9 +57,9 @@ fn what_is_no_digest_is_refused() {
         assert!(matches!(&error, Error::Malformed { .. }) && error.to_string().contains(why), "{error}");
     }
     for length in [0, 1, 127, 128, 164] {
-        assert!(Digest::decode(&GOLDEN[..length]).is_err(), "{length}");
+        assert!(CacheDigest::decode(&GOLDEN[..length]).is_err(), "{length}");
     }
-    assert!(Digest::of(&[], 5).is_ok_and(|digest| !digest.contains(&document(1))));
+    assert!(CacheDigest::from_keys(&[], 5).is_ok_and(|digest| !digest.contains(&document(1))));
 }
 
 proptest! {
@@ -67,8 +67,8 @@ proptest! {
 
     #[test]
     fn any_bytes_are_refused_or_make_a_digest_that_is_written_again(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        if let Ok(digest) = Digest::decode(&bytes) {
-            let again = Digest::decode(&digest.encode()).unwrap();
+        if let Ok(digest) = CacheDigest::decode(&bytes) {
+            let again = CacheDigest::decode(&digest.encode()).unwrap();
             prop_assert_eq!(again, digest);
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::client::{ask, get};
 use crate::debian;
-use crate::origin::{Does, Origin, answer};
+use crate::origin::{Origin, Reply, response};
 use crate::running::Running;
 use std::ffi::OsString;
 use std::fmt::Write;
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::TempDir;
 use umbel_cache::proxy::{Limits, Options};
-use umbel_cache::{Digest, Key};
+use umbel_cache::{CacheDigest, CacheKey};
 
 /// How many documents one has that the other wants.
 const DOCUMENTS: usize = 50;
@@ -49,8 +49,8 @@ fn what_we_have_squid_fetches_from_us() {
     let squid = Squid::start(Some(proxy.address));
     squid.learn(&origin);
     for path in paths() {
-        let answer = get(squid.address, &origin.url(&path));
-        assert_eq!((answer.body, origin.times(&path)), (body(&path), 1), "{path}");
+        let response = get(squid.address, &origin.url(&path));
+        assert_eq!((response.body, origin.times(&path)), (body(&path), 1), "{path}");
         let lines = squid.logged(&origin.url(&path), 1);
         assert_eq!(lines[0], ["TCP_MISS/200", "CD_SIBLING_HIT/127.0.0.1"], "{path}");
     }
@@ -70,8 +70,8 @@ fn a_false_promise_costs_squid_a_question_and_never_a_wrong_answer() {
     let squid = Squid::start(Some(proxy.address));
     squid.learn(&origin);
     // Of those that are not there one in eleven is promised.
-    let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
-    let promised = |path: &String| digest.contains(&Key::get(&origin.url(path)));
+    let digest = CacheDigest::decode(&ask(proxy.address, "GET", CacheDigest::PATH, &[]).body).unwrap();
+    let promised = |path: &String| digest.contains(&CacheKey::from_url(&origin.url(path)));
     let (promised, denied): (Vec<String>, Vec<String>) = strangers().take(1000).partition(promised);
     let (promised, denied) = (&promised[..10], &denied[..10]);
 
@@ -80,8 +80,8 @@ fn a_false_promise_costs_squid_a_question_and_never_a_wrong_answer() {
     assert_eq!((refused.status, origin.times(&promised[0])), (504, 0));
     let before = proxy.count("only_if_cached");
     for path in promised.iter().chain(denied) {
-        let answer = get(squid.address, &origin.url(path));
-        assert_eq!((answer.status, answer.body, origin.times(path)), (200, body(path), 1), "{path}");
+        let response = get(squid.address, &origin.url(path));
+        assert_eq!((response.status, response.body, origin.times(path)), (200, body(path), 1), "{path}");
         let lines = squid.logged(&origin.url(path), 1);
         assert_eq!(lines[0], ["TCP_MISS/200", "HIER_DIRECT/127.0.0.1"], "{path}");
     }
@@ -96,12 +96,12 @@ fn a_false_promise_of_squid_costs_us_a_question_and_never_a_wrong_answer() {
     fill(&squid, &origin);
     let folder = tempfile::tempdir().unwrap();
     let proxy = sibling_of(&squid, folder.path());
-    let mut asked = Vec::new();
+    let mut fetched = Vec::new();
     // Squid makes its digest anew meanwhile, so that nobody knows for which of them it promises.
     for path in strangers().take(1000) {
         assert_eq!(get(proxy.address, &origin.url(&path)).body, body(&path));
         assert_eq!(origin.times(&path), 1, "{path}");
-        asked.push(path);
+        fetched.push(path);
         if proxy.stats()["peers"][0]["false_hits"].as_u64() >= Some(3) {
             break;
         }
@@ -109,8 +109,8 @@ fn a_false_promise_of_squid_costs_us_a_question_and_never_a_wrong_answer() {
     let stats = proxy.stats();
     let peer = &stats["peers"][0];
     assert_eq!((&peer["false_hits"], &peer["failures"]), (&3.into(), &0.into()), "{stats}");
-    assert_eq!((&stats["misses"], &stats["peer_hits"]), (&asked.len().into(), &0.into()), "{stats}");
-    let refused = || asked.iter().flat_map(|path| squid.log_of(&origin.url(path))).collect::<Vec<_>>();
+    assert_eq!((&stats["misses"], &stats["peer_hits"]), (&fetched.len().into(), &0.into()), "{stats}");
+    let refused = || fetched.iter().flat_map(|path| squid.log_of(&origin.url(path))).collect::<Vec<_>>();
     wait_for("the log", || refused().len() == 3);
     assert!(refused().iter().all(|line| line[0].ends_with("/504")), "{:?}", refused());
 }
@@ -130,10 +130,10 @@ fn body(path: &str) -> Vec<u8> {
 }
 
 fn origin() -> Origin {
-    Origin::start(|asked| {
+    Origin::start(|request| {
         // What has no date is not in a digest of Squid.
         let date = format!("Date: {}", httpdate::fmt_http_date(SystemTime::now()));
-        Does::Says(answer("200 OK", &[&date, "Cache-Control: max-age=3600"], &body(asked.path())))
+        Reply::Send(response("200 OK", &[&date, "Cache-Control: max-age=3600"], &body(request.path())))
     })
 }
 
@@ -142,10 +142,10 @@ fn fill(squid: &Squid, origin: &Origin) {
     for path in paths() {
         assert_eq!(get(squid.address, &origin.url(&path)).body, body(&path));
     }
-    let keys: Vec<Key> = paths().map(|path| Key::get(&origin.url(&path))).collect();
+    let keys: Vec<CacheKey> = paths().map(|path| CacheKey::from_url(&origin.url(&path))).collect();
     wait_for("the digest of Squid", || {
-        let answer = ask(squid.address, "GET", Digest::PATH, &[]);
-        let digest = Digest::decode(&answer.body).ok().filter(|_| answer.status == 200);
+        let response = ask(squid.address, "GET", CacheDigest::PATH, &[]);
+        let digest = CacheDigest::decode(&response.body).ok().filter(|_| response.status == 200);
         digest.is_some_and(|digest| keys.iter().all(|key| digest.contains(key)))
     });
 }
@@ -154,8 +154,8 @@ fn fill(squid: &Squid, origin: &Origin) {
 fn sibling_of(squid: &Squid, folder: &Path) -> Running {
     let peers = vec![format!("http://{}", squid.address).parse().unwrap()];
     // This is not about time, and others may need the processors.
-    let limits = Limits { peer: Duration::from_secs(20), ..Limits::default() };
-    let options = Options { peers, every: Duration::from_secs(1), limits, ..Options::default() };
+    let limits = Limits { peer_timeout: Duration::from_secs(20), ..Limits::default() };
+    let options = Options { peers, summary_interval: Duration::from_secs(1), limits, ..Options::default() };
     let proxy = Running::start(folder, options);
     proxy.wait(|stats| stats["peers"][0]["documents"].as_u64() >= Some(DOCUMENTS as u64));
     proxy

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use umbel_cache::store::{Options, Store};
-use umbel_cache::{Error, Key, Trigger, View};
+use umbel_cache::{CacheKey, Error, PublishTrigger, View};
 
-fn key(number: u32) -> Key {
-    Key::get(&format!("http://example.org/{number}"))
+fn key(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
 /// A body that tells which it is, wherever one looks.
@@ -34,7 +34,7 @@ fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u
     for number in 0..numbers {
         for entry in store.find(&key(number)) {
             let body = store.body(&entry).unwrap().bytes().unwrap().to_vec();
-            all.insert((number, entry.variant()), (entry.head().to_vec(), body));
+            all.insert((number, entry.variant()), (entry.head_bytes().to_vec(), body));
         }
     }
     all
@@ -42,12 +42,12 @@ fn contents(store: &Store, numbers: u32) -> BTreeMap<(u32, u64), (Vec<u8>, Vec<u
 
 /// What others see of the store is what it holds.
 fn check_summary(store: &Store, numbers: u32) {
-    store.publish(&Trigger::default(), Duration::MAX).unwrap();
+    store.publish(&PublishTrigger::default(), Duration::MAX).unwrap();
     let mut view = View::default();
     view.apply(&store.summary_since(None)).unwrap();
-    let held: HashSet<Key> = store.keys().into_iter().collect();
-    assert_eq!(view.documents(), held.len() as u64);
-    assert!(held.iter().all(|key| view.contains(key) && store.may_have(key)));
+    let held: HashSet<CacheKey> = store.keys().into_iter().collect();
+    assert_eq!(view.key_count(), held.len() as u64);
+    assert!(held.iter().all(|key| view.contains(key) && store.may_contain(key)));
     let wrong = (0..numbers).filter(|number| !held.contains(&key(*number)) && view.contains(&key(*number)));
     assert!(wrong.count() <= 2 + numbers as usize / 100, "few promises are wrong");
     let digest = store.digest(5).unwrap();
@@ -102,7 +102,7 @@ proptest! {
                 }
                 Step::Update(number, variant) => if let Some(entry) = entry(number, variant) {
                     let head = format!("version {version}").into_bytes();
-                    open.update(&entry, head.clone()).unwrap();
+                    open.update_head(&entry, head.clone()).unwrap();
                     expected.get_mut(&(number, variant)).unwrap().0 = head;
                 },
                 Step::Remove(number, variant) => if let Some(entry) = entry(number, variant) {
@@ -116,8 +116,8 @@ proptest! {
             }
             let open = store.as_ref().unwrap();
             prop_assert!(contents(open, 12) == expected);
-            prop_assert_eq!(open.size().documents, expected.len() as u64);
-            prop_assert!(open.size().memory <= 100_000 + 65_536);
+            prop_assert_eq!(open.stats().responses, expected.len() as u64);
+            prop_assert!(open.stats().memory <= 100_000 + 65_536);
         }
         check_summary(store.as_ref().unwrap(), 12);
         drop(store.take());
@@ -125,7 +125,7 @@ proptest! {
         let again = Arc::new(Store::open(folder.path(), &options).unwrap());
         let blocks = |file: &PathBuf| file.metadata().unwrap().len().next_multiple_of(4096);
         let on_disk: u64 = files(folder.path()).iter().map(blocks).sum();
-        prop_assert_eq!((on_disk, again.size().damaged), (again.size().bytes, 0));
+        prop_assert_eq!((on_disk, again.stats().damaged), (again.stats().bytes, 0));
     }
 }
 
@@ -173,7 +173,7 @@ fn what_is_damaged_is_never_given() {
                         let (head, body) = &whole[&(number, 0)];
                         match store.body(&entry).and_then(|body| body.bytes()) {
                             Ok(found) => {
-                                assert!(found == body && entry.head() == head, "{file:?} at {at}");
+                                assert!(found == body && entry.head_bytes() == head, "{file:?} at {at}");
                                 given += 1;
                             }
                             Err(error) => assert!(matches!(error, Error::Damaged(_)), "{error:?}"),
@@ -181,7 +181,7 @@ fn what_is_damaged_is_never_given() {
                     }
                 }
                 // The damaged one is gone.
-                assert_eq!((store.size().documents, store.size().damaged), (1, 1), "{file:?} at {at}");
+                assert_eq!((store.stats().responses, store.stats().damaged), (1, 1), "{file:?} at {at}");
             }
         }
     }
@@ -206,17 +206,17 @@ fn what_is_seldom_asked_for_makes_room() {
         put(&store, number, 0, b"", &body(number, 0, 5000));
         // Some are asked for again and again.
         (0..20).for_each(|popular| drop(store.find(&key(popular))));
-        assert!(store.size().bytes <= 1_000_000);
+        assert!(store.stats().bytes <= 1_000_000);
     }
-    let size = store.size();
-    assert!(size.documents > 110 && size.evicted == 2000 - size.documents, "{size:?}");
+    let stats = store.stats();
+    assert!(stats.responses > 110 && stats.evicted == 2000 - stats.responses, "{stats:?}");
     assert!((0..20).all(|popular| !store.find(&key(popular)).is_empty()), "the popular ones stay");
     check_summary(&store, 2000);
     // One that is smaller now has less in it.
     drop(store);
     let smaller =
         Arc::new(Store::open(folder.path(), &Options { max_bytes: 100_000, ..Options::default() }).unwrap());
-    assert!(smaller.size().bytes <= 100_000 && smaller.size().documents > 10);
+    assert!(smaller.stats().bytes <= 100_000 && smaller.stats().responses > 10);
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn readers_see_whole_documents_while_others_write() {
                 for entry in store.find(&key(number)) {
                     // It may be gone, or another, by now; what is given is whole.
                     let Ok(body) = store.body(&entry).and_then(|body| body.bytes()) else { continue };
-                    let version: u32 = str::from_utf8(entry.head()).unwrap().parse().unwrap();
+                    let version: u32 = str::from_utf8(entry.head_bytes()).unwrap().parse().unwrap();
                     assert!(body == self::body(number, version, body.len()));
                     assert_eq!(body.len() as u64, entry.len());
                     seen += 1;
@@ -277,8 +277,8 @@ fn writer_to_be_killed() {
         let bytes = body(number, version, if version % 4 == 0 { 150_000 } else { 3000 });
         put(&store, number, 0, version.to_string().as_bytes(), &bytes);
         if let Some(entry) = store.find(&key(version % 100)).first().filter(|_| version % 5 == 0) {
-            let head = entry.head().to_vec();
-            store.update(entry, head).unwrap();
+            let head = entry.head_bytes().to_vec();
+            store.update_head(entry, head).unwrap();
         }
     }
 }
@@ -298,7 +298,7 @@ fn after_a_kill_every_document_is_whole_and_the_summary_is_of_these() {
         writer.wait().unwrap();
         let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
         let all = contents(&store, 100);
-        assert_eq!((all.len() as u64, store.size().damaged), (store.size().documents, 0));
+        assert_eq!((all.len() as u64, store.stats().damaged), (store.stats().responses, 0));
         assert!(round == 0 || all.len() > 5, "{}", all.len());
         for ((number, _), (head, found)) in all {
             let version = str::from_utf8(&head).unwrap().parse().unwrap();
@@ -313,26 +313,26 @@ fn what_was_changed_meanwhile_is_neither_kept_nor_brought_back() {
     let folder = tempfile::tempdir().unwrap();
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     for len in [100, 200_000] {
-        let ticket = store.ticket(&key(1));
-        let mut late = store.begin(&key(1), 0).since(ticket);
+        let count = store.invalidation_count(&key(1));
+        let mut late = store.begin(&key(1), 0).unless_invalidated_since(count);
         late.write(&body(1, 0, len)).unwrap();
         put(&store, 1, 0, b"before", &body(1, 1, len));
         let before = store.find(&key(1))[0].clone();
         store.invalidate(&key(1));
         assert!(store.find(&key(1)).is_empty());
-        assert!(store.update(&before, b"it still holds".to_vec()).unwrap().is_none());
+        assert!(store.update_head(&before, b"it still holds".to_vec()).unwrap().is_none());
         let error = late.commit(b"late".to_vec()).unwrap_err();
-        assert!(matches!(error, Error::Changed) && error.to_string().contains("changed"), "{error:?}");
+        assert!(matches!(error, Error::Invalidated) && error.to_string().contains("changed"), "{error:?}");
         assert!(store.find(&key(1)).is_empty());
         // What is asked for now is kept; of what another has replaced nothing is known any more.
         put(&store, 1, 0, b"first", &body(1, 2, len));
         let first = store.find(&key(1))[0].clone();
         put(&store, 1, 0, b"second", &body(1, 3, len));
-        assert!(store.update(&first, b"first again".to_vec()).unwrap().is_none());
+        assert!(store.update_head(&first, b"first again".to_vec()).unwrap().is_none());
         let second = &store.find(&key(1))[0];
-        assert_eq!(second.head(), b"second");
+        assert_eq!(second.head_bytes(), b"second");
         assert!(store.body(second).unwrap().bytes().unwrap() == body(1, 3, len));
-        assert!(store.update(second, b"second again".to_vec()).unwrap().is_some());
+        assert!(store.update_head(second, b"second again".to_vec()).unwrap().is_some());
     }
     let bodies = std::fs::read_dir(folder.path().join("bodies")).unwrap();
     let left: usize = bodies.map(|inner| std::fs::read_dir(inner.unwrap().path()).unwrap().count()).sum();
@@ -367,7 +367,7 @@ fn links_and_other_things_in_the_folder_are_left_alone() {
     }
     let store = Arc::new(Store::open(folder.path(), &Options::default()).unwrap());
     put(&store, 1, 0, b"", &body(1, 0, 100_000));
-    assert_eq!((store.size().documents, store.size().damaged), (1, 0));
+    assert_eq!((store.stats().responses, store.stats().damaged), (1, 0));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
 }
 

@@ -5,10 +5,10 @@ use proptest::test_runner::RngSeed;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use umbel::memory::Words;
-use umbel_cache::{Applied, Key, Outcome, Peers, Summary, Trigger, Update, Version, View};
+use umbel_cache::{Applied, CacheKey, PeerOutcome, Peers, PublishTrigger, Summary, Update, Version, View};
 
-fn key(number: u32) -> Key {
-    Key::get(&format!("http://example.org/{number}"))
+fn key(number: u32) -> CacheKey {
+    CacheKey::from_url(&format!("http://example.org/{number}"))
 }
 
 /// The bits of a summary and those of a view of it.
@@ -45,7 +45,7 @@ fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
     assert!(!update.is_delta());
     assert_eq!(view.apply(&update).unwrap(), Applied::Replaced);
     assert_eq!(ask(&summary, &view).0, summary.update(view.version()));
-    assert_eq!(view.apply(&ask(&summary, &view).0).unwrap(), Applied::Same);
+    assert_eq!(view.apply(&ask(&summary, &view).0).unwrap(), Applied::Unchanged);
 
     (5000..5050).for_each(|number| summary.insert(&key(number)));
     (0..20).for_each(|number| summary.remove(&key(number)));
@@ -57,10 +57,10 @@ fn changes_travel_as_long_as_they_are_fewer_than_all_bits() {
     assert_eq!(view.apply(&update).unwrap(), Applied::Changed(0));
     let (ours, theirs) = bits(&summary, &view);
     assert_eq!(ours.words(), theirs.words());
-    assert_eq!(view.documents(), 5030);
+    assert_eq!(view.key_count(), 5030);
 
     // One that knows nothing of it needs all of it; so does one that has missed more than all of it.
-    assert_eq!(View::default().apply(&update).unwrap(), Applied::Unknown);
+    assert_eq!(View::default().apply(&update).unwrap(), Applied::NeedsAllBits);
     (10_000..30_000).for_each(|number| summary.insert(&key(number)));
     summary.publish().unwrap();
     let (update, _) = ask(&summary, &view);
@@ -143,7 +143,7 @@ fn updates_are_read_and_written_as_the_golden_files_have_them() {
     assert_eq!(update(&summary, Some(first)).encode(), changes);
     assert_eq!(view.apply(&golden(changes)).unwrap(), Applied::Changed(19));
     assert_eq!(update(&summary, Some(summary.version())).encode(), nothing);
-    assert_eq!(view.apply(&golden(nothing)).unwrap(), Applied::Same);
+    assert_eq!(view.apply(&golden(nothing)).unwrap(), Applied::Unchanged);
     let (ours, theirs) = bits(&summary, &view);
     assert_eq!(ours.words(), theirs.words());
 }
@@ -154,7 +154,7 @@ fn what_certainly_is_not_there_cannot_be_removed() {
     (0..10).for_each(|number| summary.insert(&key(number)));
     let stranger = (10..).map(key).find(|stranger| !summary.contains(stranger)).unwrap();
     summary.remove(&stranger);
-    assert_eq!(summary.documents(), 10);
+    assert_eq!(summary.key_count(), 10);
     assert!((0..10).all(|number| summary.contains(&key(number))));
 }
 
@@ -177,7 +177,7 @@ fn a_copy_of_a_view_stays_as_it_is_when_the_view_changes() {
 
 #[test]
 fn it_is_due_after_a_time_or_when_one_document_in_a_hundred_is_new() {
-    let (trigger, mut summary) = (Trigger::default(), Summary::new(10_000, 8).unwrap());
+    let (trigger, mut summary) = (PublishTrigger::default(), Summary::new(10_000, 8).unwrap());
     let (soon, late) = (Duration::from_secs(1), Duration::from_secs(5));
     assert!(!summary.is_due(&trigger, soon) && summary.is_due(&trigger, late));
     (0..1000).for_each(|number| summary.insert(&key(number)));
@@ -200,36 +200,36 @@ fn all_summaries_are_looked_at_and_only_who_promises_is_asked() {
         summary.publish().unwrap();
         let mut view = View::default();
         view.apply(&summary.update(None)).unwrap();
-        peers.replace(*id, view, 2000, until);
+        peers.set_view(*id, view, 2000, until);
     }
-    assert_eq!(peers.promising(&key(10), now), [ids[0]]);
-    assert_eq!(peers.promising(&key(60), now), [ids[0], ids[1]]);
-    assert!(peers.promising(&key(1000), now).is_empty());
+    assert_eq!(peers.candidates(&key(10), now), [ids[0]]);
+    assert_eq!(peers.candidates(&key(60), now), [ids[0], ids[1]]);
+    assert!(peers.candidates(&key(1000), now).is_empty());
     // Who does not keep promises is asked last.
-    (0..5).for_each(|_| peers.note(ids[0], Outcome::FalseHit, now));
-    peers.note(ids[1], Outcome::Hit, now);
-    assert_eq!(peers.promising(&key(60), now), [ids[1], ids[0]]);
+    (0..5).for_each(|_| peers.record(ids[0], PeerOutcome::FalseHit, now));
+    peers.record(ids[1], PeerOutcome::Hit, now);
+    assert_eq!(peers.candidates(&key(60), now), [ids[1], ids[0]]);
     let counts = peers.counts(ids[0]);
-    assert_eq!((counts.asked, counts.hits, counts.false_hits, counts.update_bytes), (5, 0, 5, 2000));
+    assert_eq!((counts.requests, counts.hits, counts.false_hits, counts.update_bytes), (5, 0, 5, 2000));
     // Who fails is left alone for a while, a longer one each time, until it is well again.
     let after = |millis| now + Duration::from_millis(millis);
-    peers.note(ids[1], Outcome::Failure, now);
-    assert_eq!(peers.promising(&key(60), after(900)), [ids[0]]);
-    assert_eq!(peers.promising(&key(60), after(1100)), [ids[1], ids[0]]);
+    peers.record(ids[1], PeerOutcome::Failure, now);
+    assert_eq!(peers.candidates(&key(60), after(900)), [ids[0]]);
+    assert_eq!(peers.candidates(&key(60), after(1100)), [ids[1], ids[0]]);
     // Those who were asked at the same time fail together.
-    peers.note(ids[1], Outcome::Failure, after(500));
-    assert_eq!(peers.promising(&key(60), after(1100)), [ids[1], ids[0]]);
-    peers.note(ids[1], Outcome::Failure, after(1100));
-    assert_eq!(peers.promising(&key(60), after(2200)), [ids[0]]);
-    peers.note(ids[1], Outcome::Hit, now);
-    assert_eq!(peers.promising(&key(60), now), [ids[1], ids[0]]);
+    peers.record(ids[1], PeerOutcome::Failure, after(500));
+    assert_eq!(peers.candidates(&key(60), after(1100)), [ids[1], ids[0]]);
+    peers.record(ids[1], PeerOutcome::Failure, after(1100));
+    assert_eq!(peers.candidates(&key(60), after(2200)), [ids[0]]);
+    peers.record(ids[1], PeerOutcome::Hit, now);
+    assert_eq!(peers.candidates(&key(60), now), [ids[1], ids[0]]);
     // What is too old is not believed, unless it was confirmed.
     let later = now + Duration::from_secs(61);
-    assert!(peers.promising(&key(60), later).is_empty());
-    peers.confirm(ids[0], 40, later);
-    assert_eq!(peers.promising(&key(60), later), [ids[0]]);
-    peers.forget(ids[0]);
-    assert!(peers.promising(&key(60), later).is_empty());
+    assert!(peers.candidates(&key(60), later).is_empty());
+    peers.renew_view(ids[0], 40, later);
+    assert_eq!(peers.candidates(&key(60), later), [ids[0]]);
+    peers.remove_view(ids[0]);
+    assert!(peers.candidates(&key(60), later).is_empty());
 }
 
 proptest! {
@@ -257,7 +257,7 @@ proptest! {
                 }
                 4 => {
                     let update = Update::decode(&summary.update(view.version()).encode()).unwrap();
-                    prop_assert_ne!(view.apply(&update).unwrap(), Applied::Unknown);
+                    prop_assert_ne!(view.apply(&update).unwrap(), Applied::NeedsAllBits);
                     prop_assert_eq!(view.version(), Some(summary.version()));
                     late.push(update);
                 }
@@ -277,7 +277,7 @@ proptest! {
         view.apply(&update).unwrap();
         let (ours, theirs) = bits(&summary, &view);
         prop_assert_eq!(ours.words(), theirs.words());
-        prop_assert_eq!(view.documents(), held.values().map(|count| u64::from(*count)).sum::<u64>());
+        prop_assert_eq!(view.key_count(), held.values().map(|count| u64::from(*count)).sum::<u64>());
     }
 
     #[test]

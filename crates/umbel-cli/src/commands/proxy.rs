@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
-use umbel_cache::proxy::{Admit, Limits, Options, PeerUrl, Proxy};
+use umbel_cache::proxy::{AdmissionPolicy, Limits, Options, PeerUrl, Proxy};
 use umbel_cache::store::{self, Store};
 use umbel_net::network::Prefix;
 
@@ -115,7 +115,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         store::Options { max_bytes: args.max_cache, max_memory: args.memory, ..store::Options::default() };
     let store = Store::open(&args.cache_dir, &about)
         .with_context(|| format!("cannot keep pages in {}", args.cache_dir.display()))?;
-    let size = store.size();
+    let stats = store.stats();
     raise_limit_of_files();
     let (told, until) = oneshot::channel();
     signals::when_told(move || {
@@ -126,9 +126,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let proxy = Proxy::bind(args.listen, store, options).await?;
         let address = proxy.address();
-        output::say(format_args!("umbel: {} pages in {}", size.documents, args.cache_dir.display()));
-        if size.damaged > 0 {
-            output::warn(format_args!("{} damaged pages were removed", size.damaged));
+        output::say(format_args!("umbel: {} pages in {}", stats.responses, args.cache_dir.display()));
+        if stats.damaged > 0 {
+            output::warn(format_args!("{} damaged pages were removed", stats.damaged));
         }
         if !args.allow.is_empty() && address.ip().is_loopback() {
             output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
@@ -140,8 +140,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
                 }
             })?;
         }
-        if let Some(manage) = proxy.manage_address() {
-            output::say(format_args!("umbel: what it does is shown at http://{manage}/umbel/"));
+        if let Some(status) = proxy.status_address() {
+            output::say(format_args!("umbel: what it does is shown at http://{status}/umbel/"));
         }
         output::say(format_args!("umbel: listening at http://{address}"));
         proxy
@@ -176,25 +176,29 @@ impl Args {
         if let Some(own) = self.peer.iter().find(|peer| peer.is(self.listen)) {
             bail!("--peer {own} is this proxy itself");
         }
-        let connections =
+        let max_clients =
             usize::try_from(self.max_clients).ok().filter(|count| (1..=1 << 20).contains(count));
-        let connections = connections.context("--max-clients needs a number from 1 to 1048576")?;
+        let max_clients = max_clients.context("--max-clients needs a number from 1 to 1048576")?;
         let allow = self.allow.clone();
         Ok(Options {
             peers: self.peer.clone(),
-            every: self.summary_every,
-            admit: if self.admit == "second-hit" { Admit::SecondHit } else { Admit::All },
+            summary_interval: self.summary_every,
+            admission: if self.admit == "second-hit" {
+                AdmissionPolicy::SecondHit
+            } else {
+                AdmissionPolicy::All
+            },
             allow: Arc::new(move |ip| {
                 ip.to_canonical().is_loopback() || allow.iter().any(|prefix| prefix.covers(ip))
             }),
-            manage: self.manage,
+            status_address: self.manage,
             access_log: self.access_log.clone(),
             limits: Limits {
-                max_object: self.max_object.min(self.max_cache / 2),
-                connections,
-                peer: self.peer_timeout,
-                origin: self.origin_timeout,
-                digest: self.summary_every,
+                max_object_bytes: self.max_object.min(self.max_cache / 2),
+                max_clients,
+                peer_timeout: self.peer_timeout,
+                origin_timeout: self.origin_timeout,
+                digest_lifetime: self.summary_every,
                 ..Limits::default()
             },
             log: Arc::new(|line| output::warn(line)),

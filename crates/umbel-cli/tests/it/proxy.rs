@@ -1,7 +1,7 @@
 //! `umbel proxy` through the real binary: it says where it is, shares with others, ends when told, and survives being killed.
 
 use crate::client::{self, Connection, ask, get};
-use crate::origin::{Does, Origin, answer};
+use crate::origin::{Origin, Reply, response};
 use crate::shell::{Shell, UMBEL};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
-use umbel_cache::{Key, Update, View};
+use umbel_cache::{CacheKey, Update, View};
 
 /// A proxy of its own process, which ends with this.
 struct Proxy {
@@ -63,7 +63,9 @@ fn page(path: &str) -> Vec<u8> {
 }
 
 fn pages() -> Origin {
-    Origin::start(|asked| Does::Says(answer("200 OK", &["Cache-Control: max-age=3600"], &page(asked.path()))))
+    Origin::start(|asked| {
+        Reply::Send(response("200 OK", &["Cache-Control: max-age=3600"], &page(asked.path())))
+    })
 }
 
 #[test]
@@ -83,7 +85,7 @@ fn it_shares_and_ends_when_told() {
     for number in 0..30 {
         assert!(get(second.address, &origin.url(&format!("/{number}"))).body == page(&format!("/{number}")));
     }
-    assert_eq!((origin.asked().len(), &second.stats()["peer_hits"]), (30, &30.into()));
+    assert_eq!((origin.requests().len(), &second.stats()["peer_hits"]), (30, &30.into()));
     assert_eq!(first.end(Signal::TERM).code(), Some(0));
     assert_eq!(second.end(Signal::INT).code(), Some(0));
 }
@@ -92,7 +94,7 @@ fn it_shares_and_ends_when_told() {
 fn whoever_is_being_answered_is_answered_before_the_end() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(500));
-        Does::Says(answer("200 OK", &[], b"late"))
+        Reply::Send(response("200 OK", &[], b"late"))
     });
     let folder = tempfile::tempdir().unwrap();
     let proxy = Proxy::start(folder.path(), &[]);
@@ -101,7 +103,7 @@ fn whoever_is_being_answered_is_answered_before_the_end() {
     let (address, url) = (proxy.address, origin.url("/page"));
     let asking = std::thread::spawn(move || get(address, &url).text());
     let start = Instant::now();
-    while origin.asked().is_empty() {
+    while origin.requests().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(proxy.end(Signal::TERM).code(), Some(0));
@@ -148,26 +150,27 @@ fn after_a_kill_every_page_is_whole_and_the_summary_is_of_these() {
     let mut view = View::default();
     view.apply(&Update::decode(&bytes).unwrap()).unwrap();
     let before = proxy.stats();
-    assert_eq!(view.documents(), before["store"]["documents"].as_u64().unwrap());
-    assert!(view.documents() > 20);
+    assert_eq!(view.key_count(), before["store"]["documents"].as_u64().unwrap());
+    assert!(view.key_count() > 20);
     let mut here = 0;
     for number in 0..300 {
         let url = origin.url(&format!("/{number}"));
         let answer = ask(proxy.address, "GET", &url, &[("Cache-Control", "only-if-cached")]);
         if answer.status == 200 {
             assert!(answer.body == page(&format!("/{number}")));
-            assert!(view.contains(&Key::get(&url)), "the summary has what is here");
+            assert!(view.contains(&CacheKey::from_url(&url)), "the summary has what is here");
             here += 1;
         }
     }
-    assert_eq!(here, view.documents());
+    assert_eq!(here, view.key_count());
     // And says little of what is not: 16 bits for each, one in four hundred.
-    let wrong = (0..1000).filter(|i| view.contains(&Key::get(&origin.url(&format!("/none/{i}"))))).count();
+    let wrong =
+        (0..1000).filter(|i| view.contains(&CacheKey::from_url(&origin.url(&format!("/none/{i}"))))).count();
     assert!(wrong <= 10, "{wrong} of 1000");
 }
 
 /// What a proxy gives that may be killed meanwhile.
-fn try_get(proxy: SocketAddr, url: &str) -> Option<client::Answer> {
+fn try_get(proxy: SocketAddr, url: &str) -> Option<client::Response> {
     let stream = std::net::TcpStream::connect(proxy).ok()?;
     let mut connection = Connection::of(stream);
     connection.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).ok()?;

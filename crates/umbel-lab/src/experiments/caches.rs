@@ -6,7 +6,7 @@ use crate::{
 };
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
-use umbel_cache::{Key, Summary, Trigger, View};
+use umbel_cache::{CacheKey, PublishTrigger, Summary, View};
 
 pub struct Caches;
 
@@ -222,8 +222,9 @@ impl Run {
     /// With so many bits for each document, published when such a share is new, in caches that hold so many.
     fn of(lab: &Lab, (bits, share): (u32, f64), held: u64) -> Result<Run> {
         let proxies = lab.count(&PROXIES) as usize;
-        let keys: Vec<Key> =
-            (0..lab.count(&DOCUMENTS)).map(|i| Key::get(&format!("http://example.org/{i}"))).collect();
+        let keys: Vec<CacheKey> = (0..lab.count(&DOCUMENTS))
+            .map(|i| CacheKey::from_url(&format!("http://example.org/{i}")))
+            .collect();
         let popularity = Zipf::new(keys.len(), lab.number(&SKEW));
         let mut caches =
             (0..proxies).map(|_| Cache::new(held, bits)).collect::<umbel_cache::Result<Vec<_>>>()?;
@@ -254,7 +255,7 @@ impl Run {
     }
 
     /// What comes of a miss: who has the document, and whose summary promises it.
-    fn look(&mut self, caches: &[Cache], at: usize, document: usize, key: &Key) {
+    fn look(&mut self, caches: &[Cache], at: usize, document: usize, key: &CacheKey) {
         self.misses += 1;
         let (mut possible, mut found) = (false, false);
         let others = caches.iter().enumerate().filter(|(other, _)| *other != at);
@@ -305,7 +306,7 @@ impl Cache {
     }
 
     /// Keeps a document, and publishes when it is time; the bytes that then travel to each other cache.
-    fn keep(&mut self, document: usize, keys: &[Key], share: f64) -> umbel_cache::Result<Option<u64>> {
+    fn keep(&mut self, document: usize, keys: &[CacheKey], share: f64) -> umbel_cache::Result<Option<u64>> {
         if self.used.len() >= self.held
             && let Some((_, oldest)) = self.order.pop_first()
         {
@@ -315,7 +316,7 @@ impl Cache {
         self.used.insert(document, self.clock);
         self.order.insert(self.clock, document);
         self.summary.insert(&keys[document]);
-        let trigger = Trigger { every: Duration::MAX, share };
+        let trigger = PublishTrigger { interval: Duration::MAX, new_share: share };
         if !self.summary.is_due(&trigger, Duration::ZERO) {
             return Ok(None);
         }

@@ -1,15 +1,17 @@
 //! What is kept and given again, as a client and an origin see it.
 
 use crate::client::{Connection, ask, get};
-use crate::origin::{Asked, Does, Origin, answer};
+use crate::origin::{Origin, Reply, Request, response};
 use crate::running::Running;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use umbel_cache::proxy::{Admit, Limits, Options};
+use umbel_cache::proxy::{AdmissionPolicy, Limits, Options};
 
 /// An origin that gives the path as a body, with headers that depend on it.
-fn origin(headers: impl Fn(&Asked) -> Vec<&'static str> + Send + Sync + 'static) -> Origin {
-    Origin::start(move |asked| Does::Says(answer("200 OK", &headers(asked), asked.path().as_bytes())))
+fn origin(headers: impl Fn(&Request) -> Vec<&'static str> + Send + Sync + 'static) -> Origin {
+    Origin::start(move |request| {
+        Reply::Send(response("200 OK", &headers(request), request.path().as_bytes()))
+    })
 }
 
 fn proxy() -> (tempfile::TempDir, Running) {
@@ -20,7 +22,7 @@ fn proxy() -> (tempfile::TempDir, Running) {
 
 #[test]
 fn what_may_be_kept_is_asked_for_once_and_what_may_not_each_time() {
-    let origin = origin(|asked| match asked.path() {
+    let origin = origin(|request| match request.path() {
         "/kept" => vec!["Cache-Control: max-age=60"],
         "/never" => vec!["Cache-Control: no-store"],
         "/private" => vec!["Cache-Control: private, max-age=60"],
@@ -47,8 +49,8 @@ fn what_may_be_kept_is_asked_for_once_and_what_may_not_each_time() {
         for _ in 0..3 {
             let headers: &[_] =
                 if path.starts_with("/signed") { &[("Authorization", "Basic x")] } else { &[] };
-            let answer = ask(proxy.address, "GET", &origin.url(path), headers);
-            assert_eq!((answer.status, answer.text()), (200, path.to_owned()));
+            let response = ask(proxy.address, "GET", &origin.url(path), headers);
+            assert_eq!((response.status, response.text()), (200, path.to_owned()));
             if path == "/signed-for-all" {
                 // Nobody waits for what another asks for himself.
                 proxy.wait(|stats| stats["stored"] == 2);
@@ -64,10 +66,10 @@ fn what_may_be_kept_is_asked_for_once_and_what_may_not_each_time() {
 
 #[test]
 fn answers_that_depend_on_the_question_are_told_apart() {
-    let origin = Origin::start(|asked| {
-        let language = asked.header("accept-language").unwrap_or("none").to_owned();
+    let origin = Origin::start(|request| {
+        let language = request.header("accept-language").unwrap_or("none").to_owned();
         let headers = ["Cache-Control: max-age=60", "Vary: Accept-Language"];
-        Does::Says(answer("200 OK", &headers, language.as_bytes()))
+        Reply::Send(response("200 OK", &headers, language.as_bytes()))
     });
     let (_folder, proxy) = proxy();
     let url = origin.url("/page");
@@ -82,14 +84,14 @@ fn answers_that_depend_on_the_question_are_told_apart() {
 
 #[test]
 fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
-    let origin = Origin::start(|asked| match (asked.path(), asked.header("if-none-match")) {
+    let origin = Origin::start(|request| match (request.path(), request.header("if-none-match")) {
         ("/same", Some("\"x\"")) => {
-            Does::Says(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nX-Turn: 2\r\n\r\n".to_vec())
+            Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\nX-Turn: 2\r\n\r\n".to_vec())
         }
         ("/other", Some("\"x\"")) => {
-            Does::Says(answer("200 OK", &["Cache-Control: max-age=60", "ETag: \"y\""], b"new"))
+            Reply::Send(response("200 OK", &["Cache-Control: max-age=60", "ETag: \"y\""], b"new"))
         }
-        _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old")),
+        _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old")),
     });
     let (_folder, proxy) = proxy();
     // Nobody waits for what is stale at once, so it may have come before it is kept.
@@ -102,10 +104,10 @@ fn what_is_stale_is_asked_about_and_given_if_it_has_not_changed() {
     assert_eq!((last.header("x-turn"), last.status), (Some("2"), 200));
     assert_eq!(proxy.count("revalidated"), 3);
     // The client has another one, and the cache asks about its own.
-    let answer = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"z\"")]);
-    assert_eq!((answer.status, answer.text().as_str()), (200, "old"));
-    let answer = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"x\"")]);
-    assert_eq!((answer.status, answer.text().as_str()), (304, ""));
+    let response = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"z\"")]);
+    assert_eq!((response.status, response.text().as_str()), (200, "old"));
+    let response = ask(proxy.address, "GET", &origin.url("/same"), &[("If-None-Match", "\"x\"")]);
+    assert_eq!((response.status, response.text().as_str()), (304, ""));
     assert_eq!(get(proxy.address, &origin.url("/other")).text(), "old");
     kept(2);
     assert_eq!(get(proxy.address, &origin.url("/other")).text(), "new");
@@ -119,7 +121,7 @@ fn parts_conditions_and_heads_are_answered_from_the_cache() {
     let origin = Origin::start(|_| {
         let headers =
             ["Cache-Control: max-age=60", "ETag: \"x\"", "Last-Modified: Mon, 16 Nov 2026 10:00:00 GMT"];
-        Does::Says(answer("200 OK", &headers, b"0123456789"))
+        Reply::Send(response("200 OK", &headers, b"0123456789"))
     });
     let (_folder, proxy) = proxy();
     let url = origin.url("/page");
@@ -151,20 +153,20 @@ fn parts_conditions_and_heads_are_answered_from_the_cache() {
 #[test]
 fn many_who_want_the_same_have_it_fetched_once() {
     static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
-    let origin = Origin::start(|asked| {
+    let origin = Origin::start(|request| {
         AT_ONCE.fetch_add(1, SeqCst);
         std::thread::sleep(Duration::from_millis(300));
         let kept =
-            if asked.path() == "/kept" { "Cache-Control: max-age=60" } else { "Cache-Control: no-store" };
-        Does::Says(answer("200 OK", &[kept], &asked.path().as_bytes().repeat(10_000)))
+            if request.path() == "/kept" { "Cache-Control: max-age=60" } else { "Cache-Control: no-store" };
+        Reply::Send(response("200 OK", &[kept], &request.path().as_bytes().repeat(10_000)))
     });
     let (_folder, proxy) = proxy();
     let all = |path: &str| {
         let url = origin.url(path);
         std::thread::scope(|scope| {
             let asking: Vec<_> = (0..30).map(|_| scope.spawn(|| get(proxy.address, &url))).collect();
-            for answer in asking {
-                assert_eq!(answer.join().unwrap().body, path.as_bytes().repeat(10_000));
+            for response in asking {
+                assert_eq!(response.join().unwrap().body, path.as_bytes().repeat(10_000));
             }
         });
         origin.times(path)
@@ -182,26 +184,26 @@ fn many_who_want_the_same_have_it_fetched_once() {
 
 #[test]
 fn no_half_document_is_kept_or_given_as_whole() {
-    let origin = Origin::start(|asked| {
-        match asked.path() {
-        "/cut" => Does::Ends(
+    let origin = Origin::start(|request| {
+        match request.path() {
+        "/cut" => Reply::SendAndClose(
             b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 1000\r\n\r\nhalf".to_vec(),
             Duration::ZERO,
         ),
-        "/cut-chunks" => Does::Ends(
+        "/cut-chunks" => Reply::SendAndClose(
             b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n".to_vec(),
             Duration::ZERO,
         ),
-        "/endless" => Does::Ends(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nmaybe".to_vec(), Duration::ZERO),
-        "/chunks" => Does::Says(
+        "/endless" => Reply::SendAndClose(b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nmaybe".to_vec(), Duration::ZERO),
+        "/chunks" => Reply::Send(
             b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nwhole\r\n0\r\n\r\n"
                 .to_vec(),
         ),
-        _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 300_000])),
+        _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 300_000])),
     }
     });
     let folder = tempfile::tempdir().unwrap();
-    let limits = Limits { max_object: 250_000, ..Limits::default() };
+    let limits = Limits { max_object_bytes: 250_000, ..Limits::default() };
     let proxy = Running::start(folder.path(), Options { limits, ..Options::default() });
     for path in ["/cut", "/cut-chunks"] {
         for turn in 1..=2 {
@@ -211,8 +213,8 @@ fn no_half_document_is_kept_or_given_as_whole() {
     }
     for (path, text, times) in [("/endless", "maybe", 2), ("/chunks", "whole", 1)] {
         for _ in 0..2 {
-            let answer = get(proxy.address, &origin.url(path));
-            assert_eq!((answer.text().as_str(), answer.whole), (text, true), "{path}");
+            let response = get(proxy.address, &origin.url(path));
+            assert_eq!((response.text().as_str(), response.whole), (text, true), "{path}");
         }
         assert_eq!(origin.times(path), times, "{path}");
     }
@@ -234,8 +236,8 @@ fn who_changes_a_page_has_the_old_one_forgotten() {
     proxy.wait(|stats| stats["stored"] == 3);
     let posted = Connection::open(proxy.address).ask("POST", &origin.url("/page"), &[], b"something");
     assert_eq!(posted.status, 200);
-    let asked = origin.asked().pop().unwrap();
-    assert_eq!((asked.method.as_str(), &asked.body[..]), ("POST", &b"something"[..]));
+    let request = origin.requests().pop().unwrap();
+    assert_eq!((request.method.as_str(), &request.body[..]), ("POST", &b"something"[..]));
     for (path, times) in [("/page", 3), ("/named", 2), ("/other", 1)] {
         get(proxy.address, &origin.url(path));
         assert_eq!(origin.times(path), times, "{path}");
@@ -250,12 +252,12 @@ fn who_changes_a_page_has_the_old_one_forgotten() {
 
 #[test]
 fn what_is_kept_outlives_the_proxy() {
-    let origin = Origin::start(|asked| {
-        let count: usize = asked.path()[1..].parse().unwrap();
-        Does::Says(answer(
+    let origin = Origin::start(|request| {
+        let count: usize = request.path()[1..].parse().unwrap();
+        Reply::Send(response(
             "200 OK",
             &["Cache-Control: max-age=60"],
-            &asked.path().as_bytes().repeat(count * count * 50),
+            &request.path().as_bytes().repeat(count * count * 50),
         ))
     });
     let folder = tempfile::tempdir().unwrap();
@@ -263,10 +265,10 @@ fn what_is_kept_outlives_the_proxy() {
         let proxy = Running::start(folder.path(), Options::default());
         for count in 0..50 {
             let path = format!("/{count}");
-            let answer = get(proxy.address, &origin.url(&path));
-            assert!(answer.text() == path.repeat(count * count * 50), "{path}");
+            let response = get(proxy.address, &origin.url(&path));
+            assert!(response.text() == path.repeat(count * count * 50), "{path}");
         }
-        assert_eq!(origin.asked().len(), 50);
+        assert_eq!(origin.requests().len(), 50);
         assert_eq!(proxy.count("hits"), if turn == 0 { 0 } else { 50 });
     }
 }
@@ -275,14 +277,17 @@ fn what_is_kept_outlives_the_proxy() {
 fn one_hit_wonders_get_no_place() {
     let origin = origin(|_| vec!["Cache-Control: max-age=60"]);
     let folder = tempfile::tempdir().unwrap();
-    let proxy = Running::start(folder.path(), Options { admit: Admit::SecondHit, ..Options::default() });
+    let proxy = Running::start(
+        folder.path(),
+        Options { admission: AdmissionPolicy::SecondHit, ..Options::default() },
+    );
     (0..100).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
     proxy.wait(|stats| stats["stored"].as_u64().unwrap() + stats["not_admitted"].as_u64().unwrap() == 100);
     let kept = proxy.stats()["store"]["documents"].as_u64().unwrap();
     assert!(kept <= 5, "{kept} of 100 were taken for another");
     for turn in 2..=3 {
         (0..10).for_each(|i| drop(get(proxy.address, &origin.url(&format!("/{i}")))));
-        assert!(origin.asked().len() <= 110, "turn {turn}");
+        assert!(origin.requests().len() <= 110, "turn {turn}");
     }
     assert!(proxy.stats()["store"]["documents"].as_u64().unwrap() >= 10);
 }
@@ -302,27 +307,27 @@ fn the_filter_stands_before_the_index() {
 #[test]
 fn what_was_changed_does_not_come_back() {
     static VERSION: AtomicUsize = AtomicUsize::new(0);
-    let origin = Origin::start(|asked| {
-        if asked.method == "POST" {
+    let origin = Origin::start(|request| {
+        if request.method == "POST" {
             VERSION.fetch_add(1, SeqCst);
-            return Does::Says(answer("200 OK", &[], b"done"));
+            return Reply::Send(response("200 OK", &[], b"done"));
         }
         let version = VERSION.load(SeqCst);
-        let slow = asked.header("x-slow").is_some();
+        let slow = request.header("x-slow").is_some();
         std::thread::sleep(Duration::from_millis(if slow { 500 } else { 0 }));
         let tag = format!("ETag: \"{version}\"");
-        if asked.header("if-none-match").is_some_and(|known| known == format!("\"{version}\"")) {
-            return Does::Says(
+        if request.header("if-none-match").is_some_and(|known| known == format!("\"{version}\"")) {
+            return Reply::Send(
                 format!("HTTP/1.1 304 Not Modified\r\n{tag}\r\nCache-Control: max-age=60\r\n\r\n")
                     .into_bytes(),
             );
         }
-        let life = if asked.header("x-stale").is_some() {
+        let life = if request.header("x-stale").is_some() {
             "Cache-Control: max-age=0"
         } else {
             "Cache-Control: max-age=60"
         };
-        Does::Says(answer("200 OK", &[life, &tag], version.to_string().as_bytes()))
+        Reply::Send(response("200 OK", &[life, &tag], version.to_string().as_bytes()))
     });
     let (_folder, proxy) = proxy();
     for (path, first) in [("/fetched", None), ("/asked-about", Some(("x-stale", "1")))] {
@@ -333,8 +338,8 @@ fn what_was_changed_does_not_come_back() {
         }
         std::thread::scope(|scope| {
             let late = scope.spawn(|| ask(proxy.address, "GET", &url, &[("x-slow", "1")]));
-            let before = origin.asked().len();
-            while origin.asked().len() == before {
+            let before = origin.requests().len();
+            while origin.requests().len() == before {
                 std::thread::sleep(Duration::from_millis(5));
             }
             assert_eq!(Connection::open(proxy.address).ask("POST", &url, &[], b"").status, 200);
@@ -352,7 +357,7 @@ fn the_latest_of_several_answers_is_given() {
     let origin = Origin::start(|_| {
         let turn = TURN.fetch_add(1, SeqCst);
         let vary = if turn == 0 { "Vary: Accept-Language" } else { "X: 1" };
-        Does::Says(answer("200 OK", &["Cache-Control: max-age=60", vary], turn.to_string().as_bytes()))
+        Reply::Send(response("200 OK", &["Cache-Control: max-age=60", vary], turn.to_string().as_bytes()))
     });
     let (_folder, proxy) = proxy();
     let url = origin.url("/page");
@@ -364,20 +369,20 @@ fn the_latest_of_several_answers_is_given() {
     for _ in 0..3 {
         assert_eq!(get(proxy.address, &url).text(), "1");
     }
-    assert_eq!(origin.asked().len(), 2);
+    assert_eq!(origin.requests().len(), 2);
 }
 
 #[test]
 fn when_the_first_leaves_another_fetches_for_all() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(400));
-        Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page"))
+        Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"page"))
     });
     let (_folder, proxy) = proxy();
     let url = origin.url("/page");
     let mut first = Connection::open(proxy.address);
     first.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
-    while origin.asked().is_empty() {
+    while origin.requests().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::scope(|scope| {
@@ -388,21 +393,21 @@ fn when_the_first_leaves_another_fetches_for_all() {
         drop(first);
         others.into_iter().for_each(|other| assert_eq!(other.join().unwrap(), "page"));
     });
-    assert!(origin.asked().len() <= 2, "{}", origin.asked().len());
+    assert!(origin.requests().len() <= 2, "{}", origin.requests().len());
 }
 
 #[test]
 fn a_page_has_not_more_variants_than_are_good_for_it() {
-    let origin = Origin::start(|asked| {
+    let origin = Origin::start(|request| {
         let headers = ["Cache-Control: max-age=60", "Vary: Accept-Language"];
-        Does::Says(answer("200 OK", &headers, asked.header("accept-language").unwrap().as_bytes()))
+        Reply::Send(response("200 OK", &headers, request.header("accept-language").unwrap().as_bytes()))
     });
     let (_folder, proxy) = proxy();
     let mut connection = Connection::open(proxy.address);
     for i in 0..200 {
         let language = format!("x{i}");
-        let answer = connection.ask("GET", &origin.url("/page"), &[("Accept-Language", &language)], b"");
-        assert_eq!(answer.text(), language);
+        let response = connection.ask("GET", &origin.url("/page"), &[("Accept-Language", &language)], b"");
+        assert_eq!(response.text(), language);
     }
     proxy.wait(|stats| stats["stored"] == 200);
     assert_eq!(proxy.stats()["store"]["documents"], 32);
@@ -414,12 +419,12 @@ fn a_page_has_not_more_variants_than_are_good_for_it() {
 /// Nothing is sent twice that may have been done already.
 #[test]
 fn what_changes_something_is_sent_once() {
-    let origin = Origin::start(|asked| match asked.method.as_str() {
-        "POST" => Does::Ends(vec![], Duration::ZERO),
-        _ => Does::Says(answer("200 OK", &["Cache-Control: no-store"], b"page")),
+    let origin = Origin::start(|request| match request.method.as_str() {
+        "POST" => Reply::SendAndClose(vec![], Duration::ZERO),
+        _ => Reply::Send(response("200 OK", &["Cache-Control: no-store"], b"page")),
     });
     let (_folder, proxy) = proxy();
     get(proxy.address, &origin.url("/page"));
     assert_eq!(ask(proxy.address, "POST", &origin.url("/page"), &[("Content-Length", "0")]).status, 502);
-    assert_eq!(origin.asked().iter().filter(|asked| asked.method == "POST").count(), 1);
+    assert_eq!(origin.requests().iter().filter(|request| request.method == "POST").count(), 1);
 }

@@ -1,7 +1,7 @@
 //! Who may do what: tunnels, loops, addresses that are not for everybody, and what caches tell each other.
 
 use crate::client::{Connection, ask, get};
-use crate::origin::{Does, Origin, answer};
+use crate::origin::{Origin, Reply, response};
 use crate::running::Running;
 use rustix::net::{AddressFamily, SocketType};
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ fn from_elsewhere(to: SocketAddr) -> TcpStream {
 }
 
 fn pages() -> Origin {
-    Origin::start(|_| Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")))
+    Origin::start(|_| Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"page")))
 }
 
 #[test]
@@ -72,7 +72,7 @@ fn what_caches_tell_each_other_is_not_passed_on() {
     ] {
         assert_eq!(get(proxy.address, &origin.url(path)).status, 403, "{path}");
     }
-    assert_eq!(origin.asked().len(), 0);
+    assert_eq!(origin.requests().len(), 0);
     // What only begins so is a page like others.
     assert_eq!(get(proxy.address, &origin.url("/umbel/page.html")).text(), "page");
     // Its own it tells also to those who ask it as a proxy, by whatever name.
@@ -98,19 +98,19 @@ fn what_caches_tell_each_other_is_not_passed_on() {
 #[test]
 fn what_was_counted_can_have_an_address_of_its_own() {
     let origin = pages();
-    let manage = Some("127.0.0.1:0".parse().unwrap());
-    let (_folder, proxy) = proxy(Options { manage, ..Options::default() });
-    assert_ne!(proxy.manage, proxy.address);
+    let status_address = Some("127.0.0.1:0".parse().unwrap());
+    let (_folder, proxy) = proxy(Options { status_address, ..Options::default() });
+    assert_ne!(proxy.status_address, proxy.address);
     assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 404);
     assert_eq!(ask(proxy.address, "GET", "/umbel/summary", &[]).status, 200);
-    assert_eq!(ask(proxy.manage, "GET", "/umbel/stats", &[]).status, 200);
-    assert_eq!(get(proxy.manage, &origin.url("/page")).status, 403);
+    assert_eq!(ask(proxy.status_address, "GET", "/umbel/stats", &[]).status, 200);
+    assert_eq!(get(proxy.status_address, &origin.url("/page")).status, 403);
     // A proxy that is full can be looked at.
-    let limits = Limits { connections: 1, ..Limits::default() };
-    let (_folder, full) = self::proxy(Options { manage, limits, ..Options::default() });
+    let limits = Limits { max_clients: 1, ..Limits::default() };
+    let (_folder, full) = self::proxy(Options { status_address, limits, ..Options::default() });
     let mut only = Connection::open(full.address);
     assert_eq!(only.ask("GET", "/umbel/summary", &[], b"").status, 200);
-    assert_eq!(ask(full.manage, "GET", "/umbel/stats", &[]).status, 200);
+    assert_eq!(ask(full.status_address, "GET", "/umbel/stats", &[]).status, 200);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_request_that_comes_back_is_not_passed_on_again() {
     let chain = format!("1.0 other, {via}, 1.1 another");
     assert_eq!(ask(proxy.address, "GET", &origin.url("/page"), &[("Via", &chain)]).status, 508);
     assert_eq!(ask(proxy.address, "GET", &origin.url("/page"), &[("Via", "1.1 umbel-other")]).status, 200);
-    assert_eq!(origin.asked().len(), 1);
+    assert_eq!(origin.requests().len(), 1);
 }
 
 #[test]
@@ -133,10 +133,10 @@ fn only_those_who_are_allowed_are_answered() {
     assert!(refused.text().contains("--allow"), "{}", refused.text());
     assert_eq!(ask(proxy.address, "CONNECT", &origin.address.to_string(), &[]).status, 403);
     assert_eq!(ask(proxy.address, "GET", "/umbel/stats", &[]).status, 403);
-    assert_eq!(origin.asked().len(), 0);
+    assert_eq!(origin.requests().len(), 0);
     assert!(proxy.log().contains("127.0.0.1 is not allowed here"));
     // They take nobody's place.
-    let limits = Limits { connections: 1, ..Limits::default() };
+    let limits = Limits { max_clients: 1, ..Limits::default() };
     let elsewhere: IpAddr = "127.0.0.2".parse().unwrap();
     let (_folder, proxy) =
         self::proxy(Options { limits, allow: Arc::new(move |ip| ip != elsewhere), ..Options::default() });
@@ -154,7 +154,7 @@ fn what_is_about_one_connection_does_not_travel_on() {
             "Keep-Alive: timeout=5",
             "X-End: 2",
         ];
-        Does::Says(answer("200 OK", &headers, b"page"))
+        Reply::Send(response("200 OK", &headers, b"page"))
     });
     let (_folder, proxy) = proxy(Options::default());
     let sent = [
@@ -166,19 +166,19 @@ fn what_is_about_one_connection_does_not_travel_on() {
         ("X-Other", "2"),
     ];
     for _ in 0..2 {
-        let answer = ask(proxy.address, "GET", &origin.url("/page"), &sent);
+        let response = ask(proxy.address, "GET", &origin.url("/page"), &sent);
         assert_eq!(
-            (answer.header("x-hop"), answer.header("keep-alive"), answer.header("x-end")),
+            (response.header("x-hop"), response.header("keep-alive"), response.header("x-end")),
             (None, None, Some("2"))
         );
     }
-    let asked = &origin.asked()[0];
+    let request = &origin.requests()[0];
     for name in ["proxy-connection", "proxy-authorization", "x-mine", "te"] {
-        assert_eq!(asked.header(name), None, "{name}");
+        assert_eq!(request.header(name), None, "{name}");
     }
-    assert_eq!((asked.target.as_str(), asked.header("x-other")), ("/page", Some("2")));
-    assert_eq!(asked.header("host"), Some(origin.address.to_string().as_str()));
-    assert!(asked.header("via").unwrap().starts_with("1.1 umbel-"));
+    assert_eq!((request.target.as_str(), request.header("x-other")), ("/page", Some("2")));
+    assert_eq!(request.header("host"), Some(origin.address.to_string().as_str()));
+    assert!(request.header("via").unwrap().starts_with("1.1 umbel-"));
 }
 
 #[test]
@@ -194,20 +194,20 @@ fn what_cannot_be_fetched_is_refused_with_a_reason() {
         ("GET", &format!("http://{free}/"), 502, "cannot be reached"),
         ("GET", "http://name.invalid/", 502, "cannot be reached"),
     ] {
-        let answer = ask(proxy.address, method, target, &[]);
-        assert_eq!(answer.status, status, "{method} {target}: {}", answer.text());
-        assert!(answer.text().contains(reason), "{method} {target}: {}", answer.text());
+        let response = ask(proxy.address, method, target, &[]);
+        assert_eq!(response.status, status, "{method} {target}: {}", response.text());
+        assert!(response.text().contains(reason), "{method} {target}: {}", response.text());
     }
 }
 
 #[test]
 fn every_answer_has_a_line_in_the_form_of_squid() {
-    let origin = Origin::start(|asked| match (asked.path(), asked.header("if-none-match")) {
-        ("/stale", Some(_)) => Does::Says(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
+    let origin = Origin::start(|request| match (request.path(), request.header("if-none-match")) {
+        ("/stale", Some(_)) => Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
         ("/stale", None) => {
-            Does::Says(answer("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old"))
+            Reply::Send(response("200 OK", &["Cache-Control: max-age=0", "ETag: \"x\""], b"old"))
         }
-        _ => Does::Says(answer(
+        _ => Reply::Send(response(
             "200 OK",
             &["Cache-Control: max-age=60", "Content-Type: text/plain; charset=x"],
             b"page",
@@ -248,10 +248,14 @@ fn requests_are_passed_on_as_often_as_they_may() {
     let origin = pages();
     let (_folder, proxy) = proxy(Options::default());
     for (left, told) in [("2", Some("1")), ("0", None), ("x", None)] {
-        let before = origin.asked().len();
+        let before = origin.requests().len();
         assert_eq!(ask(proxy.address, "OPTIONS", &origin.url("/"), &[("Max-Forwards", left)]).status, 200);
-        let asked = origin.asked();
-        assert_eq!(asked[before..].first().and_then(|asked| asked.header("max-forwards")), told, "{left}");
+        let requests = origin.requests();
+        assert_eq!(
+            requests[before..].first().and_then(|request| request.header("max-forwards")),
+            told,
+            "{left}"
+        );
     }
     let condition = [("If-Match", "\"x\""), ("Cache-Control", "only-if-cached")];
     assert_eq!(ask(proxy.address, "GET", &origin.url("/"), &condition).status, 504);

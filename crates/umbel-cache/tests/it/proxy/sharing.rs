@@ -1,19 +1,19 @@
 //! Proxies that share what they have: answers are those of the origin, whoever gives them, and peers cost little.
 
-use crate::client::{Answer, Connection, ask, get};
-use crate::origin::{Asked, Does, Origin, answer, chunked};
+use crate::client::{Connection, Response, ask, get};
+use crate::origin::{Origin, Reply, Request, chunked, response};
 use crate::running::Running;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use umbel_cache::proxy::{Limits, Options};
-use umbel_cache::{Digest, Key, Summary, Update};
+use umbel_cache::{CacheDigest, CacheKey, Summary, Update};
 
 /// What asks peers often, so that tests are short.
 fn options(peers: &[SocketAddr]) -> Options {
     let peers = peers.iter().map(|peer| format!("http://{peer}").parse().unwrap()).collect();
-    let limits = Limits { peer: LIMIT, ..Limits::default() };
-    Options { peers, every: Duration::from_millis(100), limits, ..Options::default() }
+    let limits = Limits { peer_timeout: LIMIT, ..Limits::default() };
+    Options { peers, summary_interval: Duration::from_millis(100), limits, ..Options::default() }
 }
 
 const LIMIT: Duration = Duration::from_millis(400);
@@ -25,9 +25,9 @@ fn free<const N: usize>() -> [SocketAddr; N] {
 }
 
 fn small_pages() -> Origin {
-    Origin::start(|asked| {
+    Origin::start(|request| {
         let headers = ["Cache-Control: max-age=60", "ETag: \"x\""];
-        Does::Says(answer("200 OK", &headers, &asked.path().as_bytes().repeat(100)))
+        Reply::Send(response("200 OK", &headers, &request.path().as_bytes().repeat(100)))
     })
 }
 
@@ -43,26 +43,26 @@ fn what_one_has_fetched_the_other_gets_from_it() {
     }
     second.wait_for_documents(100);
     for path in &paths {
-        let answer = get(second.address, &origin.url(path));
-        assert_eq!((answer.status, answer.text()), (200, path.repeat(100)));
-        assert!(answer.cache().contains("detail=\"peer "), "{}", answer.cache());
-        assert!(answer.header("age").is_some());
+        let response = get(second.address, &origin.url(path));
+        assert_eq!((response.status, response.text()), (200, path.repeat(100)));
+        assert!(response.cache().contains("detail=\"peer "), "{}", response.cache());
+        assert!(response.header("age").is_some());
     }
-    assert_eq!(origin.asked().len(), 100);
+    assert_eq!(origin.requests().len(), 100);
     assert_eq!(second.count("peer_hits"), 100);
     // It has them itself now, and tells as much.
     drop(first);
     for path in &paths {
         assert_eq!(get(second.address, &origin.url(path)).text(), path.repeat(100));
     }
-    assert_eq!((origin.asked().len(), second.count("hits")), (100, 100));
+    assert_eq!((origin.requests().len(), second.count("hits")), (100, 100));
     let stats = second.stats();
     assert_eq!(stats["bytes_saved"].as_u64(), Some(2 * 100 * 100 * 3 - 2 * 10 * 100));
 }
 
 /// One of everything that can be said about keeping a page. What is in a page depends on whatever it may depend on.
-fn page(asked: &Asked) -> Vec<u8> {
-    let path = asked.path();
+fn page(request: &Request) -> Vec<u8> {
+    let path = request.path();
     let number: usize = path.rsplit('/').next().unwrap().parse().unwrap();
     let (said, varies): (&[&str], &[&str]) = match number % 16 {
         0 => (&["Cache-Control: public, max-age=3600"], &[]),
@@ -85,31 +85,31 @@ fn page(asked: &Asked) -> Vec<u8> {
         14 => (&["Cache-Control: public, max-age=3600", "ETag: \"v\""], &[]),
         _ => (&["Cache-Control: max-age=1"], &[]),
     };
-    if asked.header("if-none-match") == Some("\"v\"") && said.contains(&"ETag: \"v\"") {
+    if request.header("if-none-match") == Some("\"v\"") && said.contains(&"ETag: \"v\"") {
         let lines: String = said.iter().map(|line| format!("{line}\r\n")).collect();
         return format!("HTTP/1.1 304 Not Modified\r\n{lines}\r\n").into_bytes();
     }
     // Who does not say who he is gets nothing, and nobody gets what was for another.
-    if number % 16 == 7 && asked.header("authorization").is_none() {
-        return answer("401 Unauthorized", &["WWW-Authenticate: Basic"], b"who are you?");
+    if number % 16 == 7 && request.header("authorization").is_none() {
+        return response("401 Unauthorized", &["WWW-Authenticate: Basic"], b"who are you?");
     }
     let mut body = format!("{path}:{number}\n").repeat(1 + number * 7 % 300);
     for name in varies {
-        body.push_str(&format!("{name}: {}\n", asked.header(name).unwrap_or("none")));
+        body.push_str(&format!("{name}: {}\n", request.header(name).unwrap_or("none")));
     }
     match number % 40 {
-        39 => answer("404 Not Found", said, body.as_bytes()),
-        38 => answer("301 Moved Permanently", &[said, &["Location: /0"]].concat(), body.as_bytes()),
+        39 => response("404 Not Found", said, body.as_bytes()),
+        38 => response("301 Moved Permanently", &[said, &["Location: /0"]].concat(), body.as_bytes()),
         37 => {
             // Chunks, one of each line.
             chunked(said, body.as_bytes().split_inclusive(|byte| *byte == b'\n'))
         }
-        _ => answer("200 OK", said, body.as_bytes()),
+        _ => response("200 OK", said, body.as_bytes()),
     }
 }
 
 /// What counts of an answer: not how it came here.
-fn essence(answer: Answer) -> (u16, Vec<(String, String)>, Vec<u8>) {
+fn essence(response: Response) -> (u16, Vec<(String, String)>, Vec<u8>) {
     let passing = [
         "via",
         "cache-status",
@@ -120,12 +120,12 @@ fn essence(answer: Answer) -> (u16, Vec<(String, String)>, Vec<u8>) {
         "accept-ranges",
         "connection",
     ];
-    let mut headers = answer.headers;
+    let mut headers = response.headers;
     headers.retain(|(name, _)| !passing.contains(&name.to_ascii_lowercase().as_str()));
     headers.iter_mut().for_each(|(name, _)| name.make_ascii_lowercase());
     headers.sort();
-    assert!(answer.whole);
-    (answer.status, headers, answer.body)
+    assert!(response.whole);
+    (response.status, headers, response.body)
 }
 
 /// Numbers that look like chance, the same each time.
@@ -138,7 +138,7 @@ fn chance(state: &mut u64) -> u64 {
 /// people who are different. Whatever comes is what the origin would say to whoever asked.
 #[test]
 fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
-    let origin = Origin::start(|asked| Does::Says(page(asked)));
+    let origin = Origin::start(|request| Reply::Send(page(request)));
     let folders: [_; 3] = std::array::from_fn(|_| tempfile::tempdir().unwrap());
     let [one, two] = free();
     let first = Running::at(one, folders[0].path(), options(&[two]));
@@ -183,36 +183,36 @@ fn ten_thousand_questions_have_the_same_answers_with_sharing_and_without() {
 }
 
 /// A peer whose summary has these keys, and which does this when it is asked for a page.
-fn peer(keys: &[Key], does: impl Fn(&Asked) -> Does + Send + Sync + 'static) -> Origin {
+fn peer(keys: &[CacheKey], does: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Origin {
     let mut summary = Summary::new(1000, 16).unwrap();
     keys.iter().for_each(|key| summary.insert(key));
     summary.publish().unwrap();
     let bytes = summary.update(None).encode();
-    Origin::start(move |asked| match asked.path() {
+    Origin::start(move |request| match request.path() {
         path if path.starts_with("/umbel/summary") => {
             let kind = format!("Content-Type: {}", Update::MEDIA_TYPE);
-            Does::Says(answer("200 OK", &[&kind], &bytes))
+            Reply::Send(response("200 OK", &[&kind], &bytes))
         }
-        _ => does(asked),
+        _ => does(request),
     })
 }
 
 #[test]
 fn a_false_promise_costs_one_question_and_never_a_wrong_answer() {
     let origin = small_pages();
-    let keys: Vec<Key> = (0..50).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
-    let liar = peer(&keys, |_| Does::Says(answer("504 Gateway Timeout", &[], b"not here")));
+    let keys: Vec<CacheKey> = (0..50).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
+    let liar = peer(&keys, |_| Reply::Send(response("504 Gateway Timeout", &[], b"not here")));
     let folder = tempfile::tempdir().unwrap();
     let proxy = Running::start(folder.path(), options(&[liar.address]));
     proxy.wait_for_documents(50);
     for i in 0..50 {
         let path = format!("/{i}");
         assert_eq!(get(proxy.address, &origin.url(&path)).text(), path.repeat(100));
-        let questions = liar.asked().iter().filter(|asked| asked.target == origin.url(&path)).count();
+        let questions = liar.requests().iter().filter(|request| request.target == origin.url(&path)).count();
         assert_eq!((questions, origin.times(&path)), (1, 1));
     }
-    let asked = liar.asked().into_iter().rfind(|asked| asked.target.starts_with("http")).unwrap();
-    assert_eq!(asked.header("cache-control"), Some("only-if-cached"));
+    let request = liar.requests().into_iter().rfind(|request| request.target.starts_with("http")).unwrap();
+    assert_eq!(request.header("cache-control"), Some("only-if-cached"));
     let stats = proxy.stats();
     let counts = &stats["peers"][0];
     assert_eq!((counts["false_hits"].as_u64(), counts["hits"].as_u64()), (Some(50), Some(0)));
@@ -222,26 +222,29 @@ fn a_false_promise_costs_one_question_and_never_a_wrong_answer() {
 /// Whatever a peer does, the answer is the origin's, at most the time limit later than without.
 #[test]
 fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
-    let whole = |headers: &[&str]| answer("200 OK", headers, b"wrong");
-    type Peer = Arc<dyn Fn(&Asked) -> Does + Send + Sync>;
+    let whole = |headers: &[&str]| response("200 OK", headers, b"wrong");
+    type Peer = Arc<dyn Fn(&Request) -> Reply + Send + Sync>;
     let long = Duration::from_secs(10);
     let kinds: Vec<(&str, Peer)> = vec![
-        ("says nothing", Arc::new(move |_| Does::Ends(vec![], long))),
-        ("hangs up", Arc::new(|_| Does::Ends(vec![], Duration::ZERO))),
-        ("talks nonsense", Arc::new(|_| Does::Says(b"\x00\x01\x02 what\r\n\r\n".to_vec()))),
-        ("stops in the head", Arc::new(move |_| Does::Ends(b"HTTP/1.1 200 OK\r\nCache-".to_vec(), long))),
+        ("says nothing", Arc::new(move |_| Reply::SendAndClose(vec![], long))),
+        ("hangs up", Arc::new(|_| Reply::SendAndClose(vec![], Duration::ZERO))),
+        ("talks nonsense", Arc::new(|_| Reply::Send(b"\x00\x01\x02 what\r\n\r\n".to_vec()))),
+        (
+            "stops in the head",
+            Arc::new(move |_| Reply::SendAndClose(b"HTTP/1.1 200 OK\r\nCache-".to_vec(), long)),
+        ),
         (
             "stops in the body",
             Arc::new(move |_| {
                 let start = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 300\r\n\r\nwro";
-                Does::Ends(start.to_vec(), long)
+                Reply::SendAndClose(start.to_vec(), long)
             }),
         ),
         (
             "ends in the body",
             Arc::new(|_| {
                 let start = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 300\r\n\r\nwro";
-                Does::Ends(start.to_vec(), Duration::ZERO)
+                Reply::SendAndClose(start.to_vec(), Duration::ZERO)
             }),
         ),
         (
@@ -251,13 +254,13 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
                     b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n"
                         .to_vec();
                 (0..5000).for_each(|_| endless.extend(b"400\r\n".iter().chain(&[b'x'; 1024]).chain(b"\r\n")));
-                Does::Says(endless)
+                Reply::Send(endless)
             }),
         ),
         (
             "has no end",
             Arc::new(|_| {
-                Does::Ends(
+                Reply::SendAndClose(
                     b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\n\r\nwro".to_vec(),
                     Duration::ZERO,
                 )
@@ -268,35 +271,35 @@ fn a_dead_slow_or_lying_peer_delays_nobody_for_longer_than_its_limit() {
             Arc::new(|_| {
                 let start =
                     b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: identity\r\n\r\nwro";
-                Does::Ends(start.to_vec(), Duration::ZERO)
+                Reply::SendAndClose(start.to_vec(), Duration::ZERO)
             }),
         ),
         (
             "has what it must not",
-            Arc::new(move |_| Does::Says(whole(&["Cache-Control: private, max-age=60"]))),
+            Arc::new(move |_| Reply::Send(whole(&["Cache-Control: private, max-age=60"]))),
         ),
         (
             "has what was for one",
-            Arc::new(move |_| Does::Says(whole(&["Cache-Control: max-age=60", "Set-Cookie: a=b"]))),
+            Arc::new(move |_| Reply::Send(whole(&["Cache-Control: max-age=60", "Set-Cookie: a=b"]))),
         ),
         (
             "refuses",
-            Arc::new(|_| Does::Says(answer("403 Forbidden", &["Cache-Control: max-age=60"], b"wrong"))),
+            Arc::new(|_| Reply::Send(response("403 Forbidden", &["Cache-Control: max-age=60"], b"wrong"))),
         ),
-        ("fails", Arc::new(|_| Does::Says(answer("500 Oops", &["Cache-Control: max-age=60"], b"wrong")))),
+        ("fails", Arc::new(|_| Reply::Send(response("500 Oops", &["Cache-Control: max-age=60"], b"wrong")))),
     ];
     for (name, does) in kinds {
         let origin = small_pages();
-        let keys: Vec<Key> = (0..3).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
-        let liar = peer(&keys, move |asked| does(asked));
+        let keys: Vec<CacheKey> = (0..3).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
+        let liar = peer(&keys, move |request| does(request));
         let folder = tempfile::tempdir().unwrap();
         let proxy = Running::start(folder.path(), options(&[liar.address]));
         proxy.wait_for_documents(3);
         let start = Instant::now();
         for i in 0..3 {
             let path = format!("/{i}");
-            let answer = get(proxy.address, &origin.url(&path));
-            assert_eq!((answer.status, answer.text()), (200, path.repeat(100)), "{name}");
+            let response = get(proxy.address, &origin.url(&path));
+            assert_eq!((response.status, response.text()), (200, path.repeat(100)), "{name}");
         }
         // It has failed once, and is left alone then.
         assert!(start.elapsed() < LIMIT + Duration::from_millis(600), "{name}: {:?}", start.elapsed());
@@ -332,7 +335,7 @@ fn a_peer_that_is_not_there_is_no_trouble_and_comes_back() {
     get(other.address, &origin.url("/4"));
     proxy.wait_for_documents(2);
     assert!(get(proxy.address, &origin.url("/4")).cache().contains("detail=\"peer "));
-    assert_eq!(origin.asked().len(), 4);
+    assert_eq!(origin.requests().len(), 4);
 }
 
 /// A large document comes from a peer at once, and the origin goes on where the peer has stopped.
@@ -341,21 +344,21 @@ fn the_origin_finishes_what_a_peer_has_begun() {
     let whole: Vec<u8> = (0..3_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
     for (tag, finished) in [("\"same\"", true), ("\"other\"", false)] {
         let document = whole.clone();
-        let origin = Origin::start(move |asked| {
+        let origin = Origin::start(move |request| {
             let headers = ["Cache-Control: max-age=60", "ETag: \"same\""];
             let range =
-                asked.header("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
+                request.header("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-'));
             match range.map(|from| from.parse::<usize>().unwrap()) {
-                Some(from) if asked.header("if-range") == Some("\"same\"") => {
+                Some(from) if request.header("if-range") == Some("\"same\"") => {
                     let range =
                         format!("Content-Range: bytes {from}-{}/{}", document.len() - 1, document.len());
-                    Does::Says(answer(
+                    Reply::Send(response(
                         "206 Partial Content",
                         &[headers[0], headers[1], &range],
                         &document[from..],
                     ))
                 }
-                _ => Does::Says(answer("200 OK", &headers, &document)),
+                _ => Reply::Send(response("200 OK", &headers, &document)),
             }
         });
         let url = origin.url("/large");
@@ -364,17 +367,19 @@ fn the_origin_finishes_what_a_peer_has_begun() {
         )
         .into_bytes();
         begun.extend(&whole[..1_234_567]);
-        let lazy = peer(&[Key::get(&url)], move |_| Does::Ends(begun.clone(), Duration::from_secs(10)));
+        let lazy = peer(&[CacheKey::from_url(&url)], move |_| {
+            Reply::SendAndClose(begun.clone(), Duration::from_secs(10))
+        });
         let folder = tempfile::tempdir().unwrap();
         let proxy = Running::start(folder.path(), options(&[lazy.address]));
         proxy.wait_for_documents(1);
         let start = Instant::now();
-        let answer = get(proxy.address, &url);
+        let response = get(proxy.address, &url);
         assert!(start.elapsed() < LIMIT * 2 + Duration::from_millis(600), "{:?}", start.elapsed());
-        assert_eq!(answer.whole, finished);
+        assert_eq!(response.whole, finished);
         if finished {
-            assert!(answer.body == whole);
-            assert_eq!(origin.asked()[0].header("range"), Some("bytes=1234567-"));
+            assert!(response.body == whole);
+            assert_eq!(origin.requests()[0].header("range"), Some("bytes=1234567-"));
         }
         // Only what is whole was kept.
         let again = get(proxy.address, &url);
@@ -390,14 +395,14 @@ fn the_origin_finishes_what_a_peer_has_begun() {
 #[test]
 fn summaries_that_make_no_sense_are_not_believed() {
     let origin = small_pages();
-    let key = Key::get(&origin.url("/1"));
+    let key = CacheKey::from_url(&origin.url("/1"));
     let summary = {
         let mut summary = Summary::new(10, 8).unwrap();
         summary.insert(&key);
         summary.publish().unwrap();
         summary.update(None).encode()
     };
-    let digest = Digest::of(&[key], 5).unwrap().encode();
+    let digest = CacheDigest::from_keys(&[key], 5).unwrap().encode();
     let mut claims = digest.clone();
     claims[16..20].copy_from_slice(&u32::MAX.to_be_bytes());
     let mut damaged = summary.clone();
@@ -406,19 +411,19 @@ fn summaries_that_make_no_sense_are_not_believed() {
         ("nothing", Update::MEDIA_TYPE, vec![]),
         ("damaged", Update::MEDIA_TYPE, damaged),
         ("another kind", "text/html", b"<html>".to_vec()),
-        ("too large a claim", Digest::MEDIA_TYPE, claims),
-        ("too short a digest", Digest::MEDIA_TYPE, digest[..100].to_vec()),
-        ("a digest with a tail", Digest::MEDIA_TYPE, [&digest[..], b"x"].concat()),
+        ("too large a claim", CacheDigest::MEDIA_TYPE, claims),
+        ("too short a digest", CacheDigest::MEDIA_TYPE, digest[..100].to_vec()),
+        ("a digest with a tail", CacheDigest::MEDIA_TYPE, [&digest[..], b"x"].concat()),
     ];
     for (name, kind, bytes) in kinds {
         let kind = format!("Content-Type: {kind}");
-        let liar = Origin::start(move |asked| match asked.path() {
-            Digest::PATH => Does::Says(answer("200 OK", &[&kind], &bytes)),
+        let liar = Origin::start(move |request| match request.path() {
+            CacheDigest::PATH => Reply::Send(response("200 OK", &[&kind], &bytes)),
             path if path.starts_with("/umbel/") && !kind.contains("digest") => {
-                Does::Says(answer("200 OK", &[&kind], &bytes))
+                Reply::Send(response("200 OK", &[&kind], &bytes))
             }
-            path if path.starts_with("/umbel/") => Does::Says(answer("404 Not Found", &[], b"")),
-            _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"wrong")),
+            path if path.starts_with("/umbel/") => Reply::Send(response("404 Not Found", &[], b"")),
+            _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"wrong")),
         });
         let folder = tempfile::tempdir().unwrap();
         let proxy = Running::start(folder.path(), options(&[liar.address]));
@@ -433,17 +438,17 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
     let origin = small_pages();
     let folder = tempfile::tempdir().unwrap();
     let mut settings = options(&[]);
-    settings.limits.digest = Duration::ZERO;
+    settings.limits.digest_lifetime = Duration::ZERO;
     let proxy = Running::start(folder.path(), settings);
     let paths: Vec<String> = (0..40).map(|i| format!("/{i}")).collect();
     paths.iter().for_each(|path| drop(get(proxy.address, &origin.url(path))));
     proxy.wait(|stats| stats["store"]["documents"] == 40);
-    let digest = Digest::decode(&ask(proxy.address, "GET", Digest::PATH, &[]).body).unwrap();
+    let digest = CacheDigest::decode(&ask(proxy.address, "GET", CacheDigest::PATH, &[]).body).unwrap();
     assert_eq!(digest.count(), 40);
-    assert!(paths.iter().all(|path| digest.contains(&Key::get(&origin.url(path)))));
+    assert!(paths.iter().all(|path| digest.contains(&CacheKey::from_url(&origin.url(path)))));
     // Squid asks its sibling by the whole address, as it asks for all else.
-    let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, Digest::PATH), &[]);
-    assert_eq!((whole.status, whole.header("content-type")), (200, Some(Digest::MEDIA_TYPE)));
+    let whole = ask(proxy.address, "GET", &format!("http://{}{}", proxy.address, CacheDigest::PATH), &[]);
+    assert_eq!((whole.status, whole.header("content-type")), (200, Some(CacheDigest::MEDIA_TYPE)));
     for wrong in ["?since=x", "?since=1", "?since=1.-1", "?other"] {
         assert_eq!(ask(proxy.address, "GET", &format!("/umbel/summary{wrong}"), &[]).status, 400);
     }
@@ -452,7 +457,7 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
         let bytes = ask(proxy.address, "GET", "/umbel/summary", &[]).body;
         let mut view = umbel_cache::View::default();
         view.apply(&Update::decode(&bytes).unwrap()).unwrap();
-        if paths.iter().all(|path| view.contains(&Key::get(&origin.url(path)))) {
+        if paths.iter().all(|path| view.contains(&CacheKey::from_url(&origin.url(path)))) {
             let version = view.version().unwrap();
             let since = format!("/umbel/summary?since={}.{}", version.epoch, version.generation);
             assert!(ask(proxy.address, "GET", &since, &[]).body.len() < 50);
@@ -465,20 +470,20 @@ fn a_peer_gets_what_has_changed_and_squid_a_digest() {
 /// Not every answer that does not help is a failure: nobody is left alone for it.
 #[test]
 fn a_peer_whose_answer_does_not_help_is_asked_again() {
-    let origin = Origin::start(|asked| {
+    let origin = Origin::start(|request| {
         let headers = ["Cache-Control: max-age=60", "Vary: Cookie"];
-        Does::Says(answer("200 OK", &headers, asked.header("cookie").unwrap_or("none").as_bytes()))
+        Reply::Send(response("200 OK", &headers, request.header("cookie").unwrap_or("none").as_bytes()))
     });
-    let keys: Vec<Key> = (0..3).map(|i| Key::get(&origin.url(&format!("/{i}")))).collect();
-    let peer = peer(&keys, |asked| {
-        assert_eq!(asked.header("cookie"), None, "what is for the origin is not for peers");
-        match asked.path() {
-            "/0" => Does::Says(answer(
+    let keys: Vec<CacheKey> = (0..3).map(|i| CacheKey::from_url(&origin.url(&format!("/{i}")))).collect();
+    let peer = peer(&keys, |request| {
+        assert_eq!(request.header("cookie"), None, "what is for the origin is not for peers");
+        match request.path() {
+            "/0" => Reply::Send(response(
                 "200 OK",
                 &["Cache-Control: max-age=60", "Age: 61", "ETag: \"x\""],
                 b"stale",
             )),
-            _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60", "Vary: Cookie"], b"none")),
+            _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=60", "Vary: Cookie"], b"none")),
         }
     });
     let folder = tempfile::tempdir().unwrap();
@@ -517,21 +522,21 @@ fn a_large_page_of_a_peer_reaches_a_slow_client() {
     let large: Vec<u8> = (0..12_000_000u32).map(|i| (i * 7 % 251) as u8).collect();
     let document = large.clone();
     let origin = Origin::start(move |_| {
-        Does::Says(answer("200 OK", &["Cache-Control: max-age=60", "ETag: \"x\""], &document))
+        Reply::Send(response("200 OK", &["Cache-Control: max-age=60", "ETag: \"x\""], &document))
     });
     let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let first = Running::start(one.path(), options(&[]));
     // It does not keep what it asks for the first time, so that the client has all of it from the peer.
     let second = Running::start(
         two.path(),
-        Options { admit: umbel_cache::proxy::Admit::SecondHit, ..options(&[first.address]) },
+        Options { admission: umbel_cache::proxy::AdmissionPolicy::SecondHit, ..options(&[first.address]) },
     );
     get(first.address, &origin.url("/page"));
     second.wait_for_documents(1);
     let mut slow = Connection::open(second.address);
     slow.send(format!("GET {} HTTP/1.1\r\nHost: x\r\n\r\n", origin.url("/page")).as_bytes()).unwrap();
     std::thread::sleep(LIMIT * 4);
-    let answer = slow.receive(false).unwrap();
-    assert!(answer.whole && answer.body == large);
-    assert_eq!((origin.asked().len(), &second.stats()["peers"][0]["failures"]), (1, &0.into()));
+    let response = slow.receive(false).unwrap();
+    assert!(response.whole && response.body == large);
+    assert_eq!((origin.requests().len(), &second.stats()["peers"][0]["failures"]), (1, &0.into()));
 }

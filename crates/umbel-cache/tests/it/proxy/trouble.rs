@@ -1,14 +1,14 @@
 //! Clients and origins that send nonsense, too much, too slowly or not to the end: the proxy lives, and answers others.
 
 use crate::client::{Connection, ask, get};
-use crate::origin::{Does, Origin, answer, chunked};
+use crate::origin::{Origin, Reply, chunked, response};
 use crate::running::Running;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use umbel_cache::proxy::{Limits, Options};
 
 fn pages() -> Origin {
-    Origin::start(|_| Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")))
+    Origin::start(|_| Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"page")))
 }
 
 fn proxy(limits: Limits) -> (tempfile::TempDir, Running) {
@@ -62,8 +62,8 @@ fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
         let mut connection = Connection::open(proxy.address);
         // It may be refused before all of it has come.
         let _ = connection.send(&bytes);
-        if let Some(answer) = connection.receive(false) {
-            assert!((400..=502).contains(&answer.status), "{name}: {answer:?}");
+        if let Some(response) = connection.receive(false) {
+            assert!((400..=502).contains(&response.status), "{name}: {response:?}");
         }
         assert_eq!(get(proxy.address, &url).text(), "page", "after {name}");
     }
@@ -73,15 +73,18 @@ fn requests_that_make_no_sense_are_refused_and_others_are_answered() {
 #[test]
 fn who_is_slow_is_left() {
     let origin = pages();
-    let limits =
-        Limits { head: Duration::from_millis(300), stall: Duration::from_millis(300), ..Limits::default() };
+    let limits = Limits {
+        header_timeout: Duration::from_millis(300),
+        stall_timeout: Duration::from_millis(300),
+        ..Limits::default()
+    };
     let (_folder, proxy) = proxy(limits);
     for start in ["GET http://127.0", "GET / HTTP/1.1\r\nHost: x\r\nX-Never: en", ""] {
         let began = Instant::now();
         let mut connection = Connection::open(proxy.address);
         connection.send(start.as_bytes()).unwrap();
-        let answer = connection.receive(false);
-        assert!(answer.is_none_or(|answer| answer.status == 408), "{start:?}");
+        let response = connection.receive(false);
+        assert!(response.is_none_or(|response| response.status == 408), "{start:?}");
         assert!(began.elapsed() < Duration::from_secs(5), "{start:?} had {:?}", began.elapsed());
     }
     assert_eq!(proxy.log().matches("sent half a request").count(), 2, "{}", proxy.log());
@@ -92,7 +95,7 @@ fn who_is_slow_is_left() {
         .send(format!("POST {url} HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf").as_bytes())
         .unwrap();
     let began = Instant::now();
-    assert!(connection.receive(false).is_none_or(|answer| answer.status >= 500));
+    assert!(connection.receive(false).is_none_or(|response| response.status >= 500));
     assert!(began.elapsed() < Duration::from_secs(5));
     assert_eq!(get(proxy.address, &url).text(), "page");
 }
@@ -100,9 +103,9 @@ fn who_is_slow_is_left() {
 #[test]
 fn who_does_not_read_is_left_and_takes_nobodys_place() {
     let origin = Origin::start(|_| {
-        Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 20 << 20]))
+        Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], &vec![b'x'; 20 << 20]))
     });
-    let limits = Limits { stall: Duration::from_millis(300), connections: 2, ..Limits::default() };
+    let limits = Limits { stall_timeout: Duration::from_millis(300), max_clients: 2, ..Limits::default() };
     let (_folder, proxy) = proxy(limits);
     let url = origin.url("/large");
     assert_eq!(get(proxy.address, &url).body.len(), 20 << 20);
@@ -119,25 +122,28 @@ fn who_does_not_read_is_left_and_takes_nobodys_place() {
 #[test]
 fn origins_that_make_no_sense_are_named() {
     let long = Duration::from_secs(10);
-    let origin = Origin::start(move |asked| match asked.path() {
-        "/nonsense" => Does::Says(b"what?\r\n\r\n".to_vec()),
-        "/nothing" => Does::Ends(vec![], Duration::ZERO),
-        "/never" => Does::Ends(vec![], long),
+    let origin = Origin::start(move |request| match request.path() {
+        "/nonsense" => Reply::Send(b"what?\r\n\r\n".to_vec()),
+        "/nothing" => Reply::SendAndClose(vec![], Duration::ZERO),
+        "/never" => Reply::SendAndClose(vec![], long),
         "/flood" => {
             let flood: String = (0..2000).map(|i| format!("X-{i}: {}\r\n", "x".repeat(100))).collect();
-            Does::Says(format!("HTTP/1.1 200 OK\r\n{flood}\r\n").into_bytes())
+            Reply::Send(format!("HTTP/1.1 200 OK\r\n{flood}\r\n").into_bytes())
         }
-        "/stops" => Does::Ends(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec(), long),
-        _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], b"page")),
+        "/stops" => Reply::SendAndClose(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec(), long),
+        _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], b"page")),
     });
-    let limits =
-        Limits { origin: Duration::from_millis(400), stall: Duration::from_millis(400), ..Limits::default() };
+    let limits = Limits {
+        origin_timeout: Duration::from_millis(400),
+        stall_timeout: Duration::from_millis(400),
+        ..Limits::default()
+    };
     let (_folder, proxy) = proxy(limits);
     for (path, status) in [("/nonsense", 502), ("/nothing", 502), ("/never", 504), ("/flood", 502)] {
         let began = Instant::now();
-        let answer = get(proxy.address, &origin.url(path));
-        assert_eq!(answer.status, status, "{path}: {}", answer.text());
-        assert!(answer.text().contains(&origin.address.to_string()), "{}", answer.text());
+        let response = get(proxy.address, &origin.url(path));
+        assert_eq!(response.status, status, "{path}: {}", response.text());
+        assert!(response.text().contains(&origin.address.to_string()), "{}", response.text());
         assert!(began.elapsed() < Duration::from_secs(3));
         assert_eq!(get(proxy.address, &origin.url("/page")).text(), "page", "after {path}");
     }
@@ -151,7 +157,7 @@ fn who_hangs_up_in_the_midst_does_no_harm() {
         let mut bytes =
             b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 500000\r\n\r\n".to_vec();
         bytes.extend(vec![b'x'; 500_000]);
-        Does::Says(bytes)
+        Reply::Send(bytes)
     });
     let (_folder, proxy) = proxy(Limits::default());
     for i in 0..50 {
@@ -171,13 +177,13 @@ fn who_hangs_up_in_the_midst_does_no_harm() {
 fn clients_beyond_the_limit_wait_for_a_place() {
     let origin = Origin::start(|_| {
         std::thread::sleep(Duration::from_millis(50));
-        Does::Says(answer("200 OK", &["Cache-Control: no-store"], b"page"))
+        Reply::Send(response("200 OK", &["Cache-Control: no-store"], b"page"))
     });
-    let (_folder, proxy) = proxy(Limits { connections: 3, ..Limits::default() });
+    let (_folder, proxy) = proxy(Limits { max_clients: 3, ..Limits::default() });
     let url = origin.url("/page");
     std::thread::scope(|scope| {
         let asking: Vec<_> = (0..30).map(|_| scope.spawn(|| get(proxy.address, &url).text())).collect();
-        asking.into_iter().for_each(|asked| assert_eq!(asked.join().unwrap(), "page"));
+        asking.into_iter().for_each(|request| assert_eq!(request.join().unwrap(), "page"));
     });
 }
 
@@ -190,7 +196,7 @@ fn large(len: u32) -> Vec<u8> {
 fn ask_and_wait(proxy: &Running, origin: &Origin, url: &str) -> Connection {
     let mut slow = Connection::open(proxy.address);
     slow.send(format!("GET {url} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
-    while origin.asked().is_empty() {
+    while origin.requests().is_empty() {
         std::thread::sleep(Duration::from_millis(5));
     }
     slow
@@ -204,9 +210,9 @@ fn a_slow_reader_holds_nobody_up() {
         let document = large.clone();
         let origin = Origin::start(move |_| {
             if !in_chunks {
-                return Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document));
+                return Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], &document));
             }
-            Does::Says(chunked(&["Cache-Control: max-age=60"], document.chunks(100_000)))
+            Reply::Send(chunked(&["Cache-Control: max-age=60"], document.chunks(100_000)))
         });
         let (_folder, proxy) = proxy(Limits::default());
         let url = origin.url("/large");
@@ -214,12 +220,12 @@ fn a_slow_reader_holds_nobody_up() {
         let mut slow = ask_and_wait(&proxy, &origin, &url);
         std::thread::scope(|scope| {
             let asking: Vec<_> = (0..5).map(|_| scope.spawn(|| get(proxy.address, &url).body)).collect();
-            asking.into_iter().for_each(|asked| assert!(asked.join().unwrap() == large));
+            asking.into_iter().for_each(|request| assert!(request.join().unwrap() == large));
         });
         assert!(start.elapsed() < Duration::from_secs(8), "{:?}", start.elapsed());
         assert_eq!(origin.times("/large"), 1);
-        let answer = slow.receive(false).unwrap();
-        assert!(answer.whole && answer.body == large, "in chunks: {in_chunks}");
+        let response = slow.receive(false).unwrap();
+        assert!(response.whole && response.body == large, "in chunks: {in_chunks}");
     }
 }
 
@@ -229,15 +235,20 @@ fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
     for trouble in ["changed", "too large", "too much at once"] {
         let large = large(20_000_000);
         let document = large.clone();
-        let origin = Origin::start(move |asked| match (asked.method.as_str(), trouble) {
-            ("POST", _) => Does::Says(answer("200 OK", &[], b"done")),
-            (_, "too large") => Does::Says(chunked(&["Cache-Control: max-age=60"], document.chunks(100_000))),
-            _ => Does::Says(answer("200 OK", &["Cache-Control: max-age=60"], &document)),
+        let origin = Origin::start(move |request| match (request.method.as_str(), trouble) {
+            ("POST", _) => Reply::Send(response("200 OK", &[], b"done")),
+            (_, "too large") => {
+                Reply::Send(chunked(&["Cache-Control: max-age=60"], document.chunks(100_000)))
+            }
+            _ => Reply::Send(response("200 OK", &["Cache-Control: max-age=60"], &document)),
         });
         let folder = tempfile::tempdir().unwrap();
         let max_object = if trouble == "too large" { 15_000_000 } else { 1 << 30 };
         let max_bytes = if trouble == "too much at once" { 15_000_000 } else { 1 << 30 };
-        let options = Options { limits: Limits { max_object, ..Limits::default() }, ..Options::default() };
+        let options = Options {
+            limits: Limits { max_object_bytes: max_object, ..Limits::default() },
+            ..Options::default()
+        };
         let about = umbel_cache::store::Options { max_bytes, ..Default::default() };
         let proxy = Running::with(folder.path(), &about, options);
         let url = origin.url("/large");
@@ -246,8 +257,8 @@ fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
             assert_eq!(Connection::open(proxy.address).ask("POST", &url, &[], b"x").status, 200);
         }
         proxy.wait(|stats| stats["dropped"] == 1);
-        let answer = slow.receive(false).unwrap();
-        assert!(answer.whole && answer.body == large, "{trouble}: {} bytes", answer.body.len());
+        let response = slow.receive(false).unwrap();
+        assert!(response.whole && response.body == large, "{trouble}: {} bytes", response.body.len());
         assert_eq!(proxy.stats()["store"]["documents"], 0, "{trouble}");
     }
 }
@@ -255,12 +266,12 @@ fn a_slow_reader_gets_all_of_what_cannot_be_kept() {
 /// What is not kept is fetched for everybody at the same time, and not for one after another.
 #[test]
 fn nobody_waits_for_what_is_not_kept() {
-    let origin = Origin::start(|asked| {
+    let origin = Origin::start(|request| {
         std::thread::sleep(Duration::from_millis(500));
-        match asked.path() {
-            "/fails" => Does::Says(answer("503 Later", &[], b"later")),
-            "/known" => Does::Says(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
-            _ => Does::Says(answer("200 OK", &["Cache-Control: private"], b"page")),
+        match request.path() {
+            "/fails" => Reply::Send(response("503 Later", &[], b"later")),
+            "/known" => Reply::Send(b"HTTP/1.1 304 Not Modified\r\nETag: \"x\"\r\n\r\n".to_vec()),
+            _ => Reply::Send(response("200 OK", &["Cache-Control: private"], b"page")),
         }
     });
     let (_folder, proxy) = proxy(Limits::default());

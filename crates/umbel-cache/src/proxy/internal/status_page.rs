@@ -1,9 +1,9 @@
-//! What was counted, to be looked at: one page that loads nothing.
+//! The status page: the statistics as a single HTML page without other resources.
 
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Where answers come from, by what was counted, and the colour of each.
+/// The sources of responses: the field of the statistics, the label and the colour.
 const SOURCES: [(&str, &str, &str); 4] = [
     ("hits", "hits", "#2a7f62"),
     ("revalidated", "hits, after the origin was asked", "#7bb661"),
@@ -11,24 +11,24 @@ const SOURCES: [(&str, &str, &str); 4] = [
     ("misses", "misses, from origins", "#b9770e"),
 ];
 
-/// The page for what was counted.
-pub(super) fn page(stats: &Value) -> String {
+/// Renders the status page.
+pub(super) fn status_page(stats: &Value) -> String {
     let mut page = String::from(START);
     let number = |value: &Value| value.as_u64().unwrap_or(0);
     let counts = SOURCES.map(|(name, _, _)| number(&stats[name]));
-    let answers: u64 = counts.iter().sum();
+    let responses: u64 = counts.iter().sum();
     let bytes = &stats["bytes"];
     let _ = write!(
         page,
         "<h1>umbel proxy</h1>\n<p>{} answered in {}, {} of them without an origin; {} saved.</p>\n",
-        counted(answers, "page"),
-        lasted(number(&stats["uptime_seconds"])),
-        share(counts[0] + counts[2], answers),
+        counted(responses, "page"),
+        duration(number(&stats["uptime_seconds"])),
+        share(counts[0] + counts[2], responses),
         size(number(&stats["bytes_saved"])),
     );
     page.push_str("<div class=\"bar\">");
     for ((_, label, colour), count) in SOURCES.iter().zip(counts).filter(|(_, count)| *count > 0) {
-        let of = share(count, answers);
+        let of = share(count, responses);
         let _ =
             write!(page, "<span style=\"flex:{count};background:{colour}\" title=\"{label}: {of}\"></span>");
     }
@@ -37,7 +37,7 @@ pub(super) fn page(stats: &Value) -> String {
     let rows = SOURCES.iter().zip(counts).zip(sizes).map(|(((_, label, colour), count), size_of)| {
         let label = format!("<i style=\"background:{colour}\"></i>{label}");
         let size_of = size_of.as_u64().map_or_else(String::new, size);
-        vec![label, grouped(count), share(count, answers), size_of]
+        vec![label, grouped(count), share(count, responses), size_of]
     });
     table(&mut page, "Where answers come from", &["", "pages", "share", "bytes"], rows);
 
@@ -57,11 +57,11 @@ pub(super) fn page(stats: &Value) -> String {
         ("found damaged, and removed", plain(&store["damaged"])),
     ]);
     table(&mut page, "The cache", &[], rows);
-    let asked = number(&filter["denied"]) + number(&filter["false_hits"]);
+    let lookups = number(&filter["denied"]) + number(&filter["false_hits"]);
     let rows = facts(&[
         ("misses known from the filter alone", plain(&filter["denied"])),
         ("misses found in the index only: false hits of the filter", plain(&filter["false_hits"])),
-        ("rate of false hits of the filter", share(number(&filter["false_hits"]), asked)),
+        ("rate of false hits of the filter", share(number(&filter["false_hits"]), lookups)),
         ("false hits of peers, which cost a question", plain(&stats["false_hits"])),
         ("waited for what another fetched", plain(&stats["collapsed"])),
         ("wanted only what is here, which was not", plain(&stats["only_if_cached"])),
@@ -132,7 +132,7 @@ i { display: inline-block; width: .8em; height: .8em; border-radius: .2em; margi
 <body>
 ";
 
-/// A table; what is in its cells is HTML.
+/// Writes a table. The cells are HTML.
 fn table(page: &mut String, title: &str, columns: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
     let _ = write!(page, "<h2>{title}</h2>\n<table>\n");
     if !columns.is_empty() {
@@ -146,7 +146,7 @@ fn table(page: &mut String, title: &str, columns: &[&str], rows: impl IntoIterat
     page.push_str("</table>\n");
 }
 
-/// 1 234 567.
+/// Formats a number in groups of three digits: 1 234 567.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -159,14 +159,17 @@ fn grouped(number: u64) -> String {
     text
 }
 
-fn counted(number: u64, what: &str) -> String {
-    format!("{} {what}{}", grouped(number), if number == 1 { "" } else { "s" })
+/// Formats a number with a noun in the singular or plural.
+fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", grouped(number), if number == 1 { "" } else { "s" })
 }
 
-fn share(part: u64, all: u64) -> String {
-    if all == 0 { "\u{2013}".into() } else { format!("{:.1}\u{202f}%", 100.0 * part as f64 / all as f64) }
+/// Formats a share of a total in percent.
+fn share(part: u64, total: u64) -> String {
+    if total == 0 { "\u{2013}".into() } else { format!("{:.1}\u{202f}%", 100.0 * part as f64 / total as f64) }
 }
 
+/// Formats a number of bytes with a binary unit.
 fn size(bytes: u64) -> String {
     let units = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let power = (bytes.max(1).ilog2() / 10) as usize;
@@ -176,7 +179,8 @@ fn size(bytes: u64) -> String {
     }
 }
 
-fn lasted(seconds: u64) -> String {
+/// Formats a duration in its largest suitable unit.
+fn duration(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7200 => format!("{} min", seconds / 60),
@@ -185,6 +189,7 @@ fn lasted(seconds: u64) -> String {
     }
 }
 
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -206,14 +211,14 @@ mod tests {
         );
         assert_eq!((share(1, 3), share(0, 0)), ("33.3\u{202f}%".into(), "\u{2013}".into()));
         assert_eq!(
-            (lasted(119), lasted(120), lasted(900_000)),
+            (duration(119), duration(120), duration(900_000)),
             ("119 s".into(), "2 min".into(), "10 days".into())
         );
     }
 
     #[test]
     fn a_name_of_a_peer_is_no_markup() {
-        let page = page(&json!({ "peers": [{ "address": "<script>:1", "documents": null }] }));
+        let page = status_page(&json!({ "peers": [{ "address": "<script>:1", "documents": null }] }));
         assert!(page.contains("&lt;script&gt;") && !page.contains("<script>") && page.contains("unknown"));
     }
 }

@@ -1,4 +1,4 @@
-//! A connection whose other end has to read: who takes nothing for too long is left.
+//! A TCP stream whose writes time out.
 
 use std::io;
 use std::pin::Pin;
@@ -10,42 +10,48 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::time::{Sleep, sleep};
 
-/// A connection that fails when nothing of what is written was taken for so long.
-pub(super) struct Timed {
+/// A TCP stream that fails if the other end does not accept any data for `stall_timeout`.
+pub(super) struct TimedStream {
     stream: TcpStream,
-    patience: Duration,
-    stalled: Option<Pin<Box<Sleep>>>,
-    /// Whether something has come since something was written.
-    heard: Arc<AtomicBool>,
+    stall_timeout: Duration,
+    /// Runs while a write is blocked.
+    write_timer: Option<Pin<Box<Sleep>>>,
+    /// Whether data was received since the last write.
+    received_since_write: Arc<AtomicBool>,
 }
 
-impl Timed {
-    pub fn new(stream: TcpStream, patience: Duration) -> Timed {
-        Timed { stream, patience, stalled: None, heard: Arc::default() }
+impl TimedStream {
+    pub fn new(stream: TcpStream, stall_timeout: Duration) -> TimedStream {
+        TimedStream { stream, stall_timeout, write_timer: None, received_since_write: Arc::default() }
     }
 
-    /// Whether something has come since something was written: an end now is one in the midst of it.
-    pub fn heard(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.heard)
+    /// Returns a flag that is set while data was received since the last write, that is, within a request.
+    pub fn received_since_write(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.received_since_write)
     }
 
     pub fn into_inner(self) -> TcpStream {
         self.stream
     }
 
-    fn watch<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Starts or stops the timer of a write, depending on whether the write is blocked.
+    fn time_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        result: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if result.is_ready() {
-            self.stalled = None;
-            self.heard.store(false, Relaxed);
+            self.write_timer = None;
+            self.received_since_write.store(false, Relaxed);
             return result;
         }
-        let patience = self.patience;
-        ready!(self.stalled.get_or_insert_with(|| Box::pin(sleep(patience))).as_mut().poll(context));
+        let stall_timeout = self.stall_timeout;
+        ready!(self.write_timer.get_or_insert_with(|| Box::pin(sleep(stall_timeout))).as_mut().poll(context));
         Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "what was written is not read")))
     }
 }
 
-impl AsyncRead for Timed {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -54,20 +60,20 @@ impl AsyncRead for Timed {
         let before = buffer.filled().len();
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
         if buffer.filled().len() > before {
-            self.heard.store(true, Relaxed);
+            self.received_since_write.store(true, Relaxed);
         }
         result
     }
 }
 
-impl AsyncWrite for Timed {
+impl AsyncWrite for TimedStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(context, result)
+        self.time_write(context, result)
     }
 
     fn poll_write_vectored(
@@ -76,7 +82,7 @@ impl AsyncWrite for Timed {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let result = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch(context, result)
+        self.time_write(context, result)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,0 +1,176 @@
+//! The exchange of summaries: each peer is asked again and again for the changes of its summary, or for its cache digest.
+
+use super::{ExchangeHealth, PeerGroup, SummaryFormat};
+use crate::error::{Error, Result, chain};
+use crate::proxy::body::read_to_end;
+use crate::proxy::internal::SUMMARY_PATH;
+use crate::rules::StoredHead;
+use crate::update::UPDATE_NAME;
+use crate::{Applied, CacheDigest, PeerId, Update, View};
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HOST, IF_MODIFIED_SINCE, LAST_MODIFIED};
+use http::{HeaderValue, Request, StatusCode, response};
+use std::time::{Duration, Instant, SystemTime};
+use tokio::time::{sleep, timeout};
+
+/// The largest summary or digest that is received.
+const MAX_SUMMARY_BYTES: usize = 64 << 20;
+/// The most bits of a summary after decompression, enough for 33 million keys.
+const MAX_SUMMARY_BITS: u32 = 1 << 29;
+
+/// The time in which a peer must send its summary.
+const SUMMARY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The longest lifetime of a cache digest that is believed. Squid rebuilds its digest every hour.
+const MAX_DIGEST_LIFETIME: Duration = Duration::from_secs(3600);
+/// The longest pause between two requests for a digest, as a Squid that restarts rebuilds it earlier.
+const MAX_DIGEST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The number of intervals after which a view expires if it is not updated.
+const VIEW_LIFETIME_INTERVALS: u32 = 3;
+
+impl PeerGroup {
+    /// Keeps the view of a peer up to date, as long as the proxy runs.
+    pub async fn follow(&self, id: PeerId, interval: Duration) {
+        loop {
+            let next = match timeout(SUMMARY_TIMEOUT, self.update_view(id, interval)).await {
+                Ok(Ok(next)) => {
+                    let peer = self.endpoint(id);
+                    if peer.set_health(ExchangeHealth::Healthy) {
+                        let pages = self.views.view(id).map_or(0, |view| view.key_count());
+                        let (address, kind) = (&peer.address, peer.kind());
+                        self.log
+                            .line(format_args!("peer {address} ({kind}) tells that it has {pages} pages"));
+                    }
+                    next
+                }
+                Ok(Err(error)) => {
+                    self.report_failed_exchange(id, &chain(&error));
+                    interval
+                }
+                Err(_) => {
+                    self.report_failed_exchange(id, "it is too slow");
+                    interval
+                }
+            };
+            sleep(next).await;
+        }
+    }
+
+    fn report_failed_exchange(&self, id: PeerId, why: &str) {
+        let peer = self.endpoint(id);
+        if peer.set_health(ExchangeHealth::Failing) {
+            self.log.line(format_args!("peer {} does not tell what it has: {why}", peer.address));
+        }
+    }
+
+    /// Requests the summary or digest of a peer and returns the time until the next request.
+    async fn update_view(&self, id: PeerId, interval: Duration) -> Result<Duration> {
+        match self.endpoint(id).summary_format() {
+            SummaryFormat::Squid { last_modified } => self.fetch_digest(id, interval, last_modified).await,
+            SummaryFormat::Umbel => match self.fetch_summary(id, interval).await {
+                Ok(next) => Ok(next),
+                Err(summary) => self.fetch_digest(id, interval, None).await.map_err(|digest| {
+                    // An unreachable peer fails both requests with the same error; report it once.
+                    if chain(&digest) == chain(&summary) {
+                        return digest;
+                    }
+                    Error::NoSummary { summary: summary.into(), digest: digest.into() }
+                }),
+            },
+        }
+    }
+
+    async fn fetch_summary(&self, id: PeerId, interval: Duration) -> Result<Duration> {
+        let view = self.views.view(id);
+        let path = match view.as_ref().and_then(|view| view.version()) {
+            Some(version) => format!("{SUMMARY_PATH}?since={}.{}", version.epoch, version.generation),
+            None => SUMMARY_PATH.to_owned(),
+        };
+        let (parts, bytes) = self.get(id, &path, None).await?;
+        let content_type = parts.headers.get(CONTENT_TYPE);
+        if parts.status != StatusCode::OK || content_type.is_none_or(|text| text != Update::MEDIA_TYPE) {
+            return Err(Error::UnexpectedStatus { status: parts.status.as_u16(), wanted: "summary" });
+        }
+        let length = bytes.len() as u64;
+        // Decoding a large summary takes a moment. Lookups use the previous view meanwhile.
+        let decoded = tokio::task::spawn_blocking(move || {
+            let update = Update::decode(&bytes)?;
+            if update.bits() > MAX_SUMMARY_BITS {
+                let why = format!("it has more than {MAX_SUMMARY_BITS} bits");
+                return Err(Error::malformed(UPDATE_NAME, why));
+            }
+            let mut next = view.map_or_else(View::default, |view| (*view).clone());
+            next.apply(&update).map(|applied| (applied, next))
+        });
+        let (applied, next) = decoded.await??;
+        let expires = Instant::now() + interval * VIEW_LIFETIME_INTERVALS;
+        match applied {
+            Applied::Unchanged => self.views.renew_view(id, length, expires),
+            Applied::Replaced | Applied::Changed(_) => self.views.set_view(id, next, length, expires),
+            Applied::NeedsAllBits => {
+                // The peer has restarted, or its changes do not reach back to this view. Request all bits next time.
+                self.views.remove_view(id);
+                return Ok(interval / 10);
+            }
+        }
+        Ok(interval)
+    }
+
+    async fn fetch_digest(
+        &self,
+        id: PeerId,
+        interval: Duration,
+        last_modified: Option<HeaderValue>,
+    ) -> Result<Duration> {
+        let (parts, bytes) = match self.get(id, CacheDigest::PATH, last_modified.as_ref()).await {
+            Ok(response) => response,
+            Err(error) => {
+                // Other software may run at this address next time.
+                self.endpoint(id).set_summary_format(SummaryFormat::Umbel);
+                return Err(error);
+            }
+        };
+        let now = SystemTime::now();
+        let request = Request::new(()).into_parts().0;
+        let head = StoredHead::from_response(&request, &parts, now);
+        let lifetime = head.map_or(interval, |head| head.remaining_lifetime(now));
+        let next = lifetime.clamp(interval, MAX_DIGEST_INTERVAL.max(interval));
+        let view_lifetime = (lifetime.min(MAX_DIGEST_LIFETIME) + interval) * VIEW_LIFETIME_INTERVALS;
+        let (length, expires) = (bytes.len() as u64, Instant::now() + view_lifetime);
+        if parts.status == StatusCode::NOT_MODIFIED && last_modified.is_some() {
+            self.views.renew_view(id, length, expires);
+            return Ok(interval);
+        }
+        if parts.status != StatusCode::OK {
+            self.endpoint(id).set_summary_format(SummaryFormat::Umbel);
+            return Err(Error::UnexpectedStatus { status: parts.status.as_u16(), wanted: "digest" });
+        }
+        let digest = CacheDigest::decode(&bytes)?;
+        self.views.set_view(id, View::from_digest(&digest), length, expires);
+        let last_modified = parts.headers.get(LAST_MODIFIED).cloned();
+        self.endpoint(id).set_summary_format(SummaryFormat::Squid { last_modified });
+        Ok(next)
+    }
+
+    /// Sends a `GET` to a peer, with `If-Modified-Since` if there is a date, and reads the whole response.
+    async fn get(
+        &self,
+        id: PeerId,
+        path: &str,
+        modified_since: Option<&HeaderValue>,
+    ) -> Result<(response::Parts, Bytes)> {
+        let address = &self.endpoint(id).address;
+        let mut parts = Request::new(()).into_parts().0;
+        parts.uri = path.parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
+        let host = address.to_string().parse().map_err(|_| Error::InvalidTarget("this is no host"))?;
+        parts.headers.insert(HOST, host);
+        if let Some(date) = modified_since {
+            parts.headers.insert(IF_MODIFIED_SINCE, date.clone());
+        }
+        let mut response = self.upstream.send_to_peer(address, &parts).await?;
+        let body = read_to_end(&mut response.incoming, MAX_SUMMARY_BYTES).await?;
+        response.lease.give_back();
+        Ok((response.parts, body))
+    }
+}

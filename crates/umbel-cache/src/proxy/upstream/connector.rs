@@ -1,0 +1,81 @@
+//! Name resolution and TCP connections to origins and peers.
+
+use crate::error::{Error, Result};
+use crate::proxy::reach::Reach;
+use crate::proxy::target::HostPort;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+/// The most concurrent name lookups. Each of them takes a thread of the runtime, which others need as well.
+const MAX_LOOKUPS: usize = 64;
+
+/// Opens TCP connections.
+pub(in crate::proxy) struct Connector {
+    connect_timeout: Duration,
+    lookups: Arc<Semaphore>,
+}
+
+impl Connector {
+    pub fn new(connect_timeout: Duration) -> Connector {
+        Connector { connect_timeout, lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)) }
+    }
+
+    /// Opens a connection to a host.
+    pub async fn connect(&self, host: &HostPort, reach: Reach) -> Result<TcpStream> {
+        let within = self.connect_timeout;
+        let timed_out = |_| Error::Timeout { host: host.to_string(), what: "cannot be reached", within };
+        timeout(within, self.connect_any(host, reach)).await.map_err(timed_out)?
+    }
+
+    /// Returns the addresses of a host.
+    pub async fn resolve(&self, host: &HostPort) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(ip) = host.host.parse::<IpAddr>() {
+            return Ok(vec![SocketAddr::new(ip, host.port)]);
+        }
+        let lookup = async {
+            let permit = Arc::clone(&self.lookups).acquire_owned().await.map_err(io::Error::other)?;
+            let host = host.clone();
+            // A lookup cannot be cancelled: it occupies its thread, and so its permit, even after the timeout.
+            let addresses = tokio::spawn(async move {
+                let addresses = lookup_host((host.host.as_str(), host.port)).await.map(Iterator::collect);
+                drop(permit);
+                addresses
+            });
+            addresses.await.map_err(io::Error::other)?
+        };
+        timeout(self.connect_timeout, lookup).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    }
+
+    /// Tries all addresses of a host. Each but the last gets at most a third of the time.
+    async fn connect_any(&self, host: &HostPort, reach: Reach) -> Result<TcpStream> {
+        let unreachable = |error: io::Error| Error::unreachable(host, error);
+        let mut last_error = None;
+        let mut addresses = self.resolve(host).await.map_err(unreachable)?.into_iter().peekable();
+        while let Some(address) = addresses.next() {
+            if !reach.permits(address.ip()) {
+                return Err(Error::Forbidden { host: host.to_string() });
+            }
+            let connecting = TcpStream::connect(address);
+            let connected = match addresses.peek() {
+                Some(_) => timeout(self.connect_timeout / 3, connecting)
+                    .await
+                    .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into())),
+                None => connecting.await,
+            };
+            match connected {
+                Ok(stream) => {
+                    // Small requests must not wait for more data.
+                    let _ = stream.set_nodelay(true);
+                    return Ok(stream);
+                }
+                Err(error) => last_error = Some(error),
+            }
+        }
+        Err(last_error.map_or_else(|| Error::unreachable(host, "it has no address"), unreachable))
+    }
+}

@@ -1,0 +1,96 @@
+//! Requests to origins and peers, and the connections for them.
+
+mod connector;
+mod pool;
+mod via;
+
+pub(in crate::proxy) use pool::Lease;
+pub(in crate::proxy) use via::CACHE_STATUS;
+
+use crate::error::{Error, Result};
+use crate::proxy::Limits;
+use crate::proxy::body::Body;
+use crate::proxy::reach::Reach;
+use crate::proxy::target::{HostPort, Resource};
+use connector::Connector;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{Version, request, response};
+use hyper::body::Incoming;
+use pool::ConnectionPool;
+use std::sync::Arc;
+use via::Via;
+
+/// The connections to origins and peers.
+pub(in crate::proxy) struct Upstream {
+    pub connector: Arc<Connector>,
+    pool: Arc<ConnectionPool>,
+    pub via: Via,
+}
+
+/// A response whose body is still to be received.
+pub(in crate::proxy) struct UpstreamResponse {
+    pub parts: response::Parts,
+    pub incoming: Incoming,
+    pub lease: Lease,
+}
+
+impl Upstream {
+    pub fn new(limits: &Limits) -> Upstream {
+        let connector = Arc::new(Connector::new(limits.connect_timeout));
+        let pool = Arc::new(ConnectionPool::new(Arc::clone(&connector), limits));
+        Upstream { connector, pool, via: Via::new() }
+    }
+
+    /// Sends a request to the origin of a resource.
+    pub async fn send_to_origin(
+        &self,
+        parts: &request::Parts,
+        resource: &Resource,
+        reach: Reach,
+        body: Option<Body>,
+    ) -> Result<UpstreamResponse> {
+        let mut parts = parts.clone();
+        parts.version = Version::HTTP_11;
+        parts.uri = resource.path().parse().map_err(|_| Error::InvalidTarget("this is no path"))?;
+        self.via.append_to(&mut parts.headers);
+        self.send(&resource.origin, reach, &parts, body).await
+    }
+
+    /// Sends a request without a body to a peer.
+    pub async fn send_to_peer(&self, peer: &HostPort, parts: &request::Parts) -> Result<UpstreamResponse> {
+        self.send(peer, Reach::Anywhere, parts, None).await
+    }
+
+    /// Closes connections that were idle for too long.
+    pub fn close_idle(&self) {
+        self.pool.close_idle();
+    }
+
+    async fn send(
+        &self,
+        host: &HostPort,
+        reach: Reach,
+        parts: &request::Parts,
+        body: Option<Body>,
+    ) -> Result<UpstreamResponse> {
+        let (response, lease) = self.pool.send(host, reach, parts, body).await?;
+        let (parts, incoming) = response.into_parts();
+        Ok(UpstreamResponse { parts, incoming, lease })
+    }
+}
+
+impl UpstreamResponse {
+    /// Returns the length of the body, if the headers state it.
+    pub fn len(&self) -> Option<u64> {
+        // `Transfer-Encoding` overrides `Content-Length`.
+        if self.parts.headers.contains_key(TRANSFER_ENCODING) {
+            return None;
+        }
+        self.parts.headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
+    }
+
+    /// Returns whether a truncated body can be detected.
+    pub fn is_delimited(&self) -> bool {
+        self.len().is_some() || self.parts.headers.contains_key(TRANSFER_ENCODING)
+    }
+}

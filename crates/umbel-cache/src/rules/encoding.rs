@@ -1,0 +1,74 @@
+//! The form in which the head of a response is stored: its time, request and response as lines of text.
+
+use super::{Audience, StoredHead};
+use http::header::HeaderName;
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
+use std::time::{Duration, SystemTime};
+
+/// The first line, with the version of the format.
+const FIRST_LINE: &str = "umbel answer 1";
+
+impl StoredHead {
+    /// Serializes the head.
+    pub fn encode(&self) -> Vec<u8> {
+        let since_epoch = self.received_at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let audience = match self.audience {
+            Audience::Everyone => "all",
+            Audience::Localhost => "here",
+        };
+        let millis = since_epoch.as_millis();
+        let start = format!("{FIRST_LINE}\n{millis}\n{audience}\n{}\n", self.request.uri);
+        let mut bytes = start.into_bytes();
+        write_headers(&mut bytes, &self.request.headers);
+        bytes.extend(format!("{}\n", self.response.status.as_u16()).into_bytes());
+        write_headers(&mut bytes, &self.response.headers);
+        bytes
+    }
+
+    /// Parses a head, or returns `None` if the bytes are not one.
+    pub fn decode(bytes: &[u8]) -> Option<StoredHead> {
+        let mut lines = bytes.split(|byte| *byte == b'\n');
+        let mut text = || lines.next().and_then(|line| str::from_utf8(line).ok());
+        if text()? != FIRST_LINE {
+            return None;
+        }
+        let received_at = SystemTime::UNIX_EPOCH.checked_add(Duration::from_millis(text()?.parse().ok()?))?;
+        let audience = match text()? {
+            "all" => Audience::Everyone,
+            "here" => Audience::Localhost,
+            _ => return None,
+        };
+        let mut request = http::Request::new(()).into_parts().0;
+        request.uri = text()?.parse().ok()?;
+        request.headers = read_headers(&mut lines)?;
+        let mut response = Response::new(()).into_parts().0;
+        response.status = StatusCode::from_bytes(lines.next()?).ok()?;
+        response.headers = read_headers(&mut lines)?;
+        Some(StoredHead::new(request, &response, received_at).with_audience(audience))
+    }
+}
+
+fn write_headers(bytes: &mut Vec<u8>, headers: &HeaderMap) {
+    for (name, value) in headers {
+        bytes.extend(name.as_str().as_bytes());
+        bytes.extend(b": ");
+        bytes.extend(value.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes.push(b'\n');
+}
+
+/// Reads headers up to an empty line.
+fn read_headers<'a>(lines: &mut impl Iterator<Item = &'a [u8]>) -> Option<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    loop {
+        let line = lines.next()?;
+        if line.is_empty() {
+            return Some(headers);
+        }
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let value = line.get(colon + 2..)?;
+        let name = HeaderName::from_bytes(&line[..colon]).ok()?;
+        headers.append(name, HeaderValue::from_bytes(value).ok()?);
+    }
+}
