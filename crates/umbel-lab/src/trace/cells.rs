@@ -104,8 +104,8 @@ impl Cells {
         self.change(key, &changes)
     }
 
-    /// Takes from the counters of a key that was inserted; from counters that have not got as much, nothing.
-    pub fn take(&mut self, key: &str, amounts: &[(usize, u64)]) -> Row {
+    /// Subtracts from the counters of a key that was inserted; none falls below zero.
+    pub fn subtract(&mut self, key: &str, amounts: &[(usize, u64)]) -> Row {
         self.leave(key);
         let changes: Vec<(usize, u64, String)> = amounts
             .iter()
@@ -114,17 +114,17 @@ impl Cells {
         self.change(key, &changes)
     }
 
-    /// Asks for a key: no if one of its cells is 0.
-    pub fn ask(&self, key: &str, positions: &[usize]) -> Step {
+    /// Queries a key: no if one of its cells is 0.
+    pub fn query(&self, key: &str, positions: &[usize]) -> Step {
         let cells: Vec<(usize, Option<String>)> = positions
             .iter()
             .map(|position| (*position, (self.values[*position] == 0).then(|| "holds 0".into())))
             .collect();
-        self.ask_by(key, &cells)
+        self.query_with_reasons(key, &cells)
     }
 
-    /// Asks for a key: no if there is a reason in one of its cells.
-    pub fn ask_by(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
+    /// Queries a key: no if one of its cells has a reason against it.
+    pub fn query_with_reasons(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
         let (mut row, member) = (self.row(), self.members.iter().any(|known| known == key));
         let (mut refused, mut reasons, mut to_blame) = (Vec::new(), Vec::new(), Vec::new());
         for (position, reason) in cells {
