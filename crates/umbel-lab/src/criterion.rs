@@ -71,8 +71,8 @@ impl Criterion {
         Criterion { timed: true, ..self }
     }
 
-    /// What was measured, in words.
-    pub fn told(&self) -> String {
+    /// Returns the measured value as text, or yes or no for a statement.
+    pub fn measured_text(&self) -> String {
         match self.expected.as_str() {
             "true" => if self.holds { "yes" } else { "no" }.into(),
             _ if self.measured.abs() < 1e-5 => short(self.measured),

@@ -18,7 +18,7 @@ pub(super) struct Legend<'a>(Vec<(&'a Series, i32, i32)>);
 
 impl<'a> Legend<'a> {
     /// Fills rows from the left.
-    pub fn of(chart: &'a Chart) -> Legend<'a> {
+    pub fn new(chart: &'a Chart) -> Legend<'a> {
         let (mut x, mut y) = (LEFT, ROW / 2);
         let mut entries = Vec::new();
         for series in chart.series.iter().filter(|series| series.mark != Mark::Named) {

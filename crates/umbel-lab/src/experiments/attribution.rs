@@ -110,7 +110,7 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
                     |number: &u64| !recorded.filter.find_aligned(&bytes(&string(*number)), 0).is_empty();
                 rates.push((0..queries).filter(is_found).count() as f64 / queries as f64);
             }
-            let measured = Rate::of(&rates, queries);
+            let measured = Rate::from_builds(&rates, queries);
             let rate = filters[0].rate;
             let theory = noise(rate, places, blocks, Method::BlockBased)?;
             let hierarchical = noise(rate, places, blocks, Method::Hierarchical)?;
@@ -348,7 +348,7 @@ fn by_chance(lab: &Lab, findings: &mut Findings) -> Result<()> {
             wrong += own_wrong;
         }
         let asked = builds as f64 * f64::from(excerpts);
-        let error = Rate::of(&differences, 1).error();
+        let error = Rate::from_builds(&differences, 1).error();
         let claim =
             format!("{length} bytes, random payloads, 12 bits for a block: wrong pairs for an excerpt");
         findings.criteria.push(Criterion::near(claim, wrong as f64 / asked, predicted / asked, error));

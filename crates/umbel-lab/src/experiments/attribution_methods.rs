@@ -117,7 +117,7 @@ impl Counts {
     fn chance(&self, excerpts: u64) -> f64 {
         let differences: Vec<f64> =
             self.wrong.iter().zip(&self.predicted).map(|(wrong, predicted)| wrong - predicted).collect();
-        Rate::of(&differences, excerpts).error() + 4.0 / (excerpts * TRACES) as f64
+        Rate::from_builds(&differences, excerpts).error() + 4.0 / (excerpts * TRACES) as f64
     }
 }
 

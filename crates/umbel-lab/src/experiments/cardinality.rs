@@ -155,7 +155,7 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut table = Table::new("pairs", &["quantity", "truth", "mean", "deviation", "deviation_said"]);
     let literature = (m, k, a, b, shared, builds) == (9586, 7, 800, 700, 200, 200);
     for Estimated { name, truth, printed, values, said } in &estimated {
-        let (found, said) = (Rate::of(values, 1), said / values.len() as f64);
+        let (found, said) = (Rate::from_builds(values, 1), said / values.len() as f64);
         // The estimate is a little too high, by what the square of its spread does to a logarithm.
         // A few filters may happen to agree more than theory lets them.
         let spread = found.deviation.max(said);
@@ -192,7 +192,7 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         worse as f64,
         0.0,
     ));
-    let and = Rate::of(&of_and, 1);
+    let and = Rate::from_builds(&of_and, 1);
     let zero = |keys| rate::zero_probability(m, keys, k);
     let expected = -(m as f64 / f64::from(k)) * (zero(a)? + zero(b)? - zero(union)?).ln();
     let chance = and.error() + bias(and.deviation, m, k);
@@ -240,7 +240,7 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut table = Table::new("filling", &["keys", "fill", "mean", "deviation", "deviation_said"]);
     let (mut points, mut spread, mut above, mut below) = (vec![], vec![], vec![], vec![]);
     for (size, values) in sizes.into_iter().zip(values) {
-        let (found, keys) = (Rate::of(&values, 1), size as f64);
+        let (found, keys) = (Rate::from_builds(&values, 1), size as f64);
         let fill = rate::expected_fill(m, size, k)?;
         let said = shape.cardinality((fill * m as f64).round() as u64)?.estimate();
         let said = said.map_or(f64::NAN, |said| said.standard_error);

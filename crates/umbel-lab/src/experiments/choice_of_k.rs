@@ -71,7 +71,7 @@ fn measured(lab: &Lab, m: u64, n: u64, k: u32) -> Result<Measured> {
         fill += filter.words().count_ones() as f64 / (m * builds) as f64;
         rates.push(measure::positives(lab, &filter, &keys.strangers(queries)) as f64 / queries as f64);
     }
-    Ok(Measured { fill, rate: Rate::of(&rates, queries) })
+    Ok(Measured { fill, rate: Rate::from_builds(&rates, queries) })
 }
 
 /// Rate and fill by k, for each number of bits per key.

@@ -94,7 +94,7 @@ fn loads(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (slots, simulated, tolerance, paper) in LOADS {
         let of = |build| fill_up(&mut empty(buckets, 14, slots, Form::Plain, lab, build)?, lab, build);
         let loads: Vec<f64> = (0..builds).map(of).collect::<Result<_>>()?;
-        let found = Rate::of(&loads, 1);
+        let found = Rate::from_builds(&loads, 1);
         let least = loads.iter().copied().fold(f64::INFINITY, f64::min);
         let most = loads.iter().copied().fold(0.0, f64::max);
         let claim = format!("load at the first refusal, slots to a bucket: {slots}");
@@ -147,7 +147,7 @@ fn rates(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 mean_load += load / builds as f64;
                 size += filter.table().bits() as f64 / filter.len() as f64 / builds as f64;
             }
-            let found = Rate::of(&found, queries);
+            let found = Rate::from_builds(&found, queries);
             let claim = format!("rate of a full {name} filter, fingerprints of {bits} bits");
             let tolerance = 0.03 * theory + found.chance(theory);
             findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance));

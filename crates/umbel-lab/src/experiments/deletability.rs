@@ -100,7 +100,7 @@ fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Re
         free += regions.filter(|at| collisions[(at / 64) as usize] >> (at % 64) & 1 == 0).count() as u64;
     }
     // A share is no rate of independent answers: what filters differ by is all that counts.
-    let deletable = Rate::of(&shares, n);
+    let deletable = Rate::from_builds(&shares, n);
     Ok(Found { deletable, resettable: free as f64 / (trials * n * u64::from(k)) as f64 })
 }
 

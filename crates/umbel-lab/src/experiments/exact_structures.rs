@@ -199,7 +199,7 @@ fn one_length(lab: &Lab, length: usize, told: &mut Told, findings: &mut Findings
     let names: Vec<&str> = [&list].into_iter().chain(&structures).map(|structure| structure.name).collect();
     for (name, at) in names.iter().zip(0..) {
         for (percent, times) in ABSENT.iter().zip(&by_share) {
-            let [median, low, high] = times[at].told(1);
+            let [median, low, high] = times[at].cells(1);
             told.times.add([name.to_string(), length.to_string(), percent.to_string(), median, low, high]);
         }
     }
@@ -221,8 +221,10 @@ fn contestant<'a>(
     length: usize,
     lookups: usize,
 ) -> Contestant<'a> {
-    let mut turns = Turns::of(asked, lookups * length);
-    Box::new(move || turns.take().chunks_exact(length).map(|key| u64::from((structure.contains)(key))).sum())
+    let mut turns = Turns::new(asked, lookups * length);
+    Box::new(move || {
+        turns.next_round().chunks_exact(length).map(|key| u64::from((structure.contains)(key))).sum()
+    })
 }
 
 /// What a structure answers wrongly, and the room it takes.

@@ -186,7 +186,7 @@ fn measured(lab: &Lab, shape: &Shape, builds: u64, queries: u64) -> Result<[Rate
         let found = three.rates(&decimal(numbers(lab, build).strangers(queries)));
         rates.iter_mut().zip(found).for_each(|(rates, rate)| rates.push(rate));
     }
-    Ok(rates.map(|rates| Rate::of(&rates, queries)))
+    Ok(rates.map(|rates| Rate::from_builds(&rates, queries)))
 }
 
 /// The table of rates, and the chart of them by n.

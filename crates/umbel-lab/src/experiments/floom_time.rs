@@ -81,7 +81,7 @@ impl Experiment for PatternTimes {
                 }
             }
             for (i, times) in all.into_iter().enumerate() {
-                let times = times.map(Time::of);
+                let times = times.map(Time::from_rounds);
                 let [insert, member, stranger] = times.map(|time| format!("{:.2}", time.median));
                 table.add([n.to_string(), NAMES[i].into(), insert, member, stranger]);
                 curves[i].iter_mut().zip(times).for_each(|(curve, time)| curve.push((*n as f64, time)));
@@ -90,7 +90,7 @@ impl Experiment for PatternTimes {
         let median = |filter: usize, what: usize| {
             let ratios =
                 (0..counts.len()).map(|i| curves[filter][what][i].1.median / curves[0][what][i].1.median);
-            Time::of(ratios.collect()).median
+            Time::from_rounds(ratios.collect()).median
         };
         for (what, done) in ["inserting", "asking for members"].into_iter().enumerate() {
             let claim = format!("{done}: time of the Floom / standard filter, median over n");

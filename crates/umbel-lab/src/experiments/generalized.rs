@@ -87,7 +87,7 @@ fn rate(lab: &Lab, elements: u64, k: [u32; 2], start: Start) -> Rate {
             yes as f64 / STRANGERS as f64
         })
         .collect();
-    Rate::of(&rates, STRANGERS)
+    Rate::from_builds(&rates, STRANGERS)
 }
 
 fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
@@ -190,8 +190,8 @@ fn forgotten<const W: usize>(lab: &Lab, k: [u32; 2]) -> Forgotten {
         means.push(all / 16.0);
         in_order += u64::from(later.is_none());
     }
-    let by_later = missed.iter().map(|missed| Rate::of(missed, 1)).collect();
-    Forgotten { by_later, mean: Rate::of(&means, 16), in_order }
+    let by_later = missed.iter().map(|missed| Rate::from_builds(missed, 1)).collect();
+    Forgotten { by_later, mean: Rate::from_builds(&means, 16), in_order }
 }
 
 fn negatives(lab: &Lab, findings: &mut Findings) -> Result<()> {

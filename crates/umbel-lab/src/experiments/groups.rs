@@ -158,7 +158,7 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         needed.push(packets);
     }
-    let found = Rate::of(&needed, 1);
+    let found = Rate::from_builds(&needed, 1);
     let (mean, deviation, tolerance) = (found.mean, found.deviation, found.error());
     let claim = "packets until all 32 groups are found, measured";
     findings.criteria.push(Criterion::near(claim, mean, coverage(GROUPS, GROUPS)?, tolerance).shows("e53"));
@@ -193,7 +193,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let within = |limit: f64| {
             errors.iter().filter(|error| error.abs() <= limit).count() as f64 / errors.len() as f64
         };
-        let Rate { mean: bias, deviation: spread, .. } = Rate::of(&errors, 1);
+        let Rate { mean: bias, deviation: spread, .. } = Rate::from_builds(&errors, 1);
         let measured = [bias, spread, within(0.25), within(0.5)];
         for ((name, measured), printed) in
             ["bias", "spread", "within a quarter", "within a half"].into_iter().zip(measured).zip(printed)

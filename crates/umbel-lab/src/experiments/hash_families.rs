@@ -135,19 +135,24 @@ fn sum(digest: Digest, bits: u64) -> u64 {
 
 fn time<'a, K: Key>(lab: &Lab, ways: &'a [Way], keys: &'a [K], bits: u64) -> Result<Vec<Time>> {
     let contestant = |way: &'a Way| -> Result<Contestant<'a>> {
-        let mut turns = Turns::of(keys, ROUND);
+        let mut turns = Turns::new(keys, ROUND);
         Ok(match way {
-            Way::Library(_, hasher, false) => {
-                Box::new(move || turns.take().iter().fold(0, |all, key| all ^ sum(key.digest(hasher), bits)))
-            }
+            Way::Library(_, hasher, false) => Box::new(move || {
+                turns.next_round().iter().fold(0, |all, key| all ^ sum(key.digest(hasher), bits))
+            }),
             Way::Library(_, hasher, true) => Box::new(move || {
-                hasher.digest_batch(turns.take()).into_iter().fold(0, |all, digest| all ^ sum(digest, bits))
+                hasher
+                    .digest_batch(turns.next_round())
+                    .into_iter()
+                    .fold(0, |all, digest| all ^ sum(digest, bits))
             }),
             Way::Literature(family) => {
                 let scheme = Scheme::new(*family, way.hashes(), bits)?;
                 let positions =
                     move |bytes: &[u8]| scheme.positions(bytes).fold(0, |sum, position| sum ^ position);
-                Box::new(move || turns.take().iter().fold(0, |all, key| all ^ key.with_bytes(positions)))
+                Box::new(move || {
+                    turns.next_round().iter().fold(0, |all, key| all ^ key.with_bytes(positions))
+                })
             }
         })
     };
@@ -230,7 +235,7 @@ fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Find
                 one_rate(lab, way, bits, &members, &strangers)
             };
             let measured = (0..lab.count(&BUILDS)).map(one).collect::<Result<Vec<f64>>>()?;
-            let measured = Rate::of(&measured, queries);
+            let measured = Rate::from_builds(&measured, queries);
             let tolerance = 0.02 * expected + measured.chance(expected);
             let claim = format!("{}, {name} keys: rate", way.name());
             findings.criteria.push(Criterion::near(claim, measured.mean, expected, tolerance));

@@ -303,7 +303,7 @@ impl Probes {
                 strangers.iter().filter(|key| self.all(lab, filter, &hasher, key, |at| bits[at as usize]));
             rates.push(yes.count() as f64 / queries as f64);
         }
-        Rate::of(&rates, queries)
+        Rate::from_builds(&rates, queries)
     }
 
     /// The rate by theory, and how far from it a filter may be, chance aside.
@@ -453,7 +453,7 @@ fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let yes = filter.contains_batch(&bytes(lab, keys.strangers(queries))).count();
             rates.push(yes as f64 / queries as f64);
         }
-        let (found, theory) = (Rate::of(&rates, queries), rate::classic(m, n, k)?);
+        let (found, theory) = (Rate::from_builds(&rates, queries), rate::classic(m, n, k)?);
         let claim = format!("{family}, k = {k}, {n} keys at 9.586 bits each");
         findings.criteria.push(Criterion::near(
             claim,

@@ -134,7 +134,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
         let mut kept = true;
         for moment in moments {
             let load = moment.keys as f64 / n as f64;
-            let found = Rate::of(&moment.rates, queries);
+            let found = Rate::from_builds(&moment.rates, queries);
             let predicted = moment.filter.predicted_rate(moment.keys)?;
             table.add([
                 kind.to_string(),
@@ -160,7 +160,7 @@ fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()
         let builds = lab.count(&BUILDS);
         if !refused_at.is_empty() {
             let load = refused_at.iter().sum::<u64>() as f64 / (refused_at.len() as u64 * n) as f64;
-            let found = Rate::of(full_rates, queries);
+            let found = Rate::from_builds(full_rates, queries);
             table.add([
                 kind.to_string(),
                 format!("{load:.4}"),
@@ -239,10 +239,10 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
         Table::new("lookup_times", &["kind", "load", "ns_per_lookup", "quarter", "three_quarters"]);
     let mut series = Vec::new();
     for (colour, (history, rounds)) in histories.iter().zip(rounds).enumerate() {
-        let times: Vec<Time> = rounds.into_iter().map(Time::of).collect();
+        let times: Vec<Time> = rounds.into_iter().map(Time::from_rounds).collect();
         let loads: Vec<f64> = history.moments.iter().map(|moment| moment.keys as f64 / n as f64).collect();
         for (load, time) in loads.iter().zip(&times) {
-            let [median, low, high] = time.told(2);
+            let [median, low, high] = time.cells(2);
             table.add([history.kind.to_string(), format!("{load:.2}"), median, low, high]);
         }
         if history.kind == Kind::Standard {

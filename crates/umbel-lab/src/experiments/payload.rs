@@ -82,7 +82,7 @@ fn found(
             rates.push((0..queries).filter(is_found).count() as f64 / queries as f64);
             theory = noise(recorded.rate, blocks, length, method)?;
         }
-        results.push((Rate::of(&rates, queries), theory));
+        results.push((Rate::from_builds(&rates, queries), theory));
     }
     Ok([results[0], results[1]])
 }
@@ -331,7 +331,7 @@ fn without_noise(lab: &Lab, length: u64) -> Result<Rate> {
         !recorded.filter.find_aligned(&string, 0).is_empty()
     };
     let found = (0..queries).filter(is_found).count();
-    Ok(Rate::of(&[found as f64 / queries as f64], queries))
+    Ok(Rate::from_builds(&[found as f64 / queries as f64], queries))
 }
 
 /// All strings of two blocks after the packets S0 S1 S2 S3 and S0 S2 S3 S1 of Honoroff 2006.

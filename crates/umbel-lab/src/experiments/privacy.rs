@@ -75,7 +75,7 @@ impl Experiment for Privacy {
             }
             // The chance that two things share a cell in one of the rows.
             let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
-            let mean_tries = Rate::of(&tries, 1);
+            let mean_tries = Rate::from_builds(&tries, 1);
             let claim = format!("{rows} rows: things that Alice tries");
             findings.criteria.push(Criterion::near(claim, mean_tries.mean, 1.0 / share, mean_tries.error()));
             findings.criteria.push(Criterion::at_most(
@@ -85,7 +85,7 @@ impl Experiment for Privacy {
             ));
             let mut points = Vec::new();
             for (questions, found) in (1..).zip(&candidates) {
-                let measured = Rate::of(found, 1);
+                let measured = Rate::from_builds(found, 1);
                 let only = found.iter().filter(|count| **count == 1.0).count() as f64 / found.len() as f64;
                 // X itself, and others. With one row all covers share the same cell, and another question tells nothing new.
                 let others = (things - 1) as f64;

@@ -87,7 +87,7 @@ fn by_rule(lab: &Lab, layout: Standard, n: u64, builds: u64, queries: u64) -> Re
         right.push(share(&|set| set == layout.hashes()));
         wrong.push(share(&|set| set > 0));
     }
-    Ok((Rate::of(&right, queries), Rate::of(&wrong, queries), lost))
+    Ok((Rate::from_builds(&right, queries), Rate::from_builds(&wrong, queries), lost))
 }
 
 /// The rate of the rule that says no only if all bits are zero.
@@ -294,7 +294,7 @@ fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let filter = filled(lab, layout, owner, &chosen)?;
             rates.push(measure::positives(lab, &filter, &keys.strangers(queries)) as f64 / queries as f64);
         }
-        let found = Rate::of(&rates, queries);
+        let found = Rate::from_builds(&rates, queries);
         let name = if keyed { "secret" } else { "public" };
         let claim = format!("rate after {n} keys that an attacker has chosen, {name} hash");
         findings.criteria.push(

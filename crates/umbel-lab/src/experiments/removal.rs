@@ -166,7 +166,7 @@ fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
     let all = (n * builds) as f64;
     Ok(Found {
         bits_per_key: bits as f64 / n as f64,
-        rate: Rate::of(&rates, queries),
+        rate: Rate::from_builds(&rates, queries),
         after_half: after_half as f64 / (queries * builds) as f64,
         removed: 1.0 - kept as f64 / all,
         lost,

@@ -259,7 +259,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut per_stage = Table::new("stages", &["stage", "keys", "asked", "theory", "printed", "measured"]);
     let mut rates = Vec::new();
     for (i, (found, (keys, slice_bits, hashes))) in single.iter().zip(&shapes).enumerate() {
-        let found = Rate::of(found, queries);
+        let found = Rate::from_builds(found, queries);
         let theory = partitioned::rate(*slice_bits, *keys, *hashes)?;
         rates.push(theory);
         let claim = format!("rate of stage {i} alone");
@@ -281,13 +281,13 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut table = Table::new("growth", &["keys", "tightened", "untightened"]);
     let (mut below, mut tight_points, mut loose_points) = (true, Vec::new(), Vec::new());
     for ((size, tight), loose) in sizes.iter().zip(&tight).zip(&loose) {
-        let (tight, loose) = (Rate::of(tight, queries), Rate::of(loose, queries));
+        let (tight, loose) = (Rate::from_builds(tight, queries), Rate::from_builds(loose, queries));
         below &= tight.mean <= p + tight.chance(p);
         table.add([size.to_string(), format!("{:.6}", tight.mean), format!("{:.6}", loose.mean)]);
         tight_points.push((*size as f64, tight.mean));
         loose_points.push((*size as f64, loose.mean));
     }
-    let last = |rates: &[Vec<f64>]| Rate::of(&rates[rates.len() - 1], queries);
+    let last = |rates: &[Vec<f64>]| Rate::from_builds(&rates[rates.len() - 1], queries);
     let (tight, loose) = (last(&tight), last(&loose));
     let theory = compound(rates.iter().copied());
     let claim = format!("rate of all {count} stages");

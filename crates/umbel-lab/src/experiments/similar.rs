@@ -101,7 +101,7 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         let share = shared as f64 / n as f64;
         let truth = shared as f64 / (2 * n - shared) as f64;
-        let (and, spread) = (Rate::of(&and, 1), Rate::of(&jaccard, 1));
+        let (and, spread) = (Rate::from_builds(&and, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * spread.deviation / (builds as f64).sqrt();
         if as_printed {
             let claim = |what: &str| format!("{share} shared: {what}");
@@ -169,7 +169,8 @@ fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
             filled.push(fill(&two));
             jaccard.extend(likeness.overlap.as_ref().map(unclamped));
         }
-        let (and, filled, jaccard) = (Rate::of(&and, 1), Rate::of(&filled, 1), Rate::of(&jaccard, 1));
+        let (and, filled, jaccard) =
+            (Rate::from_builds(&and, 1), Rate::from_builds(&filled, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * and.deviation / (builds as f64).sqrt();
         let claim = format!("nothing shared, {others} elements in B: common bits beyond the fill of B");
         findings.criteria.push(Criterion::near(claim, and.mean - filled.mean, 0.0, 0.001 + chance));

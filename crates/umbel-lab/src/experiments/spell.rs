@@ -73,7 +73,7 @@ impl Experiment for Spelling {
                     }
                 }
             }
-            let missed = Rate::of(&missed, wrong.len() as u64);
+            let missed = Rate::from_builds(&missed, wrong.len() as u64);
             let claim = |what: &str| format!("rate {rate}: {what}");
             let tolerance = 0.02 * rate + missed.chance(rate);
             findings.criteria.push(Criterion::near(

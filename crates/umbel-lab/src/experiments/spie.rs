@@ -52,7 +52,8 @@ impl Experiment for Spie {
             let runs =
                 (0..lab.count(&NETWORKS)).map(|network| traced(lab, &tree, network, rate, Traffic::Own));
             let runs = runs.collect::<Result<Vec<Traced>>>()?;
-            let innocent = Rate::of(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED);
+            let innocent =
+                Rate::from_builds(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED);
             let expected = in_this_tree(rate);
             let endless = false_branches(BRANCHES, rate);
             // Suspects come in branches of 1 / (1 - deg p) on average, which makes chance larger by as much; and the pages' rate

@@ -121,7 +121,7 @@ impl Experiment for Stuffing {
             parts.push((at, share(all.by_parts)));
             whole.push((at, share(all.by_packets)));
         }
-        let packets = Rate::of(&by_chance, lab.count(&DOCUMENTS));
+        let packets = Rate::from_builds(&by_chance, lab.count(&DOCUMENTS));
         findings.criteria.push(Criterion::near(
             "the share of documents found by digests of whole packets: their rate",
             packets.mean,

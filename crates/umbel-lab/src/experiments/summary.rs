@@ -219,7 +219,7 @@ fn measure(lab: &Lab, n: u64, p: f64) -> Result<Vec<Measured>> {
                 rates.push(set.positives(lab, &own.strangers(queries)) as f64 / queries as f64);
                 bits += set.stats().bytes as f64 * 8.0 / (n * builds) as f64;
             }
-            Ok(Measured { kind, bits, rate: Rate::of(&rates, queries), missed })
+            Ok(Measured { kind, bits, rate: Rate::from_builds(&rates, queries), missed })
         })
         .collect()
 }
@@ -283,7 +283,7 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
         let contestant = |at: &usize| -> Contestant<'_> {
             let (kind, set, members, hasher) = (kinds[*at], &sets[*at], &members[..], &hasher);
             let [mut members_asked, mut strangers_asked] =
-                [asked, strangers].map(|keys| Turns::of(keys, LOOKUPS));
+                [asked, strangers].map(|keys| Turns::new(keys, LOOKUPS));
             // What cannot be built any more after it has been built once would count nothing.
             let empty = move || AnySet::empty(kind, n, p, hasher);
             match work {
@@ -292,10 +292,10 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
                     AnySet::of(lab, kind, members, p, hasher).map_or(0, |set| u64::from(set.stats().hashes))
                 }),
                 1 => Box::new(move || empty().map_or(0, |mut set| set.insert_batch(members))),
-                2 => Box::new(move || set.count_each(members_asked.take())),
-                3 => Box::new(move || set.count_each(strangers_asked.take())),
-                4 => Box::new(move || set.count_batch(members_asked.take())),
-                _ => Box::new(move || set.count_batch(strangers_asked.take())),
+                2 => Box::new(move || set.count_each(members_asked.next_round())),
+                3 => Box::new(move || set.count_each(strangers_asked.next_round())),
+                4 => Box::new(move || set.count_batch(members_asked.next_round())),
+                _ => Box::new(move || set.count_batch(strangers_asked.next_round())),
             }
         };
         let operations = if work < 2 { n } else { asked.len().min(LOOKUPS) as u64 };

@@ -193,13 +193,15 @@ impl Work<'_> {
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
             let insert = move |digest: &Digest| filled.insert_digest(*digest);
-            contestants.push(each(Turns::of(&members, LOOKUPS), insert));
+            contestants.push(each(Turns::new(&members, LOOKUPS), insert));
             for digests in [&members, &strangers, &mixed] {
-                contestants.push(each(Turns::of(digests, LOOKUPS), |digest| filter.contains_digest(*digest)));
+                contestants
+                    .push(each(Turns::new(digests, LOOKUPS), |digest| filter.contains_digest(*digest)));
             }
             for digests in [&members, &strangers] {
-                let mut turns = Turns::of(digests, LOOKUPS);
-                contestants.push(Box::new(move || filter.contains_batch(&Hashed(turns.take())).count()));
+                let mut turns = Turns::new(digests, LOOKUPS);
+                contestants
+                    .push(Box::new(move || filter.contains_batch(&Hashed(turns.next_round())).count()));
             }
         }
         Ok(self.curves(&OURS, contestants))
@@ -217,9 +219,9 @@ impl Work<'_> {
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
             let insert = move |key: &u64| filled.insert(key);
-            contestants.push(each(Turns::of(&self.members, LOOKUPS), insert));
+            contestants.push(each(Turns::new(&self.members, LOOKUPS), insert));
             for keys in [&self.members, &self.strangers, &self.mixed] {
-                contestants.push(each(Turns::of(keys, LOOKUPS), |key| filter.contains(key)));
+                contestants.push(each(Turns::new(keys, LOOKUPS), |key| filter.contains(key)));
             }
         }
         Ok(self.curves(&OURS[..4], contestants))
@@ -238,7 +240,7 @@ impl Work<'_> {
 
 /// Asks for one after the other, and counts those of which it is true.
 fn each<'a, T>(mut turns: Turns<'a, T>, mut is_true: impl FnMut(&T) -> bool + 'a) -> Contestant<'a> {
-    Box::new(move || turns.take().iter().map(|one| u64::from(is_true(one))).sum())
+    Box::new(move || turns.next_round().iter().map(|one| u64::from(is_true(one))).sum())
 }
 
 /// Times by k.
@@ -250,7 +252,7 @@ struct Curve {
 impl Curve {
     fn tell(&self, table: &mut Table, set_up: &str) {
         for (k, time) in &self.times {
-            let [median, low, high] = time.told(2);
+            let [median, low, high] = time.cells(2);
             table.add([set_up.into(), k.to_string(), self.what.into(), median, low, high]);
         }
     }

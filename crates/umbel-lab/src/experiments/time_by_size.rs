@@ -88,13 +88,15 @@ fn room() -> u64 {
 }
 
 fn one_by_one<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Contestant<'a> {
-    let mut asked = Turns::of(digests, LOOKUPS);
-    Box::new(move || asked.take().iter().filter(|digest| filter.contains_digest(**digest)).count() as u64)
+    let mut asked = Turns::new(digests, LOOKUPS);
+    Box::new(move || {
+        asked.next_round().iter().filter(|digest| filter.contains_digest(**digest)).count() as u64
+    })
 }
 
 fn in_batches<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Contestant<'a> {
-    let mut asked = Turns::of(digests, LOOKUPS);
-    Box::new(move || filter.contains_batch(&Hashed(asked.take())).count())
+    let mut asked = Turns::new(digests, LOOKUPS);
+    Box::new(move || filter.contains_batch(&Hashed(asked.next_round())).count())
 }
 
 /// Times of several things by a size.
@@ -110,7 +112,7 @@ impl Curves {
 
     fn add(&mut self, table: &mut Table, against: &str, kib: u64, n: u64, times: Vec<Time>) {
         for (name, time) in self.names.iter().zip(&times) {
-            let [median, low, high] = time.told(2);
+            let [median, low, high] = time.cells(2);
             table.add([against.into(), kib.to_string(), n.to_string(), name.to_string(), median, low, high]);
         }
         self.times.push((if against == "bits" { kib } else { n } as f64, times));

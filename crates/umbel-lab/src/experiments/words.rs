@@ -74,7 +74,7 @@ fn lists(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let Some(WordsReport { m, k, computed, .. }) = reports.first().cloned() else { continue };
         let claim = |text: &str| format!("n = {n}, p = {p}: {text}");
         let rates: Vec<f64> = reports.iter().map(WordsReport::measured).collect();
-        let found = Rate::of(&rates, queries);
+        let found = Rate::from_builds(&rates, queries);
         let tolerance = 0.02 * computed + found.chance(computed);
         let mean = Criterion::near(claim("mean of all lists"), found.mean, computed, tolerance);
         findings.criteria.push(mean);

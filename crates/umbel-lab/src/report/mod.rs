@@ -143,7 +143,7 @@ fn criteria(findings: &Findings) -> String {
         let _ = write!(
             told,
             "<tr><td class=\"{class}\">{mark}</td><td>{claim}</td><td>{}</td><td>{expected}</td></tr>",
-            criterion.told()
+            criterion.measured_text()
         );
     }
     told + "</table></div></details>"
