@@ -1,9 +1,7 @@
 //! E12-attenuated: documents found by what neighbours tell, and how the deeper levels fill.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::BTreeSet;
 use umbel::Digest;
 use umbel::hash::reduce;
@@ -64,7 +62,7 @@ impl Experiment for AttenuatedRouting {
                 ]);
                 let claim = format!("{bits} bits, level {level}: how full");
                 // All links share the same documents, and so the same luck.
-                findings.criteria.push(Criterion::near(claim, of.measured, of.expected, 0.03));
+                findings.near(claim, of.measured, of.expected, 0.03);
                 expected_points.push((f64::from(level), of.expected));
                 points.push((f64::from(level), of.measured));
             }
@@ -94,9 +92,9 @@ impl Experiment for AttenuatedRouting {
             search_series.push(Series::new(format!("{bits} bits"), Mark::Path, colour, points));
         }
         let claim = "share of documents one hop away that are found, with the widest filters";
-        findings.criteria.push(Criterion::at_least(claim, near[3], 0.98));
+        findings.at_least(claim, near[3], 0.98);
         let claim = "the wider the filters, the more are found one hop away";
-        findings.criteria.push(Criterion::that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02)));
+        findings.that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02));
         findings.tables.extend([fills, searches]);
         findings.charts.push(Chart {
             name: "fill".into(),
@@ -129,15 +127,8 @@ fn worked_example(findings: &mut Findings) -> Result<()> {
         filter.insert(level, &document);
     }
     let union: Vec<u32> = (0..9).filter(|position| filter.has(2, *position)).collect();
-    findings
-        .criteria
-        .push(Criterion::that("worked example: level 2 is bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]));
-    findings.criteria.push(Criterion::near(
-        "worked example: potential",
-        filter.potential(&a),
-        3.0 / 8.0,
-        0.0,
-    ));
+    findings.that("worked example: level 2 is bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]);
+    findings.near("worked example: potential", filter.potential(&a), 3.0 / 8.0, 0.0);
     Ok(())
 }
 

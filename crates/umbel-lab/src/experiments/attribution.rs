@@ -1,11 +1,9 @@
 //! E8c: how many wrong pairs a system of attribution names, by the length of the excerpt.
 
 use super::payload::{BUILDS, PRINTED, bytes, record as record_blocks};
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, contains, names, pair, record};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_net::attribution::{Epoch, Settings};
 use umbel_net::payload::{Method, noise};
 
@@ -124,7 +122,7 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             // The formula for a block is a little low, and that adds up.
             let tolerance =
                 if blocks == 1 { 0.006 } else { 0.01 * blocks as f64 * theory + measured.chance(theory) };
-            findings.criteria.push(Criterion::near(claim, measured.mean, theory, tolerance));
+            findings.near(claim, measured.mean, theory, tolerance);
             table.add([
                 blocks.to_string(),
                 printed_rate.to_string(),
@@ -141,7 +139,7 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
         // With larger rates a block cannot do so much, and with fewer blocks nearly everything is found.
         if printed_rate < 0.2 {
             let claim = format!("the fourth block makes it rarer, at the rate {printed_rate}: by a factor");
-            findings.criteria.push(Criterion::at_least(claim, shares[2] / shares[3], 5.0));
+            findings.at_least(claim, shares[2] / shares[3], 5.0);
         }
         if column % 2 == 0 {
             series.push(Series::new(format!("{printed_rate}, theory"), Mark::Line, column, curve));
@@ -149,10 +147,10 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             series.push(Series::new(format!("{printed_rate}, printed"), Mark::Dashes, column, dashes));
         }
     }
-    findings.criteria.push(Criterion::that(
+    findings.that(
         "strings of two to four blocks are found more often than printed, and so they would be in a hierarchical filter",
         above,
-    ));
+    );
     findings.tables.push(table);
     findings.charts.push(Chart {
         name: "blocks".into(),
@@ -230,25 +228,21 @@ fn by_length(lab: &Lab, findings: &mut Findings) -> Result<()> {
         blocks.push((length as f64, shares[1]));
         printed.push((length as f64, printed_share));
         let claim = format!("{length} bytes: the share of right pairs that are found");
-        findings.criteria.push(Criterion::near(claim, counts.found as f64 / right, 1.0, 0.0));
+        findings.near(claim, counts.found as f64 / right, 1.0, 0.0);
         let claim = format!("{length} bytes: wrong pairs, of those that whole blocks would have named");
         let ratio = counts.wrong as f64 / counts.alike_in_blocks as f64;
-        findings.criteria.push(Criterion::at_most(claim, ratio, 0.7));
+        findings.at_most(claim, ratio, 0.7);
         let claim = format!("{length} bytes: the share of them that carried all that was compared");
         let alike = counts.alike as f64 / counts.wrong as f64;
-        findings.criteria.push(Criterion::at_least(claim, alike, 0.6));
+        findings.at_least(claim, alike, 0.6);
         let claim = format!("{length} bytes: wrong pairs that carried something else");
         // Where hardly anything is predicted, a few are chance as well.
         let bound = counts.predicted + 4.0 * counts.predicted.sqrt() + 4.0;
-        findings.criteria.push(Criterion::at_most(claim, counts.others as f64, bound));
+        findings.at_most(claim, counts.others as f64, bound);
     }
     let fall = system[0].1 / system[5].1;
-    findings.criteria.push(Criterion::at_least(
-        "wrong pairs for a right one, 96 bytes against 256",
-        fall,
-        2.0,
-    ));
-    findings.criteria.push(Criterion::at_most("memory for a byte of payload", share_kept, 0.1));
+    findings.at_least("wrong pairs for a right one, 96 bytes against 256", fall, 2.0);
+    findings.at_most("memory for a byte of payload", share_kept, 0.1);
     findings.tables.push(table);
     findings.charts.push(Chart {
         name: "lengths".into(),
@@ -351,7 +345,7 @@ fn by_chance(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let error = Rate::from_builds(&differences, 1).error();
         let claim =
             format!("{length} bytes, random payloads, 12 bits for a block: wrong pairs for an excerpt");
-        findings.criteria.push(Criterion::near(claim, wrong as f64 / asked, predicted / asked, error));
+        findings.near(claim, wrong as f64 / asked, predicted / asked, error);
         table.add([
             length.to_string(),
             (builds * excerpts as u64).to_string(),

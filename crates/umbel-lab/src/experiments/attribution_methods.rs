@@ -1,10 +1,8 @@
 //! E8d: methods of attribution in the same memory, for excerpts that were not there and excerpts that were spliced.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, names, pair, record};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_net::attribution::{Epoch, Method, Settings};
 
 pub struct Methods;
@@ -191,7 +189,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     for (colour, (method, name)) in Method::ALL.into_iter().zip(NAMES).enumerate() {
         let (counts, kept) = ask(lab, &Settings::of(method), memory, traces)?;
         let claim = format!("{name}, {percent:.0} %: memory for a byte of payload");
-        findings.criteria.push(Criterion::near(claim, kept, memory, 0.02 * memory));
+        findings.near(claim, kept, memory, 0.02 * memory);
         for (length, counts) in &counts {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
             table.add([
@@ -204,12 +202,12 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
             ]);
             let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs for an excerpt");
             let bound = predicted + counts.chance(excerpts);
-            findings.criteria.push(Criterion::at_most(claim, wrong, bound));
+            findings.at_most(claim, wrong, bound);
         }
         let found: u64 = counts.iter().map(|(_, counts)| counts.found).sum();
         let claim = format!("{name}, {percent:.0} %: the share of excerpts whose senders are found");
         let all = excerpts * TRACES * counts.len() as u64;
-        findings.criteria.push(Criterion::near(claim, found as f64 / all as f64, 1.0, 0.0));
+        findings.near(claim, found as f64 / all as f64, 1.0, 0.0);
         let points = |of: &dyn Fn(&Counts) -> f64| {
             counts.iter().map(|(length, counts)| (*length as f64, of(counts))).collect::<Vec<_>>()
         };
@@ -252,46 +250,42 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, findings: 
     let [blocks, hierarchical, winnowing] = results else { return };
     let predicted = |counts: &Counts| Counts::mean(&counts.predicted);
     let better = blocks.iter().zip(hierarchical).all(|(one, other)| predicted(&one.1) <= predicted(&other.1));
-    findings.criteria.push(Criterion::that(
+    findings.that(
         format!("{percent:.0} %, excerpts that nobody sent: block-based is predicted to name fewer than hierarchical at each length"),
         better,
-    ));
+    );
     // What is shorter than winnowing can judge comes first.
     let judged = blocks.iter().skip(blocks.len() - winnowing.len()).zip(winnowing);
     if percent < 5.0 {
         let mut judged = judged.filter(|((length, _), _)| *length < LONG);
-        findings.criteria.push(Criterion::that(
+        findings.that(
             format!("{percent:.0} %, below {LONG} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
             judged.all(|(one, other)| predicted(&other.1) < predicted(&one.1)),
-        ));
+        );
     } else {
         let mut judged = judged;
-        findings.criteria.push(Criterion::that(
+        findings.that(
             format!("{percent:.0} %: block-based is predicted to name fewer than winnowing at each length"),
             judged.all(|(one, other)| predicted(&one.1) <= predicted(&other.1)),
-        ));
+        );
     }
     let spliced = |of: &[(usize, Counts)]| {
         let sum: u64 = of.iter().map(|(_, counts)| counts.spliced).sum();
         sum as f64 / (of.len() as f64 * asked)
     };
     let claim = |name: &str| format!("{percent:.0} %: spliced excerpts that are attributed, {name}");
-    findings.criteria.push(Criterion::near(claim("block-based"), spliced(blocks), 1.0, 0.0));
-    findings.criteria.push(Criterion::at_most(claim("hierarchical"), spliced(hierarchical), 0.75));
-    findings.criteria.push(Criterion::at_most(claim("winnowing"), spliced(winnowing), 0.2));
+    findings.near(claim("block-based"), spliced(blocks), 1.0, 0.0);
+    findings.at_most(claim("hierarchical"), spliced(hierarchical), 0.75);
+    findings.at_most(claim("winnowing"), spliced(winnowing), 0.2);
     if let (Some((_, shortest)), Some((_, longest))) = (hierarchical.first(), hierarchical.last()) {
         let ratio = longest.spliced as f64 / shortest.spliced as f64;
-        findings.criteria.push(Criterion::at_most(
-            claim("hierarchical, the longest to the shortest"),
-            ratio,
-            0.6,
-        ));
+        findings.at_most(claim("hierarchical, the longest to the shortest"), ratio, 0.6);
     }
     for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG) {
         let claim = format!(
             "{percent:.0} %, {length} bytes, winnowing: wrong pairs that are predicted for an excerpt"
         );
-        findings.criteria.push(Criterion::at_most(claim, predicted(counts), 1e-4));
+        findings.at_most(claim, predicted(counts), 1e-4);
     }
 }
 
@@ -328,16 +322,16 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
                         "instances: {instances}, {length} bytes: {what} predicted, to those of one instance"
                     )
                 };
-                findings.criteria.push(Criterion::at_most(claim("wrong pairs"), ratio, 0.9));
+                findings.at_most(claim("wrong pairs"), ratio, 0.9);
                 if *length == 200 {
                     let ratio = usual / single[at].0;
                     let claim = claim("wrong pairs for the usual excerpt");
-                    findings.criteria.push(Criterion::near(claim, ratio, 1.0, 0.4));
+                    findings.near(claim, ratio, 1.0, 0.4);
                 }
             }
             if at == 0 {
                 let claim = format!("instances: {instances}, {length} bytes: wrong pairs for an excerpt");
-                findings.criteria.push(Criterion::near(claim, wrong, predicted, counts.chance(excerpts)));
+                findings.near(claim, wrong, predicted, counts.chance(excerpts));
             }
         }
         if instances > 1 {

@@ -1,10 +1,8 @@
 //! E2: how many keys are in a filter, and how many two filters share, from their bits.
 
+use super::prelude::*;
+use crate::Error;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Error, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series,
-    Table,
-};
 
 use umbel::key::Hashed;
 use umbel::sizing::{Cardinality, Estimate, Shape, rate};
@@ -65,18 +63,10 @@ fn by_hand(findings: &mut Findings) -> Result<()> {
     {
         let found = Shape::Standard { bits, hashes }.cardinality(set)?.estimate();
         let claim = format!("keys, m = {bits}, k = {hashes}, {set} bits set");
-        findings.criteria.push(Criterion::near(
-            claim,
-            found.map_or(f64::NAN, |keys| keys.value),
-            keys,
-            digits,
-        ));
+        findings.near(claim, found.map_or(f64::NAN, |keys| keys.value), keys, digits);
     }
     let full = Shape::Standard { bits: 10, hashes: 3 }.cardinality(10)?;
-    findings.criteria.push(Criterion::that(
-        "of a filter without a zero nothing can be said",
-        full == Cardinality::Saturated,
-    ));
+    findings.that("of a filter without a zero nothing can be said", full == Cardinality::Saturated);
     Ok(())
 }
 
@@ -164,10 +154,10 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         // Nothing is below zero, which makes estimates of next to nothing too high.
         if *truth >= 4.0 * said && said > 0.0 {
             let claim = format!("mean of {name}");
-            findings.criteria.push(Criterion::near(claim, found.mean, *truth, tolerance));
+            findings.near(claim, found.mean, *truth, tolerance);
             let claim = format!("spread of {name}, over what the filter says of it");
             let tolerance = 4.0 / (2.0 * values.len() as f64).sqrt();
-            findings.criteria.push(Criterion::near(claim, found.deviation / said, 1.0, tolerance));
+            findings.near(claim, found.deviation / said, 1.0, tolerance);
         }
         table.add([
             (*name).into(),
@@ -177,31 +167,18 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
             format!("{said:.4}"),
         ]);
     }
-    findings.criteria.push(Criterion::at_most(
-        "pairs whose OR is not bit for bit the filter of the union",
-        wrong_or as f64,
-        0.0,
-    ));
-    findings.criteria.push(Criterion::at_most(
-        "bits of the filter of the shared keys that AND does not have",
-        lost as f64,
-        0.0,
-    ));
-    findings.criteria.push(Criterion::at_most(
+    findings.at_most("pairs whose OR is not bit for bit the filter of the union", wrong_or as f64, 0.0);
+    findings.at_most("bits of the filter of the shared keys that AND does not have", lost as f64, 0.0);
+    findings.at_most(
         "pairs whose AND has a lower rate than the filter of the shared keys, or a higher one than A or B",
         worse as f64,
         0.0,
-    ));
+    );
     let and = Rate::from_builds(&of_and, 1);
     let zero = |keys| rate::zero_probability(m, keys, k);
     let expected = -(m as f64 / f64::from(k)) * (zero(a)? + zero(b)? - zero(union)?).ln();
     let chance = and.error() + bias(and.deviation, m, k);
-    findings.criteria.push(Criterion::near(
-        "keys in both, read from AND: too many",
-        and.mean,
-        expected,
-        chance,
-    ));
+    findings.near("keys in both, read from AND: too many", and.mean, expected, chance);
     table.add([
         "keys in both, read from AND".into(),
         shared.to_string(),
@@ -247,7 +224,7 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let widest = found.deviation.max(said);
         let tolerance = 4.0 * widest / (values.len() as f64).sqrt() + bias(widest, m, k);
         let claim = format!("mean estimate of {size} keys");
-        findings.criteria.push(Criterion::near(claim, found.mean, keys, tolerance).shows("e12"));
+        findings.near(claim, found.mean, keys, tolerance).shows("e12");
         points.push((keys, 100.0 * (found.mean / keys - 1.0)));
         let part = 100.0 * found.deviation / keys;
         spread.push((points[points.len() - 1].1 - part, points[points.len() - 1].1 + part));

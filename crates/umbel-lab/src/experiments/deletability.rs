@@ -1,9 +1,7 @@
 //! E5: which share of its keys a deletable filter can remove: three formulas and a simulation.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::internals::Structure;
 use umbel::sizing::deletable::{complement, deletability, filter_bits, printed, resettable};
 use umbel::{Deletable, Digest, Removed, Standard, hash::reduce};
@@ -117,27 +115,17 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let (said, less, own) = (said?, less?, own?);
         let of = format!("m = {m}, k = {k}, n = {n}, r = {r}");
         let claim = format!("{of}: share that can be removed");
-        findings.criteria.push(Criterion::near(claim, share, elsewhere, chance.max(0.01)));
+        findings.near(claim, share, elsewhere, chance.max(0.01));
         let claim = format!("{of}: the same, by the corrected formula");
-        findings.criteria.push(Criterion::near(claim, share, own, 0.05 + chance));
-        findings.criteria.push(
-            Criterion::at_least(
-                format!("{of}: one minus the printed formula is too high by"),
-                less - share,
-                0.05,
-            )
-            .shows("e23"),
-        );
+        findings.near(claim, share, own, 0.05 + chance);
+        findings
+            .at_least(format!("{of}: one minus the printed formula is too high by"), less - share, 0.05)
+            .shows("e23");
         if number == 0 {
             let expected = resettable(bits, r, n, k)?;
             let claim = format!("{of}: share of hits in regions without a collision");
-            findings.criteria.push(Criterion::near(claim.clone(), found.resettable, 0.275, 0.01));
-            findings.criteria.push(Criterion::near(
-                format!("{claim}, by formula"),
-                found.resettable,
-                expected,
-                0.01,
-            ));
+            findings.near(claim.clone(), found.resettable, 0.275, 0.01);
+            findings.near(format!("{claim}, by formula"), found.resettable, expected, 0.01);
         }
         if (m, k, n) == (240, 5, 22) {
             by_regions.push((r, said, share));
@@ -158,7 +146,7 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let falls = by_regions.windows(2).all(|pair| pair[1].1 < pair[0].1);
     let claim = "with more regions, r = 12, 24, 60, 120, the printed probability falls, and from 12 to 60 the share rises";
     let rises = by_regions[..3].windows(2).all(|pair| pair[1].2 > pair[0].2);
-    findings.criteria.push(Criterion::that(claim, falls && rises).shows("e23"));
+    findings.that(claim, falls && rises).shows("e23");
     findings.tables.push(table);
     Ok(())
 }
@@ -171,9 +159,9 @@ fn worst_case(findings: &mut Findings) -> Result<()> {
         Ok(1.0 + filter.regions() as f64 / bits as f64)
     };
     let claim = "memory with a region for each bit, over that of the bits alone";
-    findings.criteria.push(Criterion::near(claim, regions(1)?, 2.0, 1e-9).shows("e24"));
+    findings.near(claim, regions(1)?, 2.0, 1e-9).shows("e24");
     let claim = "the same with a region for each key, at ten bits per key";
-    findings.criteria.push(Criterion::near(claim, regions(bits / n)?, 1.1, 1e-9).shows("e24"));
+    findings.near(claim, regions(bits / n)?, 1.1, 1e-9).shows("e24");
     Ok(())
 }
 
@@ -215,11 +203,8 @@ fn region_test(findings: &mut Findings) {
     let (m, b) = (480, 16);
     let moved: Vec<u64> = (0..m).filter(|at| by_search(*at, m, b) != at * b / m).collect();
     let boundaries: Vec<u64> = (1..b).map(|j| j * m / b).collect();
-    findings.criteria.push(
-        Criterion::that(
+    findings.that(
             "480 bits in 16 regions: the published search puts the first bit of each but the first into the one below",
             moved == boundaries,
-        )
-        .shows("e36"),
-    );
+        ).shows("e36");
 }

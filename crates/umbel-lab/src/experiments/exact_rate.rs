@@ -1,6 +1,6 @@
 //! E1c: the classic formula beside the exact rate of small filters.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Result, Series, Table};
+use super::prelude::*;
 use umbel::sizing::rate;
 
 pub struct ExactRate;
@@ -49,7 +49,7 @@ impl Experiment for ExactRate {
                 let claim = format!("{name}, m = {m}, n = {n}, k = {k}");
                 // To the last printed digit.
                 let tolerance = if name.starts_with("exact") { 1e-9 * printed.max(0.01) } else { 6e-10 };
-                findings.criteria.push(Criterion::near(claim, computed, printed, tolerance));
+                findings.near(claim, computed, printed, tolerance);
                 table.add([
                     m.to_string(),
                     n.to_string(),
@@ -71,15 +71,10 @@ impl Experiment for ExactRate {
             points.push((m as f64, ratio));
         }
         let rises = points.windows(2).all(|pair| pair[0].1 < pair[1].1);
-        findings.criteria.push(
-            Criterion::that("the classic formula is too low, and less so the larger the filter", rises)
-                .shows("e07"),
-        );
-        findings.criteria.push(Criterion::at_most(
-            "it is never above the exact rate",
-            points[points.len() - 1].1,
-            1.0,
-        ));
+        findings
+            .that("the classic formula is too low, and less so the larger the filter", rises)
+            .shows("e07");
+        findings.at_most("it is never above the exact rate", points[points.len() - 1].1, 1.0);
         findings.tables.extend([table, curve]);
         findings.charts.push(Chart {
             name: "ratio".into(),

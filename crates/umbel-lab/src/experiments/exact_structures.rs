@@ -1,9 +1,7 @@
 //! E20: filters against the exact structures that they stand in front of: time, room and errors.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::{BTreeSet, HashSet};
 use umbel::internals::Layout;
 use umbel::{Blocked, Bloom, Spec, Standard};
@@ -254,9 +252,9 @@ fn errors(
     let chance = 4.0 * (rate * (1.0 - rate) / strangers.len() as f64).sqrt();
     // One build: its fill may make it a little worse than it is on average.
     let claim = format!("{name}, {length} bytes: share of absent keys that are taken for members");
-    findings.criteria.push(Criterion::at_most(claim, wrong_yes, 1.05 * rate + chance));
+    findings.at_most(claim, wrong_yes, 1.05 * rate + chance);
     let claim = format!("{name}, {length} bytes: members that are missed");
-    findings.criteria.push(Criterion::at_most(claim, wrong_no as f64, 0.0));
+    findings.at_most(claim, wrong_no as f64, 0.0);
 }
 
 fn times_chart(length: usize, names: &[&str], by_share: &[Vec<Time>]) -> Chart {
@@ -277,10 +275,10 @@ fn times_chart(length: usize, names: &[&str], by_share: &[Vec<Time>]) -> Chart {
 fn rejections(length: usize, listed: u64, by_share: &[Vec<Time>], findings: &mut Findings) {
     let [list, sorted, in_front, blocked] = [0, 1, 4, 6].map(|at| by_share[ABSENT.len() - 1][at].low);
     let claim = format!("{length} bytes, 99 % absent: sorted list alone over a filter in front of it, time");
-    findings.criteria.push(Criterion::at_least(claim, sorted / in_front, 1.2).timed());
+    findings.at_least(claim, sorted / in_front, 1.2).timed();
     if listed >= 2000 {
         let claim = format!("{length} bytes, 99 % absent: list of {listed} over blocked filter, time");
-        findings.criteria.push(Criterion::at_least(claim, list / blocked, 5.0).timed());
+        findings.at_least(claim, list / blocked, 5.0).timed();
     }
 }
 
@@ -292,7 +290,7 @@ fn room(told: &[(&'static str, usize, f64)], findings: &mut Findings) {
     for filter in ["standard filter", "blocked filter"] {
         let grows = at(filter, 1024) / at(filter, 8);
         let claim = format!("{filter}: bytes per key with keys of 1024 bytes over those with 8");
-        findings.criteria.push(Criterion::near(claim, grows, 1.0, 0.0));
+        findings.near(claim, grows, 1.0, 0.0);
     }
     for (length, times) in [(8, 8.0), (1024, 400.0)] {
         let least = ["list", "hash set", "B-tree"]
@@ -302,7 +300,7 @@ fn room(told: &[(&'static str, usize, f64)], findings: &mut Findings) {
         let ratio = least / at("blocked filter", length);
         let claim =
             format!("keys of {length} bytes: the smallest exact structure over the blocked filter, bytes");
-        findings.criteria.push(Criterion::at_least(claim, ratio, times));
+        findings.at_least(claim, ratio, times);
     }
     let shown = [
         ("list", "list, sorted or not"),

@@ -1,10 +1,7 @@
 //! E7: the Floom filter, which keeps the patterns of regions that its keys have hit, and does not pay.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-    measure,
-};
 use umbel::Standard;
 use umbel::floom::Floom;
 use umbel::floom::Options;
@@ -208,12 +205,12 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let (theory, found) = (shape.theory()?, measured(lab, &shape, builds, queries)?);
         let csv = PUBLISHED.iter().find(|published| (published.0, published.1, published.2) == (n, p, b));
         for (i, (theory, found)) in theory.into_iter().zip(found).enumerate() {
-            findings.criteria.push(Criterion::near(
+            findings.near(
                 format!("{}, n = {n}, p = {p}, b = {b}", NAMES[i]),
                 found.mean,
                 theory,
                 0.02 * theory + found.chance(theory),
-            ));
+            );
             table.add([
                 n.to_string(),
                 p.to_string(),
@@ -233,7 +230,7 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let found = measure::rate(lab, builds, n, queries, build)?;
         let claim = format!("the library's Floom filter, n = {n}, p = {p}, b = {b}");
         let tolerance = 0.02 * theory[1] + found.chance(theory[1]);
-        findings.criteria.push(Criterion::near(claim, found.mean, theory[1], tolerance));
+        findings.near(claim, found.mean, theory[1], tolerance);
         library.add([
             n.to_string(),
             p.to_string(),
@@ -311,24 +308,24 @@ fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
             ]);
         }
     }
-    findings.criteria.push(Criterion::at_least(
+    findings.at_least(
         "least ratio of the rate to that of equal memory, in theory, in 300 combinations",
         closest,
         1.0002,
-    ));
+    );
     if full {
-        findings.criteria.push(Criterion::at_most(
+        findings.at_most(
             format!("largest of {wins} measured advantages over equal memory, in standard errors of chance"),
             largest_win,
             4.0,
-        ));
+        );
     }
-    findings.criteria.push(Criterion::near(
+    findings.near(
         "share of strangers whose pattern was seen, n = 200 000, k = 7, b = 16",
         floom::seen(16, 7, 200_000)?,
         0.994,
         5e-4,
-    ));
+    );
     findings.tables.push(table);
     let mut series = Vec::new();
     for (i, b) in GRID_B.into_iter().enumerate() {
@@ -393,12 +390,12 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
         wins += won;
         closest = closest.min(least);
     }
-    findings.criteria.push(Criterion::at_most(
+    findings.at_most(
         format!("combinations of {all} in which a ranked table is better than equal memory"),
         wins.into(),
         0.0,
-    ));
-    findings.criteria.push(Criterion::at_least("least ratio of the rates with ranked tables", closest, 1.0));
+    );
+    findings.at_least("least ratio of the rates with ranked tables", closest, 1.0);
     findings.tables.push(table);
     Ok(())
 }
@@ -425,23 +422,21 @@ fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
         filter.insert_batch(&umbel::key::Hashed(&lab.digests(&hasher, &keys)));
         let seen = filter.seen_patterns();
         let share = reachable as f64 / all as f64;
-        findings.criteria.push(
-            Criterion::near(
+        findings
+            .near(
                 format!("share of the table that a key can address, b = {b}, k = {k}"),
                 share,
                 printed,
                 digit,
             )
-            .shows("e28"),
-        );
-        findings.criteria.push(
-            Criterion::at_most(
+            .shows("e28");
+        findings
+            .at_most(
                 format!("patterns that {} keys have had, b = {b}, k = {k}", keys.len()),
                 seen as f64,
                 reachable as f64,
             )
-            .shows("e28"),
-        );
+            .shows("e28");
         table.add([b.to_string(), k.to_string(), all.to_string(), reachable.to_string(), seen.to_string()]);
     }
     findings.tables.push(table);

@@ -1,9 +1,7 @@
 //! E7b: the time that a Floom filter takes beside standard ones.
 
+use super::prelude::*;
 use crate::measure::{Time, once};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Parameter, Result, Series, Table,
-};
 use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::sizing::{KPolicy, Params};
@@ -94,10 +92,10 @@ impl Experiment for PatternTimes {
         };
         for (what, done) in ["inserting", "asking for members"].into_iter().enumerate() {
             let claim = format!("{done}: time of the Floom / standard filter, median over n");
-            findings.criteria.push(Criterion::at_least(claim, median(1, what), 1.1).timed());
+            findings.at_least(claim, median(1, what), 1.1).timed();
         }
         let claim = "inserting: time of the larger standard / standard filter, median over n";
-        findings.criteria.push(Criterion::near(claim, median(2, 0), 1.0, 0.5).timed());
+        findings.near(claim, median(2, 0), 1.0, 0.5).timed();
         findings.tables.extend([shapes, table]);
         for (what, (name, title)) in [
             ("insert_time", "insert a key"),

@@ -1,9 +1,7 @@
 //! E12-gbf: the generalised Bloom filter, which nobody can fill, and which forgets.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_net::mask::Mask;
 use umbel_net::traceback::generalized::{Formulas, Router, Touched, rate_bound};
 
@@ -111,11 +109,11 @@ fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 let claim = format!(
                     "256 bits, (4, 4), 16 elements, {name} first: rate of false positives by the formula"
                 );
-                findings.criteria.push(Criterion::near(claim, formula, printed, 5e-5));
+                findings.near(claim, formula, printed, 5e-5);
                 // The formula takes the bits of an element as independent and different: it is up to a fifth too low.
                 let tolerance = 0.25 * printed + measured.chance(printed);
                 let claim = format!("the same, {name} first, measured");
-                findings.criteria.push(Criterion::near(claim, measured.mean, printed, tolerance));
+                findings.near(claim, measured.mean, printed, tolerance);
             }
         }
         let curve = (1..=128).map(|n| (n as f64, formulas.false_positives(n, zeros))).collect();
@@ -146,18 +144,13 @@ fn bounds(lab: &Lab, findings: &mut Findings) {
             .max_by(|a, b| a.mean.total_cmp(&b.mean));
         let Some(highest) = highest else { continue };
         let name = format!("k0 = {}, k1 = {}", k[0], k[1]);
-        findings.criteria.push(Criterion::near(
-            format!("{name}: bound"),
-            rate_bound(k[0], k[1]),
-            printed,
-            5e-5,
-        ));
+        findings.near(format!("{name}: bound"), rate_bound(k[0], k[1]), printed, 5e-5);
         // Where two functions fall on the same bit there is one test less: in 256 bits that is not so rare.
         let [k0, k1] = k.map(f64::from);
         let same = k0 * (k0 - 1.0) / 2.0 * k1 / k0 + (k1 * (k1 - 1.0) / 2.0 + k0 * k1) * k0 / k1;
         let most = printed * (1.0 + same / 256.0) + highest.chance(printed);
         let claim = format!("{name}: highest rate, whatever was there first");
-        findings.criteria.push(Criterion::at_most(claim, highest.mean, most));
+        findings.at_most(claim, highest.mean, most);
         table.add([k[0].to_string(), k[1].to_string(), format!("{printed}"), format!("{:.6}", highest.mean)]);
     }
     findings.tables.push(table);
@@ -226,22 +219,17 @@ fn negatives(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let limit = Formulas::new(bits / 16 * many, k[0], k[1])?.false_negative(many - 1);
             let claim =
                 format!("m/n = {}, ({}, {}): the oldest of very many is forgotten", bits / 16, k[0], k[1]);
-            findings.criteria.push(Criterion::near(claim, limit, printed, 5e-5));
+            findings.near(claim, limit, printed, 5e-5);
             let (oldest, formula) = (found.by_later[15], formulas.false_negative(15));
             let claim = format!("{name}: the oldest of 16 is forgotten");
             let tolerance = 0.02 * formula + oldest.chance(formula);
-            findings.criteria.push(Criterion::near(claim, oldest.mean, formula, tolerance));
+            findings.near(claim, oldest.mean, formula, tolerance);
         } else {
             let claim = format!("{name}: share of 16 elements that is forgotten");
-            findings.criteria.push(Criterion::near(
-                claim,
-                found.mean.mean,
-                0.516,
-                0.01 + found.mean.chance(0.516),
-            ));
+            findings.near(claim, found.mean.mean, 0.516, 0.01 + found.mean.chance(0.516));
         }
         let claim = format!("{name}: paths with one forgotten, if later ones are known");
-        findings.criteria.push(Criterion::at_most(claim, found.in_order as f64, 0.0));
+        findings.at_most(claim, found.in_order as f64, 0.0);
         if bits != 256 && k != [2, 2] {
             continue;
         }

@@ -1,9 +1,7 @@
 //! E9b: what the groups of a space-code filter tell: how many have been hit after so many packets, and back again.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::sizing::space_code::{Rule, coverage, inaccuracy, mle, mve};
 use umbel::space_code::Estimator;
 use umbel::spec::KindOptions;
@@ -96,25 +94,15 @@ fn formulas(findings: &mut Findings) -> Result<()> {
     }
     for (theta, packets) in COVERAGE {
         let claim = format!("packets until {theta} groups are hit");
-        findings.criteria.push(Criterion::near(claim, coverage(GROUPS, theta)?, packets, 6e-3));
+        findings.near(claim, coverage(GROUPS, theta)?, packets, 6e-3);
     }
     for (noise, theta, likely, moment) in ESTIMATES {
         let of = format!("{theta} groups found at a noise of {noise}");
-        findings.criteria.push(Criterion::near(
-            format!("{of}: most likely packets"),
-            mle(GROUPS, noise, theta)?,
-            likely,
-            0.5,
-        ));
-        findings.criteria.push(Criterion::near(
-            format!("{of}: packets by the mean"),
-            mve(GROUPS, noise, theta)?,
-            moment,
-            6e-3,
-        ));
+        findings.near(format!("{of}: most likely packets"), mle(GROUPS, noise, theta)?, likely, 0.5);
+        findings.near(format!("{of}: packets by the mean"), mve(GROUPS, noise, theta)?, moment, 6e-3);
     }
     let best = curves[1].iter().min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0.0, |best| best.0);
-    findings.criteria.push(Criterion::near("groups found where a level tells most", best, 20.0, 0.0));
+    findings.near("groups found where a level tells most", best, 20.0, 0.0);
     let [expected, errors] = curves;
     findings.tables.push(table);
     let l = f64::from(GROUPS);
@@ -161,7 +149,7 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let found = Rate::from_builds(&needed, 1);
     let (mean, deviation, tolerance) = (found.mean, found.deviation, found.error());
     let claim = "packets until all 32 groups are found, measured";
-    findings.criteria.push(Criterion::near(claim, mean, coverage(GROUPS, GROUPS)?, tolerance).shows("e53"));
+    findings.near(claim, mean, coverage(GROUPS, GROUPS)?, tolerance).shows("e53");
     let mut table = Table::new("collectors", &["keys", "mean_packets", "standard_deviation", "l_ln_l"]);
     let leading = f64::from(GROUPS) * f64::from(GROUPS).ln();
     table.add([keys.to_string(), format!("{mean:.2}"), format!("{deviation:.2}"), format!("{leading:.2}")]);
@@ -201,7 +189,7 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
             // Of fewer flows, chance may do more: four standard deviations of a share of one half.
             let tolerance = f64::max(0.04, 2.0 / (errors.len() as f64).sqrt());
             let claim = format!("{name}, flows of {packets}");
-            findings.criteria.push(Criterion::near(claim, measured, printed, tolerance));
+            findings.near(claim, measured, printed, tolerance);
         }
         table.add([
             packets.to_string(),

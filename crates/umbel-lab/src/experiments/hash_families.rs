@@ -1,9 +1,7 @@
 //! E19: what hashing a key costs in each family, and whether the rate is that of the theory.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Rate, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::hash::reduce;
 use umbel::key::Hashed;
 use umbel::literature::{Family, Literature, Scheme};
@@ -173,7 +171,7 @@ fn times_hold(ways: &[Way], times: &[Time], length: u32, findings: &mut Findings
         ("sealed", "fast", 3.0),
     ] {
         let claim = format!("{length} bytes: {slow} over {fast}, time");
-        findings.criteria.push(Criterion::at_least(claim, low(slow) / low(fast), least).timed());
+        findings.at_least(claim, low(slow) / low(fast), least).timed();
     }
 }
 
@@ -238,7 +236,7 @@ fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Find
             let measured = Rate::from_builds(&measured, queries);
             let tolerance = 0.02 * expected + measured.chance(expected);
             let claim = format!("{}, {name} keys: rate", way.name());
-            findings.criteria.push(Criterion::near(claim, measured.mean, expected, tolerance));
+            findings.near(claim, measured.mean, expected, tolerance);
             table.add([
                 way.name(),
                 name.into(),

@@ -1,10 +1,8 @@
 //! E1d: the hash functions of the literature, their test vectors, and what double hashing costs small filters.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::trace;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::BTreeSet;
 use umbel::Hasher;
 use umbel::hash::reduce;
@@ -123,11 +121,11 @@ fn vectors(findings: &mut Findings) -> Result<()> {
         same += (0..2).filter(|seed| murmur2(key, *seed) == murmur3_x86_32(key, *seed)).count();
     }
     for (name, holds) in ["MurmurHash2", "MurmurHash3_x86_32", "MurmurHash3_x64_128"].into_iter().zip(all) {
-        findings.criteria.push(Criterion::that(format!("all test vectors of {name}"), holds));
+        findings.that(format!("all test vectors of {name}"), holds);
     }
     let claim =
         "of twelve hashes, those that MurmurHash2 and MurmurHash3_x86_32 have in common (of the empty key)";
-    findings.criteria.push(Criterion::near(claim, same as f64, 1.0, 0.0));
+    findings.near(claim, same as f64, 1.0, 0.0);
 
     // Slices of a digest are the whole of it; the indexed family has its first eight bytes, the last one first.
     let words = |family, k, key: &[u8]| -> Result<String> {
@@ -144,7 +142,7 @@ fn vectors(findings: &mut Findings) -> Result<()> {
         ("SHA1(abc)", "a9993e364706816aba3e25717850c26c9cd0d89d", words(Family::Sha1Slices, 5, b"abc")?),
     ] {
         let holds = add(name, "abc", printed.into(), computed);
-        findings.criteria.push(Criterion::that(name, holds));
+        findings.that(name, holds);
     }
     findings.tables.push(table);
     Ok(())
@@ -156,7 +154,7 @@ fn toys(findings: &mut Findings) {
     let holds = set(4) == set(9) && (0..100).all(|x| set(x) == set(x % 10));
     let claim =
         "the functions of the worked example have the same positions for 4 and 9, and for equal last digits";
-    findings.criteria.push(Criterion::that(claim, holds).shows("e04"));
+    findings.that(claim, holds).shows("e04");
 }
 
 /// MD5(x+i) for numbers: even ones are inserted, odd ones asked for.
@@ -191,11 +189,11 @@ fn neighbours(findings: &mut Findings) -> Result<()> {
         found.push((shared, rate));
     }
     let claim = "MD5(x+i), k = 7: positions that neighbours share";
-    findings.criteria.push(Criterion::at_least(claim, found[0].0, 6.0).shows("e59"));
+    findings.at_least(claim, found[0].0, 6.0).shows("e59");
     let claim = "MD5(x+i): rate of odd numbers when the even ones are in";
-    findings.criteria.push(Criterion::at_least(claim, found[0].1, 1.0).shows("e59"));
+    findings.at_least(claim, found[0].1, 1.0).shows("e59");
     let claim = "the same with MD5(x || i), at 9.586 bits per key";
-    findings.criteria.push(Criterion::at_most(claim, found[1].1, 0.025));
+    findings.at_most(claim, found[1].1, 0.025);
     findings.tables.push(table);
     Ok(())
 }
@@ -344,7 +342,7 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let (theory, model) = probes.theory(filter)?;
             let claim = format!("m = {m}, k = {k}, n = {n}: {}", probes.name());
             let tolerance = model + found.chance(theory);
-            findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance));
+            findings.near(claim, found.mean, theory, tolerance);
             rates.push(found);
             table.add([
                 m.to_string(),
@@ -359,7 +357,7 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         if k == 20 {
             let claim = "m = 1024, k = 20, n = 36: double hashing, over the classic formula";
-            findings.criteria.push(Criterion::at_least(claim, rates[1].mean / classic, 500.0));
+            findings.at_least(claim, rates[1].mean / classic, 500.0);
             floor(filter, [rates[1], rates[2], rates[3]], findings)?;
         }
     }
@@ -386,7 +384,7 @@ fn floor(Small { m, k, n }: Small, [any, not_zero, odd]: [Rate; 3], findings: &m
     let of = format!("m = {m}, k = {k}, n = {n}");
     let mut near = |claim: &str, found: f64, expected: f64, chance: f64| {
         let tolerance = 0.2 * expected + chance;
-        findings.criteria.push(Criterion::near(format!("{of}: {claim}"), found, expected, tolerance));
+        findings.near(format!("{of}: {claim}"), found, expected, tolerance);
     };
     let chance = |rate: Rate| rate.chance(rate.mean);
     near("floor of double hashing", any.mean, shifted + short, chance(any));
@@ -455,12 +453,7 @@ fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         let (found, theory) = (Rate::from_builds(&rates, queries), rate::classic(m, n, k)?);
         let claim = format!("{family}, k = {k}, {n} keys at 9.586 bits each");
-        findings.criteria.push(Criterion::near(
-            claim,
-            found.mean,
-            theory,
-            0.02 * theory + found.chance(theory),
-        ));
+        findings.near(claim, found.mean, theory, 0.02 * theory + found.chance(theory));
         table.add([family.to_string(), k.to_string(), format!("{theory:.6}"), format!("{:.6}", found.mean)]);
     }
     findings.tables.push(table);

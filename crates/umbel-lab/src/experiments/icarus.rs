@@ -1,9 +1,7 @@
 //! E12-icarus: a filter in the header against loops, and how many packets it loses that are in none.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::hash::reduce;
 use umbel_net::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
 use umbel_net::topology::Graph;
@@ -63,12 +61,12 @@ impl Experiment for Icarus {
                 );
                 if let Some(printed) = printed {
                     let claim = format!("{name}: hop at which one in a thousand is lost");
-                    findings.criteria.push(Criterion::near(claim, measured_hop as f64, printed, tolerance));
+                    findings.near(claim, measured_hop as f64, printed, tolerance);
                 }
                 let (at, packets) = (2 * exact_hop.clamp(1, HOPS as usize / 2) - 1, lab.count(&PACKETS));
                 let chance = 4.0 * (exact[at] * (1.0 - exact[at]) / packets as f64).sqrt();
                 let claim = format!("{name}: share lost within {} hops", at + 1);
-                findings.criteria.push(Criterion::near(claim, measured[at], exact[at], chance));
+                findings.near(claim, measured[at], exact[at], chance);
                 table.add([
                     bits.to_string(),
                     allowance.failures.to_string(),
@@ -185,10 +183,10 @@ fn loops(lab: &Lab, findings: &mut Findings) {
         ]);
     }
     let claim = "no packet in a loop makes more hops than (1 + f)(1 + r + length) - 1";
-    findings.criteria.push(Criterion::that(claim, held));
+    findings.that(claim, held);
     let claim =
         "further rounds in a loop of 8, f = 3, r = 1 (the literature's 3.5, and a hop for each failure)";
-    findings.criteria.push(Criterion::near(claim, worst[7].1, 3.875, 1e-9));
+    findings.near(claim, worst[7].1, 3.875, 1e-9);
     findings.tables.push(table);
     let life = (2..=32).map(|around| (f64::from(around), (64.0 - f64::from(around)) / f64::from(around)));
     findings.charts.push(Chart {
@@ -250,14 +248,14 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             format!("{filtered:.2}"),
             format!("{lost:.6}"),
         ]);
-        findings.criteria.push(Criterion::at_most(
+        findings.at_most(
             format!(
                 "{name}: links crossed by a looping packet, with the filter for with a time to live of 64"
             ),
             filtered / alive.max(1.0),
             0.5,
-        ));
-        findings.criteria.push(Criterion::at_most(format!("{name}: others that are lost"), lost, LOST));
+        );
+        findings.at_most(format!("{name}: others that are lost"), lost, LOST);
     }
     findings.tables.push(table);
     Ok(())

@@ -1,9 +1,7 @@
 //! E8a and E8b: block-based against hierarchical filters of payloads, for strings that never were there.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::sizing::rate;
 use umbel::{Bloom, Standard};
 use umbel_net::payload::{Method, PayloadFilter, noise, records_of};
@@ -127,7 +125,7 @@ impl Experiment for RandomStrings {
                 let claim = format!("{name}, blocks: {length}");
                 // Of what should happen fewer than ten times, a few times more or less tell nothing.
                 if theory * (BUILDS * lab.count(&QUERIES)) as f64 >= 10.0 {
-                    findings.criteria.push(Criterion::near(claim, measured.mean, theory, tolerance));
+                    findings.near(claim, measured.mean, theory, tolerance);
                 }
                 table.add([
                     length.to_string(),
@@ -139,9 +137,7 @@ impl Experiment for RandomStrings {
                 dots[i].extend(measured.seen().then_some((length as f64, measured.mean)));
             }
         }
-        findings.criteria.push(
-            Criterion::that("the block-based filter is better at every length", always_better).shows("e56"),
-        );
+        findings.that("the block-based filter is better at every length", always_better).shows("e56");
         findings.tables.push(table);
         let mut series = Vec::new();
         for (i, (curve, dots)) in curves.into_iter().zip(dots).enumerate() {
@@ -170,18 +166,14 @@ fn example(findings: &mut Findings) -> Result<()> {
     filter.record(b"ABRACADABRACADARACABA")?;
     let hits: Vec<(usize, u64)> =
         filter.find(b"BRACADAB")?.iter().map(|hit| (hit.prefix, hit.block)).collect();
-    findings.criteria.push(Criterion::that(
+    findings.that(
         "BRACADAB is found after one letter at block 3, and after two at block 1, where it is",
         hits == [(1, 3), (2, 1)],
-    ));
-    let at = |string: &[u8]| filter.find_aligned(string, 0).iter().map(|hit| hit.block).collect::<Vec<_>>();
-    findings.criteria.push(
-        Criterion::that(
-            "RAC ADA is found at block 3 alone, not at 2",
-            at(b"RACADA") == [3] && at(b"RAC") == [3, 5],
-        )
-        .shows("e57"),
     );
+    let at = |string: &[u8]| filter.find_aligned(string, 0).iter().map(|hit| hit.block).collect::<Vec<_>>();
+    findings
+        .that("RAC ADA is found at block 3 alone, not at 2", at(b"RACADA") == [3] && at(b"RAC") == [3, 5])
+        .shows("e57");
     Ok(())
 }
 
@@ -212,13 +204,13 @@ fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             theory = noise(recorded.rate, places, 1, Method::BlockBased)?;
         }
         let claim = format!("a single block is found somewhere, {ratio} bits per block");
-        findings.criteria.push(Criterion::near(claim, share, theory, 0.006));
+        findings.near(claim, share, theory, 0.006);
         let claim = format!("and as often as printed, by theory, {ratio} bits per block");
-        findings.criteria.push(Criterion::near(claim, theory, printed, 0.006));
+        findings.near(claim, theory, printed, 0.006);
         let rate = rate::asymptotic(m, payloads * places, k)?;
         let claim =
             format!("the printed rate for {ratio} bits per block is that of k = {k}, not of the best k");
-        findings.criteria.push(Criterion::near(claim, rate, printed_rate, 6e-4).shows("e55"));
+        findings.near(claim, rate, printed_rate, 6e-4).shows("e55");
         table.add([
             ratio.to_string(),
             k.to_string(),
@@ -267,18 +259,13 @@ impl Experiment for SplicedStrings {
             let places = blocks + 1 - length;
             let expected = if length == 2 { (places / 2) as f64 / places as f64 } else { 0.0 };
             let chance = 4.0 * (expected * (1.0 - expected) / exact.queries as f64).sqrt();
-            findings.criteria.push(Criterion::near(
+            findings.near(
                 format!("hierarchical, {length} blocks, without noise"),
                 exact.mean,
                 expected,
                 chance,
-            ));
-            findings.criteria.push(Criterion::near(
-                format!("block-based, {length} blocks"),
-                results[0].0.mean,
-                1.0,
-                0.0,
-            ));
+            );
+            findings.near(format!("block-based, {length} blocks"), results[0].0.mean, 1.0, 0.0);
             for (i, (measured, _)) in results.into_iter().enumerate() {
                 let exact = if i == 0 { 1.0 } else { exact.mean };
                 table.add([
@@ -346,13 +333,13 @@ fn recombined(findings: &mut Findings) -> Result<()> {
         let absent = strings.filter(|string| packets.iter().all(|packet| !packet.contains(string.as_str())));
         let wrong: Vec<String> =
             absent.filter(|string| !filter.find_aligned(string.as_bytes(), 0).is_empty()).collect();
-        findings.criteria.push(Criterion::that(
+        findings.that(
             format!(
                 "{name}: of the strings of two blocks that were not there, {} are found",
                 printed.join(", ")
             ),
             wrong == printed,
-        ));
+        );
     }
     Ok(())
 }

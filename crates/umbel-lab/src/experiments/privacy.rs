@@ -1,10 +1,8 @@
 //! E12-privacy: counts that are asked for in disguise, and how thin the disguise is.
 
+use super::prelude::*;
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::{Digest, Hasher};
 use umbel_net::privacy::{Table as Counts, cover};
 
@@ -77,12 +75,8 @@ impl Experiment for Privacy {
             let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
             let mean_tries = Rate::from_builds(&tries, 1);
             let claim = format!("{rows} rows: things that Alice tries");
-            findings.criteria.push(Criterion::near(claim, mean_tries.mean, 1.0 / share, mean_tries.error()));
-            findings.criteria.push(Criterion::at_most(
-                format!("{rows} rows: answers below the truth"),
-                below as f64,
-                0.0,
-            ));
+            findings.near(claim, mean_tries.mean, 1.0 / share, mean_tries.error());
+            findings.at_most(format!("{rows} rows: answers below the truth"), below as f64, 0.0);
             let mut points = Vec::new();
             for (questions, found) in (1..).zip(&candidates) {
                 let measured = Rate::from_builds(found, 1);
@@ -93,16 +87,13 @@ impl Experiment for Privacy {
                 if rows == 1 || questions == 1 {
                     let chance = measured.error() + 0.02 * expected;
                     let claim = format!("{rows} rows, {questions} questions: things that it can be");
-                    findings.criteria.push(Criterion::near(claim, measured.mean, expected, chance));
+                    findings.near(claim, measured.mean, expected, chance);
                 } else {
                     // Covers may share the same row: then no more is given away by the second.
                     let claim = format!(
                         "{rows} rows, {questions} questions: the number of things that it can be falls"
                     );
-                    findings.criteria.push(Criterion::that(
-                        claim,
-                        measured.mean < points.last().map_or(0.0, |p: &(f64, f64)| p.1),
-                    ));
+                    findings.that(claim, measured.mean < points.last().map_or(0.0, |p: &(f64, f64)| p.1));
                 }
                 table.add([
                     rows.to_string(),

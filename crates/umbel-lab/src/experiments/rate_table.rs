@@ -1,8 +1,6 @@
 //! E1: the table of false-positive rates by bits per key and hash functions.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table, measure,
-};
+use super::prelude::*;
 use umbel::{Bloom, Standard, sizing::rate};
 
 pub struct RateTable;
@@ -71,9 +69,9 @@ impl Experiment for RateTable {
                     stated
                 };
                 let claim = format!("m/n = {ratio}, k = {k}");
-                findings.criteria.push(Criterion::near(claim.clone(), measured.mean, *printed, tolerance));
+                findings.near(claim.clone(), measured.mean, *printed, tolerance);
                 let claim = format!("{claim}: the formula, to the last printed digit");
-                findings.criteria.push(Criterion::near(claim, asymptotic, *printed, 5.01e-5));
+                findings.near(claim, asymptotic, *printed, 5.01e-5);
                 table.add([
                     ratio.to_string(),
                     k.to_string(),

@@ -1,9 +1,7 @@
 //! E6: filters that grow, with and without tightening the rate of their stages.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 
 use umbel::key::Hashed;
 use umbel::scalable::Stage;
@@ -90,13 +88,8 @@ fn examples(findings: &mut Findings) -> Result<()> {
         }
         let found = points[5].1;
         let claim = format!("bits per key of six stages, r = {r}, s = {s}");
-        findings.criteria.push(Criterion::near(claim.clone(), found, bits, 0.005));
-        findings.criteria.push(Criterion::near(
-            format!("{claim}, over a filter that need not grow"),
-            found / fixed,
-            ratio,
-            0.0006,
-        ));
+        findings.near(claim.clone(), found, bits, 0.005);
+        findings.near(format!("{claim}, over a filter that need not grow"), found / fixed, ratio, 0.0006);
         table.add([
             r.to_string(),
             s.to_string(),
@@ -116,20 +109,20 @@ fn examples(findings: &mut Findings) -> Result<()> {
     ));
     let halves = Schedule::new(1000, 0.001, 0.5, 2)?;
     let all = stages(&halves, 6)?;
-    findings.criteria.push(Criterion::that(
+    findings.that(
         "r = 0.5: 11 to 16 slices of 1443, 2886, 5771, 11542, 23084 and 46167 bits",
         all.iter().map(|stage| stage.1).eq([1443, 2886, 5771, 11_542, 23_084, 46_167])
             && all.iter().map(|stage| stage.2).eq(11..=16),
-    ));
+    );
     let claim = "the formula that is left out: bound of six stages, in 1e-4";
-    findings.criteria.push(Criterion::near(claim, halves.compound_rate(6) * 1e4, 9.841, 5e-4).shows("e25"));
+    findings.near(claim, halves.compound_rate(6) * 1e4, 9.841, 5e-4).shows("e25");
     let nines = Schedule::new(1000, 0.001, 0.9, 2)?;
     let claim = "the same for r = 0.9, in 1e-4";
-    findings.criteria.push(Criterion::near(claim, nines.compound_rate(6) * 1e4, 4.685, 5e-4).shows("e25"));
+    findings.near(claim, nines.compound_rate(6) * 1e4, 4.685, 5e-4).shows("e25");
     let steps = all.windows(2).map(|pair| bits_per_key(&pair[1..]) - bits_per_key(&pair[..1]));
     let farthest = steps.map(|step| (step - 1.0 / std::f64::consts::LN_2).abs()).fold(0.0, f64::max);
     let claim = "r = 0.5: bits per key that a stage costs more than the one before, less 1.4427";
-    findings.criteria.push(Criterion::at_most(claim, farthest, 0.01).shows("e25"));
+    findings.at_most(claim, farthest, 0.01).shows("e25");
     findings.tables.push(table);
     findings.charts.push(Chart {
         name: "memory".into(),
@@ -263,12 +256,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let theory = partitioned::rate(*slice_bits, *keys, *hashes)?;
         rates.push(theory);
         let claim = format!("rate of stage {i} alone");
-        findings.criteria.push(Criterion::near(
-            claim,
-            found.mean,
-            theory,
-            0.01 * theory + found.chance(theory),
-        ));
+        findings.near(claim, found.mean, theory, 0.01 * theory + found.chance(theory));
         per_stage.add([
             i.to_string(),
             keys.to_string(),
@@ -294,27 +282,19 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     // A key that the filter takes for known is left out, and the others set a few more bits than chance has it: about as
     // many more, in proportion, as are left out.
     let tolerance = (0.01 + theory) * theory + tight.chance(theory);
-    findings.criteria.push(Criterion::near(claim.clone(), tight.mean, theory, tolerance));
+    findings.near(claim.clone(), tight.mean, theory, tolerance);
     let loose_rates: Vec<f64> = (0..count)
         .map(|i| Untightened::rate_with(&schedule, p, i, schedule.stage_capacity(i)))
         .collect::<Result<_>>()?;
     let loose_theory = compound(loose_rates.iter().copied());
     let tolerance = 0.01 * loose_theory + loose.chance(loose_theory);
-    findings.criteria.push(
-        Criterion::near(format!("{claim} without tightening"), loose.mean, loose_theory, tolerance)
-            .shows("e25"),
-    );
+    findings.near(format!("{claim} without tightening"), loose.mean, loose_theory, tolerance).shows("e25");
     if literature {
-        findings.criteria.push(Criterion::near(
-            format!("{claim}, as found elsewhere"),
-            tight.mean,
-            0.0077,
-            0.0008,
-        ));
+        findings.near(format!("{claim}, as found elsewhere"), tight.mean, 0.0077, 0.0008);
         let claim = format!("{claim} without tightening, as found elsewhere");
-        findings.criteria.push(Criterion::near(claim, loose.mean, 0.0585, 0.0015));
+        findings.near(claim, loose.mean, 0.0585, 0.0015);
     }
-    findings.criteria.push(Criterion::that("the rate asked for is not exceeded at any size", below));
+    findings.that("the rate asked for is not exceeded at any size", below);
     findings.tables.extend([table, per_stage]);
     // Theory at twelve sizes of each stage, those before it being full.
     let curve = |full: &[f64], newest: &dyn Fn(usize, u64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {

@@ -1,9 +1,7 @@
 //! E12-similar: how similar two sets are, from the AND of their filters.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::key::Hashed;
 use umbel::sizing::estimate::Overlap;
 use umbel::{Bloom, Digest, Standard};
@@ -105,22 +103,15 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let chance = 4.0 * spread.deviation / (builds as f64).sqrt();
         if as_printed {
             let claim = |what: &str| format!("{share} shared: {what}");
-            findings.criteria.push(Criterion::near(
-                claim("share of A's bits that are in B"),
-                and.mean,
-                and_printed,
-                TOLERANCE,
-            ));
+            findings.near(claim("share of A's bits that are in B"), and.mean, and_printed, TOLERANCE);
             let similar = claim("Jaccard similarity, corrected");
-            findings.criteria.push(Criterion::near(similar, spread.mean, jaccard_printed, TOLERANCE));
+            findings.near(similar, spread.mean, jaccard_printed, TOLERANCE);
         }
         if full == 0 {
             let claim = format!("{share} shared: the corrected similarity is the true one");
-            findings.criteria.push(Criterion::near(claim, spread.mean, truth, 0.005 + chance));
+            findings.near(claim, spread.mean, truth, 0.005 + chance);
         }
-        findings
-            .criteria
-            .push(Criterion::that(format!("{share} shared: a part is recognised as one"), inside));
+        findings.that(format!("{share} shared: a part is recognised as one"), inside);
         ands.push((share, and.mean));
         jaccards.push((share, spread.mean));
         truths.push((share, truth));
@@ -173,7 +164,7 @@ fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
             (Rate::from_builds(&and, 1), Rate::from_builds(&filled, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * and.deviation / (builds as f64).sqrt();
         let claim = format!("nothing shared, {others} elements in B: common bits beyond the fill of B");
-        findings.criteria.push(Criterion::near(claim, and.mean - filled.mean, 0.0, 0.001 + chance));
+        findings.near(claim, and.mean - filled.mean, 0.0, 0.001 + chance);
         dots.push((others as f64, and.mean));
         curve.push((others as f64, 1.0 - (-k * others as f64 / m).exp()));
         let told = |value: f64| format!("{value:.4}");

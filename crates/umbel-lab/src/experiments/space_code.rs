@@ -1,8 +1,6 @@
 //! E9: how well a multi-resolution space-code filter tells the sizes of flows, and why its rule is guarded.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
+use super::prelude::*;
 use umbel::sizing::space_code::Rule;
 use umbel::space_code::Estimator;
 use umbel::spec::KindOptions;
@@ -85,17 +83,9 @@ impl Experiment for FlowSizes {
                 ]);
                 // What chance does to a mean of so many.
                 let chance = 4.0 * spread / (of.len() as f64).sqrt();
-                findings.criteria.push(Criterion::at_most(
-                    format!("bias from {least}"),
-                    bias.abs(),
-                    0.04 + chance,
-                ));
-                findings.criteria.push(Criterion::at_most(format!("spread from {least}"), spread, 0.40));
-                findings.criteria.push(Criterion::at_least(
-                    format!("in the interval, from {least}"),
-                    inside,
-                    0.90,
-                ));
+                findings.at_most(format!("bias from {least}"), bias.abs(), 0.04 + chance);
+                findings.at_most(format!("spread from {least}"), spread, 0.40);
+                findings.at_least(format!("in the interval, from {least}"), inside, 0.90);
             }
             least *= 10;
         }
@@ -115,13 +105,8 @@ impl Experiment for FlowSizes {
         });
         resolutions(lab, &mut findings)?;
         let [guarded, unguarded] = single_packets(lab)?;
-        findings.criteria.push(Criterion::near(
-            "mean estimate of a single packet, guarded",
-            guarded,
-            1.0,
-            0.1,
-        ));
-        findings.criteria.push(Criterion::at_least("the same, unguarded", unguarded, lab.either(3.0, 100.0)));
+        findings.near("mean estimate of a single packet, guarded", guarded, 1.0, 0.1);
+        findings.at_least("the same, unguarded", unguarded, lab.either(3.0, 100.0));
         let mut rules = Table::new("rules", &["rule", "mean_estimate_of_one_packet"]);
         rules.add(["guarded".into(), format!("{guarded:.4}")]);
         rules.add(["unguarded".into(), format!("{unguarded:.1}")]);
@@ -175,8 +160,8 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
     };
     let [blind, seeing] =
         [told(&|digest| one.count_digest(digest).value), told(&|digest| several.count_digest(digest).value)];
-    findings.criteria.push(Criterion::at_most("200 told from 400 by one resolution", blind, 0.2));
-    findings.criteria.push(Criterion::at_least("200 told from 400 by several", seeing, 0.85));
+    findings.at_most("200 told from 400 by one resolution", blind, 0.2);
+    findings.at_least("200 told from 400 by several", seeing, 0.85);
     findings.tables.push(table);
     let [one, several] = curves;
     let largest = 25.0 * 512.0;

@@ -1,10 +1,8 @@
 //! E12-spell: a dictionary in a filter, misspellings that it misses, and suggestions that hardly read the list.
 
+use super::prelude::*;
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::HashSet;
 use umbel_text::spelling::{Dictionary, List};
 
@@ -76,23 +74,14 @@ impl Experiment for Spelling {
             let missed = Rate::from_builds(&missed, wrong.len() as u64);
             let claim = |what: &str| format!("rate {rate}: {what}");
             let tolerance = 0.02 * rate + missed.chance(rate);
-            findings.criteria.push(Criterion::near(
-                claim("misspellings that are missed"),
-                missed.mean,
-                rate,
-                tolerance,
-            ));
-            findings.criteria.push(Criterion::that(claim("no word of the list is told"), told == 0));
-            findings.criteria.push(Criterion::that(claim("everything suggested is in the list"), same));
+            findings.near(claim("misspellings that are missed"), missed.mean, rate, tolerance);
+            findings.that(claim("no word of the list is told"), told == 0);
+            findings.that(claim("everything suggested is in the list"), same);
             let asked = SUGGESTED.min(wrong.len()) as f64;
             let [tried, read, found] = [tried as f64, read as f64, found as f64].map(|count| count / asked);
             // The list is read for words that exist, some of them twice, and for what the filter lets pass by mistake.
             let most = 2.5 * found + 1.5 * rate * tried + 1.0;
-            findings.criteria.push(Criterion::at_most(
-                claim("reads of the list for a misspelling"),
-                read,
-                most,
-            ));
+            findings.at_most(claim("reads of the list for a misspelling"), read, most);
             missed_dots.push((rate, missed.mean));
             read_dots.push((rate, read / tried));
             table.add([

@@ -1,10 +1,8 @@
 //! E12-spie: routers that remember digests, and how many are asked in vain.
 
+use super::prelude::*;
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::hash::reduce;
 use umbel::{Digest, Hasher};
 use umbel_net::topology::Graph;
@@ -62,14 +60,14 @@ impl Experiment for Spie {
             let chance = 4.0 * (expected / routers).sqrt() / (1.0 - f64::from(BRANCHES) * rate);
             let tolerance = chance + 0.05 * expected;
             let claim = format!("p = {rate}: wrongly suspected for each router on the way");
-            findings.criteria.push(Criterion::near(claim, innocent.mean, expected, tolerance));
+            findings.near(claim, innocent.mean, expected, tolerance);
             if let Some(endless) = endless {
                 let claim = format!("p = {rate}: the same, against an endless network");
-                findings.criteria.push(Criterion::at_most(claim, innocent.mean, endless));
+                findings.at_most(claim, innocent.mean, endless);
             }
             let missed: u64 = runs.iter().map(|run| run.missed).sum();
             let claim = format!("p = {rate}: paths that were not found");
-            findings.criteria.push(Criterion::at_most(claim, missed as f64, 0.0));
+            findings.at_most(claim, missed as f64, 0.0);
             table.add([
                 rate.to_string(),
                 format!("{:.2}", f64::from(BRANCHES) * rate),
@@ -193,7 +191,7 @@ fn seeds(lab: &Lab, tree: &Graph, findings: &mut Findings) -> Result<()> {
         means.push(mean);
     }
     let claim = "the same packets everywhere, p = 0.02: wrongly suspected with one seed for all, for each with its own";
-    findings.criteria.push(Criterion::at_least(claim, means[1] / means[0], 10.0));
+    findings.at_least(claim, means[1] / means[0], 10.0);
     findings.tables.push(table);
     Ok(())
 }

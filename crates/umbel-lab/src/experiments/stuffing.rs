@@ -1,10 +1,8 @@
 //! E8e: payloads that are stuffed with no-ops, against digests of blocks and of whole packets.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, names, pair, record};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::ops::Range;
 use umbel::{Bloom, Standard};
 use umbel_net::attribution::Settings;
@@ -91,30 +89,18 @@ impl Experiment for Stuffing {
             ]);
             let claim = |what: &str| format!("a no-op every {apart} bytes: {what}");
             let missed = (all.stretches[0] - all.stretches[1]) as f64;
-            findings.criteria.push(Criterion::at_most(
-                claim("long enough stretches that are missed"),
-                missed,
-                0.0,
-            ));
+            findings.at_most(claim("long enough stretches that are missed"), missed, 0.0);
             let missed = (all.long_parts[0] - all.long_parts[1]) as f64;
-            findings.criteria.push(Criterion::at_most(
-                claim("long enough parts that are missed"),
-                missed,
-                0.0,
-            ));
+            findings.at_most(claim("long enough parts that are missed"), missed, 0.0);
             let wrong = share(all.wrong_parts);
-            findings.criteria.push(Criterion::at_most(
-                claim("wrong pairs for parts of a document"),
-                wrong,
-                0.02,
-            ));
+            findings.at_most(claim("wrong pairs for parts of a document"), wrong, 0.02);
             let chance = 4.0 * (expected * (1.0 - expected) / documents).sqrt() + 4.0 / documents;
-            findings.criteria.push(Criterion::near(
+            findings.near(
                 claim("the share of documents found by a stretch"),
                 share(all.by_stretches),
                 expected,
                 chance,
-            ));
+            );
             let at = apart as f64;
             theory.push((at, expected));
             stretches.push((at, share(all.by_stretches)));
@@ -122,12 +108,12 @@ impl Experiment for Stuffing {
             whole.push((at, share(all.by_packets)));
         }
         let packets = Rate::from_builds(&by_chance, lab.count(&DOCUMENTS));
-        findings.criteria.push(Criterion::near(
+        findings.near(
             "the share of documents found by digests of whole packets: their rate",
             packets.mean,
             RATE,
             packets.chance(RATE),
-        ));
+        );
         findings.tables.push(table);
         findings.charts.push(Chart {
             name: "stuffed".into(),

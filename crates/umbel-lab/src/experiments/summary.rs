@@ -1,9 +1,7 @@
 //! E21: all kinds of set side by side: bits per key, rate, and the times of insertions and lookups.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Rate, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::key::Hashed;
 use umbel::kind::Category;
 use umbel::literature::{Family, Literature};
@@ -227,35 +225,27 @@ fn measure(lab: &Lab, n: u64, p: f64) -> Result<Vec<Measured>> {
 fn figures_hold(measured: &[Measured], n: u64, p: f64, findings: &mut Findings) -> Result<()> {
     for Measured { kind, rate, .. } in measured {
         let claim = format!("{kind}, {n} keys: rate where {p} was asked for");
-        findings.criteria.push(Criterion::at_most(claim, rate.mean, 1.02 * p + rate.chance(p)));
+        findings.at_most(claim, rate.mean, 1.02 * p + rate.chance(p));
     }
     let at = format!("{n} keys, rate {p}");
     let missed: u64 = measured.iter().map(|one| one.missed).sum();
-    findings.criteria.push(Criterion::at_most(
-        format!("{at}: members that any kind misses"),
-        missed as f64,
-        0.0,
-    ));
+    findings.at_most(format!("{at}: members that any kind misses"), missed as f64, 0.0);
     let over = |one: &Measured| one.bits / -(one.rate.mean + one.rate.chance(one.rate.mean)).log2();
     let least = measured.iter().map(over).fold(f64::INFINITY, f64::min);
-    findings.criteria.push(Criterion::at_least(
-        format!("{at}: bits per key over log2(1 / rate), the least of all kinds"),
-        least,
-        1.0,
-    ));
+    findings.at_least(format!("{at}: bits per key over log2(1 / rate), the least of all kinds"), least, 1.0);
     let bits = |wanted| measured.iter().find(|one| one.kind == wanted).map_or(f64::NAN, |one| one.bits);
     let others = measured.iter().filter(|one| one.kind != Kind::Fuse).map(|one| one.bits);
-    findings.criteria.push(Criterion::at_most(
+    findings.at_most(
         format!("{at}: bits per key of the fuse filter over the fewest of all others"),
         bits(Kind::Fuse) / others.fold(f64::INFINITY, f64::min),
         1.0,
-    ));
-    findings.criteria.push(Criterion::near(
+    );
+    findings.near(
         format!("{at}: bits per key of the standard filter over 1.4427 log2(1 / rate)"),
         bits(Kind::Standard) / rate::bits_per_key(p)?,
         1.0,
         0.02,
-    ));
+    );
     Ok(())
 }
 
@@ -316,24 +306,20 @@ fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, findings: &mut Findings) 
         |wanted| timed.iter().find(|(kind, _)| *kind == wanted).map_or(f64::NAN, |(_, times)| batch(times));
     let fillable = timed.iter().filter(|(kind, _)| !kind.capabilities().fixed);
     let fastest = fillable.map(|(_, times)| batch(times)).fold(f64::INFINITY, f64::min);
-    findings.criteria.push(
-        Criterion::at_most(
+    findings
+        .at_most(
             format!(
                 "{n} keys, rate {p}: lookups in batches, blocked over the fastest that can be filled, time"
             ),
             of(Kind::Blocked) / fastest,
             1.5,
         )
-        .timed(),
-    );
-    findings.criteria.push(
-        Criterion::at_least(
+        .timed();
+    findings.at_least(
             format!("{n} keys, rate {p}: lookups in batches, literature (a hash for each function) over blocked, time"),
             of(Kind::Literature) / of(Kind::Blocked),
             3.0,
-        )
-        .timed(),
-    );
+        ).timed();
 }
 
 type Shown = (Vec<Measured>, Vec<(Kind, Times)>);

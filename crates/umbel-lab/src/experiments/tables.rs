@@ -1,8 +1,6 @@
 //! E12-tables: a filter for each table on disk, and how many tables are read.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
+use super::prelude::*;
 use umbel::sizing::rate::classic;
 use umbel::spec::{Construction, plan};
 use umbel::{AnyFilter, Kind, Plan, Spec};
@@ -80,7 +78,7 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
                     (certain + filters * p, runs.iter().map(of).sum::<f64>() / builds as f64);
                 let tolerance = 0.01 * filters * p + theory.chance(filters, lookups, builds);
                 let claim = format!("T = {tables}, p = {rate}: tables read, {lookup}");
-                findings.criteria.push(Criterion::near(claim, measured, expected, tolerance));
+                findings.near(claim, measured, expected, tolerance);
                 let without = if certain == 0.0 { tables as f64 } else { 1.0 + filters };
                 table.add([
                     tables.to_string(),
@@ -103,9 +101,7 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
             expected_line = (0..tables).map(|newer| (newer as f64, 1.0 + p * newer as f64)).collect();
         }
     }
-    findings
-        .criteria
-        .push(Criterion::that("every answer is what was written, or that there is nothing", right));
+    findings.that("every answer is what was written, or that there is nothing", right);
     findings.tables.push(table);
     let without = (0..8).map(|newer| (f64::from(newer), 1.0 + f64::from(newer))).collect();
     findings.charts.push(Chart {
@@ -191,13 +187,13 @@ fn shared(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let claim = format!("{bits} bits for each key, shared {what}: tables read for an absent key");
             // Bits and hash functions are whole numbers: that is a few per cent in small filters.
             let tolerance = 0.05 * expected + chance(lab, rates)?;
-            findings.criteria.push(Criterion::near(claim, measured, expected, tolerance));
+            findings.near(claim, measured, expected, tolerance);
             Ok([expected, measured])
         };
         let [[expected_even, found_even], [expected, found]] =
             [judge("evenly", &even)?, judge("by size", &rates)?];
         let claim = format!("{bits} bits for each key: reads when shared by size / evenly");
-        findings.criteria.push(Criterion::at_most(claim, found / found_even, 0.6));
+        findings.at_most(claim, found / found_even, 0.6);
         let figures = [expected_even, found_even, expected, found].map(|reads| format!("{reads:.6}"));
         let [expected_even, measured_even, expected_shared, measured_shared] = figures;
         table.add([bits.to_string(), expected_even, measured_even, expected_shared, measured_shared]);

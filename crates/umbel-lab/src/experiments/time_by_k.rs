@@ -1,9 +1,7 @@
 //! E15: the time of insertions and lookups against the number of hash functions, and the probes behind it.
 
+use super::prelude::*;
 use crate::measure::{self, Contestant, Probes, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::f64::consts::LN_2;
 use umbel::internals::Structure;
 use umbel::key::Hashed;
@@ -70,12 +68,12 @@ impl Experiment for TimeByHashes {
                 let seen = measure::probes(&filter, &lab.digests(filter.hasher(), &work.strangers))?;
                 let fill = filter.stats().fill();
                 let expected = rate::expected_probes(fill, k)?;
-                findings.criteria.push(Criterion::near(
+                findings.near(
                     format!("probes for a stranger in a filter {}, k = {k}", set_up.told),
                     seen.mean,
                     expected,
                     seen.chance,
-                ));
+                );
                 probes.add([
                     set_up.name.into(),
                     k.to_string(),
@@ -297,26 +295,25 @@ fn constant_probes(findings: &mut Findings, counted: &[Count]) {
         let claim = format!("probes for a stranger in a half-full filter, k = {k}: two");
         let two = 2.0 - 2.0 * 0.5f64.powi(*k as i32);
         // What the fill of one filter differs from a half by, and chance.
-        findings.criteria.push(Criterion::near(claim, seen.mean, two, 0.03 * two + seen.chance).shows("e29"));
+        findings.near(claim, seen.mean, two, 0.03 * two + seen.chance).shows("e29");
     }
     if let Some(Count { seen, .. }) = counted.iter().find(|count| count.k == 20) {
         let share = 20.0 * seen.positives / seen.mean;
         let claim = "share of the probes that false positives cause in a half-full filter, k = 20";
-        findings.criteria.push(Criterion::at_most(claim, share, 0.01).shows("e29"));
+        findings.at_most(claim, share, 0.01).shows("e29");
     }
 }
 
 /// In filters of a fixed size, which get fuller.
 fn rising_probes(findings: &mut Findings, counted: &[Count]) {
     let at = |k| counted.iter().find(|count| count.k == k).map_or(f64::NAN, |count| count.expected);
-    findings.criteria.push(
-        Criterion::at_least(
+    findings
+        .at_least(
             "a fixed size makes the filter fuller: expected probes for a stranger, k = 20 over k = 5",
             at(20) / at(5),
             1.05,
         )
-        .shows("e29"),
-    );
+        .shows("e29");
 }
 
 /// Of times in half-full filters: members are slower for every k, strangers are not.
@@ -324,10 +321,8 @@ fn constant_time(findings: &mut Findings, curves: &[Curve]) {
     let [insertions, members, strangers] = [0, 1, 2].map(|curve| curves[curve].slope());
     let than =
         |what| format!("what another hash function costs a stranger, over what it costs {what}, half full");
-    findings
-        .criteria
-        .push(Criterion::at_most(than("a member"), strangers / members, 0.5).timed().shows("e29"));
-    findings.criteria.push(Criterion::at_most(than("an insertion"), strangers / insertions, 0.5).timed());
+    findings.at_most(than("a member"), strangers / members, 0.5).timed().shows("e29");
+    findings.at_most(than("an insertion"), strangers / insertions, 0.5).timed();
 }
 
 /// Of times of the source's own way.
@@ -337,7 +332,7 @@ fn linear_time(findings: &mut Findings, curves: &[Curve]) {
         let at = |wanted| curves[curve].times.iter().find(|(k, _)| *k == wanted);
         let ratio = at(20).zip(at(FROM)).map_or(f64::NAN, |(many, few)| many.1.low / few.1.low);
         let claim = format!("hashed k times: {what}, time at k = 20 over that at k = {FROM}");
-        findings.criteria.push(Criterion::at_least(claim, ratio, 2.0).timed());
+        findings.at_least(claim, ratio, 2.0).timed();
     }
 }
 

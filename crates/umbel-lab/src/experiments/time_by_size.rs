@@ -1,9 +1,7 @@
 //! E16: the time of lookups against the number of keys and against the size of the filter, with the steps of the caches.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Probes, Time, Turns, probes, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::f64::consts::LN_2;
 use std::fs::read_to_string;
 use umbel::internals::Layout;
@@ -159,23 +157,21 @@ fn by_bits(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> 
     // Smaller filters may lie in the caches of larger machines.
     if largest >= 128 * KIB {
         let last = curves.times.len() - 1;
-        findings.criteria.push(
-            Criterion::at_least(
+        findings
+            .at_least(
                 "standard, one by one: time in the largest filter over that in one of 16 KiB",
                 curves.low(last, 0) / curves.low(0, 0),
                 1.5,
             )
             .timed()
-            .shows("e30"),
-        );
-        findings.criteria.push(
-            Criterion::at_least(
+            .shows("e30");
+        findings
+            .at_least(
                 "the largest filter: standard, one by one, over blocked in batches, time",
                 curves.low(last, 0) / curves.low(last, 3),
                 2.0,
             )
-            .timed(),
-        );
+            .timed();
     }
     let mut series = curves.series();
     let ends = curves.times.iter().flat_map(|(_, times)| times).map(|time| time.median);
@@ -233,14 +229,13 @@ fn by_keys(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> 
         let times = race(lab.count(&ROUNDS) as usize, LOOKUPS as u64, contestants);
         curves.add(table, "keys", standard.stats().bytes / KIB, n, times);
     }
-    findings.criteria.push(
-        Criterion::at_most(
+    findings
+        .at_most(
             "in the caches n makes little difference: a stranger with 10 000 keys over one with 1000, time",
             curves.low(1, 0) / curves.low(0, 0),
             2.5,
         )
-        .timed(),
-    );
+        .timed();
     findings.charts.push(Chart {
         name: "times_by_keys".into(),
         title: "Lookups by number of keys, in filters made for them (1 %)".into(),
@@ -274,7 +269,7 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
             format!("{expected:.6}"),
         ]);
         let claim = format!("probes for a stranger in a filter made for {made_for} keys that has {n}");
-        findings.criteria.push(Criterion::near(claim, mean, expected, chance));
+        findings.near(claim, mean, expected, chance);
         found.push((made_for, n, mean));
     }
     let at = |wanted| {
@@ -286,7 +281,7 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let claim = format!("probes in a filter with {what}, over those in a full one: n does matter");
         let ratio = at((made, n)) / at((made, made));
         let (middle, half) = ((least + most) / 2.0, (most - least) / 2.0);
-        findings.criteria.push(Criterion::near(claim, ratio, middle, half).shows("e30"));
+        findings.near(claim, ratio, middle, half).shows("e30");
     }
     findings.tables.push(table);
     Ok(())

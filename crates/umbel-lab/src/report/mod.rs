@@ -63,7 +63,8 @@ fn contents(lab: &Lab, outcomes: &[Outcome]) -> String {
 const WORDS: &str = "<details><summary>Words</summary><p>A <b>member</b> is a key that was inserted, a <b>stranger</b> one that was \
     not. The <b>rate</b> is the share of strangers that a filter says yes to. A <b>build</b> is one filter with its own hash, its own \
     members and its own strangers; figures are means of several. The <b>tolerance</b> of a criterion is what is stated for it, or four \
-    standard errors: what <b>chance</b> does once in sixteen thousand times. <b>Printed</b> is what stands in a source.</p></details>";
+    standard errors: what <b>chance</b> does once in sixteen thousand times. A count of rare events is judged by its exact law at the \
+    same confidence. <b>Printed</b> is what stands in a source.</p></details>";
 
 fn scale(lab: &Lab) -> &'static str {
     if lab.scale == Scale::Full { "full" } else { "quick" }
