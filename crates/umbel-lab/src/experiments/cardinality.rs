@@ -142,7 +142,7 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
     }
 
-    let mut table = Table::new("pairs", &["quantity", "truth", "mean", "deviation", "deviation_said"]);
+    let mut sweep = Sweep::new("pairs");
     let literature = (m, k, a, b, shared, builds) == (9586, 7, 800, 700, 200, 200);
     for Estimated { name, truth, printed, values, said } in &estimated {
         let (found, said) = (Rate::from_builds(values, 1), said / values.len() as f64);
@@ -152,24 +152,24 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let chance = 4.0 * spread / (values.len() as f64).sqrt() + bias(spread, m, k);
         let tolerance = if literature { chance.max(*printed) } else { chance };
         // Nothing is below zero, which makes estimates of next to nothing too high.
-        if *truth >= 4.0 * said && said > 0.0 {
-            let claim = format!("mean of {name}");
-            findings.near(claim, found.mean, *truth, tolerance);
-            let claim = format!("spread of {name}, over what the filter says of it");
-            let tolerance = 4.0 / (2.0 * values.len() as f64).sqrt();
-            findings.near(claim, found.deviation / said, 1.0, tolerance);
-        }
-        table.add([
-            (*name).into(),
-            format!("{truth:.4}"),
-            format!("{:.4}", found.mean),
-            format!("{:.4}", found.deviation),
-            format!("{said:.4}"),
-        ]);
+        let is_judged = *truth >= 4.0 * said && said > 0.0;
+        let of_spread = 4.0 / (2.0 * values.len() as f64).sqrt();
+        sweep
+            .row()
+            .cell("quantity", name)
+            .value("truth", *truth, 4)
+            .value("mean", found.mean, 4)
+            .when(is_judged, |point| point.near(format!("mean of {name}"), *truth, tolerance))
+            .hidden(found.deviation / said)
+            .when(is_judged, |point| {
+                point.near(format!("spread of {name}, over what the filter says of it"), 1.0, of_spread)
+            })
+            .value("deviation", found.deviation, 4)
+            .value("deviation_said", said, 4);
     }
-    findings.at_most("pairs whose OR is not bit for bit the filter of the union", wrong_or as f64, 0.0);
-    findings.at_most("bits of the filter of the shared keys that AND does not have", lost as f64, 0.0);
-    findings.at_most(
+    sweep.at_most("pairs whose OR is not bit for bit the filter of the union", wrong_or as f64, 0.0);
+    sweep.at_most("bits of the filter of the shared keys that AND does not have", lost as f64, 0.0);
+    sweep.at_most(
         "pairs whose AND has a lower rate than the filter of the shared keys, or a higher one than A or B",
         worse as f64,
         0.0,
@@ -178,15 +178,13 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let zero = |keys| rate::zero_probability(m, keys, k);
     let expected = -(m as f64 / f64::from(k)) * (zero(a)? + zero(b)? - zero(union)?).ln();
     let chance = and.error() + bias(and.deviation, m, k);
-    findings.near("keys in both, read from AND: too many", and.mean, expected, chance);
-    table.add([
-        "keys in both, read from AND".into(),
-        shared.to_string(),
-        format!("{:.4}", and.mean),
-        format!("{:.4}", and.deviation),
-        String::new(),
-    ]);
-    findings.tables.push(table);
+    sweep
+        .row()
+        .cells([("quantity", &"keys in both, read from AND"), ("truth", &shared)])
+        .value("mean", and.mean, 4)
+        .near("keys in both, read from AND: too many", expected, chance)
+        .value("deviation", and.deviation, 4);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -214,8 +212,12 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
             values.extend(keys.map(|keys| keys.value));
         }
     }
-    let mut table = Table::new("filling", &["keys", "fill", "mean", "deviation", "deviation_said"]);
-    let (mut points, mut spread, mut above, mut below) = (vec![], vec![], vec![], vec![]);
+    let mut sweep = Sweep::new("filling").chart(
+        "filling",
+        format!("Error of the estimated number of keys: m = {m}, k = {k}"),
+        Axis::log("keys in the filter"),
+        Axis::linear("error of the estimate, %"),
+    );
     for (size, values) in sizes.into_iter().zip(values) {
         let (found, keys) = (Rate::from_builds(&values, 1), size as f64);
         let fill = rate::expected_fill(m, size, k)?;
@@ -223,32 +225,24 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let said = said.map_or(f64::NAN, |said| said.standard_error);
         let widest = found.deviation.max(said);
         let tolerance = 4.0 * widest / (values.len() as f64).sqrt() + bias(widest, m, k);
-        let claim = format!("mean estimate of {size} keys");
-        findings.near(claim, found.mean, keys, tolerance).shows("e12");
-        points.push((keys, 100.0 * (found.mean / keys - 1.0)));
-        let part = 100.0 * found.deviation / keys;
-        spread.push((points[points.len() - 1].1 - part, points[points.len() - 1].1 + part));
-        above.push((keys, 100.0 * said / keys));
-        below.push((keys, -100.0 * said / keys));
-        table.add([
-            size.to_string(),
-            format!("{fill:.4}"),
-            format!("{:.3}", found.mean),
-            format!("{:.3}", found.deviation),
-            format!("{said:.3}"),
-        ]);
+        let (error, part) = (100.0 * (found.mean / keys - 1.0), 100.0 * found.deviation / keys);
+        sweep
+            .at(keys)
+            .cell("keys", size)
+            .value("fill", fill, 4)
+            .hidden(100.0 * said / keys)
+            .line("one standard error up, by theory", 0)
+            .hidden(-100.0 * said / keys)
+            .line("one standard error down, by theory", 0)
+            .hidden(error)
+            .spread(error - part, error + part)
+            .dots("mean and standard deviation, measured", 1)
+            .value("mean", found.mean, 3)
+            .near(format!("mean estimate of {size} keys"), keys, tolerance)
+            .shows("e12")
+            .value("deviation", found.deviation, 3)
+            .value("deviation_said", said, 3);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "filling".into(),
-        title: format!("Error of the estimated number of keys: m = {m}, k = {k}"),
-        x: Axis::log("keys in the filter"),
-        y: Axis::linear("error of the estimate, %"),
-        series: vec![
-            Series::new("one standard error up, by theory", Mark::Line, 0, above),
-            Series::new("one standard error down, by theory", Mark::Line, 0, below),
-            Series::new("mean and standard deviation, measured", Mark::Dots, 1, points).with_spread(spread),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }
