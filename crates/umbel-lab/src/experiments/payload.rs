@@ -106,9 +106,12 @@ impl Experiment for RandomStrings {
         let mut findings = Findings::default();
         example(&mut findings)?;
         single_blocks(lab, &mut findings)?;
-        let mut table = Table::new("random", &["blocks", "method", "theory", "measured"]);
-        let mut curves = [Vec::new(), Vec::new()];
-        let mut dots = [Vec::new(), Vec::new()];
+        let mut sweep = Sweep::new("random").chart(
+            "random",
+            "Random strings that are found, in the same memory",
+            Axis::linear("blocks of the string"),
+            Axis::log("share that is found"),
+        );
         let mut always_better = true;
         for length in 1..=4u64 {
             let random = |_: &Recorded, build: u64, number: u64| {
@@ -120,37 +123,21 @@ impl Experiment for RandomStrings {
             always_better &= results[0].1 <= results[1].1 && results[0].0.mean <= results[1].0.mean;
             for (i, (measured, theory)) in results.into_iter().enumerate() {
                 let name = METHODS[i].1;
-                // The formula for a record is a little low, and a string has up to seven of them.
-                let tolerance = 0.03 * theory + measured.chance(theory);
-                let claim = format!("{name}, blocks: {length}");
-                // Of what should happen fewer than ten times, a few times more or less tell nothing.
-                if theory * (BUILDS * lab.count(&QUERIES)) as f64 >= 10.0 {
-                    findings.near(claim, measured.mean, theory, tolerance);
-                }
-                table.add([
-                    length.to_string(),
-                    name.into(),
-                    format!("{theory:.3e}"),
-                    format!("{:.6}", measured.mean),
-                ]);
-                curves[i].push((length as f64, theory));
-                dots[i].extend(measured.seen().then_some((length as f64, measured.mean)));
+                let is_judged = theory * (BUILDS * lab.count(&QUERIES)) as f64 >= 10.0;
+                sweep
+                    .at(length as f64)
+                    .cells([("blocks", &length), ("method", &name)])
+                    .scientific("theory", theory, 3)
+                    .line(format!("{name}, theory"), i)
+                    .rate("measured", &measured, 6)
+                    .when(measured.seen(), |point| point.dots(format!("{name}, measured"), i))
+                    // The formula for a record is a little low, and a string has up to seven of them.
+                    // Of what should happen fewer than ten times, a few times more or less mean nothing.
+                    .when(is_judged, |point| point.agrees(format!("{name}, blocks: {length}"), theory, 0.03));
             }
         }
-        findings.that("the block-based filter is better at every length", always_better).shows("e56");
-        findings.tables.push(table);
-        let mut series = Vec::new();
-        for (i, (curve, dots)) in curves.into_iter().zip(dots).enumerate() {
-            series.push(Series::new(format!("{}, theory", METHODS[i].1), Mark::Line, i, curve));
-            series.push(Series::new(format!("{}, measured", METHODS[i].1), Mark::Dots, i, dots));
-        }
-        findings.charts.push(Chart {
-            name: "random".into(),
-            title: "Random strings that are found, in the same memory".into(),
-            x: Axis::linear("blocks of the string"),
-            y: Axis::log("share that is found"),
-            series,
-        });
+        sweep.that("the block-based filter is better at every length", always_better).shows("e56");
+        findings.add(sweep);
         findings.verdict = "For random strings a hierarchical filter is worse at every length: it holds nearly twice as many \
                             records, and has less than twice as many to check. What it is good for is seen in E8b. A single \
                             block is found by chance nearly always, and should never be attributed."
@@ -188,10 +175,7 @@ pub(super) const PRINTED: [(u64, u32, f64, f64); 5] = [
 
 fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (places, payloads, queries) = (33, 300, lab.either(10_000, 50_000));
-    let mut table = Table::new(
-        "single",
-        &["bits_per_block", "k", "printed_rate", "rate", "printed", "theory", "measured"],
-    );
+    let mut sweep = Sweep::new("single");
     for (ratio, k, printed_rate, printed) in PRINTED {
         let m = ratio * payloads * places;
         let (mut share, mut theory) = (0.0, 0.0);
@@ -203,25 +187,23 @@ fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             share += found as f64 / (queries * BUILDS) as f64;
             theory = noise(recorded.rate, places, 1, Method::BlockBased)?;
         }
-        let claim = format!("a single block is found somewhere, {ratio} bits per block");
-        findings.near(claim, share, theory, 0.006);
-        let claim = format!("and as often as printed, by theory, {ratio} bits per block");
-        findings.near(claim, theory, printed, 0.006);
-        let rate = rate::asymptotic(m, payloads * places, k)?;
-        let claim =
-            format!("the printed rate for {ratio} bits per block is that of k = {k}, not of the best k");
-        findings.near(claim, rate, printed_rate, 6e-4).shows("e55");
-        table.add([
-            ratio.to_string(),
-            k.to_string(),
-            printed_rate.to_string(),
-            format!("{rate:.4}"),
-            printed.to_string(),
-            format!("{theory:.6}"),
-            format!("{share:.6}"),
-        ]);
+        sweep
+            .row()
+            .cells([("bits_per_block", &ratio), ("k", &k), ("printed_rate", &printed_rate)])
+            .value("rate", rate::asymptotic(m, payloads * places, k)?, 4)
+            .near(
+                format!("the printed rate for {ratio} bits per block is that of k = {k}, not of the best k"),
+                printed_rate,
+                6e-4,
+            )
+            .shows("e55")
+            .cell("printed", printed)
+            .value("theory", theory, 6)
+            .near(format!("and as often as printed, by theory, {ratio} bits per block"), printed, 0.006)
+            .value("measured", share, 6)
+            .near(format!("a single block is found somewhere, {ratio} bits per block"), theory, 0.006);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -246,9 +228,12 @@ impl Experiment for SplicedStrings {
         let mut findings = Findings::default();
         recombined(&mut findings)?;
         let blocks = lab.count(&BLOCKS);
-        let mut table = Table::new("spliced", &["blocks", "method", "without_noise", "measured"]);
-        let mut dots = [Vec::new(), Vec::new()];
-        let mut structure = Vec::new();
+        let mut sweep = Sweep::new("spliced").chart(
+            "spliced",
+            "Spliced strings that are found",
+            Axis::linear("blocks of the string"),
+            Axis::linear("share that is found"),
+        );
         for length in 2..=5u64 {
             let splice = |recorded: &Recorded, build: u64, number: u64| {
                 spliced(lab, &recorded.payloads, length, build, number)
@@ -259,38 +244,24 @@ impl Experiment for SplicedStrings {
             let places = blocks + 1 - length;
             let expected = if length == 2 { (places / 2) as f64 / places as f64 } else { 0.0 };
             let chance = 4.0 * (expected * (1.0 - expected) / exact.queries as f64).sqrt();
-            findings.near(
-                format!("hierarchical, {length} blocks, without noise"),
-                exact.mean,
-                expected,
-                chance,
-            );
-            findings.near(format!("block-based, {length} blocks"), results[0].0.mean, 1.0, 0.0);
-            for (i, (measured, _)) in results.into_iter().enumerate() {
-                let exact = if i == 0 { 1.0 } else { exact.mean };
-                table.add([
-                    length.to_string(),
-                    METHODS[i].1.into(),
-                    format!("{exact:.4}"),
-                    format!("{:.4}", measured.mean),
-                ]);
-                dots[i].push((length as f64, measured.mean));
-            }
-            structure.push((length as f64, exact.mean));
+            let [based, hierarchical] = results.map(|(measured, _)| measured.mean);
+            sweep
+                .at(length as f64)
+                .cells([("blocks", &length), ("method", &METHODS[0].1)])
+                .value("without_noise", 1.0, 4)
+                .value("measured", based, 4)
+                .path("block-based", 0)
+                .near(format!("block-based, {length} blocks"), 1.0, 0.0);
+            sweep
+                .at(length as f64)
+                .cells([("blocks", &length), ("method", &METHODS[1].1)])
+                .value("without_noise", exact.mean, 4)
+                .dashes("hierarchical, no noise", 2)
+                .near(format!("hierarchical, {length} blocks, without noise"), expected, chance)
+                .value("measured", hierarchical, 4)
+                .path("hierarchical, same memory", 1);
         }
-        findings.tables.push(table);
-        let [based, hierarchical] = dots;
-        findings.charts.push(Chart {
-            name: "spliced".into(),
-            title: "Spliced strings that are found".into(),
-            x: Axis::linear("blocks of the string"),
-            y: Axis::linear("share that is found"),
-            series: vec![
-                Series::new("block-based", Mark::Path, 0, based),
-                Series::new("hierarchical, same memory", Mark::Path, 1, hierarchical),
-                Series::new("hierarchical, no noise", Mark::Dashes, 2, structure),
-            ],
-        });
+        findings.add(sweep);
         findings.verdict = "A block-based filter finds every spliced string. A hierarchical one finds half of those of two blocks, \
                             since a pair that begins at an odd place is no aligned pair, and of longer ones only what noise \
                             lets pass."
