@@ -91,12 +91,12 @@ fn record_in(settings: &Settings, memory: f64, seed: u64, sent: &[Sent]) -> Resu
     record(Settings { bits_per_block, ..settings.clone() }, seed, sent)
 }
 
-/// What was found with excerpts of one length.
+/// Counts for excerpts of one length.
 #[derive(Clone, Default)]
 struct Counts {
-    /// Of excerpts that were sent, how many were attributed to whoever sent them.
+    /// Number of excerpts that were attributed to their senders.
     found: u64,
-    /// Of spliced ones, how many were attributed to the pair whose payloads they are spliced from.
+    /// Number of spliced excerpts that were attributed to the pair that sent both parts.
     spliced: u64,
     /// Pairs that were named for an excerpt that was not sent, and how many were predicted: a mean for each trace.
     wrong: Vec<f64>,
@@ -121,7 +121,7 @@ impl Counts {
 
 /// Asks for excerpts of every kind; those that are too short for the method are left out. Also the largest part of the payload's bytes
 /// that an epoch takes.
-fn ask(
+fn query(
     lab: &Lab,
     settings: &Settings,
     memory: f64,
@@ -182,75 +182,69 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     let percent = 100.0 * memory;
     let excerpts = lab.count(&EXCERPTS);
     let asked = (excerpts * TRACES) as f64;
-    let columns = ["method", "bytes", "found", "predicted", "wrong", "spliced_found"];
-    let mut table = Table::new(&format!("memory_{percent:.0}"), &columns);
-    let (mut lines, mut spliced) = (Vec::new(), Vec::new());
+    let x = || Axis::linear("bytes of the excerpt");
+    let sweep = Sweep::new(&format!("memory_{percent:.0}"));
+    let is_little = memory == LITTLE;
+    let mut sweep = match is_little {
+        true => sweep.chart(
+            "unrelated",
+            "Pairs named for an excerpt that nobody sent, memory: 2 % of the payload",
+            x(),
+            Axis::log(&format!("pairs of {}", lab.count(&PAIRS))),
+        ),
+        false => sweep.chart(
+            "spliced",
+            "Spliced excerpts that are attributed, memory: 10 % of the payload",
+            x(),
+            Axis::linear("share of excerpts"),
+        ),
+    };
     let mut results = Vec::new();
     for (colour, (method, name)) in Method::ALL.into_iter().zip(NAMES).enumerate() {
-        let (counts, kept) = ask(lab, &Settings::of(method), memory, traces)?;
+        let (counts, kept) = query(lab, &Settings::of(method), memory, traces)?;
         let claim = format!("{name}, {percent:.0} %: memory for a byte of payload");
-        findings.near(claim, kept, memory, 0.02 * memory);
+        sweep.near(claim, kept, memory, 0.02 * memory);
         for (length, counts) in &counts {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            table.add([
-                name.into(),
-                length.to_string(),
-                format!("{:.4}", counts.found as f64 / asked),
-                format!("{predicted:.3e}"),
-                format!("{wrong:.4}"),
-                format!("{:.4}", counts.spliced as f64 / asked),
-            ]);
             let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs for an excerpt");
-            let bound = predicted + counts.chance(excerpts);
-            findings.at_most(claim, wrong, bound);
+            // A pair can be predicted at several places, but is named once.
+            let drawn = predicted.min(lab.count(&PAIRS) as f64);
+            sweep
+                .at(*length as f64)
+                .cells([("method", &name), ("bytes", &length)])
+                .value("found", counts.found as f64 / asked, 4)
+                .scientific("predicted", predicted, 3)
+                .hidden(drawn)
+                .when(is_little && drawn >= LEAST_DRAWN, |point| {
+                    point.line(format!("{name}, predicted"), colour)
+                })
+                .value("wrong", wrong, 4)
+                .at_most(claim, predicted + counts.chance(excerpts))
+                // A few events are chance, and are not drawn.
+                .when(is_little && wrong * asked >= 5.0, |point| {
+                    point.dots(format!("{name}, counted"), colour)
+                })
+                .value("spliced_found", counts.spliced as f64 / asked, 4)
+                .when(!is_little, |point| point.path(name, colour));
         }
         let found: u64 = counts.iter().map(|(_, counts)| counts.found).sum();
         let claim = format!("{name}, {percent:.0} %: the share of excerpts whose senders are found");
         let all = excerpts * TRACES * counts.len() as u64;
-        findings.near(claim, found as f64 / all as f64, 1.0, 0.0);
-        let points = |of: &dyn Fn(&Counts) -> f64| {
-            counts.iter().map(|(length, counts)| (*length as f64, of(counts))).collect::<Vec<_>>()
-        };
-        // A pair can be predicted at several places, but is named once. And of what happened a few times, nothing is drawn.
-        let pairs = lab.count(&PAIRS) as f64;
-        let mut predicted = points(&|counts| Counts::mean(&counts.predicted).min(pairs));
-        predicted.retain(|(_, value)| *value >= LEAST_DRAWN);
-        let mut wrong = points(&|counts| Counts::mean(&counts.wrong));
-        wrong.retain(|(_, value)| *value * asked >= 5.0);
-        lines.push(Series::new(format!("{name}, predicted"), Mark::Line, colour, predicted));
-        lines.push(Series::new(format!("{name}, counted"), Mark::Dots, colour, wrong));
-        spliced.push(Series::new(name, Mark::Path, colour, points(&|counts| counts.spliced as f64 / asked)));
+        sweep.near(claim, found as f64 / all as f64, 1.0, 0.0);
         results.push(counts);
     }
-    compare(lab, &results, percent, findings);
-    findings.tables.push(table);
-    if memory == LITTLE {
-        findings.charts.push(Chart {
-            name: "unrelated".into(),
-            title: "Pairs named for an excerpt that nobody sent, memory: 2 % of the payload".into(),
-            x: Axis::linear("bytes of the excerpt"),
-            y: Axis::log(&format!("pairs of {}", lab.count(&PAIRS))),
-            series: lines,
-        });
-    } else {
-        findings.charts.push(Chart {
-            name: "spliced".into(),
-            title: "Spliced excerpts that are attributed, memory: 10 % of the payload".into(),
-            x: Axis::linear("bytes of the excerpt"),
-            y: Axis::linear("share of excerpts"),
-            series: spliced,
-        });
-    }
+    compare(lab, &results, percent, &mut sweep);
+    findings.add(sweep);
     Ok(())
 }
 
 /// How the methods compare: block-based, hierarchical, winnowing.
-fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, findings: &mut Findings) {
+fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mut Sweep) {
     let asked = (lab.count(&EXCERPTS) * TRACES) as f64;
     let [blocks, hierarchical, winnowing] = results else { return };
     let predicted = |counts: &Counts| Counts::mean(&counts.predicted);
     let better = blocks.iter().zip(hierarchical).all(|(one, other)| predicted(&one.1) <= predicted(&other.1));
-    findings.that(
+    sweep.that(
         format!("{percent:.0} %, excerpts that nobody sent: block-based is predicted to name fewer than hierarchical at each length"),
         better,
     );
@@ -258,13 +252,13 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, findings: 
     let judged = blocks.iter().skip(blocks.len() - winnowing.len()).zip(winnowing);
     if percent < 5.0 {
         let mut judged = judged.filter(|((length, _), _)| *length < LONG);
-        findings.that(
+        sweep.that(
             format!("{percent:.0} %, below {LONG} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
             judged.all(|(one, other)| predicted(&other.1) < predicted(&one.1)),
         );
     } else {
         let mut judged = judged;
-        findings.that(
+        sweep.that(
             format!("{percent:.0} %: block-based is predicted to name fewer than winnowing at each length"),
             judged.all(|(one, other)| predicted(&one.1) <= predicted(&other.1)),
         );
@@ -274,82 +268,64 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, findings: 
         sum as f64 / (of.len() as f64 * asked)
     };
     let claim = |name: &str| format!("{percent:.0} %: spliced excerpts that are attributed, {name}");
-    findings.near(claim("block-based"), spliced(blocks), 1.0, 0.0);
-    findings.at_most(claim("hierarchical"), spliced(hierarchical), 0.75);
-    findings.at_most(claim("winnowing"), spliced(winnowing), 0.2);
+    sweep.near(claim("block-based"), spliced(blocks), 1.0, 0.0);
+    sweep.at_most(claim("hierarchical"), spliced(hierarchical), 0.75);
+    sweep.at_most(claim("winnowing"), spliced(winnowing), 0.2);
     if let (Some((_, shortest)), Some((_, longest))) = (hierarchical.first(), hierarchical.last()) {
         let ratio = longest.spliced as f64 / shortest.spliced as f64;
-        findings.at_most(claim("hierarchical, the longest to the shortest"), ratio, 0.6);
+        sweep.at_most(claim("hierarchical, the longest to the shortest"), ratio, 0.6);
     }
     for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG) {
         let claim = format!(
             "{percent:.0} %, {length} bytes, winnowing: wrong pairs that are predicted for an excerpt"
         );
-        findings.at_most(claim, predicted(counts), 1e-4);
+        sweep.at_most(claim, predicted(counts), 1e-4);
     }
 }
 
 /// Winnowing with more and more instances in the same memory.
 fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result<()> {
     let excerpts = lab.count(&EXCERPTS);
-    let columns = ["instances", "bytes", "usual", "predicted", "wrong", "spliced_found"];
-    let mut table = Table::new("instances", &columns);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("instances").chart(
+        "instances",
+        "Winnowing with several instances, memory: 2 % of the payload",
+        Axis::linear("bytes of the excerpt"),
+        Axis::log("wrong pairs predicted, of those of one instance"),
+    );
     let mut single = Vec::new();
     for instances in 1..=4 {
         let settings = Settings { instances, ..Settings::of(Method::Winnowing) };
-        let (counts, _) = ask(lab, &settings, LITTLE, traces)?;
-        let mut line = Vec::new();
+        let (counts, _) = query(lab, &settings, LITTLE, traces)?;
         for (at, (length, counts)) in counts.iter().enumerate() {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            table.add([
-                instances.to_string(),
-                length.to_string(),
-                format!("{:.3e}", Counts::mean(&counts.logarithms).exp()),
-                format!("{predicted:.3e}"),
-                format!("{wrong:.4}"),
-                format!("{:.4}", counts.spliced as f64 / (excerpts * TRACES) as f64),
-            ]);
             let usual = Counts::mean(&counts.logarithms).exp();
+            let claim = |what: &str| format!("instances: {instances}, {length} bytes: {what}");
+            let to_one = |what: &str| claim(&format!("{what} predicted, to those of one instance"));
+            let row = sweep
+                .at(*length as f64)
+                .cells([("instances", &instances), ("bytes", &length)])
+                .scientific("usual", usual, 3)
+                .scientific("predicted", predicted, 3)
+                .value("wrong", wrong, 4)
+                .when(at == 0, |point| {
+                    point.near(claim("wrong pairs for an excerpt"), predicted, counts.chance(excerpts))
+                })
+                .value("spliced_found", counts.spliced as f64 / (excerpts * TRACES) as f64, 4);
             if instances == 1 {
                 single.push((usual, predicted));
             } else if *length <= LONG {
                 // Of longer excerpts a single one with few blocks would make up the whole mean.
-                let ratio = predicted / single[at].1;
-                line.push((*length as f64, ratio));
-                let claim = |what: &str| {
-                    format!(
-                        "instances: {instances}, {length} bytes: {what} predicted, to those of one instance"
-                    )
-                };
-                findings.at_most(claim("wrong pairs"), ratio, 0.9);
-                if *length == 200 {
-                    let ratio = usual / single[at].0;
-                    let claim = claim("wrong pairs for the usual excerpt");
-                    findings.near(claim, ratio, 1.0, 0.4);
-                }
+                let (usual_one, predicted_one) = single[at];
+                row.hidden(predicted / predicted_one)
+                    .path(format!("instances: {instances}"), instances as usize - 2)
+                    .at_most(to_one("wrong pairs"), 0.9)
+                    .hidden(usual / usual_one)
+                    .when(*length == 200, |point| {
+                        point.near(to_one("wrong pairs for the usual excerpt"), 1.0, 0.4)
+                    });
             }
-            if at == 0 {
-                let claim = format!("instances: {instances}, {length} bytes: wrong pairs for an excerpt");
-                findings.near(claim, wrong, predicted, counts.chance(excerpts));
-            }
-        }
-        if instances > 1 {
-            series.push(Series::new(
-                format!("instances: {instances}"),
-                Mark::Path,
-                instances as usize - 2,
-                line,
-            ));
         }
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "instances".into(),
-        title: "Winnowing with several instances, memory: 2 % of the payload".into(),
-        x: Axis::linear("bytes of the excerpt"),
-        y: Axis::log("wrong pairs predicted, of those of one instance"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }
