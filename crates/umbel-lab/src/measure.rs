@@ -122,11 +122,6 @@ impl Time {
         let at = |share: f64| rounds[((rounds.len() - 1) as f64 * share).round() as usize];
         Time { median: at(0.5), low: at(0.25), high: at(0.75) }
     }
-
-    /// Returns the cells of a table for median and quartiles, with this many digits.
-    pub fn cells(&self, digits: usize) -> [String; 3] {
-        [self.median, self.low, self.high].map(|time| format!("{time:.digits$}"))
-    }
 }
 
 /// Splits a slice into rounds, so that a round is short and no cache holds the keys of the round before.

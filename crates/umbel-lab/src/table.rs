@@ -23,12 +23,6 @@ impl Table {
         }
     }
 
-    /// Adds a row.
-    pub fn add<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        self.rows.push(cells.into());
-    }
-
     /// Returns the bytes of the CSV file.
     ///
     /// # Errors

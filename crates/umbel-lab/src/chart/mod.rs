@@ -7,7 +7,6 @@ mod legend;
 mod names;
 
 use crate::error::{Drawn, Error, Result};
-use crate::measure::Time;
 pub use axis::Axis;
 use axis::Span;
 use dot::Dot;
@@ -50,22 +49,6 @@ impl Series {
     /// Creates a series without bars.
     pub fn new(label: impl Into<String>, mark: Mark, colour: usize, points: Vec<(f64, f64)>) -> Series {
         Series { label: label.into(), mark, colour, points, spread: Vec::new() }
-    }
-
-    /// Creates a series of times: joined medians with their quartiles as bars.
-    pub fn of_times(
-        label: impl Into<String>,
-        colour: usize,
-        times: impl IntoIterator<Item = (f64, Time)>,
-    ) -> Series {
-        let (points, spread) =
-            times.into_iter().map(|(at, time)| ((at, time.median), (time.low, time.high))).unzip();
-        Series::new(label, Mark::Path, colour, points).with_spread(spread)
-    }
-
-    /// Returns the series with a bar at each point.
-    pub fn with_spread(self, spread: Vec<(f64, f64)>) -> Series {
-        Series { spread, ..self }
     }
 }
 

@@ -2,5 +2,5 @@
 
 pub use crate::{
     About, Axis, Chart, Criterion, Experiment, Findings, Judge, Keys, Lab, Law, Mark, Parameter, Result,
-    Series, Sweep, Table, measure,
+    Series, Sweep, measure,
 };
