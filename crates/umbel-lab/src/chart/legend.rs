@@ -1,4 +1,4 @@
-//! What the marks of a chart mean, below it, where it hides nothing.
+//! The legend of a chart, below it, where it hides nothing.
 
 use super::dot::Dot;
 use super::{COLOURS, Chart, LEFT, Mark, Series, WIDTH};

@@ -111,7 +111,7 @@ fn worked_example(findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The nodes behind each link, by distance: all that can be reached in exactly so many hops without turning back at once.
+/// The nodes behind each link, by distance: all that can be reached in exactly that many hops without turning back at once.
 fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
     let mut levels: Vec<Vec<Vec<BTreeSet<usize>>>> = (0..graph.len())
         .map(|node| graph.neighbours(node).iter().map(|link| vec![BTreeSet::from([link.to])]).collect())
@@ -175,7 +175,7 @@ fn fill_of(lab: &Lab, network: &Network, behind: &[Vec<Vec<BTreeSet<usize>>>], l
     })
 }
 
-/// What became of questions for documents at a distance.
+/// Results of searches for documents at a distance.
 #[derive(Clone, Default)]
 struct Searches {
     searches: u64,

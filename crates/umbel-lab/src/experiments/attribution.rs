@@ -23,7 +23,7 @@ const TEXTS: u64 = 5;
 /// The bytes of a text, and at most of what comes before it in a payload.
 const TEXT: usize = 1024;
 const HEADER: usize = 200;
-/// In a changed text, so many bytes begin one that is changed, and so many are changed.
+/// Mean distance of changes in a changed text, and the bytes of a change.
 const APART: usize = 100;
 const FIELD: usize = 4;
 /// The bytes of a block.
@@ -31,7 +31,7 @@ const BLOCK: usize = 32;
 /// The length of excerpts, and how many wrong pairs are printed for it.
 const PRINTED_WRONG: [(usize, u32); 6] =
     [(96, 1375), (128, 932), (160, 695), (192, 500), (224, 293), (256, 33)];
-/// Of so many right ones.
+/// Printed number of right pairs.
 const PRINTED_RIGHT: f64 = 25_328.0;
 
 impl Experiment for WrongAttributions {
@@ -74,7 +74,7 @@ impl Experiment for WrongAttributions {
     }
 }
 
-/// What is printed for two, three and four blocks at the five rates.
+/// Printed shares for two, three and four blocks at the five rates.
 const PRINTED_ROWS: [[Option<f64>; 5]; 3] = [
     [Some(0.063_758), Some(0.064_569), Some(0.048_981), Some(0.036_060), Some(0.026_212)],
     [Some(0.012_081), Some(0.002_620), Some(0.000_744), Some(0.000_275), Some(0.000_172)],

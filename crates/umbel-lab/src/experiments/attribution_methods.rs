@@ -18,7 +18,7 @@ const EXCERPTS: Parameter = Parameter::count(
 
 /// Traces, of which each is recorded with its own seed.
 const TRACES: u64 = 5;
-/// The bytes of a payload, and so many more at most.
+/// Minimum bytes of a payload, and the most that are added to them.
 const SHORTEST: usize = 1000;
 const MORE: usize = 400;
 /// The bytes of a block of equal size.
@@ -30,7 +30,7 @@ const LONG: usize = 400;
 /// Parts of the payload's bytes that an epoch takes.
 const LITTLE: f64 = 0.02;
 const MUCH: f64 = 0.1;
-/// What is less is not drawn.
+/// Smaller predictions are not drawn.
 const LEAST_DRAWN: f64 = 1e-6;
 
 impl Experiment for Methods {

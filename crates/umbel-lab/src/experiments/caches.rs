@@ -20,10 +20,10 @@ const SKEW: Parameter = Parameter::real("skew", "exponent of Zipf's law", [0.8, 
 /// Bits of a summary for each document, and the share of new documents after which it is published.
 const BITS: [u32; 4] = [5, 8, 16, 32];
 const SHARES: [f64; 6] = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2];
-/// What is judged.
+/// Bits and share that are judged.
 const USUAL: (u32, f64) = (16, 0.01);
 
-/// What a question and its answer take: headers of IP, UDP and ICP, and an address of fifty letters.
+/// Bytes of a question or an answer: headers of IP, UDP and ICP, and an address of fifty letters.
 const MESSAGE: u64 = 20 + 8 + 20 + 50;
 
 impl Experiment for Caches {

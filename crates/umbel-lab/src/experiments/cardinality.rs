@@ -80,7 +80,7 @@ fn filter_of(layout: Standard, hasher: &Hasher, digests: &[Digest]) -> Result<Bl
 struct Estimated {
     name: &'static str,
     truth: f64,
-    /// What is allowed beside chance, for the sets of the literature.
+    /// Least tolerance, for the sets of the literature.
     printed: f64,
     values: Vec<f64>,
     said: f64,

@@ -23,7 +23,7 @@ const MEMBERS: Parameter = Parameter::count(
 );
 const RATE: Parameter = Parameter::real("p", "rate of that filter", [0.01; 2], [1e-4, 0.2]);
 
-/// ±10 % at four standard errors takes so many counters that overflow.
+/// Number of overflown counters at which four standard errors are 10 %.
 const MIN_OVERFLOWS: f64 = 1600.0;
 
 impl Experiment for Counters {

@@ -24,7 +24,7 @@ const ROWS: [(u64, u32, u64, u64, f64); 9] = [
 /// Bits of a region in the chart.
 const REGIONS: [u64; 12] = [1, 2, 3, 4, 5, 7, 9, 11, 14, 19, 29, 39];
 
-/// Filters of so many keys are large.
+/// Number of keys from which on a filter counts as large.
 const LARGE: u64 = 500;
 
 const BITS: Parameter = Parameter::count("m", "bits of the filter in the chart", [240; 2], [40, 100_000]);

@@ -112,7 +112,7 @@ fn spelled(numbers: &[u64], length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Queries, of which so many per cent are for absent keys. They have bytes of their own: a key that is looked up is not where
+/// Queries, of which `percent` per cent are for absent keys. They have bytes of their own: a key that is looked up is not where
 /// the structure has it.
 fn queries(members: &[u64], strangers: &[u64], percent: u64, length: usize) -> Vec<u8> {
     let pick = |stranger: &u64| match stranger % 100 < percent {

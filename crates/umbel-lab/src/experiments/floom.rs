@@ -346,7 +346,7 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let bits = rate::optimal_bits(n, p)?;
             for (k, b) in (1..=9).flat_map(|k| regions.map(|b| (k, b))) {
                 let patterns = reachable(b, k);
-                // A table of many times the filter is no contest.
+                // A table many times as large as the filter cannot win.
                 if patterns > 100.0 * bits as f64 {
                     continue;
                 }

@@ -44,7 +44,7 @@ impl Experiment for Generalized {
     }
 }
 
-/// What is in a filter before the first element.
+/// The content of a filter before the first element.
 #[derive(Clone, Copy, PartialEq)]
 enum Start {
     Zeros,
@@ -74,7 +74,7 @@ fn router<const W: usize>(lab: &Lab, build: u64, number: u64, k: [u32; 2]) -> Ro
     Router::new(&address, lab.seed, k[0], k[1])
 }
 
-/// The rate of false positives of filters with so many elements.
+/// Measures the rate of false positives of filters with this many elements.
 fn rate(lab: &Lab, elements: u64, k: [u32; 2], start: Start) -> Rate {
     let rates: Vec<f64> = (0..lab.count(&BUILDS))
         .map(|build| {

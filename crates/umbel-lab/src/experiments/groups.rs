@@ -1,4 +1,4 @@
-//! E9b: what the groups of a space-code filter tell: how many have been hit after so many packets, and back again.
+//! E9b: the groups of a space-code filter: how many are hit after a number of packets, and the estimate of that number.
 
 use super::prelude::*;
 use crate::measure::Rate;
@@ -11,7 +11,7 @@ pub struct Groups;
 
 const GROUPS: u32 = 32;
 
-/// Groups found, and the packets after which so many are expected.
+/// Numbers of groups, and the packets after which that many are expected to be found.
 const COVERAGE: [(u32, f64); 9] = [
     (1, 1.0),
     (2, 2.032),
@@ -80,7 +80,7 @@ impl Experiment for Groups {
     }
 }
 
-/// What the formulas say, and what is printed.
+/// Compares the formulas with printed values.
 fn formulas(findings: &mut Findings) -> Result<()> {
     let mut sweep = Sweep::new("groups")
         .chart(

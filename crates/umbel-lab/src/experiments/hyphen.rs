@@ -170,7 +170,7 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let mut exceptions = Vec::new();
             let mut regular = Vec::new();
             for (word, truth) in words.iter().zip(&truth) {
-                // The words as numbers, so that a bad hash can be told from a good one as elsewhere.
+                // The words as numbers, so that a bad hash is noticed here as elsewhere.
                 let key = Hasher::fast(0x7e).digest_bytes(word.as_bytes()).get();
                 let by_rule = by_rule(&dictionary, word, letters);
                 if by_rule == *truth { regular.push(key) } else { exceptions.push(key) }
@@ -217,7 +217,7 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// Where a word may be broken, by the patterns of at most so many letters; the end of a word is a letter too.
+/// Returns where a word may be broken, by the patterns of at most `letters` letters; the end of a word is a letter too.
 fn by_rule(dictionary: &Dictionary, word: &str, letters: usize) -> Vec<usize> {
     let marked = format!(".{word}.").into_bytes();
     let mut values = vec![0u8; marked.len() + 1];
@@ -248,7 +248,7 @@ fn lists(lab: &Lab) -> Vec<(&'static str, Vec<String>)> {
     lists
 }
 
-/// So many of these words, drawn.
+/// Draws at most `most` of these words.
 fn sample(lab: &Lab, words: BTreeSet<String>, most: usize) -> Vec<String> {
     let mut words: Vec<(u64, String)> =
         (0..).map(|number| lab.draw(0x5a, number, u64::MAX)).zip(words).collect();

@@ -64,15 +64,15 @@ struct Moment {
     keys: u64,
     /// The rate in each of the builds.
     rates: Vec<f64>,
-    /// What the first of the builds was like.
+    /// Filter of the first build.
     filter: AnyFilter,
 }
 
-/// What became of the filters of a kind.
+/// The measurements of the filters of a kind.
 struct History {
     kind: Kind,
     moments: Vec<Moment>,
-    /// How many keys each of the builds had when it refused one, and its rate then.
+    /// Number of keys of each build when it refused one, and its rate then.
     refused_at: Vec<u64>,
     full_rates: Vec<f64>,
     /// Members that were not found at the end.

@@ -1,4 +1,4 @@
-//! E12-password: what a filter of passwords gives away to whoever sees it before and after a word is added.
+//! E12-password: the words that a filter of passwords reveals to an attacker who sees it before and after they are added.
 
 use super::prelude::*;
 use crate::keys::mix;

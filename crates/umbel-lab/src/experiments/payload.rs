@@ -26,11 +26,11 @@ const QUERIES: Parameter =
 pub(super) struct Recorded {
     payloads: Vec<Vec<u64>>,
     pub filter: PayloadFilter<Bloom<Standard>>,
-    /// What a record that was never made is found with, by formula.
+    /// Probability by the formula that a record that was never made is found.
     pub rate: f64,
 }
 
-/// Records payloads of so many blocks in m bits with k hash functions.
+/// Records payloads of equal numbers of blocks in m bits with k hash functions.
 pub(super) fn record(
     lab: &Lab,
     build: u64,
@@ -54,7 +54,7 @@ pub(super) fn bytes(blocks: &[u64]) -> Vec<u8> {
     blocks.iter().flat_map(|block| block.to_le_bytes()).collect()
 }
 
-/// As many hash functions as are best for so many records.
+/// Returns the best number of hash functions for this many records.
 fn best(m: u64, records: u64) -> u32 {
     ((m as f64 / records as f64 * std::f64::consts::LN_2).round() as u32).max(1)
 }

@@ -240,7 +240,7 @@ fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// The hash of the owner, and what somebody else takes it for: the same if there is no key.
+/// The hash of the owner and that of an attacker: the same if there is no key.
 fn hashers(lab: &Lab, number: u64, keyed: bool) -> (Hasher, Hasher) {
     let key = |who: u64| {
         let secret = u128::from(lab.seed) << 64 | u128::from(2 * number + who);

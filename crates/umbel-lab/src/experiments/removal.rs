@@ -16,7 +16,7 @@ const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [1
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [100_000, 500_000], [1000, 10_000_000]);
 
-/// A kind, with what it is told, and what it is called.
+/// A kind of filter with its name and options.
 struct Contestant {
     name: &'static str,
     kind: Kind,

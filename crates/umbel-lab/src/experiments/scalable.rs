@@ -22,7 +22,7 @@ const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 60], [2, 20
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 2_000_000]);
 
-/// What was found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
+/// Rates found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
 const PRINTED: [f64; 6] = [0.0040, 0.0019, 0.0010, 0.0005, 0.000_23, 0.000_10];
 
 impl Experiment for Growing {

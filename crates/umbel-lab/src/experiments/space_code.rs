@@ -1,4 +1,4 @@
-//! E9: how well a multi-resolution space-code filter tells the sizes of flows, and why its rule is guarded.
+//! E9: how well a multi-resolution space-code filter estimates the sizes of flows, and why its rule is guarded.
 
 use super::prelude::*;
 use umbel::sizing::space_code::Rule;
@@ -157,7 +157,7 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
             .value("several", mean(&|digest| several.count_digest(digest).value), 1)
             .path("several", 1);
     }
-    // How often the larger of two flows, of 200 and 400 packets, is told to be the larger.
+    // The share of pairs of flows, of 200 and 400 packets, in which the larger has the larger estimate.
     let pairs = || digests[3 * each as usize..][..each as usize].iter().zip(&digests[4 * each as usize..]);
     let told = |count: &dyn Fn(Digest) -> f64| {
         pairs().filter(|(small, large)| count(**small) < count(**large)).count() as f64 / each as f64

@@ -14,7 +14,7 @@ const WRONG: Parameter =
 const BUILDS: Parameter = Parameter::count("builds", "filters for each rate", [5, 10], [3, 100]);
 const RATES: [f64; 4] = [0.1, 0.01, 0.001, 0.0001];
 
-/// For so many misspellings words are suggested.
+/// Number of misspellings for which words are suggested.
 const SUGGESTED: usize = 300;
 
 impl Experiment for Spelling {

@@ -108,7 +108,7 @@ fn in_this_tree(p: f64) -> f64 {
     innocent / f64::from(DEPTH + 1)
 }
 
-/// What else the routers have forwarded.
+/// The other packets that the routers have forwarded.
 #[derive(Clone, Copy, PartialEq)]
 enum Traffic {
     /// Each something else.

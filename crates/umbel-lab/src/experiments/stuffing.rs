@@ -212,8 +212,8 @@ fn stuffed(document: &[u8], apart: usize, no_ops: bool, dice: &mut Dice<'_>) -> 
     (payload, stretches)
 }
 
-/// The probability that so many bytes in a row have no no-op between them, somewhere in a document, if there is one before each byte
-/// with this probability.
+/// Returns the probability that `needed` bytes in a row, somewhere in a document, have no no-op between them, if each byte is
+/// preceded by one with the probability `rate`.
 fn survives(document: usize, needed: usize, rate: f64) -> f64 {
     // None is needed before the first byte of the stretch, so what counts are runs of one byte less.
     let run = needed - 1;

@@ -112,7 +112,7 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
     Ok(())
 }
 
-/// What filters of tables with so many keys do, for the bits that they have: whole words, a little more than they need.
+/// The rate of filters with a given number of keys, for the bits that they have: whole words, a little more than they need.
 struct Theory {
     rate: f64,
     /// The standard deviation of the rate from filter to filter, since one has more bits set than another.
@@ -130,7 +130,7 @@ impl Theory {
         Ok(Theory { rate, between: rate * k * fill / (1.0 - zeros) })
     }
 
-    /// Four standard errors of the reads for a lookup that asks so many filters of a store.
+    /// Returns four standard errors of the reads for a lookup that queries this many filters of a store.
     fn chance(&self, filters: f64, lookups: u64, builds: u64) -> f64 {
         let counting = self.rate * (1.0 - self.rate) / lookups as f64;
         4.0 * (filters * (counting + self.between.powi(2)) / builds as f64).sqrt()

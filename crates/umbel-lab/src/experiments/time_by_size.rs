@@ -70,7 +70,7 @@ impl Experiment for TimeBySize {
     }
 }
 
-/// The data caches of the first processor with their KiB, where the system tells.
+/// Returns the data caches of the first processor with their KiB, where the system reports them.
 fn caches() -> Vec<(String, u64)> {
     let one = |index: u32| {
         let read =

@@ -21,17 +21,17 @@ const SEQUENCE: [u32; 4] = [1, 4, 8, 13];
 /// Bits per key at which kinds are compared.
 const BUDGETS: [u64; 4] = [20, 30, 40, 50];
 
-/// What a cell is: how wide, and what it excludes.
+/// A cell: its width, and the keys that it excludes.
 struct Cell {
     name: &'static str,
     bits: u64,
     /// None: plain counters.
     scheme: Option<Scheme>,
     excluded: Vec<f64>,
-    /// The rates for 1024 keys at each of the budgets, and the best k where it was told.
+    /// Printed rates for 1024 keys at each of the budgets, and the best k where it is printed.
     printed: [f64; 4],
     hashes: Option<[u32; 4]>,
-    /// What the authors printed themselves.
+    /// Rates printed by the authors.
     authors: [Option<f64>; 4],
 }
 

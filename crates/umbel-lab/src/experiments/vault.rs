@@ -173,11 +173,11 @@ fn drawn(lab: &Lab, document: u64, dictionary: u64, words: u64) -> (Vec<usize>, 
     (order, members)
 }
 
-/// What somebody took for words of documents.
+/// Guesses of the words of documents.
 struct Guesses {
     right: f64,
     wrong: f64,
-    /// How many were right after each tenth of the dictionary.
+    /// Number of right guesses after each tenth of the dictionary.
     tenths: [f64; 11],
     dictionary: u64,
 }

@@ -80,7 +80,7 @@ const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("recombination", 1, "packet 2", "S0 S2 S3 S1 S4"),
 ];
 
-/// What is said in steps that have an answer of another kind.
+/// The texts of steps that have an answer of another kind.
 const SAID: [(&str, usize, &str); 8] = [
     ("blocks", 2, "BRA CAD is not found at any offset"),
     ("blocks", 3, "RAC ADA is found at offset 3, and at offset 5 its first block alone"),

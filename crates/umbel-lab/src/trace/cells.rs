@@ -75,7 +75,7 @@ impl Cells {
         self.change(key, &changes)
     }
 
-    /// Sets the bits of a key, and tells.
+    /// Sets the bits of a key, and returns the changed row.
     pub fn insert(&mut self, key: &str, positions: &[usize]) -> Step {
         let row = self.set(key, positions);
         let marks = row.cells.iter().filter_map(|cell| cell.mark.as_ref());
@@ -87,7 +87,7 @@ impl Cells {
         Step::new(format!("Insert {key} at {}: {told}.", and(positions)), vec![row])
     }
 
-    /// Sets the bits of a key to 0, whoever else has them.
+    /// Sets the bits of a key to 0, even if other keys share them.
     pub fn clear(&mut self, key: &str, positions: &[usize]) -> Row {
         let changes: Vec<(usize, u64, String)> =
             positions.iter().map(|position| (*position, 0, "clr".into())).collect();
@@ -143,7 +143,7 @@ impl Cells {
         to_blame.retain(|key| met.insert(key.clone()));
         let positions: Vec<usize> = cells.iter().map(|(position, _)| *position).collect();
         let asked = format!("Ask for {key} at {}", and(&positions));
-        // Several zeros are told at once.
+        // Several zeros make one sentence.
         let zeros = reasons.len() > 1 && reasons.iter().all(|reason| reason.ends_with("holds 0"));
         let because = if zeros { format!("{} hold 0", and(&refused)) } else { reasons.join(", and ") };
         let (told, answer) = match (refused.is_empty(), member) {

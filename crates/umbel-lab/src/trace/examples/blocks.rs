@@ -4,7 +4,7 @@ use crate::Result;
 use crate::trace::{Row, Step, Touch, and};
 use std::collections::BTreeSet;
 
-/// What a filter of payloads would hold, exactly: contents with their offsets.
+/// The exact contents of a filter of payloads: blocks with their offsets.
 #[derive(Default)]
 struct Records {
     /// Groups of blocks, each with its place among the groups of its size.

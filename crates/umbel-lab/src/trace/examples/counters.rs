@@ -143,7 +143,7 @@ impl Sums {
         Ok(Sums { increments: increments.to_vec(), gaps })
     }
 
-    /// What remains of a counter without an increment, if that is possible.
+    /// Returns whether a counter with this total may contain an increment.
     fn allows(&self, total: u64, increment: u64) -> bool {
         let rest = total.checked_sub(increment);
         rest.is_some_and(|rest| !self.gaps.iter().any(|gap| u64::from(*gap) == rest))
