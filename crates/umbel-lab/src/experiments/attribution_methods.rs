@@ -19,19 +19,19 @@ const EXCERPTS: Parameter = Parameter::count(
 /// Traces, of which each is recorded with its own seed.
 const TRACES: u64 = 5;
 /// Minimum bytes of a payload, and the most that are added to them.
-const SHORTEST: usize = 1000;
-const MORE: usize = 400;
+const MIN_PAYLOAD_BYTES: usize = 1000;
+const MAX_EXTRA_BYTES: usize = 400;
 /// The bytes of a block of equal size.
 const BLOCK: usize = 32;
 /// The lengths of excerpts.
 const LENGTHS: [usize; 9] = [100, 150, 200, 250, 300, 400, 600, 800, 1000];
 /// From this length on winnowing has to be right.
-const LONG: usize = 400;
+const LONG_EXCERPT: usize = 400;
 /// Parts of the payload's bytes that an epoch takes.
-const LITTLE: f64 = 0.02;
-const MUCH: f64 = 0.1;
+const LITTLE_MEMORY: f64 = 0.02;
+const MUCH_MEMORY: f64 = 0.1;
 /// Smaller predictions are not drawn.
-const LEAST_DRAWN: f64 = 1e-6;
+const MIN_DRAWN: f64 = 1e-6;
 
 impl Experiment for Methods {
     fn about(&self) -> About {
@@ -55,7 +55,7 @@ impl Experiment for Methods {
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
         let traces: Vec<Vec<Sent>> = (0..TRACES).map(|build| trace(lab, build)).collect();
-        for memory in [LITTLE, MUCH] {
+        for memory in [LITTLE_MEMORY, MUCH_MEMORY] {
             methods(lab, &traces, memory, &mut findings)?;
         }
         instances(lab, &traces, &mut findings)?;
@@ -77,7 +77,7 @@ fn trace(lab: &Lab, build: u64) -> Vec<Sent> {
     let pairs = lab.count(&PAIRS) as usize;
     let all = 0..pairs * lab.count(&PAYLOADS) as usize;
     let mut send = |number| {
-        let length = SHORTEST + dice.below(MORE + 1);
+        let length = MIN_PAYLOAD_BYTES + dice.below(MAX_EXTRA_BYTES + 1);
         Sent { pair: pair(number % pairs), payload: dice.bytes(length) }
     };
     all.map(&mut send).collect()
@@ -139,7 +139,7 @@ fn query(
             let (mut wrong, mut predicted, mut logarithm) = (0, 0.0, 0.0);
             for _ in 0..excerpts {
                 let (one, other) = two_of_a_pair(lab, sent, &mut dice);
-                let from = dice.below(SHORTEST - length + 1);
+                let from = dice.below(MIN_PAYLOAD_BYTES - length + 1);
                 let excerpt = &one.payload[from..from + length];
                 counts.found += u64::from(names(&epoch.find(excerpt)?.findings, one.pair));
                 let spliced = spliced(excerpt, &other.payload[from..from + length], from, &mut dice);
@@ -184,7 +184,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     let asked = (excerpts * TRACES) as f64;
     let x = || Axis::linear("bytes of the excerpt");
     let sweep = Sweep::new(&format!("memory_{percent:.0}"));
-    let is_little = memory == LITTLE;
+    let is_little = memory == LITTLE_MEMORY;
     let mut sweep = match is_little {
         true => sweep.chart(
             "unrelated",
@@ -215,7 +215,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
                 .value("found", counts.found as f64 / asked, 4)
                 .scientific("predicted", predicted, 3)
                 .hidden(drawn)
-                .when(is_little && drawn >= LEAST_DRAWN, |point| {
+                .when(is_little && drawn >= MIN_DRAWN, |point| {
                     point.line(format!("{name}, predicted"), colour)
                 })
                 .value("wrong", wrong, 4)
@@ -251,9 +251,9 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mu
     // What is shorter than winnowing can judge comes first.
     let judged = blocks.iter().skip(blocks.len() - winnowing.len()).zip(winnowing);
     if percent < 5.0 {
-        let mut judged = judged.filter(|((length, _), _)| *length < LONG);
+        let mut judged = judged.filter(|((length, _), _)| *length < LONG_EXCERPT);
         sweep.that(
-            format!("{percent:.0} %, below {LONG} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
+            format!("{percent:.0} %, below {LONG_EXCERPT} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
             judged.all(|(one, other)| predicted(&other.1) < predicted(&one.1)),
         );
     } else {
@@ -275,7 +275,7 @@ fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mu
         let ratio = longest.spliced as f64 / shortest.spliced as f64;
         sweep.at_most(claim("hierarchical, the longest to the shortest"), ratio, 0.6);
     }
-    for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG) {
+    for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG_EXCERPT) {
         let claim = format!(
             "{percent:.0} %, {length} bytes, winnowing: wrong pairs that are predicted for an excerpt"
         );
@@ -295,7 +295,7 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
     let mut single = Vec::new();
     for instances in 1..=4 {
         let settings = Settings { instances, ..Settings::of(Method::Winnowing) };
-        let (counts, _) = query(lab, &settings, LITTLE, traces)?;
+        let (counts, _) = query(lab, &settings, LITTLE_MEMORY, traces)?;
         for (at, (length, counts)) in counts.iter().enumerate() {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
             let usual = Counts::mean(&counts.logarithms).exp();
@@ -313,7 +313,7 @@ fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result
                 .value("spliced_found", counts.spliced as f64 / (excerpts * TRACES) as f64, 4);
             if instances == 1 {
                 single.push((usual, predicted));
-            } else if *length <= LONG {
+            } else if *length <= LONG_EXCERPT {
                 // Of longer excerpts a single one with few blocks would make up the whole mean.
                 let (usual_one, predicted_one) = single[at];
                 row.hidden(predicted / predicted_one)

@@ -21,10 +21,10 @@ const SKEW: Parameter = Parameter::real("skew", "exponent of Zipf's law", [0.8, 
 const BITS: [u32; 4] = [5, 8, 16, 32];
 const SHARES: [f64; 6] = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2];
 /// Bits and share that are judged.
-const USUAL: (u32, f64) = (16, 0.01);
+const JUDGED: (u32, f64) = (16, 0.01);
 
 /// Bytes of a question or an answer: headers of IP, UDP and ICP, and an address of fifty letters.
-const MESSAGE: u64 = 20 + 8 + 20 + 50;
+const MESSAGE_BYTES: u64 = 20 + 8 + 20 + 50;
 
 impl Experiment for Caches {
     fn about(&self) -> About {
@@ -63,9 +63,9 @@ impl Experiment for Caches {
                 Axis::log("share of ICP"),
             );
         let choices = BITS
-            .map(|bits| (bits, USUAL.1))
+            .map(|bits| (bits, JUDGED.1))
             .into_iter()
-            .chain(SHARES.into_iter().filter(|share| *share != USUAL.1).map(|share| (USUAL.0, share)));
+            .chain(SHARES.into_iter().filter(|share| *share != JUDGED.1).map(|share| (JUDGED.0, share)));
         let mut runs = BTreeMap::new();
         for (bits, share) in choices {
             let run = Run::new(lab, (bits, share), lab.count(&HELD))?;
@@ -73,9 +73,9 @@ impl Experiment for Caches {
             runs.insert((bits, (share * 1e6) as u64), run);
         }
         let run = |bits: u32, share: f64| &runs[&(bits, (share * 1e6) as u64)];
-        judge(run(USUAL.0, USUAL.1), &mut sweep);
+        judge(run(JUDGED.0, JUDGED.1), &mut sweep);
         for bits in BITS {
-            let run = run(bits, USUAL.1);
+            let run = run(bits, JUDGED.1);
             let claim = format!(
                 "{bits} bits for each document: promises of caches that do not have it, in all summaries"
             );
@@ -85,13 +85,13 @@ impl Experiment for Caches {
             sweep.at_least(claim, run.false_rate(), least);
         }
         draw(
-            &SHARES.map(|share| (share, run(USUAL.0, share))),
-            &BITS.map(|bits| (bits, run(bits, USUAL.1))),
+            &SHARES.map(|share| (share, run(JUDGED.0, share))),
+            &BITS.map(|bits| (bits, run(bits, JUDGED.1))),
             &mut sweep,
         );
         findings.add(sweep);
-        by_size(lab, run(USUAL.0, USUAL.1), &mut findings)?;
-        findings.verdict = verdict(run(USUAL.0, USUAL.1));
+        by_size(lab, run(JUDGED.0, JUDGED.1), &mut findings)?;
+        findings.verdict = verdict(run(JUDGED.0, JUDGED.1));
         Ok(findings)
     }
 }
@@ -123,10 +123,10 @@ fn by_size(lab: &Lab, usual: &Run, findings: &mut Findings) -> Result<()> {
     let held = lab.count(&HELD);
     let mut sweep = Sweep::new("sizes");
     for size in [held / 8, held / 4, held / 2, held] {
-        let smaller = if size == held { None } else { Some(Run::new(lab, USUAL, size.max(1))?) };
+        let smaller = if size == held { None } else { Some(Run::new(lab, JUDGED, size.max(1))?) };
         let run = smaller.as_ref().unwrap_or(usual);
         // A publication comes after whole documents.
-        let most = 2.0 * (USUAL.1 * size as f64).ceil();
+        let most = 2.0 * (JUDGED.1 * size as f64).ceil();
         let claim = format!("{size} documents in each cache: messages with ICP / with summaries");
         sweep
             .row()
@@ -178,11 +178,11 @@ impl Run {
     }
 
     fn bytes_icp(&self) -> u64 {
-        self.messages_icp() * MESSAGE
+        self.messages_icp() * MESSAGE_BYTES
     }
 
     fn bytes(&self) -> u64 {
-        2 * self.asked * MESSAGE + self.published_bytes
+        2 * self.asked * MESSAGE_BYTES + self.published_bytes
     }
 
     fn bytes_ratio(&self) -> f64 {
@@ -239,7 +239,7 @@ impl Run {
                 let bytes = caches[at].keep(document, &keys, share)?;
                 if let Some(bytes) = bytes.filter(|_| counted) {
                     run.publications += 1;
-                    run.published_bytes += (bytes + MESSAGE) * run.others;
+                    run.published_bytes += (bytes + MESSAGE_BYTES) * run.others;
                 }
             }
         }

@@ -25,7 +25,7 @@ const ROWS: [(u64, u32, u64, u64, f64); 9] = [
 const REGIONS: [u64; 12] = [1, 2, 3, 4, 5, 7, 9, 11, 14, 19, 29, 39];
 
 /// Number of keys from which on a filter counts as large.
-const LARGE: u64 = 500;
+const LARGE_FILTER_KEYS: u64 = 500;
 
 const BITS: Parameter = Parameter::count("m", "bits of the filter in the chart", [240; 2], [40, 100_000]);
 const HASHES: Parameter = Parameter::count("k", "hash functions of the filter in the chart", [5; 2], [1, 32]);
@@ -81,7 +81,7 @@ struct Simulated {
 /// Fills many filters of `layout`, and asks for all of their keys.
 fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Result<Simulated> {
     // Large filters differ less among themselves.
-    let trials = lab.count(&TRIALS) / if n < LARGE { 1 } else { 10 };
+    let trials = lab.count(&TRIALS) / if n < LARGE_FILTER_KEYS { 1 } else { 10 };
     let mut filter = Deletable::with_layout(layout, region_bits, lab.hasher(0))?;
     let bits = filter.stats().cells;
     let (mut shares, mut free) = (Vec::new(), 0u64);

@@ -15,9 +15,9 @@ const PRINTED: [(u32, f64, f64); 4] =
 const PLAIN: Allowance = Allowance { failures: 0, reprieves: 0 };
 const ONE_REPRIEVE: Allowance = Allowance { failures: 0, reprieves: 1 };
 const TWO_FAILURES: Allowance = Allowance { failures: 2, reprieves: 1 };
-const LOST: f64 = 0.001;
+const LOST_SHARE: f64 = 0.001;
 const HOPS: u32 = 160;
-const LIFE: usize = 64;
+const TIME_TO_LIVE: usize = 64;
 
 const PACKETS: Parameter =
     Parameter::count("packets", "packets on paths without a loop", [40_000, 400_000], [20_000, 10_000_000]);
@@ -54,7 +54,8 @@ impl Experiment for Icarus {
             {
                 let exact = dropped(bits, weight(bits), allowance, HOPS)?;
                 let measured = measured(lab, bits, allowance);
-                let hop = |shares: &[f64]| shares.iter().position(|share| *share >= LOST).map(|hop| hop + 1);
+                let hop =
+                    |shares: &[f64]| shares.iter().position(|share| *share >= LOST_SHARE).map(|hop| hop + 1);
                 let (exact_hop, measured_hop) = (hop(&exact).unwrap_or(0), hop(&measured).unwrap_or(0));
                 let name = format!(
                     "{bits} bits, {} failures, {} reprieves",
@@ -233,7 +234,7 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 0.5,
             )
             .value("others_lost", lost, 6)
-            .at_most(format!("{name}: others that are lost"), LOST);
+            .at_most(format!("{name}: others that are lost"), LOST_SHARE);
     }
     findings.add(sweep);
     Ok(())
@@ -254,7 +255,7 @@ impl Sums {
     fn send(&mut self, source: usize, target: usize, next: &dyn Fn(usize) -> Option<usize>, seed: u64) {
         let mut header = Header::<8>::new(TWO_FAILURES);
         let (mut node, mut hops, mut dropped) = (source, 0, None);
-        while let Some(to) = next(node).filter(|_| node != target && hops < LIFE) {
+        while let Some(to) = next(node).filter(|_| node != target && hops < TIME_TO_LIVE) {
             let interface = ((node as u64) << 32 | to as u64).to_le_bytes();
             let verdict = Interface::<8>::new(&interface, seed, TWO_FAILURES).pass(&mut header);
             if dropped.is_none() && verdict == Verdict::Drop {
@@ -263,7 +264,7 @@ impl Sums {
             (node, hops) = (to, hops + 1);
         }
         self.packets += 1;
-        if hops == LIFE {
+        if hops == TIME_TO_LIVE {
             self.looping += 1;
             self.links_alive += hops as u64;
             self.links_filtered += dropped.unwrap_or(hops) as u64;

@@ -13,9 +13,9 @@ pub struct Spie;
 const BRANCHES: u32 = 4;
 const DEPTH: u32 = 5;
 /// Packets that a page holds.
-const PAGE: u64 = 500;
+const PAGE_PACKETS: u64 = 500;
 /// Packets that are traced; all pass the victim's router.
-const TRACED: u64 = 200;
+const TRACED_PACKETS: u64 = 200;
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.08, 0.1, 0.15];
 /// When it all happens.
 const NOW: u64 = 10;
@@ -59,12 +59,12 @@ impl Experiment for Spie {
                 (0..lab.count(&NETWORKS)).map(|network| traced(lab, &tree, network, rate, Traffic::Own));
             let runs = runs.collect::<Result<Vec<Traced>>>()?;
             let innocent =
-                Rate::from_builds(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED);
+                Rate::from_builds(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED_PACKETS);
             let expected = in_this_tree(rate);
             let endless = false_branches(BRANCHES, rate);
             // Suspects come in branches of 1 / (1 - deg p) on average, which makes chance larger by as much; and the pages' rate
             // is not p to the last digit.
-            let routers = f64::from(DEPTH + 1) * (TRACED * innocent.builds) as f64;
+            let routers = f64::from(DEPTH + 1) * (TRACED_PACKETS * innocent.builds) as f64;
             let chance = 4.0 * (expected / routers).sqrt() / (1.0 - f64::from(BRANCHES) * rate);
             let claim = |text: &str| format!("p = {rate}: {text}");
             let missed: u64 = runs.iter().map(|run| run.missed).sum();
@@ -128,9 +128,9 @@ struct Traced {
 
 fn traced(lab: &Lab, tree: &Graph, network: u64, rate: f64, traffic: Traffic) -> Result<Traced> {
     let hasher = Hasher::fast(lab.seed);
-    let packets = lab.digests(&hasher, &Keys::of_build(network).members(TRACED));
+    let packets = lab.digests(&hasher, &Keys::of_build(network).members(TRACED_PACKETS));
     let leaves = (BRANCHES as usize).pow(DEPTH);
-    let paths: Vec<Vec<usize>> = (0..TRACED)
+    let paths: Vec<Vec<usize>> = (0..TRACED_PACKETS)
         .map(|packet| {
             let leaf = reduce(mix(mix(lab.seed) ^ (network << 32 | packet)), leaves as u64) as usize;
             let mut path = vec![tree.len() - leaves + leaf];
@@ -147,9 +147,9 @@ fn traced(lab: &Lab, tree: &Graph, network: u64, rate: f64, traffic: Traffic) ->
     let agents = seen.iter().enumerate().map(|(node, seen)| {
         let seed = if traffic == Traffic::SameSeed { 0 } else { node as u64 };
         let seed = mix(mix(lab.seed) ^ (network << 24 | seed));
-        let mut agent = Agent::new(seed, PAGE, rate, Span { length: 60, pages: 1 })?;
+        let mut agent = Agent::new(seed, PAGE_PACKETS, rate, Span { length: 60, pages: 1 })?;
         let others = if traffic == Traffic::Own { 1 + node as u64 } else { 0 };
-        let others = (0..PAGE - seen.len() as u64).map(|n| hasher_of(lab, network, others << 16 | n));
+        let others = (0..PAGE_PACKETS - seen.len() as u64).map(|n| hasher_of(lab, network, others << 16 | n));
         seen.iter().copied().chain(others).try_for_each(|packet| agent.forward(packet, NOW))?;
         Ok(agent)
     });
