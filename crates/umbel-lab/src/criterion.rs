@@ -4,9 +4,6 @@ use crate::Law;
 use crate::measure::Rate;
 use serde::Serialize;
 
-/// Expected counts below this one are judged by their exact law; above it, a normal law is as good.
-const RARE_COUNT: f64 = 100.0;
-
 /// A claim with a number, and whether the measurement agrees with it.
 #[derive(Clone, Debug, Serialize)]
 pub struct Criterion {
@@ -56,6 +53,13 @@ impl Criterion {
         Criterion::new(claim, measured, format!("at least {}", short(least)), measured >= least)
     }
 
+    /// The measured value is neither below `least` nor above `most`, rounding errors aside.
+    pub fn between(claim: impl Into<String>, measured: f64, least: f64, most: f64) -> Criterion {
+        let rounding = 1e-9 * most.abs();
+        let holds = (least - rounding..=most + rounding).contains(&measured);
+        Criterion::new(claim, measured, format!("{} to {}", short(least), short(most)), holds)
+    }
+
     /// A statement is true.
     pub fn that(claim: impl Into<String>, holds: bool) -> Criterion {
         Criterion::new(claim, f64::from(u8::from(holds)), "true".into(), holds)
@@ -90,15 +94,14 @@ impl Criterion {
     pub fn share(claim: impl Into<String>, count: u64, trials: u64, expected: f64, slack: f64) -> Criterion {
         let counts = Law::Binomial { trials, probability: expected }.two_sided(slack);
         let share = |count: u64| count as f64 / trials as f64;
-        let expected = [*counts.start(), *counts.end()].map(|count| short(share(count))).join(" to ");
-        Criterion::new(claim, share(count), expected, counts.contains(&count))
+        Criterion::between(claim, share(count), share(*counts.start()), share(*counts.end()))
     }
 
     /// A measured rate is the expected one within the share `slack` of it and chance. Rates of rare events are judged by the
     /// binomial law of their count.
     pub fn rate(claim: impl Into<String>, measured: &Rate, expected: f64, slack: f64) -> Criterion {
         let trials = measured.builds * measured.queries;
-        if expected * (trials as f64) < RARE_COUNT {
+        if (Law::Binomial { trials, probability: expected }).is_rare() {
             let count = (measured.mean * trials as f64).round() as u64;
             return Criterion::share(claim, count, trials, expected, slack);
         }

@@ -17,6 +17,9 @@ use std::ops::RangeInclusive;
 /// same confidence.
 pub const FOUR_SIGMA: f64 = 6.334e-5;
 
+/// Expected counts below this one are rare: above it, a normal law is as good as the exact one.
+const RARE_COUNT: f64 = 100.0;
+
 /// The law of a count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
@@ -41,6 +44,11 @@ impl Law {
             Law::Binomial { trials, probability } => trials as f64 * probability,
             Law::Poisson { mean } => mean,
         }
+    }
+
+    /// Returns whether so few events are expected that a normal law is wrong.
+    pub fn is_rare(self) -> bool {
+        self.mean() < RARE_COUNT
     }
 
     /// Returns the probability of at most `count` events.

@@ -111,7 +111,18 @@ impl Counts {
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
-    /// Four standard errors of what is named beyond what is predicted, and something for what never happened.
+    /// Returns the mean number of wrong pairs that chance explains. A few pairs are judged by their Poisson law.
+    fn bound(&self, excerpts: u64) -> f64 {
+        let (predicted, asked) = (Counts::mean(&self.predicted), (excerpts * TRACES) as f64);
+        let law = Law::Poisson { mean: predicted * asked };
+        match law.is_rare() {
+            // The mean of the traces has rounding errors.
+            true => (1.0 + 1e-9) * law.upper_bound() as f64 / asked,
+            false => predicted + self.chance(excerpts),
+        }
+    }
+
+    /// Returns four standard errors of the wrong pairs beyond the predicted ones, and something for what never happened.
     fn chance(&self, excerpts: u64) -> f64 {
         let differences: Vec<f64> =
             self.wrong.iter().zip(&self.predicted).map(|(wrong, predicted)| wrong - predicted).collect();
@@ -219,7 +230,7 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
                     point.line(format!("{name}, predicted"), colour)
                 })
                 .value("wrong", wrong, 4)
-                .at_most(claim, predicted + counts.chance(excerpts))
+                .at_most(claim, counts.bound(excerpts))
                 // A few events are chance, and are not drawn.
                 .when(is_little && wrong * asked >= 5.0, |point| {
                     point.dots(format!("{name}, counted"), colour)

@@ -77,18 +77,15 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
         right &= runs.iter().all(|run| run.right);
         let mut judge =
             |lookup: String, of: &dyn Fn(&Reads) -> f64, lookups: u64, certain: f64, filters: u64| {
-                let filters = filters as f64;
-                let (expected, measured) =
-                    (certain + filters * p, runs.iter().map(of).sum::<f64>() / builds as f64);
-                let tolerance = 0.01 * filters * p + theory.chance(filters, lookups, builds);
+                let measured = runs.iter().map(of).sum::<f64>() / builds as f64;
                 let claim = format!("T = {tables}, p = {rate}: tables read, {lookup}");
-                let without = if certain == 0.0 { tables as f64 } else { 1.0 + filters };
+                let without = if certain == 0.0 { tables } else { 1 + filters };
                 sweep
                     .row()
                     .cells([("tables", &tables), ("p", &rate), ("lookup", &lookup)])
-                    .value("expected", expected, 6)
+                    .value("expected", certain + filters as f64 * p, 6)
                     .value("measured", measured, 6)
-                    .near(claim, expected, tolerance)
+                    .judge(theory.judge(claim, measured, certain, filters, [lookups, builds]))
                     .cell("without_filters", without);
             };
         judge("absent key".into(), &|run| run.absent, absent, 0.0, tables);
@@ -128,6 +125,27 @@ impl Theory {
         let rate = classic(stored_bits, keys, hashes)?;
         let fill = (zeros * (1.0 - (1.0 + load) * zeros) / bits).sqrt();
         Ok(Theory { rate, between: rate * k * fill / (1.0 - zeros) })
+    }
+
+    /// Judges the mean number of tables that a lookup reads: a certain number, and others in vain. A few reads in vain are judged
+    /// by their binomial law.
+    fn judge(
+        &self,
+        claim: String,
+        measured: f64,
+        certain: f64,
+        filters: u64,
+        [lookups, builds]: [u64; 2],
+    ) -> Criterion {
+        let (all, expected) = (lookups * builds, filters as f64 * self.rate);
+        let law = Law::Binomial { trials: filters * all, probability: self.rate };
+        if law.is_rare() {
+            let counts = law.two_sided(0.01);
+            let [least, most] = [counts.start(), counts.end()].map(|count| *count as f64 / all as f64);
+            return Criterion::between(claim, measured, certain + least, certain + most);
+        }
+        let tolerance = 0.01 * expected + self.chance(filters as f64, lookups, builds);
+        Criterion::near(claim, measured, certain + expected, tolerance)
     }
 
     /// Returns four standard errors of the reads for a lookup that queries this many filters of a store.
