@@ -46,12 +46,12 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// An empty sweep with a table of this name.
+    /// Creates an empty sweep with a table of this name.
     pub fn new(table: &str) -> Sweep {
         Sweep { table: Table::new(table, &[]), charts: Vec::new(), criteria: Vec::new() }
     }
 
-    /// The same sweep with one more chart. Points are drawn in the first one unless they name another.
+    /// Returns the sweep with one more chart. Points are drawn in the first one unless they name another.
     pub fn chart(mut self, name: &str, title: impl Into<String>, x: Axis, y: Axis) -> Sweep {
         self.charts.push(Chart { name: name.into(), title: title.into(), x, y, series: Vec::new() });
         self
@@ -69,6 +69,10 @@ impl Sweep {
     }
 
     /// Adds a series that does not come from the rows to the first chart.
+    ///
+    /// # Panics
+    ///
+    /// If the sweep has no chart.
     pub fn series(
         &mut self,
         label: impl Into<String>,
@@ -80,6 +84,10 @@ impl Sweep {
     }
 
     /// Adds a series that does not come from the rows to the chart of this number.
+    ///
+    /// # Panics
+    ///
+    /// If the sweep has no chart of this number.
     pub fn series_on(
         &mut self,
         chart: usize,
@@ -225,7 +233,11 @@ impl Point<'_> {
         Point { chart, ..self }
     }
 
-    /// Draws the number with this mark; one that is not a number is left out.
+    /// Draws the number with this mark; NaN is left out.
+    ///
+    /// # Panics
+    ///
+    /// If the sweep has no chart, or [`on`](Point::on) named one that it does not have.
     pub fn drawn(self, mark: Mark, label: impl Into<String>, colour: usize) -> Self {
         if !self.value.is_nan() {
             let at = (self.x, self.value);
@@ -235,21 +247,37 @@ impl Point<'_> {
     }
 
     /// Draws the number as part of a curve: theory.
+    ///
+    /// # Panics
+    ///
+    /// As [`drawn`](Point::drawn).
     pub fn line(self, label: impl Into<String>, colour: usize) -> Self {
         self.drawn(Mark::Line, label, colour)
     }
 
     /// Draws the number as part of a dashed curve: a printed number, or another theory.
+    ///
+    /// # Panics
+    ///
+    /// As [`drawn`](Point::drawn).
     pub fn dashes(self, label: impl Into<String>, colour: usize) -> Self {
         self.drawn(Mark::Dashes, label, colour)
     }
 
     /// Draws the number as a dot: a measurement.
+    ///
+    /// # Panics
+    ///
+    /// As [`drawn`](Point::drawn).
     pub fn dots(self, label: impl Into<String>, colour: usize) -> Self {
         self.drawn(Mark::Dots, label, colour)
     }
 
     /// Draws the number as a dot that is joined to the others of its series.
+    ///
+    /// # Panics
+    ///
+    /// As [`drawn`](Point::drawn).
     pub fn path(self, label: impl Into<String>, colour: usize) -> Self {
         self.drawn(Mark::Path, label, colour)
     }
