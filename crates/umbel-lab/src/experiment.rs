@@ -1,4 +1,4 @@
-//! What an experiment is, what it is given, and what it finds.
+//! Experiments: their description, their parameters, and their findings.
 
 use crate::keys::mix;
 use crate::trace::Trace;
@@ -7,62 +7,62 @@ use std::collections::BTreeMap;
 use umbel::hash::reduce;
 use umbel::{Digest, Hasher};
 
-/// How much is done.
+/// How much work an experiment does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Enough to see whether it holds; everything takes three minutes.
+    /// Enough to see whether a claim holds; all experiments together take three minutes.
     Quick,
-    /// As much as the literature did, or more.
+    /// As much work as in the literature, or more.
     Full,
 }
 
-/// What an experiment is about.
+/// The description of an experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct About {
-    /// By which it is asked for.
+    /// Identifier on the command line.
     pub id: &'static str,
-    /// In a few words.
+    /// Title, in a few words.
     pub title: &'static str,
-    /// Where the claim is made, by author, year and, in parentheses, a short title; see `docs/references.md`.
+    /// Source of the claim: author, year and, in parentheses, a short title; see `docs/references.md`.
     pub source: &'static str,
-    /// What is claimed, in a sentence or two.
+    /// The claim, in a sentence or two.
     pub claim: &'static str,
-    /// How it is put to the test.
+    /// The set-up of the test.
     pub set_up: &'static str,
-    /// About how many seconds it takes, quick and full.
+    /// Approximate seconds of a quick and of a full run.
     pub seconds: [u32; 2],
-    /// Whether it measures times, so that nothing else may run meanwhile.
+    /// Whether the experiment measures times, and has to run alone.
     pub timed: bool,
-    /// What of it can be set.
+    /// Parameters that can be set.
     pub parameters: &'static [Parameter],
 }
 
-/// A claim of the literature, and the code that puts it to the test.
+/// A claim of the literature, and the code that tests it.
 pub trait Experiment: Send + Sync {
-    /// What it is about.
+    /// Returns the description.
     fn about(&self) -> About;
 
-    /// Puts it to the test.
+    /// Runs the test.
     fn run(&self, lab: &Lab) -> Result<Findings>;
 }
 
 /// A number of an experiment that can be set.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// As the literature names it.
+    /// Name in the literature.
     pub name: &'static str,
-    /// What it is.
+    /// Meaning, in a few words.
     pub meaning: &'static str,
-    /// What it is if nothing is said, quick and full.
+    /// Default of a quick and of a full run.
     pub default: [f64; 2],
-    /// From where to where it may be.
+    /// Least and largest value.
     pub range: [f64; 2],
-    /// Whether it is a whole number.
+    /// Whether the value has to be a whole number.
     pub whole: bool,
 }
 
 impl Parameter {
-    /// A number of things.
+    /// Creates a parameter that counts things.
     pub const fn count(
         name: &'static str,
         meaning: &'static str,
@@ -73,7 +73,7 @@ impl Parameter {
         Parameter { name, meaning, default, range: [range[0] as f64, range[1] as f64], whole: true }
     }
 
-    /// A rate or a ratio.
+    /// Creates a parameter that is a rate or a ratio.
     pub const fn real(
         name: &'static str,
         meaning: &'static str,
@@ -84,31 +84,31 @@ impl Parameter {
     }
 }
 
-/// What experiments are given.
+/// The scale, seed and parameters of a run.
 #[derive(Clone, Debug)]
 pub struct Lab {
-    /// How much is to be done.
+    /// Amount of work.
     pub scale: Scale,
-    /// On which every number depends that is drawn.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// What is done to digests before filters see them: nothing, unless somebody wants to see that a bad hash is noticed.
+    /// Function that is applied to digests before filters see them: the identity, except in tests of a bad hash.
     pub spoil: fn(Digest) -> Digest,
-    /// The parameters that are not what they are by default.
+    /// Parameters that differ from their defaults.
     set: BTreeMap<&'static str, f64>,
 }
 
 impl Lab {
-    /// A lab whose hashes are as good as they are.
+    /// Creates a lab with default parameters and unchanged hashes.
     pub fn new(scale: Scale, seed: u64) -> Lab {
         Lab { scale, seed, spoil: |digest| digest, set: BTreeMap::new() }
     }
 
-    /// The first number in quick runs, the second in full ones.
+    /// Returns the first value in quick runs, the second in full ones.
     pub fn either<T>(&self, quick: T, full: T) -> T {
         if self.scale == Scale::Quick { quick } else { full }
     }
 
-    /// Sets a parameter of those of these experiments that have it.
+    /// Sets a parameter for those of the experiments that have it.
     ///
     /// ```
     /// use umbel_lab::{Lab, Scale, find};
@@ -150,54 +150,54 @@ impl Lab {
         Ok(())
     }
 
-    /// The parameters that are not what they are by default.
+    /// Returns the parameters that differ from their defaults.
     pub fn changed(&self) -> &BTreeMap<&'static str, f64> {
         &self.set
     }
 
-    /// What a parameter is.
+    /// Returns the value of a parameter.
     pub fn number(&self, parameter: &Parameter) -> f64 {
         let [quick, full] = parameter.default;
         self.set.get(parameter.name).copied().unwrap_or_else(|| self.either(quick, full))
     }
 
-    /// What a parameter that counts things is.
+    /// Returns the value of a parameter that counts things.
     pub fn count(&self, parameter: &Parameter) -> u64 {
         self.number(parameter) as u64
     }
 
-    /// The keys of a build, which depend on the seed as well.
+    /// Returns the keys of a build, which depend on the seed as well.
     pub fn keys(&self, build: u64) -> Keys {
         Keys::of_build(mix(self.seed).wrapping_add(build))
     }
 
-    /// A number below `range`, drawn from nothing that a filter hashes with.
+    /// Draws a number below `range`, independent of the hashes of filters.
     pub fn draw(&self, stream: u64, number: u64, range: u64) -> u64 {
         reduce(mix(mix(mix(self.seed) ^ stream) ^ number), range)
     }
 
-    /// The hash of a build: each has its own.
+    /// Returns the hash of a build: each has its own.
     pub fn hasher(&self, build: u64) -> Hasher {
         Hasher::fast(mix(self.seed ^ 0x5eed).wrapping_add(build))
     }
 
-    /// The digests of keys, as filters will see them.
+    /// Returns the digests of keys, as filters will see them.
     pub fn digests(&self, hasher: &Hasher, keys: &[u64]) -> Vec<Digest> {
         hasher.digest_batch(keys).into_iter().map(self.spoil).collect()
     }
 }
 
-/// What an experiment has found.
+/// The findings of an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
-    /// What has to hold.
+    /// Criteria that have to hold.
     pub criteria: Vec<Criterion>,
-    /// The figures.
+    /// Tables of numbers.
     pub tables: Vec<Table>,
-    /// The pictures.
+    /// Charts.
     pub charts: Vec<Chart>,
-    /// Worked examples that are drawn.
+    /// Drawn worked examples.
     pub traces: Vec<Trace>,
-    /// What it means, in a sentence or two.
+    /// Conclusion, in a sentence or two.
     pub verdict: String,
 }

@@ -1,4 +1,4 @@
-//! Keys for experiments: members and strangers that are certainly different, the same in every run.
+//! Keys of experiments: disjoint members and strangers, the same in every run.
 
 /// A bijection of the 64-bit numbers (the "moremur" variant of the Murmur finaliser), which has nothing in common with
 /// the hashes of the library: a filter must not be measured with keys that its own hash has made uniform.

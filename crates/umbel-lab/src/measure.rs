@@ -1,4 +1,4 @@
-//! How rates and times are measured: rates over several builds, times as medians with their spread.
+//! Measurements: rates over several builds, times as medians with their quartiles.
 
 use crate::{Keys, Lab, Result};
 use std::time::Instant;
@@ -6,36 +6,36 @@ use umbel::internals::Structure;
 use umbel::key::Hashed;
 use umbel::{Digest, Filter, Hasher, Insert};
 
-/// A rate of false positives over several filters of the same shape.
+/// A rate of false positives, measured with several filters of the same size.
 #[derive(Clone, Copy, Debug)]
 pub struct Rate {
-    /// The mean of the filters.
+    /// Mean over the filters.
     pub mean: f64,
-    /// The standard deviation from filter to filter, of a single one.
+    /// Standard deviation from filter to filter.
     pub deviation: f64,
-    /// How many filters.
+    /// Number of filters.
     pub builds: u64,
-    /// How many strangers each was asked for.
+    /// Number of strangers that each filter was asked for.
     pub queries: u64,
 }
 
 impl Rate {
-    /// From the rate of each filter.
-    pub fn of(rates: &[f64], queries: u64) -> Rate {
+    /// Computes mean and deviation from the rate of each filter.
+    pub fn from_builds(rates: &[f64], queries: u64) -> Rate {
         let builds = rates.len() as f64;
         let mean = rates.iter().sum::<f64>() / builds;
         let variance = rates.iter().map(|rate| (rate - mean).powi(2)).sum::<f64>() / (builds - 1.0).max(1.0);
         Rate { mean, deviation: variance.sqrt(), builds: rates.len() as u64, queries }
     }
 
-    /// Whether there were enough false positives for a dot in a chart to be more than chance.
+    /// Returns whether there were enough false positives for a dot in a chart.
     pub fn seen(&self) -> bool {
         self.mean * (self.builds * self.queries) as f64 >= 5.0
     }
 
-    /// Four standard errors of the mean, if the true rate is this one: what chance may do. The error of counting is known from
-    /// the rate. What filters of one shape differ by beyond that is estimated from them, but to no more than a tenth of the rate:
-    /// filters that differ by more are broken, and must not excuse themselves.
+    /// Returns four standard errors of the mean if the true rate is `rate`: the deviation that chance explains. The error of
+    /// counting follows from the rate. The variation between filters beyond that is estimated from them, but never as more
+    /// than a tenth of the rate: filters that differ by more are broken, and must not widen their own tolerance.
     pub fn chance(&self, rate: f64) -> f64 {
         let counting = rate * (1.0 - rate) / self.queries as f64;
         let between = (self.deviation.powi(2) - counting).clamp(0.0, (0.1 * rate).powi(2));
@@ -43,13 +43,13 @@ impl Rate {
         4.0 * ((counting + between) / self.builds as f64).sqrt() + 4.0 / (self.builds * self.queries) as f64
     }
 
-    /// Four standard errors of the mean of values that are no rates.
+    /// Returns four standard errors of the mean, for values that are not rates.
     pub fn error(&self) -> f64 {
         4.0 * self.deviation / (self.builds as f64).sqrt()
     }
 }
 
-/// Measures the rate of filters with `keys` keys. Each has its own hash, its own keys and its own strangers.
+/// Measures the rate of filters with `keys` keys. Each filter has its own hash, keys and strangers.
 pub fn rate<F: Insert>(
     lab: &Lab,
     builds: u64,
@@ -65,23 +65,23 @@ pub fn rate<F: Insert>(
         inserted.map_err(Into::<umbel::Error>::into)?;
         rates.push(positives(lab, &filter, &own.strangers(queries)) as f64 / queries as f64);
     }
-    Ok(Rate::of(&rates, queries))
+    Ok(Rate::from_builds(&rates, queries))
 }
 
-/// How many of these keys a filter says yes to.
+/// Returns how many of these keys a filter contains.
 pub fn positives<F: Filter>(lab: &Lab, filter: &F, keys: &[u64]) -> u64 {
     let digests = lab.digests(filter.hasher(), keys);
     filter.contains_batch(&Hashed(&digests)).count()
 }
 
-/// How many cells lookups of strangers read before they end.
+/// Number of cells that lookups of strangers read before they end.
 #[derive(Clone, Copy, Debug)]
 pub struct Probes {
-    /// For a stranger, on average.
+    /// Mean number for a stranger.
     pub mean: f64,
-    /// Four standard errors of that.
+    /// Four standard errors of the mean.
     pub chance: f64,
-    /// The share of strangers that were taken for members.
+    /// Share of strangers that were taken for members.
     pub positives: f64,
 }
 
@@ -107,29 +107,24 @@ pub fn probes<S: Structure>(filter: &S, strangers: &[Digest]) -> Result<Probes> 
 /// A time for one of many operations, in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Time {
-    /// Half of the rounds were faster.
+    /// Median of the rounds.
     pub median: f64,
-    /// A quarter of the rounds were faster.
+    /// Lower quartile of the rounds.
     pub low: f64,
-    /// A quarter of the rounds were slower.
+    /// Upper quartile of the rounds.
     pub high: f64,
 }
 
 impl Time {
-    /// Of rounds that took so long.
-    pub fn of(mut rounds: Vec<f64>) -> Time {
+    /// Computes the median and the quartiles of the times of all rounds.
+    pub fn from_rounds(mut rounds: Vec<f64>) -> Time {
         rounds.sort_by(f64::total_cmp);
         let at = |share: f64| rounds[((rounds.len() - 1) as f64 * share).round() as usize];
         Time { median: at(0.5), low: at(0.25), high: at(0.75) }
     }
-
-    /// Median and quartiles with so many digits, as tables have them.
-    pub fn told(&self, digits: usize) -> [String; 3] {
-        [self.median, self.low, self.high].map(|time| format!("{time:.digits$}"))
-    }
 }
 
-/// Things of which each round takes the next, so that a round is short and no cache holds what the last one asked for.
+/// Splits a slice into rounds, so that a round is short and no cache holds the keys of the round before.
 #[derive(Clone, Copy, Debug)]
 pub struct Turns<'a, T> {
     all: &'a [T],
@@ -138,24 +133,24 @@ pub struct Turns<'a, T> {
 }
 
 impl<'a, T> Turns<'a, T> {
-    /// Rounds of so many; of all, if there are fewer.
-    pub fn of(all: &'a [T], size: usize) -> Turns<'a, T> {
+    /// Creates rounds of `size` elements, or of all if there are fewer.
+    pub fn new(all: &'a [T], size: usize) -> Turns<'a, T> {
         Turns { all, size: size.clamp(1, all.len().max(1)), next: 0 }
     }
 
-    /// What the next round takes. After the last, the first come again.
-    pub fn take(&mut self) -> &'a [T] {
+    /// Returns the elements of the next round. The first round follows the last.
+    pub fn next_round(&mut self) -> &'a [T] {
         let start = if self.next + self.size > self.all.len() { 0 } else { self.next };
         self.next = start + self.size;
         self.all.get(start..self.next).unwrap_or_default()
     }
 }
 
-/// What takes part in a [`race`]: a round of operations, of which something is returned that depends on all of them.
+/// A participant of a [`race`]: runs a round of operations and returns a number that depends on all of them.
 pub type Contestant<'a> = Box<dyn FnMut() -> u64 + 'a>;
 
-/// Times contestants of `operations` operations each. They take turns, so that whatever else the machine does meanwhile
-/// disturbs all of them alike; a first round that fills the caches is not counted.
+/// Times contestants of `operations` operations each. They take turns, so that other load on the machine disturbs all of them
+/// alike; a first round that fills the caches is not counted.
 ///
 /// ```
 /// use umbel_lab::measure::race;
@@ -172,10 +167,11 @@ pub fn race(rounds: usize, operations: u64, mut contestants: Vec<Contestant<'_>>
             }
         }
     }
-    taken.into_iter().map(Time::of).collect()
+    taken.into_iter().map(Time::from_rounds).collect()
 }
 
-/// Nanoseconds for each of `operations` operations, done once. What the round returns is looked at, so that it is not left out.
+/// Returns the nanoseconds for each of `operations` operations, run once. The result goes through a black box, so that the
+/// compiler cannot remove the work.
 pub fn once<T>(operations: u64, round: impl FnOnce() -> T) -> f64 {
     let start = Instant::now();
     std::hint::black_box(round());
@@ -188,18 +184,18 @@ mod tests {
 
     #[test]
     fn rounds_take_the_next_until_all_have_been_taken() {
-        let mut turns = Turns::of(&[1, 2, 3, 4, 5], 2);
-        assert_eq!([turns.take(), turns.take(), turns.take()], [&[1, 2], &[3, 4], &[1, 2]]);
-        assert_eq!(Turns::of(&[1], 2).take(), [1]);
-        assert!(Turns::<u64>::of(&[], 2).take().is_empty());
+        let mut turns = Turns::new(&[1, 2, 3, 4, 5], 2);
+        assert_eq!([turns.next_round(), turns.next_round(), turns.next_round()], [&[1, 2], &[3, 4], &[1, 2]]);
+        assert_eq!(Turns::new(&[1], 2).next_round(), [1]);
+        assert!(Turns::<u64>::new(&[], 2).next_round().is_empty());
     }
 
     #[test]
     fn broken_filters_do_not_excuse_themselves() {
-        let good = Rate::of(&[0.0099, 0.0101, 0.0100, 0.0102], 1_000_000);
+        let good = Rate::from_builds(&[0.0099, 0.0101, 0.0100, 0.0102], 1_000_000);
         assert!((good.mean - 0.01).abs() < good.chance(0.01) && good.chance(0.01) < 0.0003);
         // One filter of ten says yes to everything.
-        let broken = Rate::of(&[0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 1.0], 100_000);
+        let broken = Rate::from_builds(&[0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 1.0], 100_000);
         assert!((broken.mean - 0.01).abs() > 10.0 * broken.chance(0.01));
     }
 }

@@ -4,24 +4,24 @@ use crate::{About, Experiment, Findings, Lab, Result};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// What has become of an experiment.
+/// The outcome of an experiment.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Which.
+    /// Description of the experiment.
     pub about: About,
-    /// What it has found, or why it could not be run.
+    /// Findings, or the error that ended the run.
     pub findings: Result<Findings>,
 }
 
 impl Outcome {
-    /// Whether all its criteria hold.
+    /// Returns whether all criteria hold.
     pub fn holds(&self) -> bool {
         self.findings.as_ref().is_ok_and(|findings| findings.criteria.iter().all(|criterion| criterion.holds))
     }
 }
 
-/// Runs them, and tells `done` of each that ends. The outcomes are in the order of the experiments, and do not depend on
-/// the number of threads.
+/// Runs experiments, and calls `done` after each. The outcomes are in the order of the experiments, and do not depend on the
+/// number of threads.
 pub fn run(
     experiments: &[Box<dyn Experiment>],
     lab: &Lab,

@@ -1,32 +1,26 @@
-//! Figures in rows and columns, as CSV has them.
+//! Tables of numbers, written as CSV.
 
 use crate::{Error, Result};
 
-/// A table of an experiment; it becomes a CSV file of the same name.
+/// A table of an experiment; the report writes it to a CSV file of the same name.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The name of the file, without its ending. What holds times has `time` in it: it differs from run to run.
+    /// Name of the file, without its extension. Tables of times have `time` in their name: they differ from run to run.
     pub name: String,
-    /// The names of the columns.
+    /// Names of the columns.
     pub columns: Vec<String>,
-    /// The cells.
+    /// Cells of each row.
     pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty table.
+    /// Creates an empty table.
     pub fn new(name: &str, columns: &[&str]) -> Table {
         Table {
             name: name.into(),
             columns: columns.iter().map(ToString::to_string).collect(),
             rows: Vec::new(),
         }
-    }
-
-    /// Adds a row.
-    pub fn add<const N: usize>(&mut self, cells: [String; N]) {
-        debug_assert_eq!(N, self.columns.len());
-        self.rows.push(cells.into());
     }
 
     /// Returns the bytes of the CSV file.

@@ -31,11 +31,11 @@ impl<'a> Dice<'a> {
     }
 }
 
-/// What somebody sent to somebody.
+/// A payload and the pair of hosts that it was sent between.
 pub(crate) struct Sent {
-    /// Who.
+    /// Sender and receiver.
     pub pair: Pair,
-    /// What.
+    /// Content.
     pub payload: Vec<u8>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn pair(number: usize) -> Pair {
     Pair::new(host(0x0a00_0000), host(0x0b00_0000))
 }
 
-/// What is kept of these payloads, all in one epoch.
+/// Records these payloads in a single epoch.
 pub(crate) fn record(settings: Settings, seed: u64, sent: &[Sent]) -> Result<Epoch> {
     let bytes: usize = sent.iter().map(|sent| sent.payload.len()).sum();
     let full = settings.full.max(bytes as u64 + 1);

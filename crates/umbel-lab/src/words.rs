@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use umbel::sizing::{KPolicy, Params, rate};
 use umbel::{Bloom, Hasher, Standard};
 
-/// What became of a list of words and the questions about others.
+/// The result of testing a list of words with random words.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WordsReport {
     /// The rate that was asked for.
@@ -21,7 +21,7 @@ pub struct WordsReport {
     pub queries: u64,
     /// How many of them the filter took for words of the list.
     pub positives: u64,
-    /// What the classic formula gives for m, n and k.
+    /// Rate by the classic formula for m, n and k.
     pub computed: f64,
     /// The hash functions and the computed rate if k were rounded to the nearest number, where that is better.
     pub rounded: Option<(u32, f64)>,

@@ -6,7 +6,7 @@ use std::ops::Range;
 /// An axis.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// What it is, with its unit.
+    /// Label, with the unit.
     pub label: String,
     /// Whether equal steps are equal ratios.
     pub log: bool,
@@ -70,7 +70,7 @@ impl Span {
         if self.log { value.log10() } else { value }
     }
 
-    /// Round numbers on the axis, at most so many.
+    /// Returns at most `most` round numbers on the axis.
     fn ticks(&self, most: usize) -> Vec<f64> {
         let Range { start, end } = self.ends;
         let inside = |ticks: Vec<f64>| -> Vec<f64> {
@@ -125,7 +125,7 @@ impl ValueFormatter<f64> for Span {
     }
 }
 
-/// A number as short as it can be told.
+/// Formats a number as short as possible.
 pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     match size {

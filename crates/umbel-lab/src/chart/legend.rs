@@ -1,4 +1,4 @@
-//! What the marks of a chart mean, below it, where it hides nothing.
+//! The legend of a chart, below it, where it hides nothing.
 
 use super::dot::Dot;
 use super::{COLOURS, Chart, LEFT, Mark, Series, WIDTH};
@@ -18,7 +18,7 @@ pub(super) struct Legend<'a>(Vec<(&'a Series, i32, i32)>);
 
 impl<'a> Legend<'a> {
     /// Fills rows from the left.
-    pub fn of(chart: &'a Chart) -> Legend<'a> {
+    pub fn new(chart: &'a Chart) -> Legend<'a> {
         let (mut x, mut y) = (LEFT, ROW / 2);
         let mut entries = Vec::new();
         for series in chart.series.iter().filter(|series| series.mark != Mark::Named) {

@@ -1,5 +1,5 @@
-//! Charts as SVG: curves, points and spreads over linear or logarithmic axes, in colours that everybody can tell apart, and
-//! with marks of other shapes for those who see none.
+//! Charts as SVG: curves, points and spreads over linear or logarithmic axes, in colours that colour-blind readers can
+//! distinguish, and with a different mark for each colour.
 
 mod axis;
 mod dot;
@@ -7,7 +7,6 @@ mod legend;
 mod names;
 
 use crate::error::{Drawn, Error, Result};
-use crate::measure::Time;
 pub use axis::Axis;
 use axis::Span;
 use dot::Dot;
@@ -16,75 +15,59 @@ use names::Names;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-/// A picture of an experiment; it becomes an SVG file of the same name.
+/// A chart of an experiment; the report writes it to an SVG file of the same name.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// The name of the file, without its ending.
+    /// Name of the file, without its extension.
     pub name: String,
-    /// What it shows.
+    /// Title above the chart.
     pub title: String,
-    /// The axis to the right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// The axis upwards.
+    /// Vertical axis.
     pub y: Axis,
-    /// What is drawn.
+    /// Series that are drawn, in this order.
     pub series: Vec<Series>,
 }
 
 /// Points that belong together.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// What they are, for the legend.
+    /// Label in the legend.
     pub label: String,
-    /// How they are drawn.
+    /// Mark of each point.
     pub mark: Mark,
-    /// In which of the colours: what belongs together has the same.
+    /// Number of the colour; series that belong together share one.
     pub colour: usize,
-    /// Where they are.
+    /// Coordinates of the points.
     pub points: Vec<(f64, f64)>,
-    /// From where to where each point may be, if that is drawn.
+    /// Lower and upper end of the bar of each point; empty if there are no bars.
     pub spread: Vec<(f64, f64)>,
 }
 
 impl Series {
-    /// Points that belong together.
+    /// Creates a series without bars.
     pub fn new(label: impl Into<String>, mark: Mark, colour: usize, points: Vec<(f64, f64)>) -> Series {
         Series { label: label.into(), mark, colour, points, spread: Vec::new() }
-    }
-
-    /// Times, each at its place: medians that are joined, with their quartiles.
-    pub fn of_times(
-        label: impl Into<String>,
-        colour: usize,
-        times: impl IntoIterator<Item = (f64, Time)>,
-    ) -> Series {
-        let (points, spread) =
-            times.into_iter().map(|(at, time)| ((at, time.median), (time.low, time.high))).unzip();
-        Series::new(label, Mark::Path, colour, points).with_spread(spread)
-    }
-
-    /// The same, with a bar at each point from the first to the second number.
-    pub fn with_spread(self, spread: Vec<(f64, f64)>) -> Series {
-        Series { spread, ..self }
     }
 }
 
 /// How points are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A curve: what theory says.
+    /// A curve: theory.
     Line,
-    /// A curve of dashes: what is printed somewhere, or another theory.
+    /// A dashed curve: printed values, or another theory.
     Dashes,
-    /// Dots: what was measured.
+    /// Dots: measurements.
     Dots,
-    /// Dots that are joined: what was measured, where the way from one to the next matters.
+    /// Joined dots: measurements whose order matters.
     Path,
-    /// Dots with the label beside the first of them, not in the legend: many things that are compared.
+    /// Dots with the label beside the first of them instead of in the legend: many items that are compared.
     Named,
 }
 
-/// Colours that people with any kind of colour blindness can tell apart (Okabe and Ito).
+/// Colours that people with any kind of colour blindness can distinguish (Okabe and Ito).
 pub(crate) const COLOURS: [RGBColor; 7] = [
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -115,7 +98,7 @@ impl Chart {
     fn drawn(&self) -> Drawn<String> {
         let mut svg = String::new();
         {
-            let legend = Legend::of(self);
+            let legend = Legend::new(self);
             let size = (WIDTH, HEIGHT + legend.height());
             let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
             area.fill(&WHITE)?;

@@ -1,6 +1,6 @@
 //! Where the names of dots have room: not over dots, and not over each other.
 
-/// A name is about so many pixels wide for each letter, and so many high.
+/// Approximate width of a letter and height of a name, in pixels.
 const LETTER: f64 = 6.4;
 const HIGH: i32 = 12;
 

@@ -1,9 +1,7 @@
 //! E12-attenuated: documents found by what neighbours tell, and how the deeper levels fill.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::BTreeSet;
 use umbel::Digest;
 use umbel::hash::reduce;
@@ -42,76 +40,55 @@ impl Experiment for AttenuatedRouting {
         let nodes = lab.count(&NODES) as usize;
         let graph = Graph::barabasi_albert(nodes, 2, lab.seed)?;
         let behind = behind(&graph);
-        let mut fills = Table::new("fill", &["bits", "level", "documents_behind", "expected_fill", "fill"]);
-        let mut searches = Table::new(
-            "searches",
-            &["bits", "distance", "searches", "found", "hops_if_found", "bits_told_for_a_document"],
+        let mut fills = Sweep::new("fill").chart(
+            "fill",
+            "How full the levels are, on average over all links",
+            Axis::linear("level"),
+            Axis::linear("share of bits that are set"),
         );
-        let (mut fill_series, mut search_series) = (Vec::new(), Vec::new());
+        let mut searches = Sweep::new("searches").chart(
+            "found",
+            "Documents found by filters alone, by their distance",
+            Axis::linear("hops to the document"),
+            Axis::linear("share found"),
+        );
         let mut near = Vec::new();
         for (colour, bits) in WIDTHS.into_iter().enumerate() {
             let shape = FilterShape { bits, hashes: HASHES, depth: DEPTH };
             let network = filled(lab, &graph, shape)?;
-            let (mut expected_points, mut points) = (Vec::new(), Vec::new());
             for level in 1..=DEPTH {
                 let of = fill_of(lab, &network, &behind, level)?;
-                fills.add([
-                    bits.to_string(),
-                    level.to_string(),
-                    format!("{:.1}", of.documents),
-                    format!("{:.4}", of.expected),
-                    format!("{:.4}", of.measured),
-                ]);
-                let claim = format!("{bits} bits, level {level}: how full");
-                // All links share the same documents, and so the same luck.
-                findings.criteria.push(Criterion::near(claim, of.measured, of.expected, 0.03));
-                expected_points.push((f64::from(level), of.expected));
-                points.push((f64::from(level), of.measured));
+                fills
+                    .at(level.into())
+                    .cells([("bits", &bits), ("level", &level)])
+                    .value("documents_behind", of.documents, 1)
+                    .value("expected_fill", of.expected, 4)
+                    .line(format!("{bits} bits, expected"), colour)
+                    .value("fill", of.measured, 4)
+                    .dots(format!("{bits} bits, measured"), colour)
+                    // All links share the same documents, and so the same luck.
+                    .near(format!("{bits} bits, level {level}: how full"), of.expected, 0.03);
             }
-            fill_series.push(Series::new(
-                format!("{bits} bits, expected"),
-                Mark::Line,
-                colour,
-                expected_points,
-            ));
-            fill_series.push(Series::new(format!("{bits} bits, measured"), Mark::Dots, colour, points));
             let told = network.flips_sent() as f64 / (nodes as u64 * lab.count(&DOCUMENTS)) as f64;
-            let mut points = Vec::new();
             for (distance, of) in (1..).zip(search(lab, &network)) {
                 let share = of.found as f64 / of.searches.max(1) as f64;
                 let hops = of.hops as f64 / of.found.max(1) as f64;
-                searches.add([
-                    bits.to_string(),
-                    distance.to_string(),
-                    of.searches.to_string(),
-                    format!("{share:.4}"),
-                    format!("{hops:.3}"),
-                    format!("{told:.0}"),
-                ]);
-                points.push((f64::from(distance), share));
+                searches
+                    .at(distance.into())
+                    .cells([("bits", &bits), ("distance", &distance), ("searches", &of.searches)])
+                    .value("found", share, 4)
+                    .path(format!("{bits} bits"), colour)
+                    .value("hops_if_found", hops, 3)
+                    .value("bits_told_for_a_document", told, 0);
             }
-            near.push(points.first().map_or(0.0, |point| point.1));
-            search_series.push(Series::new(format!("{bits} bits"), Mark::Path, colour, points));
+            near.push(searches.points(&format!("{bits} bits")).first().map_or(0.0, |point| point.1));
         }
         let claim = "share of documents one hop away that are found, with the widest filters";
-        findings.criteria.push(Criterion::at_least(claim, near[3], 0.98));
+        searches.at_least(claim, near[3], 0.98);
         let claim = "the wider the filters, the more are found one hop away";
-        findings.criteria.push(Criterion::that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02)));
-        findings.tables.extend([fills, searches]);
-        findings.charts.push(Chart {
-            name: "fill".into(),
-            title: "How full the levels are, on average over all links".into(),
-            x: Axis::linear("level"),
-            y: Axis::linear("share of bits that are set"),
-            series: fill_series,
-        });
-        findings.charts.push(Chart {
-            name: "found".into(),
-            title: "Documents found by filters alone, by their distance".into(),
-            x: Axis::linear("hops to the document"),
-            y: Axis::linear("share found"),
-            series: search_series,
-        });
+        searches.that(claim, near.windows(2).all(|pair| pair[0] <= pair[1] + 0.02));
+        findings.add(fills);
+        findings.add(searches);
         findings.verdict = "Levels are as full as the documents behind them say, and each is much fuller than the one before. One that is \
                             nearly full says yes to everything, and questions that follow it get lost; wide filters find nearly all, \
                             on ways that are hardly longer than the shortest. What is not found is left to the slower lookup, so \
@@ -130,19 +107,12 @@ fn worked_example(findings: &mut Findings) -> Result<()> {
         filter.insert(level, &document);
     }
     let union: Vec<u32> = (0..9).filter(|position| filter.has(2, *position)).collect();
-    findings
-        .criteria
-        .push(Criterion::that("worked example: level 2 is bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]));
-    findings.criteria.push(Criterion::near(
-        "worked example: potential",
-        filter.potential(&a),
-        3.0 / 8.0,
-        0.0,
-    ));
+    findings.that("worked example: level 2 is bits 0, 2, 3, 5, 7", union == [0, 2, 3, 5, 7]);
+    findings.near("worked example: potential", filter.potential(&a), 3.0 / 8.0, 0.0);
     Ok(())
 }
 
-/// The nodes behind each link, by distance: all that can be reached in exactly so many hops without turning back at once.
+/// The nodes behind each link, by distance: all that can be reached in exactly that many hops without turning back at once.
 fn behind(graph: &Graph) -> Vec<Vec<Vec<BTreeSet<usize>>>> {
     let mut levels: Vec<Vec<Vec<BTreeSet<usize>>>> = (0..graph.len())
         .map(|node| graph.neighbours(node).iter().map(|link| vec![BTreeSet::from([link.to])]).collect())
@@ -206,7 +176,7 @@ fn fill_of(lab: &Lab, network: &Network, behind: &[Vec<Vec<BTreeSet<usize>>>], l
     })
 }
 
-/// What became of questions for documents at a distance.
+/// Results of searches for documents at a distance.
 #[derive(Clone, Default)]
 struct Searches {
     searches: u64,

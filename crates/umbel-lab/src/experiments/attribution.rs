@@ -1,11 +1,9 @@
 //! E8c: how many wrong pairs a system of attribution names, by the length of the excerpt.
 
 use super::payload::{BUILDS, PRINTED, bytes, record as record_blocks};
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, contains, names, pair, record};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_net::attribution::{Epoch, Settings};
 use umbel_net::payload::{Method, noise};
 
@@ -25,7 +23,7 @@ const TEXTS: u64 = 5;
 /// The bytes of a text, and at most of what comes before it in a payload.
 const TEXT: usize = 1024;
 const HEADER: usize = 200;
-/// In a changed text, so many bytes begin one that is changed, and so many are changed.
+/// Mean distance of changes in a changed text, and the bytes of a change.
 const APART: usize = 100;
 const FIELD: usize = 4;
 /// The bytes of a block.
@@ -33,7 +31,7 @@ const BLOCK: usize = 32;
 /// The length of excerpts, and how many wrong pairs are printed for it.
 const PRINTED_WRONG: [(usize, u32); 6] =
     [(96, 1375), (128, 932), (160, 695), (192, 500), (224, 293), (256, 33)];
-/// Of so many right ones.
+/// Printed number of right pairs.
 const PRINTED_RIGHT: f64 = 25_328.0;
 
 impl Experiment for WrongAttributions {
@@ -76,7 +74,7 @@ impl Experiment for WrongAttributions {
     }
 }
 
-/// What is printed for two, three and four blocks at the five rates.
+/// Printed shares for two, three and four blocks at the five rates.
 const PRINTED_ROWS: [[Option<f64>; 5]; 3] = [
     [Some(0.063_758), Some(0.064_569), Some(0.048_981), Some(0.036_060), Some(0.026_212)],
     [Some(0.012_081), Some(0.002_620), Some(0.000_744), Some(0.000_275), Some(0.000_172)],
@@ -86,12 +84,15 @@ const PRINTED_ROWS: [[Option<f64>; 5]; 3] = [
 /// The table for one to five blocks by five rates.
 fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (places, payloads, queries) = (33, 300, lab.either(4000, 50_000));
-    let columns = ["blocks", "rate", "printed", "hierarchical_theory", "theory", "measured"];
-    let mut table = Table::new("blocks", &columns);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("blocks").chart(
+        "blocks",
+        "Random strings that are found at one of 33 places, by the rate of a block",
+        Axis::linear("blocks of the string"),
+        Axis::log("share that is found"),
+    );
     let mut above = true;
     for (column, (ratio, k, printed_rate, single)) in PRINTED.into_iter().enumerate() {
-        let (mut dots, mut curve, mut dashes, mut shares) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut shares = Vec::new();
         let m = ratio * payloads * places;
         let mut filters = Vec::new();
         for build in 0..BUILDS {
@@ -110,7 +111,7 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
                     |number: &u64| !recorded.filter.find_aligned(&bytes(&string(*number)), 0).is_empty();
                 rates.push((0..queries).filter(is_found).count() as f64 / queries as f64);
             }
-            let measured = Rate::of(&rates, queries);
+            let measured = Rate::from_builds(&rates, queries);
             let rate = filters[0].rate;
             let theory = noise(rate, places, blocks, Method::BlockBased)?;
             let hierarchical = noise(rate, places, blocks, Method::Hierarchical)?;
@@ -122,49 +123,42 @@ fn by_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             above &= blocks == 1 || printed.is_none_or(|printed| hierarchical.min(measured.mean) > printed);
             let claim = format!("{blocks} blocks at the rate {printed_rate}");
             // The formula for a block is a little low, and that adds up.
-            let tolerance =
-                if blocks == 1 { 0.006 } else { 0.01 * blocks as f64 * theory + measured.chance(theory) };
-            findings.criteria.push(Criterion::near(claim, measured.mean, theory, tolerance));
-            table.add([
-                blocks.to_string(),
-                printed_rate.to_string(),
-                printed.map_or("-".into(), |printed| format!("{printed:.6}")),
-                format!("{hierarchical:.6}"),
-                format!("{theory:.6}"),
-                format!("{:.6}", measured.mean),
-            ]);
+            let criterion = match blocks {
+                1 => Criterion::near(claim, measured.mean, theory, 0.006),
+                _ => Criterion::rate(claim, &measured, theory, 0.01 * blocks as f64),
+            };
+            let is_drawn = column % 2 == 0;
+            let label = |what: &str| format!("{printed_rate}, {what}");
+            let row = sweep
+                .at(blocks as f64)
+                .cells([("blocks", &blocks), ("rate", &printed_rate)])
+                .cell("printed", printed.map_or("-".into(), |printed| format!("{printed:.6}")))
+                .value("hierarchical_theory", hierarchical, 6)
+                .value("theory", theory, 6)
+                .when(is_drawn, |point| point.line(label("theory"), column))
+                .value("measured", measured.mean, 6)
+                .judge(criterion)
+                .when(is_drawn && measured.seen(), |point| point.dots(label("measured"), column));
+            if is_drawn && let Some(printed) = printed {
+                row.hidden(printed).dashes(label("printed"), column);
+            }
             shares.push(measured.mean);
-            curve.push((blocks as f64, theory));
-            dots.extend(measured.seen().then_some((blocks as f64, measured.mean)));
-            dashes.extend(printed.map(|printed| (blocks as f64, printed)));
         }
         // With larger rates a block cannot do so much, and with fewer blocks nearly everything is found.
         if printed_rate < 0.2 {
             let claim = format!("the fourth block makes it rarer, at the rate {printed_rate}: by a factor");
-            findings.criteria.push(Criterion::at_least(claim, shares[2] / shares[3], 5.0));
-        }
-        if column % 2 == 0 {
-            series.push(Series::new(format!("{printed_rate}, theory"), Mark::Line, column, curve));
-            series.push(Series::new(format!("{printed_rate}, measured"), Mark::Dots, column, dots));
-            series.push(Series::new(format!("{printed_rate}, printed"), Mark::Dashes, column, dashes));
+            sweep.at_least(claim, shares[2] / shares[3], 5.0);
         }
     }
-    findings.criteria.push(Criterion::that(
+    sweep.that(
         "strings of two to four blocks are found more often than printed, and so they would be in a hierarchical filter",
         above,
-    ));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "blocks".into(),
-        title: "Random strings that are found at one of 33 places, by the rate of a block".into(),
-        x: Axis::linear("blocks of the string"),
-        y: Axis::log("share that is found"),
-        series,
-    });
+    );
+    findings.add(sweep);
     Ok(())
 }
 
-/// What was counted for excerpts of one length.
+/// Counts for excerpts of one length.
 #[derive(Default)]
 struct Counts {
     /// Pairs that carried an excerpt, and those of them that were found.
@@ -198,69 +192,42 @@ fn by_length(lab: &Lab, findings: &mut Findings) -> Result<()> {
             }
         }
     }
-    let columns = [
-        "bytes",
-        "right",
-        "found",
-        "wrong",
-        "alike_in_halves",
-        "alike_in_blocks",
-        "share",
-        "share_in_blocks",
-        "printed_share",
-    ];
-    let mut table = Table::new("lengths", &columns);
-    let (mut system, mut blocks, mut printed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("lengths").chart(
+        "lengths",
+        "Pairs that are named wrongly, where many payloads are alike",
+        Axis::linear("bytes of the excerpt"),
+        Axis::log("wrong pairs for a right one"),
+    );
+    let by_system = "the system, with halves of blocks";
     for ((length, printed_wrong), counts) in PRINTED_WRONG.into_iter().zip(&counts) {
         let right = counts.right as f64;
-        let shares = [counts.wrong as f64 / right, counts.alike_in_blocks as f64 / right];
-        let printed_share = f64::from(printed_wrong) / PRINTED_RIGHT;
-        table.add([
-            length.to_string(),
-            counts.right.to_string(),
-            counts.found.to_string(),
-            counts.wrong.to_string(),
-            counts.alike.to_string(),
-            counts.alike_in_blocks.to_string(),
-            format!("{:.4}", shares[0]),
-            format!("{:.4}", shares[1]),
-            format!("{printed_share:.4}"),
-        ]);
-        system.push((length as f64, shares[0]));
-        blocks.push((length as f64, shares[1]));
-        printed.push((length as f64, printed_share));
-        let claim = format!("{length} bytes: the share of right pairs that are found");
-        findings.criteria.push(Criterion::near(claim, counts.found as f64 / right, 1.0, 0.0));
-        let claim = format!("{length} bytes: wrong pairs, of those that whole blocks would have named");
-        let ratio = counts.wrong as f64 / counts.alike_in_blocks as f64;
-        findings.criteria.push(Criterion::at_most(claim, ratio, 0.7));
-        let claim = format!("{length} bytes: the share of them that carried all that was compared");
-        let alike = counts.alike as f64 / counts.wrong as f64;
-        findings.criteria.push(Criterion::at_least(claim, alike, 0.6));
-        let claim = format!("{length} bytes: wrong pairs that carried something else");
-        // Where hardly anything is predicted, a few are chance as well.
-        let bound = counts.predicted + 4.0 * counts.predicted.sqrt() + 4.0;
-        findings.criteria.push(Criterion::at_most(claim, counts.others as f64, bound));
+        let claim = |what: &str| format!("{length} bytes: {what}");
+        let others = claim("wrong pairs that carried something else");
+        sweep
+            .at(length as f64)
+            .cells([("bytes", &length), ("right", &counts.right), ("found", &counts.found)])
+            .hidden(counts.found as f64 / right)
+            .near(claim("the share of right pairs that are found"), 1.0, 0.0)
+            .cell("wrong", counts.wrong)
+            .hidden(counts.wrong as f64 / counts.alike_in_blocks as f64)
+            .at_most(claim("wrong pairs, of those that whole blocks would have named"), 0.7)
+            .cell("alike_in_halves", counts.alike)
+            .hidden(counts.alike as f64 / counts.wrong as f64)
+            .at_least(claim("the share of them that carried all that was compared"), 0.6)
+            .judge(Criterion::count_at_most(others, counts.others, Law::Poisson { mean: counts.predicted }))
+            .cell("alike_in_blocks", counts.alike_in_blocks)
+            .value("share", counts.wrong as f64 / right, 4)
+            .path(by_system, 0)
+            .value("share_in_blocks", counts.alike_in_blocks as f64 / right, 4)
+            .path("if whole blocks alone were compared", 1)
+            .value("printed_share", f64::from(printed_wrong) / PRINTED_RIGHT, 4)
+            .dashes("printed, of a mail worm in other traffic", 6);
     }
-    let fall = system[0].1 / system[5].1;
-    findings.criteria.push(Criterion::at_least(
-        "wrong pairs for a right one, 96 bytes against 256",
-        fall,
-        2.0,
-    ));
-    findings.criteria.push(Criterion::at_most("memory for a byte of payload", share_kept, 0.1));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "lengths".into(),
-        title: "Pairs that are named wrongly, where many payloads are alike".into(),
-        x: Axis::linear("bytes of the excerpt"),
-        y: Axis::log("wrong pairs for a right one"),
-        series: vec![
-            Series::new("the system, with halves of blocks", Mark::Path, 0, system),
-            Series::new("if whole blocks alone were compared", Mark::Path, 1, blocks),
-            Series::new("printed, of a mail worm in other traffic", Mark::Dashes, 6, printed),
-        ],
-    });
+    let shares = sweep.points(by_system);
+    let fall = shares[0].1 / shares[5].1;
+    sweep.at_least("wrong pairs for a right one, 96 bytes against 256", fall, 2.0);
+    sweep.at_most("memory for a byte of payload", share_kept, 0.1);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -325,7 +292,7 @@ fn by_chance(lab: &Lab, findings: &mut Findings) -> Result<()> {
     const PAIRS: usize = 200;
     const BITS_PER_BLOCK: f64 = 12.0;
     let (builds, excerpts) = (10, lab.either(150, 1500));
-    let mut table = Table::new("chance", &["bytes", "excerpts", "predicted", "wrong"]);
+    let mut sweep = Sweep::new("chance");
     for length in [96, 112] {
         let (mut predicted, mut wrong, mut differences) = (0.0, 0, Vec::new());
         for build in 0..builds {
@@ -348,17 +315,18 @@ fn by_chance(lab: &Lab, findings: &mut Findings) -> Result<()> {
             wrong += own_wrong;
         }
         let asked = builds as f64 * f64::from(excerpts);
-        let error = Rate::of(&differences, 1).error();
+        let error = Rate::from_builds(&differences, 1).error();
         let claim =
             format!("{length} bytes, random payloads, 12 bits for a block: wrong pairs for an excerpt");
-        findings.criteria.push(Criterion::near(claim, wrong as f64 / asked, predicted / asked, error));
-        table.add([
-            length.to_string(),
-            (builds * excerpts as u64).to_string(),
-            format!("{predicted:.1}"),
-            wrong.to_string(),
-        ]);
+        sweep
+            .row()
+            .cell("bytes", length)
+            .cell("excerpts", builds * excerpts as u64)
+            .value("predicted", predicted, 1)
+            .cell("wrong", wrong)
+            .hidden(wrong as f64 / asked)
+            .near(claim, predicted / asked, error);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! E8d: methods of attribution in the same memory, for excerpts that were not there and excerpts that were spliced.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, names, pair, record};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_net::attribution::{Epoch, Method, Settings};
 
 pub struct Methods;
@@ -20,20 +18,20 @@ const EXCERPTS: Parameter = Parameter::count(
 
 /// Traces, of which each is recorded with its own seed.
 const TRACES: u64 = 5;
-/// The bytes of a payload, and so many more at most.
-const SHORTEST: usize = 1000;
-const MORE: usize = 400;
+/// Minimum bytes of a payload, and the most that are added to them.
+const MIN_PAYLOAD_BYTES: usize = 1000;
+const MAX_EXTRA_BYTES: usize = 400;
 /// The bytes of a block of equal size.
 const BLOCK: usize = 32;
 /// The lengths of excerpts.
 const LENGTHS: [usize; 9] = [100, 150, 200, 250, 300, 400, 600, 800, 1000];
 /// From this length on winnowing has to be right.
-const LONG: usize = 400;
+const LONG_EXCERPT: usize = 400;
 /// Parts of the payload's bytes that an epoch takes.
-const LITTLE: f64 = 0.02;
-const MUCH: f64 = 0.1;
-/// What is less is not drawn.
-const LEAST_DRAWN: f64 = 1e-6;
+const LITTLE_MEMORY: f64 = 0.02;
+const MUCH_MEMORY: f64 = 0.1;
+/// Smaller predictions are not drawn.
+const MIN_DRAWN: f64 = 1e-6;
 
 impl Experiment for Methods {
     fn about(&self) -> About {
@@ -57,7 +55,7 @@ impl Experiment for Methods {
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
         let traces: Vec<Vec<Sent>> = (0..TRACES).map(|build| trace(lab, build)).collect();
-        for memory in [LITTLE, MUCH] {
+        for memory in [LITTLE_MEMORY, MUCH_MEMORY] {
             methods(lab, &traces, memory, &mut findings)?;
         }
         instances(lab, &traces, &mut findings)?;
@@ -79,7 +77,7 @@ fn trace(lab: &Lab, build: u64) -> Vec<Sent> {
     let pairs = lab.count(&PAIRS) as usize;
     let all = 0..pairs * lab.count(&PAYLOADS) as usize;
     let mut send = |number| {
-        let length = SHORTEST + dice.below(MORE + 1);
+        let length = MIN_PAYLOAD_BYTES + dice.below(MAX_EXTRA_BYTES + 1);
         Sent { pair: pair(number % pairs), payload: dice.bytes(length) }
     };
     all.map(&mut send).collect()
@@ -93,12 +91,12 @@ fn record_in(settings: &Settings, memory: f64, seed: u64, sent: &[Sent]) -> Resu
     record(Settings { bits_per_block, ..settings.clone() }, seed, sent)
 }
 
-/// What was found with excerpts of one length.
+/// Counts for excerpts of one length.
 #[derive(Clone, Default)]
 struct Counts {
-    /// Of excerpts that were sent, how many were attributed to whoever sent them.
+    /// Number of excerpts that were attributed to their senders.
     found: u64,
-    /// Of spliced ones, how many were attributed to the pair whose payloads they are spliced from.
+    /// Number of spliced excerpts that were attributed to the pair that sent both parts.
     spliced: u64,
     /// Pairs that were named for an excerpt that was not sent, and how many were predicted: a mean for each trace.
     wrong: Vec<f64>,
@@ -113,17 +111,28 @@ impl Counts {
         values.iter().sum::<f64>() / values.len().max(1) as f64
     }
 
-    /// Four standard errors of what is named beyond what is predicted, and something for what never happened.
+    /// Returns the mean number of wrong pairs that chance explains. A few pairs are judged by their Poisson law.
+    fn bound(&self, excerpts: u64) -> f64 {
+        let (predicted, asked) = (Counts::mean(&self.predicted), (excerpts * TRACES) as f64);
+        let law = Law::Poisson { mean: predicted * asked };
+        match law.is_rare() {
+            // The mean of the traces has rounding errors.
+            true => (1.0 + 1e-9) * law.upper_bound() as f64 / asked,
+            false => predicted + self.chance(excerpts),
+        }
+    }
+
+    /// Returns four standard errors of the wrong pairs beyond the predicted ones, and something for what never happened.
     fn chance(&self, excerpts: u64) -> f64 {
         let differences: Vec<f64> =
             self.wrong.iter().zip(&self.predicted).map(|(wrong, predicted)| wrong - predicted).collect();
-        Rate::of(&differences, excerpts).error() + 4.0 / (excerpts * TRACES) as f64
+        Rate::from_builds(&differences, excerpts).error() + 4.0 / (excerpts * TRACES) as f64
     }
 }
 
 /// Asks for excerpts of every kind; those that are too short for the method are left out. Also the largest part of the payload's bytes
 /// that an epoch takes.
-fn ask(
+fn query(
     lab: &Lab,
     settings: &Settings,
     memory: f64,
@@ -141,7 +150,7 @@ fn ask(
             let (mut wrong, mut predicted, mut logarithm) = (0, 0.0, 0.0);
             for _ in 0..excerpts {
                 let (one, other) = two_of_a_pair(lab, sent, &mut dice);
-                let from = dice.below(SHORTEST - length + 1);
+                let from = dice.below(MIN_PAYLOAD_BYTES - length + 1);
                 let excerpt = &one.payload[from..from + length];
                 counts.found += u64::from(names(&epoch.find(excerpt)?.findings, one.pair));
                 let spliced = spliced(excerpt, &other.payload[from..from + length], from, &mut dice);
@@ -184,178 +193,150 @@ fn methods(lab: &Lab, traces: &[Vec<Sent>], memory: f64, findings: &mut Findings
     let percent = 100.0 * memory;
     let excerpts = lab.count(&EXCERPTS);
     let asked = (excerpts * TRACES) as f64;
-    let columns = ["method", "bytes", "found", "predicted", "wrong", "spliced_found"];
-    let mut table = Table::new(&format!("memory_{percent:.0}"), &columns);
-    let (mut lines, mut spliced) = (Vec::new(), Vec::new());
+    let x = || Axis::linear("bytes of the excerpt");
+    let sweep = Sweep::new(&format!("memory_{percent:.0}"));
+    let is_little = memory == LITTLE_MEMORY;
+    let mut sweep = match is_little {
+        true => sweep.chart(
+            "unrelated",
+            "Pairs named for an excerpt that nobody sent, memory: 2 % of the payload",
+            x(),
+            Axis::log(&format!("pairs of {}", lab.count(&PAIRS))),
+        ),
+        false => sweep.chart(
+            "spliced",
+            "Spliced excerpts that are attributed, memory: 10 % of the payload",
+            x(),
+            Axis::linear("share of excerpts"),
+        ),
+    };
     let mut results = Vec::new();
     for (colour, (method, name)) in Method::ALL.into_iter().zip(NAMES).enumerate() {
-        let (counts, kept) = ask(lab, &Settings::for_method(method), memory, traces)?;
+        let (counts, kept) = query(lab, &Settings::for_method(method), memory, traces)?;
         let claim = format!("{name}, {percent:.0} %: memory for a byte of payload");
-        findings.criteria.push(Criterion::near(claim, kept, memory, 0.02 * memory));
+        sweep.near(claim, kept, memory, 0.02 * memory);
         for (length, counts) in &counts {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            table.add([
-                name.into(),
-                length.to_string(),
-                format!("{:.4}", counts.found as f64 / asked),
-                format!("{predicted:.3e}"),
-                format!("{wrong:.4}"),
-                format!("{:.4}", counts.spliced as f64 / asked),
-            ]);
             let claim = format!("{name}, {percent:.0} %, {length} bytes: wrong pairs for an excerpt");
-            let bound = predicted + counts.chance(excerpts);
-            findings.criteria.push(Criterion::at_most(claim, wrong, bound));
+            // A pair can be predicted at several places, but is named once.
+            let drawn = predicted.min(lab.count(&PAIRS) as f64);
+            sweep
+                .at(*length as f64)
+                .cells([("method", &name), ("bytes", &length)])
+                .value("found", counts.found as f64 / asked, 4)
+                .scientific("predicted", predicted, 3)
+                .hidden(drawn)
+                .when(is_little && drawn >= MIN_DRAWN, |point| {
+                    point.line(format!("{name}, predicted"), colour)
+                })
+                .value("wrong", wrong, 4)
+                .at_most(claim, counts.bound(excerpts))
+                // A few events are chance, and are not drawn.
+                .when(is_little && wrong * asked >= 5.0, |point| {
+                    point.dots(format!("{name}, counted"), colour)
+                })
+                .value("spliced_found", counts.spliced as f64 / asked, 4)
+                .when(!is_little, |point| point.path(name, colour));
         }
         let found: u64 = counts.iter().map(|(_, counts)| counts.found).sum();
         let claim = format!("{name}, {percent:.0} %: the share of excerpts whose senders are found");
         let all = excerpts * TRACES * counts.len() as u64;
-        findings.criteria.push(Criterion::near(claim, found as f64 / all as f64, 1.0, 0.0));
-        let points = |of: &dyn Fn(&Counts) -> f64| {
-            counts.iter().map(|(length, counts)| (*length as f64, of(counts))).collect::<Vec<_>>()
-        };
-        // A pair can be predicted at several places, but is named once. And of what happened a few times, nothing is drawn.
-        let pairs = lab.count(&PAIRS) as f64;
-        let mut predicted = points(&|counts| Counts::mean(&counts.predicted).min(pairs));
-        predicted.retain(|(_, value)| *value >= LEAST_DRAWN);
-        let mut wrong = points(&|counts| Counts::mean(&counts.wrong));
-        wrong.retain(|(_, value)| *value * asked >= 5.0);
-        lines.push(Series::new(format!("{name}, predicted"), Mark::Line, colour, predicted));
-        lines.push(Series::new(format!("{name}, counted"), Mark::Dots, colour, wrong));
-        spliced.push(Series::new(name, Mark::Path, colour, points(&|counts| counts.spliced as f64 / asked)));
+        sweep.near(claim, found as f64 / all as f64, 1.0, 0.0);
         results.push(counts);
     }
-    compare(lab, &results, percent, findings);
-    findings.tables.push(table);
-    if memory == LITTLE {
-        findings.charts.push(Chart {
-            name: "unrelated".into(),
-            title: "Pairs named for an excerpt that nobody sent, memory: 2 % of the payload".into(),
-            x: Axis::linear("bytes of the excerpt"),
-            y: Axis::log(&format!("pairs of {}", lab.count(&PAIRS))),
-            series: lines,
-        });
-    } else {
-        findings.charts.push(Chart {
-            name: "spliced".into(),
-            title: "Spliced excerpts that are attributed, memory: 10 % of the payload".into(),
-            x: Axis::linear("bytes of the excerpt"),
-            y: Axis::linear("share of excerpts"),
-            series: spliced,
-        });
-    }
+    compare(lab, &results, percent, &mut sweep);
+    findings.add(sweep);
     Ok(())
 }
 
 /// How the methods compare: block-based, hierarchical, winnowing.
-fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, findings: &mut Findings) {
+fn compare(lab: &Lab, results: &[Vec<(usize, Counts)>], percent: f64, sweep: &mut Sweep) {
     let asked = (lab.count(&EXCERPTS) * TRACES) as f64;
     let [blocks, hierarchical, winnowing] = results else { return };
     let predicted = |counts: &Counts| Counts::mean(&counts.predicted);
     let better = blocks.iter().zip(hierarchical).all(|(one, other)| predicted(&one.1) <= predicted(&other.1));
-    findings.criteria.push(Criterion::that(
+    sweep.that(
         format!("{percent:.0} %, excerpts that nobody sent: block-based is predicted to name fewer than hierarchical at each length"),
         better,
-    ));
+    );
     // What is shorter than winnowing can judge comes first.
     let judged = blocks.iter().skip(blocks.len() - winnowing.len()).zip(winnowing);
     if percent < 5.0 {
-        let mut judged = judged.filter(|((length, _), _)| *length < LONG);
-        findings.criteria.push(Criterion::that(
-            format!("{percent:.0} %, below {LONG} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
+        let mut judged = judged.filter(|((length, _), _)| *length < LONG_EXCERPT);
+        sweep.that(
+            format!("{percent:.0} %, below {LONG_EXCERPT} bytes: winnowing is predicted to name fewer than block-based, where it can judge"),
             judged.all(|(one, other)| predicted(&other.1) < predicted(&one.1)),
-        ));
+        );
     } else {
         let mut judged = judged;
-        findings.criteria.push(Criterion::that(
+        sweep.that(
             format!("{percent:.0} %: block-based is predicted to name fewer than winnowing at each length"),
             judged.all(|(one, other)| predicted(&one.1) <= predicted(&other.1)),
-        ));
+        );
     }
     let spliced = |of: &[(usize, Counts)]| {
         let sum: u64 = of.iter().map(|(_, counts)| counts.spliced).sum();
         sum as f64 / (of.len() as f64 * asked)
     };
     let claim = |name: &str| format!("{percent:.0} %: spliced excerpts that are attributed, {name}");
-    findings.criteria.push(Criterion::near(claim("block-based"), spliced(blocks), 1.0, 0.0));
-    findings.criteria.push(Criterion::at_most(claim("hierarchical"), spliced(hierarchical), 0.75));
-    findings.criteria.push(Criterion::at_most(claim("winnowing"), spliced(winnowing), 0.2));
+    sweep.near(claim("block-based"), spliced(blocks), 1.0, 0.0);
+    sweep.at_most(claim("hierarchical"), spliced(hierarchical), 0.75);
+    sweep.at_most(claim("winnowing"), spliced(winnowing), 0.2);
     if let (Some((_, shortest)), Some((_, longest))) = (hierarchical.first(), hierarchical.last()) {
         let ratio = longest.spliced as f64 / shortest.spliced as f64;
-        findings.criteria.push(Criterion::at_most(
-            claim("hierarchical, the longest to the shortest"),
-            ratio,
-            0.6,
-        ));
+        sweep.at_most(claim("hierarchical, the longest to the shortest"), ratio, 0.6);
     }
-    for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG) {
+    for (length, counts) in winnowing.iter().filter(|(length, _)| *length >= LONG_EXCERPT) {
         let claim = format!(
             "{percent:.0} %, {length} bytes, winnowing: wrong pairs that are predicted for an excerpt"
         );
-        findings.criteria.push(Criterion::at_most(claim, predicted(counts), 1e-4));
+        sweep.at_most(claim, predicted(counts), 1e-4);
     }
 }
 
 /// Winnowing with more and more instances in the same memory.
 fn instances(lab: &Lab, traces: &[Vec<Sent>], findings: &mut Findings) -> Result<()> {
     let excerpts = lab.count(&EXCERPTS);
-    let columns = ["instances", "bytes", "usual", "predicted", "wrong", "spliced_found"];
-    let mut table = Table::new("instances", &columns);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("instances").chart(
+        "instances",
+        "Winnowing with several instances, memory: 2 % of the payload",
+        Axis::linear("bytes of the excerpt"),
+        Axis::log("wrong pairs predicted, of those of one instance"),
+    );
     let mut single = Vec::new();
     for instances in 1..=4 {
         let settings = Settings { instances, ..Settings::for_method(Method::Winnowing) };
-        let (counts, _) = ask(lab, &settings, LITTLE, traces)?;
-        let mut line = Vec::new();
+        let (counts, _) = query(lab, &settings, LITTLE_MEMORY, traces)?;
         for (at, (length, counts)) in counts.iter().enumerate() {
             let (wrong, predicted) = (Counts::mean(&counts.wrong), Counts::mean(&counts.predicted));
-            table.add([
-                instances.to_string(),
-                length.to_string(),
-                format!("{:.3e}", Counts::mean(&counts.logarithms).exp()),
-                format!("{predicted:.3e}"),
-                format!("{wrong:.4}"),
-                format!("{:.4}", counts.spliced as f64 / (excerpts * TRACES) as f64),
-            ]);
             let usual = Counts::mean(&counts.logarithms).exp();
+            let claim = |what: &str| format!("instances: {instances}, {length} bytes: {what}");
+            let to_one = |what: &str| claim(&format!("{what} predicted, to those of one instance"));
+            let row = sweep
+                .at(*length as f64)
+                .cells([("instances", &instances), ("bytes", &length)])
+                .scientific("usual", usual, 3)
+                .scientific("predicted", predicted, 3)
+                .value("wrong", wrong, 4)
+                .when(at == 0, |point| {
+                    point.near(claim("wrong pairs for an excerpt"), predicted, counts.chance(excerpts))
+                })
+                .value("spliced_found", counts.spliced as f64 / (excerpts * TRACES) as f64, 4);
             if instances == 1 {
                 single.push((usual, predicted));
-            } else if *length <= LONG {
+            } else if *length <= LONG_EXCERPT {
                 // Of longer excerpts a single one with few blocks would make up the whole mean.
-                let ratio = predicted / single[at].1;
-                line.push((*length as f64, ratio));
-                let claim = |what: &str| {
-                    format!(
-                        "instances: {instances}, {length} bytes: {what} predicted, to those of one instance"
-                    )
-                };
-                findings.criteria.push(Criterion::at_most(claim("wrong pairs"), ratio, 0.9));
-                if *length == 200 {
-                    let ratio = usual / single[at].0;
-                    let claim = claim("wrong pairs for the usual excerpt");
-                    findings.criteria.push(Criterion::near(claim, ratio, 1.0, 0.4));
-                }
+                let (usual_one, predicted_one) = single[at];
+                row.hidden(predicted / predicted_one)
+                    .path(format!("instances: {instances}"), instances as usize - 2)
+                    .at_most(to_one("wrong pairs"), 0.9)
+                    .hidden(usual / usual_one)
+                    .when(*length == 200, |point| {
+                        point.near(to_one("wrong pairs for the usual excerpt"), 1.0, 0.4)
+                    });
             }
-            if at == 0 {
-                let claim = format!("instances: {instances}, {length} bytes: wrong pairs for an excerpt");
-                findings.criteria.push(Criterion::near(claim, wrong, predicted, counts.chance(excerpts)));
-            }
-        }
-        if instances > 1 {
-            series.push(Series::new(
-                format!("instances: {instances}"),
-                Mark::Path,
-                instances as usize - 2,
-                line,
-            ));
         }
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "instances".into(),
-        title: "Winnowing with several instances, memory: 2 % of the payload".into(),
-        x: Axis::linear("bytes of the excerpt"),
-        y: Axis::log("wrong pairs predicted, of those of one instance"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }

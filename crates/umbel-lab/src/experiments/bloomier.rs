@@ -1,7 +1,7 @@
 //! E10: the Bloomier filter: its worked example, how much room it needs, and why it has masks.
 
+use super::prelude::*;
 use crate::trace::elements;
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Result, Series, Table};
 use umbel::bloomier::textbook::{Element, fill, lookup, match_in_rounds};
 use umbel::hash::reduce;
 use umbel::spec::{Construction, KindOptions};
@@ -46,12 +46,12 @@ fn example(findings: &mut Findings) {
     let elements = elements();
     let order = match_in_rounds(&elements, 10).unwrap_or_default();
     let table = fill(&elements, &order, 10, |element, _| element.value);
-    findings.criteria.push(Criterion::that(
+    findings.that(
         "the table of the example is 0xa2, 0xc9, 0x43, 0xcf in cells 2, 3, 6 and 7",
         table == [0, 0, 0xa2, 0xc9, 0, 0, 0x43, 0xcf, 0, 0],
-    ));
+    );
     let all = elements.iter().all(|element| lookup(&table, element) == element.value);
-    findings.criteria.push(Criterion::that("all four keys find their values", all));
+    findings.that("all four keys find their values", all);
     // The printed update adds the key's own cell as well, which is right only where that still holds 0.
     let written_over = |own_cell_too: bool| {
         let mut table = table.clone();
@@ -65,23 +65,22 @@ fn example(findings: &mut Findings) {
         elements.iter().filter(|element| lookup(&table, element) == !element.value & 0xff).count() as f64
     };
     let claim = "keys that find their new values if the table is written over, own cells";
-    findings
-        .criteria
-        .push(Criterion::near(format!("{claim} added"), written_over(true), 0.0, 0.0).shows("e52"));
-    findings
-        .criteria
-        .push(Criterion::near(format!("{claim} left out"), written_over(false), 4.0, 0.0).shows("e52"));
+    findings.near(format!("{claim} added"), written_over(true), 0.0, 0.0).shows("e52");
+    findings.near(format!("{claim} left out"), written_over(false), 4.0, 0.0).shows("e52");
 }
 
 fn thresholds(lab: &Lab, findings: &mut Findings) {
     let (keys, tries) = (20_000u64, lab.either(6, 40));
-    let mut table = Table::new("thresholds", &["k", "cells_per_key", "solved"]);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("thresholds").chart(
+        "thresholds",
+        "How many tables of 20 000 keys can be solved",
+        Axis::linear("cells per key"),
+        Axis::linear("share that can be solved"),
+    );
     for (k, ratios) in [
         (3u64, &[1.18, 1.20, 1.21, 1.22, 1.23, 1.24, 1.25, 1.27][..]),
         (4, &[1.25, 1.27, 1.28, 1.29, 1.30, 1.31, 1.32, 1.34]),
     ] {
-        let mut points = Vec::new();
         for ratio in ratios {
             let segment = (keys as f64 * ratio) as u64 / k;
             let solved = (0..tries).filter(|number| {
@@ -93,31 +92,19 @@ fn thresholds(lab: &Lab, findings: &mut Findings) {
                 match_in_rounds(&elements, (k * segment) as usize).is_some()
             });
             let share = solved.count() as f64 / tries as f64;
-            table.add([k.to_string(), format!("{ratio:.2}"), format!("{share:.3}")]);
-            points.push((*ratio, share));
+            let (none, all) = if k == 3 { (1.20, 1.25) } else { (1.27, 1.32) };
+            let claim = format!("k = {k}: solved with {ratio} cells per key");
+            sweep
+                .at(*ratio)
+                .cell("k", k)
+                .value("cells_per_key", *ratio, 2)
+                .value("solved", share, 3)
+                .line(format!("k = {k}"), k as usize - 3)
+                .when(*ratio == none, |point| point.at_most(claim.clone(), 0.0))
+                .when(*ratio == all, |point| point.at_least(claim, 1.0));
         }
-        let share = |at: f64| points.iter().find(|point| point.0 == at).map_or(f64::NAN, |point| point.1);
-        let (none, all) = if k == 3 { (1.20, 1.25) } else { (1.27, 1.32) };
-        findings.criteria.push(Criterion::at_most(
-            format!("k = {k}: solved with {none} cells per key"),
-            share(none),
-            0.0,
-        ));
-        findings.criteria.push(Criterion::at_least(
-            format!("k = {k}: solved with {all} cells per key"),
-            share(all),
-            1.0,
-        ));
-        series.push(Series::new(format!("k = {k}"), Mark::Line, k as usize - 3, points));
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "thresholds".into(),
-        title: "How many tables of 20 000 keys can be solved".into(),
-        x: Axis::linear("cells per key"),
-        y: Axis::linear("share that can be solved"),
-        series,
-    });
+    findings.add(sweep);
 }
 
 fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
@@ -140,27 +127,26 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
         masked += found as f64 / (queries * builds) as f64;
         plain += without_masks(lab, &hasher, keys, n) / builds as f64;
     }
-    let sigma = (4.0 / 256.0 / (queries * builds) as f64).sqrt();
-    let near = |claim, found, expected| Criterion::near(claim, found, expected, 4.0 * sigma + 1e-4);
-    findings
-        .criteria
-        .push(near("strangers that get a value, in spite of masks", masked, 4.0 / 256.0).shows("e58"));
-    findings.criteria.push(near("strangers that get none", 1.0 - masked, 1.0 - 4.0 / 256.0).shows("e50"));
+    let tolerance = 4.0 * (4.0 / 256.0 / (queries * builds) as f64).sqrt() + 1e-4;
+    let mut sweep = Sweep::new("strangers");
+    sweep
+        .row()
+        .cell("masks", "with")
+        .value("rate", masked, 6)
+        .near("strangers that get a value, in spite of masks", 4.0 / 256.0, tolerance)
+        .shows("e58")
+        .hidden(1.0 - masked)
+        .near("strangers that get none", 1.0 - 4.0 / 256.0, tolerance)
+        .shows("e50");
     // Three cells that nobody has filled give 0, which is a value; other sums are as good as random.
     let empty = 1.0 - 1.0 / 1.23;
     let expected = 4.0 / 256.0 + 252.0 / 256.0 * f64::powi(empty, 3);
     let chance = 4.0 * (expected / (20_000 * builds) as f64).sqrt();
-    findings.criteria.push(Criterion::near(
-        "strangers that get a value from the same table if masks are left out",
-        plain,
-        expected,
-        // Tables have a few cells more than 1.23 for each key.
-        chance + 0.03 * expected,
-    ));
-    let mut table = Table::new("strangers", &["masks", "rate"]);
-    table.add(["with".into(), format!("{masked:.6}")]);
-    table.add(["without".into(), format!("{plain:.6}")]);
-    findings.tables.push(table);
+    let claim = "strangers that get a value from the same table if masks are left out";
+    // Tables have a few cells more than 1.23 for each key.
+    let tolerance = chance + 0.03 * expected;
+    sweep.row().cell("masks", "without").value("rate", plain, 6).near(claim, expected, tolerance);
+    findings.add(sweep);
     Ok(())
 }
 

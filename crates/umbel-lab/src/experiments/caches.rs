@@ -1,9 +1,7 @@
 //! E12-caches: web caches that share summaries, against caches that ask all others about everything.
 
+use super::prelude::*;
 use crate::traffic::Dice;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use umbel_cache::{CacheKey, PublishTrigger, Summary, View};
@@ -22,11 +20,11 @@ const SKEW: Parameter = Parameter::real("skew", "exponent of Zipf's law", [0.8, 
 /// Bits of a summary for each document, and the share of new documents after which it is published.
 const BITS: [u32; 4] = [5, 8, 16, 32];
 const SHARES: [f64; 6] = [0.001, 0.01, 0.02, 0.05, 0.1, 0.2];
-/// What is judged.
-const USUAL: (u32, f64) = (16, 0.01);
+/// Bits and share that are judged.
+const JUDGED: (u32, f64) = (16, 0.01);
 
-/// What a question and its answer take: headers of IP, UDP and ICP, and an address of fifty letters.
-const MESSAGE: u64 = 20 + 8 + 20 + 50;
+/// Bytes of a question or an answer: headers of IP, UDP and ICP, and an address of fifty letters.
+const MESSAGE_BYTES: u64 = 20 + 8 + 20 + 50;
 
 impl Experiment for Caches {
     fn about(&self) -> About {
@@ -51,59 +49,58 @@ impl Experiment for Caches {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut table = Table::new(
-            "exchanged",
-            &[
+        let mut sweep = Sweep::new("exchanged")
+            .chart(
+                "delay",
+                "Hits by the share of new documents after which a summary is published, 16 bits",
+                Axis::log("share of new documents"),
+                Axis::linear("hit ratio"),
+            )
+            .chart(
                 "bits",
-                "published_after",
-                "hits_local",
-                "hits_icp",
-                "hits_summaries",
-                "messages_icp",
-                "messages_summaries",
-                "bytes_icp",
-                "bytes_summaries",
-                "false_hits",
-                "expected_false_hits",
-            ],
-        );
+                "Messages and bytes, as shares of what ICP takes",
+                Axis::linear("bits for each document"),
+                Axis::log("share of ICP"),
+            );
         let choices = BITS
-            .map(|bits| (bits, USUAL.1))
+            .map(|bits| (bits, JUDGED.1))
             .into_iter()
-            .chain(SHARES.into_iter().filter(|share| *share != USUAL.1).map(|share| (USUAL.0, share)));
+            .chain(SHARES.into_iter().filter(|share| *share != JUDGED.1).map(|share| (JUDGED.0, share)));
         let mut runs = BTreeMap::new();
         for (bits, share) in choices {
-            let run = Run::of(lab, (bits, share), lab.count(&HELD))?;
-            table.add(run.figures(bits, share));
+            let run = Run::new(lab, (bits, share), lab.count(&HELD))?;
+            run.describe(bits, share, &mut sweep);
             runs.insert((bits, (share * 1e6) as u64), run);
         }
         let run = |bits: u32, share: f64| &runs[&(bits, (share * 1e6) as u64)];
-        judge(run(USUAL.0, USUAL.1), &mut findings);
+        judge(run(JUDGED.0, JUDGED.1), &mut sweep);
         for bits in BITS {
-            let run = run(bits, USUAL.1);
+            let run = run(bits, JUDGED.1);
             let claim = format!(
                 "{bits} bits for each document: promises of caches that do not have it, in all summaries"
             );
             let expected = run.expected;
             // Summaries lag behind: what was dropped since is promised, too.
             let least = 0.9 * expected - 4.0 * (expected / run.looked as f64).sqrt();
-            findings.criteria.push(Criterion::at_least(claim, run.false_rate(), least));
+            sweep.at_least(claim, run.false_rate(), least);
         }
-        findings.tables.push(table);
-        by_size(lab, run(USUAL.0, USUAL.1), &mut findings)?;
-        findings.charts.push(by_delay(&SHARES.map(|share| (share, run(USUAL.0, share)))));
-        findings.charts.push(by_bits(&BITS.map(|bits| (bits, run(bits, USUAL.1)))));
-        findings.verdict = verdict(run(USUAL.0, USUAL.1));
+        draw(
+            &SHARES.map(|share| (share, run(JUDGED.0, share))),
+            &BITS.map(|bits| (bits, run(bits, JUDGED.1))),
+            &mut sweep,
+        );
+        findings.add(sweep);
+        by_size(lab, run(JUDGED.0, JUDGED.1), &mut findings)?;
+        findings.verdict = verdict(run(JUDGED.0, JUDGED.1));
         Ok(findings)
     }
 }
 
-fn judge(run: &Run, findings: &mut Findings) {
-    let criteria = &mut findings.criteria;
-    criteria.push(Criterion::at_least("messages with ICP / with summaries", run.messages_ratio(), 10.0));
-    criteria.push(Criterion::at_most("bytes with summaries / with ICP", run.bytes_ratio(), 0.5));
-    criteria.push(Criterion::at_most("share of all hits that summaries miss", run.lost(), 0.01));
-    criteria.push(Criterion::that("no cache finds more than there is", run.found <= run.possible));
+fn judge(run: &Run, sweep: &mut Sweep) {
+    sweep.at_least("messages with ICP / with summaries", run.messages_ratio(), 10.0);
+    sweep.at_most("bytes with summaries / with ICP", run.bytes_ratio(), 0.5);
+    sweep.at_most("share of all hits that summaries miss", run.lost(), 0.01);
+    sweep.that("no cache finds more than there is", run.found <= run.possible);
 }
 
 fn verdict(run: &Run) -> String {
@@ -124,27 +121,25 @@ fn verdict(run: &Run) -> String {
 /// The same with caches of other sizes.
 fn by_size(lab: &Lab, usual: &Run, findings: &mut Findings) -> Result<()> {
     let held = lab.count(&HELD);
-    let mut table =
-        Table::new("sizes", &["held", "most", "messages_icp_by_summaries", "share_of_hits_missed"]);
+    let mut sweep = Sweep::new("sizes");
     for size in [held / 8, held / 4, held / 2, held] {
-        let smaller = if size == held { None } else { Some(Run::of(lab, USUAL, size.max(1))?) };
+        let smaller = if size == held { None } else { Some(Run::new(lab, JUDGED, size.max(1))?) };
         let run = smaller.as_ref().unwrap_or(usual);
         // A publication comes after whole documents.
-        let most = 2.0 * (USUAL.1 * size as f64).ceil();
+        let most = 2.0 * (JUDGED.1 * size as f64).ceil();
         let claim = format!("{size} documents in each cache: messages with ICP / with summaries");
-        findings.criteria.push(Criterion::at_most(claim, run.messages_ratio(), most));
-        table.add([
-            size.to_string(),
-            format!("{most}"),
-            format!("{:.2}", run.messages_ratio()),
-            format!("{:.5}", run.lost()),
-        ]);
+        sweep
+            .row()
+            .cells([("held", &size), ("most", &most)])
+            .value("messages_icp_by_summaries", run.messages_ratio(), 2)
+            .at_most(claim, most)
+            .value("share_of_hits_missed", run.lost(), 5);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
-/// What was counted in one run.
+/// The counts of one run.
 #[derive(Default)]
 struct Run {
     requests: u64,
@@ -183,11 +178,11 @@ impl Run {
     }
 
     fn bytes_icp(&self) -> u64 {
-        self.messages_icp() * MESSAGE
+        self.messages_icp() * MESSAGE_BYTES
     }
 
     fn bytes(&self) -> u64 {
-        2 * self.asked * MESSAGE + self.published_bytes
+        2 * self.asked * MESSAGE_BYTES + self.published_bytes
     }
 
     fn bytes_ratio(&self) -> f64 {
@@ -203,24 +198,24 @@ impl Run {
         self.wrong as f64 / self.looked.max(1) as f64
     }
 
-    fn figures(&self, bits: u32, share: f64) -> [String; 11] {
-        [
-            bits.to_string(),
-            share.to_string(),
-            format!("{:.5}", self.hits(0)),
-            format!("{:.5}", self.hits(self.possible)),
-            format!("{:.5}", self.hits(self.found)),
-            self.messages_icp().to_string(),
-            self.messages().to_string(),
-            self.bytes_icp().to_string(),
-            self.bytes().to_string(),
-            format!("{:.6}", self.false_rate()),
-            format!("{:.6}", self.expected),
-        ]
+    /// Adds the row of a run with this many bits for each document, published when this share of the documents is new.
+    fn describe(&self, bits: u32, share: f64, sweep: &mut Sweep) {
+        sweep
+            .row()
+            .cells([("bits", &bits), ("published_after", &share)])
+            .value("hits_local", self.hits(0), 5)
+            .value("hits_icp", self.hits(self.possible), 5)
+            .value("hits_summaries", self.hits(self.found), 5)
+            .cell("messages_icp", self.messages_icp())
+            .cell("messages_summaries", self.messages())
+            .cell("bytes_icp", self.bytes_icp())
+            .cell("bytes_summaries", self.bytes())
+            .value("false_hits", self.false_rate(), 6)
+            .value("expected_false_hits", self.expected, 6);
     }
 
-    /// With so many bits for each document, published when such a share is new, in caches that hold so many.
-    fn of(lab: &Lab, (bits, share): (u32, f64), held: u64) -> Result<Run> {
+    /// Runs caches that hold `held` documents, with `bits` bits for each, published when `share` of them are new.
+    fn new(lab: &Lab, (bits, share): (u32, f64), held: u64) -> Result<Run> {
         let proxies = lab.count(&PROXIES) as usize;
         let keys: Vec<CacheKey> = (0..lab.count(&DOCUMENTS))
             .map(|i| CacheKey::from_url(&format!("http://example.org/{i}")))
@@ -245,7 +240,7 @@ impl Run {
                 let bytes = caches[at].keep(document, &keys, share)?;
                 if let Some(bytes) = bytes.filter(|_| counted) {
                     run.publications += 1;
-                    run.published_bytes += (bytes + MESSAGE) * run.others;
+                    run.published_bytes += (bytes + MESSAGE_BYTES) * run.others;
                 }
             }
         }
@@ -254,7 +249,7 @@ impl Run {
         Ok(run)
     }
 
-    /// What comes of a miss: who has the document, and whose summary promises it.
+    /// Counts the caches that have a missed document, and those whose summaries promise it.
     fn look(&mut self, caches: &[Cache], at: usize, document: usize, key: &CacheKey) {
         self.misses += 1;
         let (mut possible, mut found) = (false, false);
@@ -347,34 +342,16 @@ impl Zipf {
     }
 }
 
-fn by_delay(runs: &[(f64, &Run)]) -> Chart {
-    let points =
-        |of: &dyn Fn(&Run) -> f64| runs.iter().map(|(share, run)| (*share, of(run))).collect::<Vec<_>>();
-    Chart {
-        name: "delay".into(),
-        title: "Hits by the share of new documents after which a summary is published, 16 bits".into(),
-        x: Axis::log("share of new documents"),
-        y: Axis::linear("hit ratio"),
-        series: vec![
-            Series::new("all others asked", Mark::Dashes, 6, points(&|run| run.hits(run.possible))),
-            Series::new("with summaries", Mark::Line, 0, points(&|run| run.hits(run.found))),
-            Series::new("alone", Mark::Dashes, 1, points(&|run| run.hits(0))),
-        ],
-    }
-}
-
-fn by_bits(runs: &[(u32, &Run)]) -> Chart {
-    let points = |of: &dyn Fn(&Run) -> f64| {
-        runs.iter().map(|(bits, run)| (f64::from(*bits), of(run))).collect::<Vec<_>>()
+/// Draws hits by the share of new documents, and messages and bytes by the bits for each document.
+fn draw(by_share: &[(f64, &Run)], by_bits: &[(u32, &Run)], sweep: &mut Sweep) {
+    let mut hits = |label, mark, colour, of: &dyn Fn(&Run) -> u64| {
+        sweep.series(label, mark, colour, by_share.iter().map(|(share, run)| (*share, run.hits(of(run)))));
     };
-    Chart {
-        name: "bits".into(),
-        title: "Messages and bytes, as shares of what ICP takes".into(),
-        x: Axis::linear("bits for each document"),
-        y: Axis::log("share of ICP"),
-        series: vec![
-            Series::new("messages", Mark::Line, 0, points(&|run| 1.0 / run.messages_ratio())),
-            Series::new("bytes", Mark::Line, 1, points(&|run| run.bytes_ratio())),
-        ],
-    }
+    hits("all others asked", Mark::Dashes, 6, &|run| run.possible);
+    hits("with summaries", Mark::Line, 0, &|run| run.found);
+    hits("alone", Mark::Dashes, 1, &|_| 0);
+    let messages = by_bits.iter().map(|(bits, run)| (f64::from(*bits), 1.0 / run.messages_ratio()));
+    sweep.series_on(1, "messages", Mark::Line, 0, messages);
+    let bytes = by_bits.iter().map(|(bits, run)| (f64::from(*bits), run.bytes_ratio()));
+    sweep.series_on(1, "bytes", Mark::Line, 1, bytes);
 }

@@ -1,10 +1,8 @@
 //! E2: how many keys are in a filter, and how many two filters share, from their bits.
 
+use super::prelude::*;
+use crate::Error;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Error, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series,
-    Table,
-};
 
 use umbel::key::Hashed;
 use umbel::sizing::{Cardinality, Estimate, Shape, rate};
@@ -65,18 +63,10 @@ fn by_hand(findings: &mut Findings) -> Result<()> {
     {
         let found = Shape::Standard { bits, hashes }.cardinality(set)?.estimate();
         let claim = format!("keys, m = {bits}, k = {hashes}, {set} bits set");
-        findings.criteria.push(Criterion::near(
-            claim,
-            found.map_or(f64::NAN, |keys| keys.value),
-            keys,
-            digits,
-        ));
+        findings.near(claim, found.map_or(f64::NAN, |keys| keys.value), keys, digits);
     }
     let full = Shape::Standard { bits: 10, hashes: 3 }.cardinality(10)?;
-    findings.criteria.push(Criterion::that(
-        "of a filter without a zero nothing can be said",
-        full == Cardinality::Saturated,
-    ));
+    findings.that("of a filter without a zero nothing can be said", full == Cardinality::Saturated);
     Ok(())
 }
 
@@ -90,7 +80,7 @@ fn filter_of(layout: Standard, hasher: &Hasher, digests: &[Digest]) -> Result<Bl
 struct Estimated {
     name: &'static str,
     truth: f64,
-    /// What is allowed beside chance, for the sets of the literature.
+    /// Least tolerance, for the sets of the literature.
     printed: f64,
     values: Vec<f64>,
     said: f64,
@@ -152,64 +142,49 @@ fn pairs(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
     }
 
-    let mut table = Table::new("pairs", &["quantity", "truth", "mean", "deviation", "deviation_said"]);
+    let mut sweep = Sweep::new("pairs");
     let literature = (m, k, a, b, shared, builds) == (9586, 7, 800, 700, 200, 200);
     for Estimated { name, truth, printed, values, said } in &estimated {
-        let (found, said) = (Rate::of(values, 1), said / values.len() as f64);
+        let (found, said) = (Rate::from_builds(values, 1), said / values.len() as f64);
         // The estimate is a little too high, by what the square of its spread does to a logarithm.
         // A few filters may happen to agree more than theory lets them.
         let spread = found.deviation.max(said);
         let chance = 4.0 * spread / (values.len() as f64).sqrt() + bias(spread, m, k);
         let tolerance = if literature { chance.max(*printed) } else { chance };
         // Nothing is below zero, which makes estimates of next to nothing too high.
-        if *truth >= 4.0 * said && said > 0.0 {
-            let claim = format!("mean of {name}");
-            findings.criteria.push(Criterion::near(claim, found.mean, *truth, tolerance));
-            let claim = format!("spread of {name}, over what the filter says of it");
-            let tolerance = 4.0 / (2.0 * values.len() as f64).sqrt();
-            findings.criteria.push(Criterion::near(claim, found.deviation / said, 1.0, tolerance));
-        }
-        table.add([
-            (*name).into(),
-            format!("{truth:.4}"),
-            format!("{:.4}", found.mean),
-            format!("{:.4}", found.deviation),
-            format!("{said:.4}"),
-        ]);
+        let is_judged = *truth >= 4.0 * said && said > 0.0;
+        let of_spread = 4.0 / (2.0 * values.len() as f64).sqrt();
+        sweep
+            .row()
+            .cell("quantity", name)
+            .value("truth", *truth, 4)
+            .value("mean", found.mean, 4)
+            .when(is_judged, |point| point.near(format!("mean of {name}"), *truth, tolerance))
+            .hidden(found.deviation / said)
+            .when(is_judged, |point| {
+                point.near(format!("spread of {name}, over what the filter says of it"), 1.0, of_spread)
+            })
+            .value("deviation", found.deviation, 4)
+            .value("deviation_said", said, 4);
     }
-    findings.criteria.push(Criterion::at_most(
-        "pairs whose OR is not bit for bit the filter of the union",
-        wrong_or as f64,
-        0.0,
-    ));
-    findings.criteria.push(Criterion::at_most(
-        "bits of the filter of the shared keys that AND does not have",
-        lost as f64,
-        0.0,
-    ));
-    findings.criteria.push(Criterion::at_most(
+    sweep.at_most("pairs whose OR is not bit for bit the filter of the union", wrong_or as f64, 0.0);
+    sweep.at_most("bits of the filter of the shared keys that AND does not have", lost as f64, 0.0);
+    sweep.at_most(
         "pairs whose AND has a lower rate than the filter of the shared keys, or a higher one than A or B",
         worse as f64,
         0.0,
-    ));
-    let and = Rate::of(&of_and, 1);
+    );
+    let and = Rate::from_builds(&of_and, 1);
     let zero = |keys| rate::zero_probability(m, keys, k);
     let expected = -(m as f64 / f64::from(k)) * (zero(a)? + zero(b)? - zero(union)?).ln();
     let chance = and.error() + bias(and.deviation, m, k);
-    findings.criteria.push(Criterion::near(
-        "keys in both, read from AND: too many",
-        and.mean,
-        expected,
-        chance,
-    ));
-    table.add([
-        "keys in both, read from AND".into(),
-        shared.to_string(),
-        format!("{:.4}", and.mean),
-        format!("{:.4}", and.deviation),
-        String::new(),
-    ]);
-    findings.tables.push(table);
+    sweep
+        .row()
+        .cells([("quantity", &"keys in both, read from AND"), ("truth", &shared)])
+        .value("mean", and.mean, 4)
+        .near("keys in both, read from AND: too many", expected, chance)
+        .value("deviation", and.deviation, 4);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -237,41 +212,37 @@ fn filling(lab: &Lab, findings: &mut Findings) -> Result<()> {
             values.extend(keys.map(|keys| keys.value));
         }
     }
-    let mut table = Table::new("filling", &["keys", "fill", "mean", "deviation", "deviation_said"]);
-    let (mut points, mut spread, mut above, mut below) = (vec![], vec![], vec![], vec![]);
+    let mut sweep = Sweep::new("filling").chart(
+        "filling",
+        format!("Error of the estimated number of keys: m = {m}, k = {k}"),
+        Axis::log("keys in the filter"),
+        Axis::linear("error of the estimate, %"),
+    );
     for (size, values) in sizes.into_iter().zip(values) {
-        let (found, keys) = (Rate::of(&values, 1), size as f64);
+        let (found, keys) = (Rate::from_builds(&values, 1), size as f64);
         let fill = rate::expected_fill(m, size, k)?;
         let said = shape.cardinality((fill * m as f64).round() as u64)?.estimate();
         let said = said.map_or(f64::NAN, |said| said.standard_error);
         let widest = found.deviation.max(said);
         let tolerance = 4.0 * widest / (values.len() as f64).sqrt() + bias(widest, m, k);
-        let claim = format!("mean estimate of {size} keys");
-        findings.criteria.push(Criterion::near(claim, found.mean, keys, tolerance).shows("e12"));
-        points.push((keys, 100.0 * (found.mean / keys - 1.0)));
-        let part = 100.0 * found.deviation / keys;
-        spread.push((points[points.len() - 1].1 - part, points[points.len() - 1].1 + part));
-        above.push((keys, 100.0 * said / keys));
-        below.push((keys, -100.0 * said / keys));
-        table.add([
-            size.to_string(),
-            format!("{fill:.4}"),
-            format!("{:.3}", found.mean),
-            format!("{:.3}", found.deviation),
-            format!("{said:.3}"),
-        ]);
+        let (error, part) = (100.0 * (found.mean / keys - 1.0), 100.0 * found.deviation / keys);
+        sweep
+            .at(keys)
+            .cell("keys", size)
+            .value("fill", fill, 4)
+            .hidden(100.0 * said / keys)
+            .line("one standard error up, by theory", 0)
+            .hidden(-100.0 * said / keys)
+            .line("one standard error down, by theory", 0)
+            .hidden(error)
+            .spread(error - part, error + part)
+            .dots("mean and standard deviation, measured", 1)
+            .value("mean", found.mean, 3)
+            .near(format!("mean estimate of {size} keys"), keys, tolerance)
+            .shows("e12")
+            .value("deviation", found.deviation, 3)
+            .value("deviation_said", said, 3);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "filling".into(),
-        title: format!("Error of the estimated number of keys: m = {m}, k = {k}"),
-        x: Axis::log("keys in the filter"),
-        y: Axis::linear("error of the estimate, %"),
-        series: vec![
-            Series::new("one standard error up, by theory", Mark::Line, 0, above),
-            Series::new("one standard error down, by theory", Mark::Line, 0, below),
-            Series::new("mean and standard deviation, measured", Mark::Dots, 1, points).with_spread(spread),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }

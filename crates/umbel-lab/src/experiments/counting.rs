@@ -1,8 +1,6 @@
 //! E3: counting filters: what comes out again, how often counters overflow, and what they do not solve.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
+use super::prelude::*;
 use std::f64::consts::LN_2;
 use umbel::counting::{Options, Overflow};
 use umbel::hash::reduce;
@@ -25,8 +23,8 @@ const MEMBERS: Parameter = Parameter::count(
 );
 const RATE: Parameter = Parameter::real("p", "rate of that filter", [0.01; 2], [1e-4, 0.2]);
 
-/// ±10 % at four standard errors takes so many counters that overflow.
-const ENOUGH: f64 = 1600.0;
+/// Number of overflown counters at which four standard errors are 10 %.
+const MIN_OVERFLOWS: f64 = 1600.0;
 
 impl Experiment for Counters {
     fn about(&self) -> About {
@@ -81,7 +79,7 @@ fn round_trip(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for digest in digests.iter().rev() {
         filter.remove_digest(*digest);
     }
-    findings.criteria.push(Criterion::that("nothing is left when all keys are removed", is_empty(&filter)));
+    findings.that("nothing is left when all keys are removed", is_empty(&filter));
 
     let mut small = Counting::new(10, 3, options(Overflow::Sticky), hasher)?;
     let (mut meet, mut left) = (0, 0);
@@ -91,19 +89,15 @@ fn round_trip(lab: &Lab, findings: &mut Findings) -> Result<()> {
         small.remove_digest(*digest);
         left += u64::from(!is_empty(&small));
     }
-    findings.criteria.push(Criterion::at_least(
-        "keys of 1000 whose three probes meet in a filter of ten counters",
-        meet as f64,
-        100.0,
-    ));
-    findings.criteria.push(Criterion::at_most("of all 1000, those that leave something", left as f64, 0.0));
+    findings.at_least("keys of 1000 whose three probes meet in a filter of ten counters", meet as f64, 100.0);
+    findings.at_most("of all 1000, those that leave something", left as f64, 0.0);
     Ok(())
 }
 
 /// Many copies of one key.
 fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (k, hasher) = (lab.count(&HASHES) as u32, lab.hasher(0));
-    let mut table = Table::new("copies", &["counters", "rule", "inserted", "removed", "found"]);
+    let mut sweep = Sweep::new("copies");
     for cells in [10_000, 1_000_000] {
         // A key whose probes do not meet: the first of a thousand, as a rule.
         let mut key = Digest::default();
@@ -123,36 +117,29 @@ fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 removed += u64::from(filter.remove_digest(key) == Removed::Removed);
             }
             let found = filter.contains_digest(key);
-            table.add([
-                cells.to_string(),
-                rule.to_string(),
-                inserted.to_string(),
-                removed.to_string(),
-                found.to_string(),
-            ]);
             let of = format!("{cells} counters of four bits");
-            findings.criteria.push(match rule {
-                Overflow::Sticky => Criterion::that(
-                    format!("{of}, full ones stick: after 16 copies in and 15 out the last is found"),
-                    found,
-                )
-                .shows("e54"),
-                Overflow::Decrement => Criterion::that(
-                    format!("{of}, full ones are decremented: after the same the last is forgotten"),
-                    !found,
-                )
-                .shows("e54"),
-                Overflow::Error => Criterion::near(
-                    format!("{of}: copies of one key before the next would overflow"),
-                    inserted as f64,
-                    15.0,
-                    0.0,
-                )
-                .shows("e43"),
-            });
+            let row = sweep
+                .row()
+                .cells([("counters", &cells), ("rule", &rule)])
+                .count("inserted", inserted as u64)
+                .cells([("removed", &removed), ("found", &found)]);
+            match rule {
+                Overflow::Sticky => {
+                    let claim = "full ones stick: after 16 copies in and 15 out the last is found";
+                    row.that(format!("{of}, {claim}"), found).shows("e54")
+                }
+                Overflow::Decrement => {
+                    let claim = "full ones are decremented: after the same the last is forgotten";
+                    row.that(format!("{of}, {claim}"), !found).shows("e54")
+                }
+                Overflow::Error => {
+                    let claim = format!("{of}: copies of one key before the next would overflow");
+                    row.near(claim, 15.0, 0.0).shows("e43")
+                }
+            };
         }
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -170,53 +157,39 @@ fn overflow(lab: &Lab, findings: &mut Findings) -> Result<()> {
         filter.values().for_each(|value| hits[value as usize & 15] += 1);
     }
     let counters = (builds * cells) as f64;
-    let mut table =
-        Table::new("overflow", &["counter_bits", "counters", "overflown", "measured", "poisson", "bound"]);
-    let (mut theory, mut bound, mut measured) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("overflow").chart(
+        "overflow",
+        "Counters that overflow, with different keys at the best k",
+        Axis::linear("bits of a counter"),
+        Axis::log("share of counters"),
+    );
     for bits in 1..=4u32 {
         let share = counting::overflow_share(load, bits)?;
         let above = counting::overflow_bound(1, bits)?;
-        theory.push((f64::from(bits), share));
-        bound.push((f64::from(bits), above));
-        let mut row = [
-            bits.to_string(),
-            counters.to_string(),
-            String::new(),
-            String::new(),
-            format!("{share:.4e}"),
-            format!("{above:.4e}"),
-        ];
-        if bits < 4 {
-            let overflown: u64 = hits[1 << bits..].iter().sum();
-            let found = overflown as f64 / counters;
-            measured.push((f64::from(bits), found));
-            [row[2], row[3]] = [overflown.to_string(), format!("{found:.4e}")];
-            let expected = share * counters;
-            if expected >= ENOUGH {
-                let claim = format!("share of counters that overflow, bits of a counter: {bits}");
-                findings.criteria.push(Criterion::near(claim, found, share, 0.1 * share));
-            }
-        }
-        table.add(row);
+        // Four bits are too many for an overflow to be seen.
+        let overflown = (bits < 4).then(|| hits[1 << bits..].iter().sum::<u64>());
+        let is_judged = share * counters >= MIN_OVERFLOWS;
+        let claim = format!("share of counters that overflow, bits of a counter: {bits}");
+        sweep
+            .at(bits.into())
+            .cells([("counter_bits", &bits), ("counters", &counters)])
+            .with(overflown, |point, overflown| {
+                let point = point.cell("overflown", overflown);
+                point.scientific("measured", overflown as f64 / counters, 4).dots("measured", 2)
+            })
+            .when(overflown.is_some() && is_judged, |point| point.near(claim, share, 0.1 * share))
+            .scientific("poisson", share, 4)
+            .line("Poisson tail", 0)
+            .scientific("bound", above, 4)
+            .dashes("bound of Fan et al.", 1);
     }
-    findings.criteria.push(Criterion::near(
+    sweep.near(
         "the bound for a counter of four bits, in units of 1e-15",
         counting::overflow_bound(1, 4)? * 1e15,
         1.3677,
         5e-5,
-    ));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "overflow".into(),
-        title: "Counters that overflow, with different keys at the best k".into(),
-        x: Axis::linear("bits of a counter"),
-        y: Axis::log("share of counters"),
-        series: vec![
-            Series::new("Poisson tail", Mark::Line, 0, theory),
-            Series::new("bound of Fan et al.", Mark::Dashes, 1, bound),
-            Series::new("measured", Mark::Dots, 2, measured),
-        ],
-    });
+    );
+    findings.add(sweep);
     Ok(())
 }
 
@@ -263,9 +236,15 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let mut hasty = Hasty { counters: vec![0; params.bits as usize], hashes: params.hashes as usize };
     members.iter().for_each(|digest| hasty.insert(*digest));
 
-    let mut table =
-        Table::new("strangers", &["strangers", "accepted", "lost_checked_first", "lost_checked_on_the_way"]);
-    let (mut careful_curve, mut hasty_curve) = (vec![(0.0, 0.0)], vec![(0.0, 0.0)]);
+    let mut sweep = Sweep::new("strangers").chart(
+        "strangers",
+        "Members lost when strangers are removed",
+        Axis::linear("strangers whose removal is tried"),
+        Axis::linear("share of members lost"),
+    );
+    let (checked_first, first_zero) = ("checked first", "stopped at the first zero");
+    sweep.series(checked_first, Mark::Path, 0, [(0.0, 0.0)]);
+    sweep.series(first_zero, Mark::Path, 1, [(0.0, 0.0)]);
     let (mut accepted, mut asked, mut unharmed) = (0u64, 0u64, true);
     for chunk in strange.chunks(strange.len() / 20) {
         for digest in chunk {
@@ -278,46 +257,33 @@ fn strangers(lab: &Lab, findings: &mut Findings) -> Result<()> {
         asked += chunk.len() as u64;
         let lost = members.iter().filter(|digest| !filter.contains_digest(**digest)).count();
         let lost_hastily = members.iter().filter(|digest| !hasty.contains(**digest)).count();
-        table.add([asked.to_string(), accepted.to_string(), lost.to_string(), lost_hastily.to_string()]);
-        careful_curve.push((asked as f64, lost as f64 / n as f64));
-        hasty_curve.push((asked as f64, lost_hastily as f64 / n as f64));
+        sweep
+            .at(asked as f64)
+            .cells([("strangers", &asked), ("accepted", &accepted), ("lost_checked_first", &lost)])
+            .hidden(lost as f64 / n as f64)
+            .path(checked_first, 0)
+            .cell("lost_checked_on_the_way", lost_hastily)
+            .hidden(lost_hastily as f64 / n as f64)
+            .path(first_zero, 1);
     }
-    let last = |curve: &[(f64, f64)]| curve.last().map_or(f64::NAN, |point| point.1);
-    let (careful, hasty) = (last(&careful_curve), last(&hasty_curve));
-    findings.criteria.push(Criterion::that(
+    let last = |label| sweep.points(label).last().map_or(f64::NAN, |point| point.1);
+    let (careful, hasty) = (last(checked_first), last(first_zero));
+    sweep.that(
         "checked first, a removal is refused unless the filter takes the stranger for a member",
         unharmed,
-    ));
-    findings.criteria.push(
-        Criterion::at_least("strangers whose removal passes the check", accepted as f64, 1.0).shows("e35"),
     );
-    findings.criteria.push(
-        Criterion::at_least(
-            "members lost by that, for each of them",
-            careful * n as f64 / accepted as f64,
-            1.0,
-        )
-        .shows("e35"),
-    );
-    findings.criteria.push(
-        Criterion::at_least(
+    sweep.at_least("strangers whose removal passes the check", accepted as f64, 1.0).shows("e35");
+    sweep
+        .at_least("members lost by that, for each of them", careful * n as f64 / accepted as f64, 1.0)
+        .shows("e35");
+    sweep
+        .at_least(
             "lost when it is checked on the way, for each lost when checked first",
             hasty / careful,
             // The fewer strangers are taken for members, the more it matters.
             if p <= 0.01 { 2.0 } else { 1.1 },
         )
-        .shows("e35"),
-    );
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "strangers".into(),
-        title: "Members lost when strangers are removed".into(),
-        x: Axis::linear("strangers whose removal is tried"),
-        y: Axis::linear("share of members lost"),
-        series: vec![
-            Series::new("checked first", Mark::Path, 0, careful_curve),
-            Series::new("stopped at the first zero", Mark::Path, 1, hasty_curve),
-        ],
-    });
+        .shows("e35");
+    findings.add(sweep);
     Ok(())
 }

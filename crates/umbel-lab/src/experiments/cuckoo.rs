@@ -1,9 +1,7 @@
 //! E11: cuckoo and quotient filters: how full they get, how often they are wrong, and below which rate they are smaller.
 
+use super::prelude::*;
 use crate::measure::{Rate, positives};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::BTreeMap;
 use umbel::cuckoo::{Form, Table as Buckets};
 use umbel::hash::reduce;
@@ -74,7 +72,7 @@ fn empty(buckets: u64, bits: u32, slots: u32, form: Form, lab: &Lab, build: u64)
     Ok(Cuckoo::with_table(Buckets::new(buckets, bits, slots, form)?, lab.hasher(build))?)
 }
 
-/// Inserts until a key is refused, and tells the load.
+/// Inserts until a key is refused, and returns the load.
 fn fill_up(filter: &mut Cuckoo, lab: &Lab, build: u64) -> Result<f64> {
     let cells = filter.table().cells();
     for digest in lab.digests(&lab.hasher(build), &Keys::of_build(build).members(cells + 1)) {
@@ -88,53 +86,42 @@ fn fill_up(filter: &mut Cuckoo, lab: &Lab, build: u64) -> Result<f64> {
 
 fn loads(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (buckets, builds) = (1u64 << lab.count(&BUCKETS), lab.count(&BUILDS));
-    let mut table =
-        Table::new("loads", &["slots", "fan_et_al", "simulated", "measured_mean", "least", "most"]);
-    let (mut dots, mut spread, mut printed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("loads").chart(
+        "loads",
+        "How full a cuckoo filter is when it refuses the first key",
+        Axis::log("slots of a bucket"),
+        Axis::linear("share of slots taken"),
+    );
     for (slots, simulated, tolerance, paper) in LOADS {
         let of = |build| fill_up(&mut empty(buckets, 14, slots, Form::Plain, lab, build)?, lab, build);
         let loads: Vec<f64> = (0..builds).map(of).collect::<Result<_>>()?;
-        let found = Rate::of(&loads, 1);
+        let found = Rate::from_builds(&loads, 1);
         let least = loads.iter().copied().fold(f64::INFINITY, f64::min);
         let most = loads.iter().copied().fold(0.0, f64::max);
         let claim = format!("load at the first refusal, slots to a bucket: {slots}");
-        // Those of fewer buckets get a little fuller.
-        let criterion = match buckets < 1 << 14 {
-            true => Criterion::at_least(claim, found.mean, paper - 0.02),
-            false => Criterion::near(claim, found.mean, simulated, tolerance),
-        };
-        findings.criteria.push(criterion);
-        table.add([
-            slots.to_string(),
-            paper.to_string(),
-            simulated.to_string(),
-            format!("{:.4}", found.mean),
-            format!("{least:.4}"),
-            format!("{most:.4}"),
-        ]);
-        dots.push((slots.into(), found.mean));
-        spread.push((least, most));
-        printed.push((slots.into(), paper));
+        sweep
+            .at(slots.into())
+            .cell("slots", slots)
+            .exact("fan_et_al", paper)
+            .dashes("Fan et al. 2014", 6)
+            .cell("simulated", simulated)
+            .value("measured_mean", found.mean, 4)
+            .spread(least, most)
+            .dots("measured, from least to most", 0)
+            // Those of fewer buckets get a little fuller.
+            .when(buckets < 1 << 14, |point| point.at_least(claim.clone(), paper - 0.02))
+            .when(buckets >= 1 << 14, |point| point.near(claim.clone(), simulated, tolerance))
+            .value("least", least, 4)
+            .value("most", most, 4);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "loads".into(),
-        title: "How full a cuckoo filter is when it refuses the first key".into(),
-        x: Axis::log("slots of a bucket"),
-        y: Axis::linear("share of slots taken"),
-        series: vec![
-            Series::new("Fan et al. 2014", Mark::Dashes, 6, printed),
-            Series::new("measured, from least to most", Mark::Dots, 0, dots).with_spread(spread),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }
 
 /// The rates of brimful filters of four slots.
 fn rates(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (buckets, builds, queries) = (1 << lab.count(&BUCKETS), lab.count(&BUILDS), lab.count(&QUERIES));
-    let mut table =
-        Table::new("rates", &["filter", "load", "bits_per_key", "theory", "found_elsewhere", "measured"]);
+    let mut sweep = Sweep::new("rates");
     for (form, name) in [(Form::Plain, "plain"), (Form::SemiSorted, "semi-sorted")] {
         for (bits, elsewhere) in [(8, "0.0306"), (12, "0.0019 to 0.0021")] {
             let (mut found, mut theory, mut mean_load, mut size) = (Vec::new(), 0.0, 0.0, 0.0);
@@ -147,21 +134,20 @@ fn rates(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 mean_load += load / builds as f64;
                 size += filter.table().bits() as f64 / filter.len() as f64 / builds as f64;
             }
-            let found = Rate::of(&found, queries);
+            let found = Rate::from_builds(&found, queries);
             let claim = format!("rate of a full {name} filter, fingerprints of {bits} bits");
-            let tolerance = 0.03 * theory + found.chance(theory);
-            findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance));
-            table.add([
-                format!("{name}, {bits} bits"),
-                format!("{mean_load:.4}"),
-                format!("{size:.2}"),
-                format!("{theory:.6}"),
-                elsewhere.into(),
-                format!("{:.6}", found.mean),
-            ]);
+            sweep
+                .row()
+                .cell("filter", format_args!("{name}, {bits} bits"))
+                .value("load", mean_load, 4)
+                .value("bits_per_key", size, 2)
+                .value("theory", theory, 6)
+                .cell("found_elsewhere", elsewhere)
+                .rate("measured", &found, 6)
+                .agrees(claim, theory, 0.03);
         }
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -173,18 +159,13 @@ fn copies(lab: &Lab, findings: &mut Findings) -> Result<()> {
     while taken < 100 && filter.insert_digest(digest).is_ok() {
         taken += 1;
     }
-    findings.criteria.push(Criterion::near(
-        "copies of one key that four slots to a bucket take",
-        taken.into(),
-        8.0,
-        0.0,
-    ));
+    findings.near("copies of one key that four slots to a bucket take", taken.into(), 8.0, 0.0);
     let states = (0..16u32.pow(4)).filter(|state| {
         let of = |i: u32| state >> (4 * i) & 15;
         (1..4).all(|i| of(i - 1) <= of(i))
     });
     let claim = "states of four sorted numbers of four bits, which take 12 bits instead of 16";
-    findings.criteria.push(Criterion::near(claim, states.count() as f64, 3876.0, 0.0));
+    findings.near(claim, states.count() as f64, 3876.0, 0.0);
     Ok(())
 }
 
@@ -196,18 +177,13 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     {
         let crossover = cuckoo::crossover(form);
         let claim = format!("rate below which a {name} cuckoo filter is smaller than a Bloom filter");
-        findings.criteria.push(Criterion::near(claim, crossover, printed, digit).shows("e31"));
+        findings.near(claim, crossover, printed, digit).shows("e31");
         let claim = format!("bits per key of the {name} form less those of a Bloom filter at 3 %");
         let more = cuckoo::bits_per_key(0.03, form)? - rate::bits_per_key(0.03)?;
-        findings.criteria.push(Criterion::at_least(claim, more, 0.0).shows("e31"));
+        findings.at_least(claim, more, 0.0).shows("e31");
     }
     let crossing = cuckoo::bits_per_key(cuckoo::crossover(Form::Plain), Form::Plain)?;
-    findings.criteria.push(Criterion::near(
-        "bits per key where the plain form crosses",
-        crossing,
-        11.46,
-        0.02,
-    ));
+    findings.near("bits per key where the plain form crosses", crossing, 11.46, 0.02);
 
     let rates: Vec<f64> = (0..=400).map(|step| 0.1 * 0.001f64.powf(f64::from(step) / 400.0)).collect();
     let curve = |of: &dyn Fn(f64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
@@ -215,12 +191,16 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     };
     let form = |form| curve(&|p| cuckoo::bits_per_key(p, form));
     let least = curve(&|p| rate::information_minimum(p))?;
-    let mut series = vec![
-        Series::new("least that any filter needs", Mark::Dashes, 6, least),
-        Series::new("Bloom", Mark::Line, 0, curve(&|p| rate::bits_per_key(p))?),
-        Series::new("cuckoo, plain", Mark::Line, 1, form(Form::Plain)?),
-        Series::new("cuckoo, semi-sorted", Mark::Line, 2, form(Form::SemiSorted)?),
-    ];
+    let mut sweep = Sweep::new("bits_per_key").chart(
+        "bits_per_key",
+        "Bits per key by rate",
+        Axis::log("false-positive rate"),
+        Axis::linear("bits per key"),
+    );
+    sweep.series("least that any filter needs", Mark::Dashes, 6, least);
+    sweep.series("Bloom", Mark::Line, 0, curve(&|p| rate::bits_per_key(p))?);
+    sweep.series("cuckoo, plain", Mark::Line, 1, form(Form::Plain)?);
+    sweep.series("cuckoo, semi-sorted", Mark::Line, 2, form(Form::SemiSorted)?);
     // Fingerprints have whole bits, so that real filters come in steps.
     let mut semi_sorted = KindOptions::default();
     semi_sorted.cuckoo.form = Form::SemiSorted;
@@ -231,73 +211,49 @@ fn sizes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (kind, label, colour) in
         [(Kind::Quotient, "quotient, 80 % full", 3), (Kind::Fuse, "fuse, cannot be changed", 4)]
     {
-        let points = curve(&|p| real(kind, p, &KindOptions::default()))?;
-        series.push(Series::new(label, Mark::Line, colour, points));
+        sweep.series(label, Mark::Line, colour, curve(&|p| real(kind, p, &KindOptions::default()))?);
     }
-    findings.charts.push(Chart {
-        name: "bits_per_key".into(),
-        title: "Bits per key by rate".into(),
-        x: Axis::log("false-positive rate"),
-        y: Axis::linear("bits per key"),
-        series,
-    });
-    let mut table = Table::new(
-        "bits_per_key",
-        &[
-            "p",
-            "least",
-            "bloom",
-            "cuckoo_formula",
-            "semi_sorted_formula",
-            "cuckoo",
-            "semi_sorted",
-            "quotient",
-            "fuse",
-        ],
-    );
     let plain = KindOptions::default();
     for p in [0.1, 0.05, 0.03, 0.025, 0.01, 0.005, 0.0041, 0.003, 0.001, 0.0001] {
-        let bits = [
-            rate::information_minimum(p)?,
-            rate::bits_per_key(p)?,
-            cuckoo::bits_per_key(p, Form::Plain)?,
-            cuckoo::bits_per_key(p, Form::SemiSorted)?,
-            real(Kind::Cuckoo, p, &plain)?,
-            real(Kind::Cuckoo, p, &semi_sorted)?,
-            real(Kind::Quotient, p, &plain)?,
-            real(Kind::Fuse, p, &plain)?,
-        ];
-        let [least, bloom, a, b, c, d, e, f] = bits.map(|bits| format!("{bits:.3}"));
-        table.add([p.to_string(), least, bloom, a, b, c, d, e, f]);
+        sweep
+            .row()
+            .cell("p", p)
+            .value("least", rate::information_minimum(p)?, 3)
+            .value("bloom", rate::bits_per_key(p)?, 3)
+            .value("cuckoo_formula", cuckoo::bits_per_key(p, Form::Plain)?, 3)
+            .value("semi_sorted_formula", cuckoo::bits_per_key(p, Form::SemiSorted)?, 3)
+            .value("cuckoo", real(Kind::Cuckoo, p, &plain)?, 3)
+            .value("semi_sorted", real(Kind::Cuckoo, p, &semi_sorted)?, 3)
+            .value("quotient", real(Kind::Quotient, p, &plain)?, 3)
+            .value("fuse", real(Kind::Fuse, p, &plain)?, 3);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
 fn quotient_rates(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
-    let mut table = Table::new("quotient", &["load", "bits_per_key", "theory", "measured"]);
+    let mut sweep = Sweep::new("quotient");
     for (load, printed) in [(0.75, 0.002925), (0.9, 0.003509)] {
         let n = (load * SLOTS as f64) as u64;
         let theory = quotient::rate(n, SLOTS, REMAINDER)?;
         let build = |hasher| Quotient::with_slots(SLOTS, REMAINDER, hasher);
         let found = crate::measure::rate(lab, builds, n, queries, build)?;
         let claim = format!("rate of a quotient filter, q = 16, r = 8, load {load}");
-        findings.criteria.push(Criterion::near(format!("{claim}, computed"), theory, printed, 6e-7));
-        let tolerance = 0.02 * theory + found.chance(theory);
-        findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance));
-        table.add([
-            load.to_string(),
-            format!("{:.2}", f64::from(REMAINDER + quotient::METADATA_BITS) / load),
-            format!("{theory:.6}"),
-            format!("{:.6}", found.mean),
-        ]);
+        sweep
+            .row()
+            .cell("load", load)
+            .value("bits_per_key", f64::from(REMAINDER + quotient::METADATA_BITS) / load, 2)
+            .value("theory", theory, 6)
+            .near(format!("{claim}, computed"), printed, 6e-7)
+            .rate("measured", &found, 6)
+            .agrees(claim, theory, 0.02);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
-/// A small quotient filter beside a multiset of fingerprints: what they say must be the same after every step.
+/// Compares a small quotient filter with a multiset of fingerprints after every step.
 fn multiset(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let steps = lab.count(&STEPS);
     let hasher = lab.hasher(7);
@@ -336,10 +292,10 @@ fn multiset(lab: &Lab, findings: &mut Findings) -> Result<()> {
             disagreements += u64::from(!filter.fingerprints().eq(all));
         }
     }
-    findings.criteria.push(Criterion::at_most(
+    findings.at_most(
         format!("disagreements of a quotient filter and a multiset in {inserted} insertions and {removed} removals"),
         disagreements as f64,
         0.0,
-    ));
+    );
     Ok(())
 }

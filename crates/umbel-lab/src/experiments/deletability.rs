@@ -1,9 +1,7 @@
 //! E5: which share of its keys a deletable filter can remove: three formulas and a simulation.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::internals::Structure;
 use umbel::sizing::deletable::{complement, deletability, filter_bits, printed, resettable};
 use umbel::{Deletable, Digest, Removed, Standard, hash::reduce};
@@ -26,8 +24,8 @@ const ROWS: [(u64, u32, u64, u64, f64); 9] = [
 /// Bits of a region in the chart.
 const REGIONS: [u64; 12] = [1, 2, 3, 4, 5, 7, 9, 11, 14, 19, 29, 39];
 
-/// Filters of so many keys are large.
-const LARGE: u64 = 500;
+/// Number of keys from which on a filter counts as large.
+const LARGE_FILTER_KEYS: u64 = 500;
 
 const BITS: Parameter = Parameter::count("m", "bits of the filter in the chart", [240; 2], [40, 100_000]);
 const HASHES: Parameter = Parameter::count("k", "hash functions of the filter in the chart", [5; 2], [1, 32]);
@@ -72,18 +70,18 @@ impl Experiment for Deletability {
     }
 }
 
-/// What was found in many filters of one shape.
-struct Found {
-    /// The share of keys that can be removed.
+/// The shares measured with many filters of one size.
+struct Simulated {
+    /// Share of keys that can be removed.
     deletable: Rate,
-    /// The share of hits that lie in regions without a collision.
+    /// Share of hits that lie in regions without a collision.
     resettable: f64,
 }
 
 /// Fills many filters of `layout`, and asks for all of their keys.
-fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Result<Found> {
+fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Result<Simulated> {
     // Large filters differ less among themselves.
-    let trials = lab.count(&TRIALS) / if n < LARGE { 1 } else { 10 };
+    let trials = lab.count(&TRIALS) / if n < LARGE_FILTER_KEYS { 1 } else { 10 };
     let mut filter = Deletable::with_layout(layout, region_bits, lab.hasher(0))?;
     let bits = filter.stats().cells;
     let (mut shares, mut free) = (Vec::new(), 0u64);
@@ -99,15 +97,13 @@ fn simulate(lab: &Lab, layout: Standard, region_bits: u64, n: u64, k: u32) -> Re
         let regions = hits.map(|x| reduce(x, bits) / region_bits);
         free += regions.filter(|at| collisions[(at / 64) as usize] >> (at % 64) & 1 == 0).count() as u64;
     }
-    // A share is no rate of independent answers: what filters differ by is all that counts.
-    let deletable = Rate::of(&shares, n);
-    Ok(Found { deletable, resettable: free as f64 / (trials * n * u64::from(k)) as f64 })
+    // The answers for the keys of one filter depend on each other: only the variation between filters counts.
+    let deletable = Rate::from_builds(&shares, n);
+    Ok(Simulated { deletable, resettable: free as f64 / (trials * n * u64::from(k)) as f64 })
 }
 
 fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let columns =
-        ["m", "k", "n", "r", "printed", "one_minus_printed", "umbel", "simulated_elsewhere", "simulated"];
-    let mut table = Table::new("deletability", &columns);
+    let mut sweep = Sweep::new("deletability");
     let mut by_regions = Vec::new();
     for (number, (m, k, n, r, elsewhere)) in ROWS.into_iter().enumerate() {
         let bits = m - r;
@@ -116,50 +112,40 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let [said, less, own] = [printed, complement, deletability].map(|formula| formula(bits, r, n, k));
         let (said, less, own) = (said?, less?, own?);
         let of = format!("m = {m}, k = {k}, n = {n}, r = {r}");
-        let claim = format!("{of}: share that can be removed");
-        findings.criteria.push(Criterion::near(claim, share, elsewhere, chance.max(0.01)));
-        let claim = format!("{of}: the same, by the corrected formula");
-        findings.criteria.push(Criterion::near(claim, share, own, 0.05 + chance));
-        findings.criteria.push(
-            Criterion::at_least(
-                format!("{of}: one minus the printed formula is too high by"),
-                less - share,
-                0.05,
-            )
-            .shows("e23"),
-        );
-        if number == 0 {
-            let expected = resettable(bits, r, n, k)?;
-            let claim = format!("{of}: share of hits in regions without a collision");
-            findings.criteria.push(Criterion::near(claim.clone(), found.resettable, 0.275, 0.01));
-            findings.criteria.push(Criterion::near(
-                format!("{claim}, by formula"),
-                found.resettable,
-                expected,
-                0.01,
-            ));
-        }
+        let claim = |text: &str| format!("{of}: {text}");
+        let free = "share of hits in regions without a collision";
+        let expected = resettable(bits, r, n, k)?;
+        sweep
+            .row()
+            .cells([("m", &m), ("k", &k), ("n", &n), ("r", &r)])
+            .value("printed", said, 4)
+            .value("one_minus_printed", less, 4)
+            .value("umbel", own, 4)
+            .value("simulated_elsewhere", elsewhere, 3)
+            .value("simulated", share, 4)
+            .near(claim("share that can be removed"), elsewhere, chance.max(0.01))
+            .near(claim("the same, by the corrected formula"), own, 0.05 + chance)
+            .hidden(less - share)
+            .at_least(claim("one minus the printed formula is too high by"), 0.05)
+            .shows("e23")
+            .hidden(found.resettable)
+            .when(number == 0, |point| {
+                point.near(claim(free), 0.275, 0.01).near(
+                    claim(&format!("{free}, by formula")),
+                    expected,
+                    0.01,
+                )
+            });
         if (m, k, n) == (240, 5, 22) {
             by_regions.push((r, said, share));
         }
-        table.add([
-            m.to_string(),
-            k.to_string(),
-            n.to_string(),
-            r.to_string(),
-            format!("{said:.4}"),
-            format!("{less:.4}"),
-            format!("{own:.4}"),
-            format!("{elsewhere:.3}"),
-            format!("{share:.4}"),
-        ]);
     }
     by_regions.sort_by_key(|(r, ..)| *r);
     let falls = by_regions.windows(2).all(|pair| pair[1].1 < pair[0].1);
     let claim = "with more regions, r = 12, 24, 60, 120, the printed probability falls, and from 12 to 60 the share rises";
     let rises = by_regions[..3].windows(2).all(|pair| pair[1].2 > pair[0].2);
-    findings.criteria.push(Criterion::that(claim, falls && rises).shows("e23"));
-    findings.tables.push(table);
+    sweep.that(claim, falls && rises).shows("e23");
+    findings.add(sweep);
     Ok(())
 }
 
@@ -171,41 +157,38 @@ fn worst_case(findings: &mut Findings) -> Result<()> {
         Ok(1.0 + filter.regions() as f64 / bits as f64)
     };
     let claim = "memory with a region for each bit, over that of the bits alone";
-    findings.criteria.push(Criterion::near(claim, regions(1)?, 2.0, 1e-9).shows("e24"));
+    findings.near(claim, regions(1)?, 2.0, 1e-9).shows("e24");
     let claim = "the same with a region for each key, at ten bits per key";
-    findings.criteria.push(Criterion::near(claim, regions(bits / n)?, 1.1, 1e-9).shows("e24"));
+    findings.near(claim, regions(bits / n)?, 1.1, 1e-9).shows("e24");
     Ok(())
 }
 
 fn chart(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (m, k, n) = (lab.count(&BITS), lab.count(&HASHES) as u32, lab.count(&KEYS));
-    let mut table =
-        Table::new("regions", &["r", "region_bits", "printed", "one_minus_printed", "umbel", "simulated"]);
-    let mut curves: [Vec<(f64, f64)>; 4] = Default::default();
+    let mut sweep = Sweep::new("regions").chart(
+        "regions",
+        format!("Keys that can be removed: m = {m}, k = {k}, n = {n}"),
+        Axis::linear("regions r, each of which costs a bit"),
+        Axis::linear("share of keys that can be removed"),
+    );
     for region_bits in REGIONS {
         let bits = filter_bits(m, region_bits)?;
         let r = bits.div_ceil(region_bits);
         let share = simulate(lab, Standard::new(bits, k)?, region_bits, n, k)?.deletable.mean;
         let [said, less, own] = [printed, complement, deletability].map(|formula| formula(bits, r, n, k));
-        let values = [own?, said?, less?, share];
-        curves.iter_mut().zip(values).for_each(|(curve, value)| curve.push((r as f64, value)));
-        let [own, said, less, share] = values.map(|value| format!("{value:.4}"));
-        table.add([r.to_string(), region_bits.to_string(), said, less, own, share]);
+        sweep
+            .at(r as f64)
+            .cells([("r", &r), ("region_bits", &region_bits)])
+            .value("printed", said?, 4)
+            .dashes("as printed", 1)
+            .value("one_minus_printed", less?, 4)
+            .dashes("one minus that", 4)
+            .value("umbel", own?, 4)
+            .line("corrected", 0)
+            .value("simulated", share, 4)
+            .dots("simulated", 2);
     }
-    let [own, said, less, share] = curves;
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "regions".into(),
-        title: format!("Keys that can be removed: m = {m}, k = {k}, n = {n}"),
-        x: Axis::linear("regions r, each of which costs a bit"),
-        y: Axis::linear("share of keys that can be removed"),
-        series: vec![
-            Series::new("as printed", Mark::Dashes, 1, said),
-            Series::new("one minus that", Mark::Dashes, 4, less),
-            Series::new("corrected", Mark::Line, 0, own),
-            Series::new("simulated", Mark::Dots, 2, share),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }
 
@@ -215,11 +198,8 @@ fn region_test(findings: &mut Findings) {
     let (m, b) = (480, 16);
     let moved: Vec<u64> = (0..m).filter(|at| by_search(*at, m, b) != at * b / m).collect();
     let boundaries: Vec<u64> = (1..b).map(|j| j * m / b).collect();
-    findings.criteria.push(
-        Criterion::that(
+    findings.that(
             "480 bits in 16 regions: the published search puts the first bit of each but the first into the one below",
             moved == boundaries,
-        )
-        .shows("e36"),
-    );
+        ).shows("e36");
 }

@@ -1,6 +1,6 @@
 //! E1c: the classic formula beside the exact rate of small filters.
 
-use crate::{About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Result, Series, Table};
+use super::prelude::*;
 use umbel::sizing::rate;
 
 pub struct ExactRate;
@@ -35,8 +35,8 @@ impl Experiment for ExactRate {
     }
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
-        let mut table = Table::new("formulas", &["m", "n", "k", "formula", "printed", "computed"]);
         let mut findings = Findings::default();
+        let mut formulas = Sweep::new("formulas");
         for (m, n, k, printed) in PRINTED {
             let computed = [
                 rate::exact(m, n, k)?,
@@ -46,48 +46,35 @@ impl Experiment for ExactRate {
                 rate::second_order(m, n, k)?,
             ];
             for ((name, printed), computed) in NAMES.iter().zip(printed).zip(computed) {
-                let claim = format!("{name}, m = {m}, n = {n}, k = {k}");
                 // To the last printed digit.
                 let tolerance = if name.starts_with("exact") { 1e-9 * printed.max(0.01) } else { 6e-10 };
-                findings.criteria.push(Criterion::near(claim, computed, printed, tolerance));
-                table.add([
-                    m.to_string(),
-                    n.to_string(),
-                    k.to_string(),
-                    (*name).to_string(),
-                    printed.to_string(),
-                    format!("{computed:.12}"),
-                ]);
+                formulas
+                    .row()
+                    .cells([("m", &m), ("n", &n), ("k", &k), ("formula", &name), ("printed", &printed)])
+                    .value("computed", computed, 12)
+                    .near(format!("{name}, m = {m}, n = {n}, k = {k}"), printed, tolerance);
             }
         }
+        findings.add(formulas);
         let sizes: &[u64] =
             lab.either(&[4, 8, 16, 32, 64, 128, 256], &[4, 8, 16, 32, 64, 128, 256, 512, 1024]);
-        let mut curve = Table::new("ratio", &["m", "n", "k", "classic_over_exact"]);
-        let mut points = Vec::new();
+        let mut sweep = Sweep::new("ratio").chart(
+            "ratio",
+            "What the classic formula says of the exact rate",
+            Axis::log("bits of the filter, 10 for each key"),
+            Axis::linear("classic / exact"),
+        );
         for n in sizes {
             let (m, k) = (10 * n, 7);
             let ratio = rate::classic(m, *n, k)? / rate::exact(m, *n, k)?;
-            curve.add([m.to_string(), n.to_string(), k.to_string(), format!("{ratio:.6}")]);
-            points.push((m as f64, ratio));
+            let point = sweep.at(m as f64).cell("m", m).cell("n", n).cell("k", k);
+            point.value("classic_over_exact", ratio, 6).line("k = 7", 0);
         }
-        let rises = points.windows(2).all(|pair| pair[0].1 < pair[1].1);
-        findings.criteria.push(
-            Criterion::that("the classic formula is too low, and less so the larger the filter", rises)
-                .shows("e07"),
-        );
-        findings.criteria.push(Criterion::at_most(
-            "it is never above the exact rate",
-            points[points.len() - 1].1,
-            1.0,
-        ));
-        findings.tables.extend([table, curve]);
-        findings.charts.push(Chart {
-            name: "ratio".into(),
-            title: "What the classic formula says of the exact rate".into(),
-            x: Axis::log("bits of the filter, 10 for each key"),
-            y: Axis::linear("classic / exact"),
-            series: vec![Series::new("k = 7", Mark::Line, 0, points)],
-        });
+        let ratios: Vec<f64> = sweep.points("k = 7").iter().map(|point| point.1).collect();
+        let claim = "the classic formula is too low, and less so the larger the filter";
+        sweep.that(claim, ratios.is_sorted_by(|one, next| one < next)).shows("e07");
+        sweep.at_most("it is never above the exact rate", ratios[ratios.len() - 1], 1.0);
+        findings.add(sweep);
         findings.verdict =
             "For filters of a few hundred bits the exact rate should be used; above ten thousand bits the \
                             classic formula is as good."

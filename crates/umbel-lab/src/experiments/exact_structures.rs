@@ -1,9 +1,7 @@
 //! E20: filters against the exact structures that they stand in front of: time, room and errors.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::{BTreeSet, HashSet};
 use umbel::internals::Layout;
 use umbel::{Blocked, Bloom, Spec, Standard};
@@ -20,7 +18,7 @@ const ROUNDS: Parameter = Parameter::count("rounds", "rounds of each measurement
 const LENGTHS: [usize; 3] = [8, 64, 1024];
 /// Lookups in a round; the list, which has to be read for each, takes a few.
 const LOOKUPS: usize = 500;
-const FEW: usize = 20;
+const LIST_LOOKUPS: usize = 20;
 /// Per cent of the queries.
 const ABSENT: [u64; 4] = [0, 50, 90, 99];
 
@@ -47,29 +45,13 @@ impl Experiment for ExactStructures {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut told = Told {
-            figures: Table::new(
-                "structures",
-                &["structure", "key_bytes", "keys", "bytes_per_key", "wrong_yes", "wrong_no"],
-            ),
-            times: Table::new(
-                "times",
-                &[
-                    "structure",
-                    "key_bytes",
-                    "absent_percent",
-                    "median_ns",
-                    "lower_quartile_ns",
-                    "upper_quartile_ns",
-                ],
-            ),
-            room: Vec::new(),
-        };
+        let mut report = Report::new();
         for length in LENGTHS {
-            one_length(lab, length, &mut told, &mut findings)?;
+            one_length(lab, length, &mut report)?;
         }
-        room(&told.room, &mut findings);
-        findings.tables.extend([told.figures, told.times]);
+        room(&mut report);
+        findings.add(report.figures);
+        findings.add(report.times);
         findings.verdict = "A filter makes errors at its rate and misses nothing; the exact structures make none and need the bytes of \
                             every key. A filter in front of a sorted list makes no errors, and where most queries are for \
                             absent keys it is faster than the list alone."
@@ -78,23 +60,39 @@ impl Experiment for ExactStructures {
     }
 }
 
-/// What is collected over the lengths.
-struct Told {
-    figures: Table,
-    times: Table,
+/// The measurements of all lengths.
+struct Report {
+    figures: Sweep,
+    times: Sweep,
     /// Structure, key bytes, bytes per key.
     room: Vec<(&'static str, usize, f64)>,
 }
 
-/// Whether a key is there.
-type Ask<'a> = Box<dyn Fn(&[u8]) -> bool + 'a>;
+impl Report {
+    fn new() -> Report {
+        let (x, y) = (Axis::log("bytes of a key"), Axis::log("bytes per key"));
+        let figures = Sweep::new("structures").chart("room", "Room by length of keys", x, y);
+        let times = LENGTHS.into_iter().fold(Sweep::new("times"), |times, length| {
+            times.chart(
+                &format!("times_{length}"),
+                format!("Lookups by share of absent keys: keys of {length} bytes"),
+                Axis::linear("absent keys among the queries (%)"),
+                Axis::log("time per lookup (ns)"),
+            )
+        });
+        Report { figures, times, room: Vec::new() }
+    }
+}
+
+/// Returns whether a structure contains a key.
+type Contains<'a> = Box<dyn Fn(&[u8]) -> bool + 'a>;
 
 /// Something that is asked for keys.
 struct Structure<'a> {
     name: &'static str,
     keys: u64,
     bytes: f64,
-    contains: Ask<'a>,
+    contains: Contains<'a>,
     /// The rate of wrong yeses that is allowed.
     rate: f64,
 }
@@ -114,7 +112,7 @@ fn spelled(numbers: &[u64], length: usize) -> Vec<u8> {
     bytes
 }
 
-/// Queries, of which so many per cent are for absent keys. They have bytes of their own: a key that is looked up is not where
+/// Queries, of which `percent` per cent are for absent keys. They have bytes of their own: a key that is looked up is not where
 /// the structure has it.
 fn queries(members: &[u64], strangers: &[u64], percent: u64, length: usize) -> Vec<u8> {
     let pick = |stranger: &u64| match stranger % 100 < percent {
@@ -124,7 +122,7 @@ fn queries(members: &[u64], strangers: &[u64], percent: u64, length: usize) -> V
     spelled(&strangers.iter().map(pick).collect::<Vec<u64>>(), length)
 }
 
-fn one_length(lab: &Lab, length: usize, told: &mut Told, findings: &mut Findings) -> Result<()> {
+fn one_length(lab: &Lab, length: usize, report: &mut Report) -> Result<()> {
     let (n, listed, p) = (lab.count(&KEYS), lab.count(&LISTED), lab.number(&RATE));
     // The numbers of the builds keep the keys of each length apart.
     let own = Keys::of_build(length as u64);
@@ -182,29 +180,35 @@ fn one_length(lab: &Lab, length: usize, told: &mut Told, findings: &mut Findings
         rate: 0.0,
     };
     let few = &strangers[..strangers.len() / 10];
-    errors(&list, length, &members[..listed as usize], few, told, findings);
+    errors(&list, length, &members[..listed as usize], few, report);
     for structure in &structures {
-        errors(structure, length, &members[..n as usize], &strangers, told, findings);
+        errors(structure, length, &members[..n as usize], &strangers, report);
     }
     let rounds = lab.count(&ROUNDS) as usize;
     let mut by_share: Vec<Vec<Time>> = Vec::new();
     for percent in ABSENT {
         let asked = queries(&members[..listed as usize], few, percent, length);
-        let mut times = race(rounds, FEW.min(few.len()) as u64, vec![contestant(&list, &asked, length, FEW)]);
+        let lookups = LIST_LOOKUPS.min(few.len()) as u64;
+        let mut times = race(rounds, lookups, vec![contestant(&list, &asked, length, LIST_LOOKUPS)]);
         let asked = queries(&members[..n as usize], &strangers, percent, length);
         let contestants = structures.iter().map(|structure| contestant(structure, &asked, length, LOOKUPS));
         times.extend(race(rounds, LOOKUPS.min(strangers.len()) as u64, contestants.collect()));
         by_share.push(times);
     }
     let names: Vec<&str> = [&list].into_iter().chain(&structures).map(|structure| structure.name).collect();
-    for (name, at) in names.iter().zip(0..) {
+    let chart = LENGTHS.iter().position(|known| *known == length).unwrap_or_default();
+    for (at, name) in names.iter().enumerate() {
         for (percent, times) in ABSENT.iter().zip(&by_share) {
-            let [median, low, high] = times[at].told(1);
-            told.times.add([name.to_string(), length.to_string(), percent.to_string(), median, low, high]);
+            report
+                .times
+                .at(*percent as f64)
+                .on(chart)
+                .cells([("structure", &name), ("key_bytes", &length), ("absent_percent", &percent)])
+                .time(["median_ns", "lower_quartile_ns", "upper_quartile_ns"], &times[at], 1)
+                .path(*name, at);
         }
     }
-    findings.charts.push(times_chart(length, &names, &by_share));
-    rejections(length, listed, &by_share, findings);
+    rejections(length, listed, &by_share, &mut report.times);
     Ok(())
 }
 
@@ -214,83 +218,63 @@ fn filled<L: Layout>(spec: &Spec, keys: &[&[u8]]) -> Result<Bloom<L>> {
     Ok(filter)
 }
 
-/// Rounds of so many lookups.
+/// Creates rounds of this many lookups.
 fn contestant<'a>(
     structure: &'a Structure<'_>,
     asked: &'a [u8],
     length: usize,
     lookups: usize,
 ) -> Contestant<'a> {
-    let mut turns = Turns::of(asked, lookups * length);
-    Box::new(move || turns.take().chunks_exact(length).map(|key| u64::from((structure.contains)(key))).sum())
+    let mut turns = Turns::new(asked, lookups * length);
+    Box::new(move || {
+        turns.next_round().chunks_exact(length).map(|key| u64::from((structure.contains)(key))).sum()
+    })
 }
 
-/// What a structure answers wrongly, and the room it takes.
-fn errors(
-    structure: &Structure<'_>,
-    length: usize,
-    members: &[u64],
-    strangers: &[u64],
-    told: &mut Told,
-    findings: &mut Findings,
-) {
+/// Counts the wrong answers of a structure, and reports the room it takes.
+fn errors(structure: &Structure<'_>, length: usize, members: &[u64], strangers: &[u64], report: &mut Report) {
     let Structure { name, keys, bytes, contains, rate } = structure;
     let yes =
         |numbers: &[u64]| spelled(numbers, length).chunks_exact(length).filter(|key| contains(key)).count();
     // A list has to be read for each: some of its keys will do.
     let asked: Vec<u64> = members.iter().copied().take(strangers.len()).collect();
     let (wrong_yes, wrong_no) = (yes(strangers) as f64 / strangers.len() as f64, asked.len() - yes(&asked));
-    told.room.push((name, length, *bytes));
-    told.figures.add([
-        name.to_string(),
-        length.to_string(),
-        keys.to_string(),
-        format!("{bytes:.3}"),
-        format!("{wrong_yes:.6}"),
-        wrong_no.to_string(),
-    ]);
+    report.room.push((name, length, *bytes));
     let chance = 4.0 * (rate * (1.0 - rate) / strangers.len() as f64).sqrt();
-    // One build: its fill may make it a little worse than it is on average.
-    let claim = format!("{name}, {length} bytes: share of absent keys that are taken for members");
-    findings.criteria.push(Criterion::at_most(claim, wrong_yes, 1.05 * rate + chance));
-    let claim = format!("{name}, {length} bytes: members that are missed");
-    findings.criteria.push(Criterion::at_most(claim, wrong_no as f64, 0.0));
+    let claim = |what: &str| format!("{name}, {length} bytes: {what}");
+    report
+        .figures
+        .row()
+        .cells([("structure", &name), ("key_bytes", &length), ("keys", &keys)])
+        .value("bytes_per_key", *bytes, 3)
+        .value("wrong_yes", wrong_yes, 6)
+        // One build: its fill may make it a little worse than it is on average.
+        .at_most(claim("share of absent keys that are taken for members"), 1.05 * rate + chance)
+        .count("wrong_no", wrong_no as u64)
+        .at_most(claim("members that are missed"), 0.0);
 }
 
-fn times_chart(length: usize, names: &[&str], by_share: &[Vec<Time>]) -> Chart {
-    let series = names.iter().enumerate().map(|(at, name)| {
-        let times = ABSENT.iter().zip(by_share).map(|(percent, times)| (*percent as f64, times[at]));
-        Series::of_times(*name, at, times)
-    });
-    Chart {
-        name: format!("times_{length}"),
-        title: format!("Lookups by share of absent keys: keys of {length} bytes"),
-        x: Axis::linear("absent keys among the queries (%)"),
-        y: Axis::log("time per lookup (ns)"),
-        series: series.collect(),
-    }
-}
-
-/// What has to hold of times. Lower quartiles, which a busy machine disturbs least, are compared.
-fn rejections(length: usize, listed: u64, by_share: &[Vec<Time>], findings: &mut Findings) {
+/// Compares lower quartiles of times, which a busy machine disturbs least.
+fn rejections(length: usize, listed: u64, by_share: &[Vec<Time>], sweep: &mut Sweep) {
     let [list, sorted, in_front, blocked] = [0, 1, 4, 6].map(|at| by_share[ABSENT.len() - 1][at].low);
     let claim = format!("{length} bytes, 99 % absent: sorted list alone over a filter in front of it, time");
-    findings.criteria.push(Criterion::at_least(claim, sorted / in_front, 1.2).timed());
+    sweep.at_least(claim, sorted / in_front, 1.2).timed();
     if listed >= 2000 {
         let claim = format!("{length} bytes, 99 % absent: list of {listed} over blocked filter, time");
-        findings.criteria.push(Criterion::at_least(claim, list / blocked, 5.0).timed());
+        sweep.at_least(claim, list / blocked, 5.0).timed();
     }
 }
 
 /// Bytes per key by the length of keys.
-fn room(told: &[(&'static str, usize, f64)], findings: &mut Findings) {
+fn room(report: &mut Report) {
+    let Report { figures, room, .. } = report;
     let at = |name, length| {
-        told.iter().find(|(n, l, _)| (*n, *l) == (name, length)).map_or(f64::NAN, |(.., bytes)| *bytes)
+        room.iter().find(|(n, l, _)| (*n, *l) == (name, length)).map_or(f64::NAN, |(.., bytes)| *bytes)
     };
     for filter in ["standard filter", "blocked filter"] {
         let grows = at(filter, 1024) / at(filter, 8);
         let claim = format!("{filter}: bytes per key with keys of 1024 bytes over those with 8");
-        findings.criteria.push(Criterion::near(claim, grows, 1.0, 0.0));
+        figures.near(claim, grows, 1.0, 0.0);
     }
     for (length, times) in [(8, 8.0), (1024, 400.0)] {
         let least = ["list", "hash set", "B-tree"]
@@ -300,7 +284,7 @@ fn room(told: &[(&'static str, usize, f64)], findings: &mut Findings) {
         let ratio = least / at("blocked filter", length);
         let claim =
             format!("keys of {length} bytes: the smallest exact structure over the blocked filter, bytes");
-        findings.criteria.push(Criterion::at_least(claim, ratio, times));
+        figures.at_least(claim, ratio, times);
     }
     let shown = [
         ("list", "list, sorted or not"),
@@ -310,17 +294,10 @@ fn room(told: &[(&'static str, usize, f64)], findings: &mut Findings) {
         ("standard filter", "standard filter"),
         ("blocked filter", "blocked filter"),
     ];
-    let series = shown.iter().enumerate().map(|(colour, (name, label))| {
+    for (colour, (name, label)) in shown.into_iter().enumerate() {
         let points = LENGTHS.iter().map(|length| (*length as f64, at(name, *length)));
-        Series::new(*label, Mark::Path, colour, points.collect())
-    });
-    findings.charts.push(Chart {
-        name: "room".into(),
-        title: "Room by length of keys".into(),
-        x: Axis::log("bytes of a key"),
-        y: Axis::log("bytes per key"),
-        series: series.collect(),
-    });
+        figures.series(label, Mark::Path, colour, points);
+    }
 }
 
 #[cfg(test)]

@@ -1,10 +1,7 @@
 //! E7: the Floom filter, which keeps the patterns of regions that its keys have hit, and does not pay.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-    measure,
-};
 use umbel::Standard;
 use umbel::floom::Floom;
 use umbel::floom::Options;
@@ -81,9 +78,9 @@ impl Experiment for Patterns {
     }
 }
 
-/// The shape of the three filters.
+/// The sizes of the three filters.
 #[derive(Clone, Copy)]
-struct Shape {
+struct FloomShape {
     n: u64,
     regions: u32,
     bits: u64,
@@ -92,18 +89,18 @@ struct Shape {
     equal: (u64, u32),
 }
 
-impl Shape {
+impl FloomShape {
     /// As published: M is rounded up to bytes, k comes from the bits before that.
-    fn new(n: u64, p: f64, regions: u32) -> Result<Shape> {
+    fn new(n: u64, p: f64, regions: u32) -> Result<FloomShape> {
         let params = Params::for_capacity(n, p, KPolicy::Round)?;
         let bits = params.bits.next_multiple_of(8);
         let equal = bits + (1 << regions);
         // The family has no more functions. Where more would be best, the rate is nothing either way.
         let hashes = KPolicy::Round.hashes(equal, n)?.min(Family::Murmur3.max_hashes());
-        Ok(Shape { n, regions, bits, hashes: params.hashes, equal: (equal, hashes) })
+        Ok(FloomShape { n, regions, bits, hashes: params.hashes, equal: (equal, hashes) })
     }
 
-    /// What theory says of the three.
+    /// Returns the rates of the three by theory.
     fn theory(&self) -> Result<[f64; 3]> {
         let standard = rate::classic(self.bits, self.n, self.hashes)?;
         let floom = floom::rate(self.bits, self.n, self.hashes, self.regions)?;
@@ -129,7 +126,7 @@ struct Three {
 }
 
 impl Three {
-    fn new(shape: &Shape) -> Result<Three> {
+    fn new(shape: &FloomShape) -> Result<Three> {
         let filter = |hashes, bits| Literature::new(Scheme::new(Family::Murmur3, hashes, bits)?);
         Ok(Three {
             regions: shape.regions.into(),
@@ -176,7 +173,7 @@ fn numbers(lab: &Lab, build: u64) -> Keys {
     Keys::of_build(lab.seed.wrapping_mul(1000).wrapping_add(build))
 }
 
-fn measured(lab: &Lab, shape: &Shape, builds: u64, queries: u64) -> Result<[Rate; 3]> {
+fn measured(lab: &Lab, shape: &FloomShape, builds: u64, queries: u64) -> Result<[Rate; 3]> {
     let mut rates = [const { Vec::new() }; 3];
     for build in 0..builds {
         let mut three = Three::new(shape)?;
@@ -186,7 +183,7 @@ fn measured(lab: &Lab, shape: &Shape, builds: u64, queries: u64) -> Result<[Rate
         let found = three.rates(&decimal(numbers(lab, build).strangers(queries)));
         rates.iter_mut().zip(found).for_each(|(rates, rate)| rates.push(rate));
     }
-    Ok(rates.map(|rates| Rate::of(&rates, queries)))
+    Ok(rates.map(|rates| Rate::from_builds(&rates, queries)))
 }
 
 /// The table of rates, and the chart of them by n.
@@ -200,90 +197,76 @@ fn rows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let further = PUBLISHED[6..].iter().map(|(n, p, b, _)| (*n, *p, *b));
     let charted = shapes.len();
     shapes.extend(further);
-    let mut table = Table::new("rates", &["n", "p", "b", "filter", "published", "theory", "measured"]);
-    let mut library = Table::new("library", &["n", "p", "b", "theory", "measured"]);
-    let mut dots = [const { Vec::new() }; 3];
+    let mut sweep = Sweep::new("rates").chart(
+        "rates",
+        format!("False-positive rate by number of keys, p = {p}, b = {b}"),
+        Axis::log("keys n"),
+        Axis::log("false-positive rate"),
+    );
+    let mut lines = [const { Vec::new() }; 3];
+    // Smaller rates would squeeze everything else into the upper edge.
+    let is_drawn = |rate: f64| rate >= 1e-4 * p;
+    let most = n.max(300_000) as f64;
+    for step in 0..=60 {
+        let n = (1000.0 * (most / 1000.0).powf(f64::from(step) / 60.0)).round() as u64;
+        for (i, theory) in FloomShape::new(n, p, b)?.theory()?.into_iter().enumerate() {
+            lines[i].extend(is_drawn(theory).then_some((n as f64, theory)));
+        }
+    }
+    for (i, line) in lines.into_iter().enumerate() {
+        sweep.series(format!("{}, theory", NAMES[i]), Mark::Line, i, line);
+    }
+    let mut library = Sweep::new("library");
     for (row, (n, p, b)) in shapes.into_iter().enumerate() {
-        let shape = Shape::new(n, p, b)?;
+        let shape = FloomShape::new(n, p, b)?;
         let (theory, found) = (shape.theory()?, measured(lab, &shape, builds, queries)?);
         let csv = PUBLISHED.iter().find(|published| (published.0, published.1, published.2) == (n, p, b));
         for (i, (theory, found)) in theory.into_iter().zip(found).enumerate() {
-            findings.criteria.push(Criterion::near(
-                format!("{}, n = {n}, p = {p}, b = {b}", NAMES[i]),
-                found.mean,
-                theory,
-                0.02 * theory + found.chance(theory),
-            ));
-            table.add([
-                n.to_string(),
-                p.to_string(),
-                b.to_string(),
-                NAMES[i].into(),
-                csv.map_or(String::new(), |csv| csv.3[i].to_string()),
-                format!("{theory:.3e}"),
-                format!("{:.6}", found.mean),
-            ]);
-            if row < charted {
-                dots[i].push((n as f64, found.mean));
-            }
+            sweep
+                .at(n as f64)
+                .cells([("n", &n), ("p", &p), ("b", &b), ("filter", &NAMES[i])])
+                .cell("published", csv.map_or(String::new(), |csv| csv.3[i].to_string()))
+                .scientific("theory", theory, 3)
+                .rate("measured", &found, 6)
+                .agrees(format!("{}, n = {n}, p = {p}, b = {b}", NAMES[i]), theory, 0.02)
+                .when(row < charted && is_drawn(found.mean), |point| {
+                    point.dots(format!("{}, measured", NAMES[i]), i)
+                });
         }
         // The filter of the library, with its own hash.
         let options = Options { regions: Some(b), compat: true, ranked: false };
         let build = |hasher| Floom::with_layout(Standard::new(shape.bits, shape.hashes)?, &options, hasher);
         let found = measure::rate(lab, builds, n, queries, build)?;
         let claim = format!("the library's Floom filter, n = {n}, p = {p}, b = {b}");
-        let tolerance = 0.02 * theory[1] + found.chance(theory[1]);
-        findings.criteria.push(Criterion::near(claim, found.mean, theory[1], tolerance));
-        library.add([
-            n.to_string(),
-            p.to_string(),
-            b.to_string(),
-            format!("{:.6}", theory[1]),
-            format!("{:.6}", found.mean),
-        ]);
+        library
+            .row()
+            .cells([("n", &n), ("p", &p), ("b", &b)])
+            .value("theory", theory[1], 6)
+            .rate("measured", &found, 6)
+            .agrees(claim, theory[1], 0.02);
     }
-    findings.tables.extend([table, library]);
-    let most = n.max(300_000) as f64;
-    let mut lines = [const { Vec::new() }; 3];
-    for step in 0..=60 {
-        let n = (1000.0 * (most / 1000.0).powf(f64::from(step) / 60.0)).round() as u64;
-        for (line, theory) in lines.iter_mut().zip(Shape::new(n, p, b)?.theory()?) {
-            line.push((n as f64, theory));
-        }
-    }
-    let mut series = Vec::new();
-    for (i, (line, dots)) in lines.into_iter().zip(dots).enumerate() {
-        // What is smaller would squeeze everything else into the upper edge.
-        let drawn =
-            |points: Vec<(f64, f64)>| points.into_iter().filter(|point| point.1 >= 1e-4 * p).collect();
-        series.push(Series::new(format!("{}, theory", NAMES[i]), Mark::Line, i, drawn(line)));
-        series.push(Series::new(format!("{}, measured", NAMES[i]), Mark::Dots, i, drawn(dots)));
-    }
-    findings.charts.push(Chart {
-        name: "rates".into(),
-        title: format!("False-positive rate by number of keys, p = {p}, b = {b}"),
-        x: Axis::log("keys n"),
-        y: Axis::log("false-positive rate"),
-        series,
-    });
+    findings.add(sweep);
+    findings.add(library);
     Ok(())
 }
 
 /// Floom against equal memory, in all combinations that were published.
 fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
     let full = lab.either(false, true);
-    let mut table = Table::new(
-        "combinations",
-        &["n", "p", "b", "theory_floom", "theory_equal", "ratio", "measured_floom", "measured_equal"],
+    let mut sweep = Sweep::new("combinations").chart(
+        "ratio",
+        "Rate of the Floom filter / rate of a standard one of equal memory, p = 0.01",
+        Axis::log("keys n"),
+        Axis::log("ratio; below 1 it would pay"),
     );
     let texts = if full { decimal(numbers(lab, lab.count(&BUILDS)).members(NUMBERS)) } else { Vec::new() };
     let (mut closest, mut wins, mut largest_win) = (f64::INFINITY, 0, 0.0f64);
     for b in GRID_B {
         for (p, n) in GRID_P.into_iter().flat_map(|p| GRID_N.map(|n| (p, n))) {
-            let shape = Shape::new(n, p, b)?;
+            let shape = FloomShape::new(n, p, b)?;
             let [_, floom, equal] = shape.theory()?;
             closest = closest.min(floom / equal);
-            let mut cells = [String::new(), String::new()];
+            let mut rates = None;
             if full {
                 let (members, strangers) = texts.split_at(n as usize);
                 let mut three = Three::new(&shape)?;
@@ -292,64 +275,53 @@ fn grid(lab: &Lab, findings: &mut Findings) -> Result<String> {
                 if found < other {
                     wins += 1;
                     let queries = strangers.len() as u64;
-                    let noise = (floom * Shape::error(shape.bits, n, shape.hashes, floom, queries))
-                        .hypot(equal * Shape::error(shape.equal.0, n, shape.equal.1, equal, queries));
+                    let noise = (floom * FloomShape::error(shape.bits, n, shape.hashes, floom, queries))
+                        .hypot(equal * FloomShape::error(shape.equal.0, n, shape.equal.1, equal, queries));
                     largest_win = largest_win.max((other - found) / noise);
                 }
-                cells = [found, other].map(|rate| format!("{rate:.6}"));
+                rates = Some([found, other]);
             }
-            let [found, other] = cells;
-            table.add([
-                n.to_string(),
-                p.to_string(),
-                b.to_string(),
-                format!("{floom:.4e}"),
-                format!("{equal:.4e}"),
-                format!("{:.5}", floom / equal),
-                found,
-                other,
-            ]);
+            sweep
+                .row()
+                .cells([("n", &n), ("p", &p), ("b", &b)])
+                .scientific("theory_floom", floom, 4)
+                .scientific("theory_equal", equal, 4)
+                .value("ratio", floom / equal, 5)
+                .optional("measured_floom", rates.map(|[found, _]| found), 6)
+                .optional("measured_equal", rates.map(|[_, other]| other), 6);
         }
     }
-    findings.criteria.push(Criterion::at_least(
+    sweep.at_least(
         "least ratio of the rate to that of equal memory, in theory, in 300 combinations",
         closest,
         1.0002,
-    ));
+    );
     if full {
-        findings.criteria.push(Criterion::at_most(
+        sweep.at_most(
             format!("largest of {wins} measured advantages over equal memory, in standard errors of chance"),
             largest_win,
             4.0,
-        ));
+        );
     }
-    findings.criteria.push(Criterion::near(
+    sweep.near(
         "share of strangers whose pattern was seen, n = 200 000, k = 7, b = 16",
         floom::seen(16, 7, 200_000)?,
         0.994,
         5e-4,
-    ));
-    findings.tables.push(table);
-    let mut series = Vec::new();
+    );
     for (i, b) in GRID_B.into_iter().enumerate() {
         let mut curve = Vec::new();
         for step in 0..=100 {
             let n = (500.0 * 1000f64.powf(f64::from(step) / 100.0)).round() as u64;
-            let [_, floom, equal] = Shape::new(n, 0.01, b)?.theory()?;
+            let [_, floom, equal] = FloomShape::new(n, 0.01, b)?.theory()?;
             // Further up there is nothing to see.
             if floom / equal < 30.0 {
                 curve.push((n as f64, floom / equal));
             }
         }
-        series.push(Series::new(format!("b = {b}"), Mark::Line, i, curve));
+        sweep.series(format!("b = {b}"), Mark::Line, i, curve);
     }
-    findings.charts.push(Chart {
-        name: "ratio".into(),
-        title: "Rate of the Floom filter / rate of a standard one of equal memory, p = 0.01".into(),
-        x: Axis::log("keys n"),
-        y: Axis::log("ratio; below 1 it would pay"),
-        series,
-    });
+    findings.add(sweep);
     Ok(match full {
         true => format!(
             " Measured once each, equal memory was better in {} of 300, where 271 were published; in the others the two differ by \
@@ -366,7 +338,7 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let rates = [0.005, 0.0075, 0.01, 0.015, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3];
     let keys = [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000];
     let regions = [2u32, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64, 96, 128, 256, 512, 1024];
-    let mut table = Table::new("ranked", &["p", "combinations", "better_than_equal_memory", "least_ratio"]);
+    let mut sweep = Sweep::new("ranked");
     let (mut all, mut wins, mut closest) = (0, 0, f64::INFINITY);
     for p in rates.into_iter().step_by(step) {
         let (mut tried, mut won, mut least) = (0, 0, f64::INFINITY);
@@ -374,7 +346,7 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let bits = rate::optimal_bits(n, p)?;
             for (k, b) in (1..=9).flat_map(|k| regions.map(|b| (k, b))) {
                 let patterns = reachable(b, k);
-                // A table of many times the filter is no contest.
+                // A table many times as large as the filter cannot win.
                 if patterns > 100.0 * bits as f64 {
                     continue;
                 }
@@ -388,18 +360,19 @@ fn never(lab: &Lab, findings: &mut Findings) -> Result<()> {
                 }
             }
         }
-        table.add([p.to_string(), tried.to_string(), won.to_string(), format!("{least:.6}")]);
+        let row = sweep.row().cell("p", p).cell("combinations", tried).cell("better_than_equal_memory", won);
+        row.value("least_ratio", least, 6);
         all += tried;
         wins += won;
         closest = closest.min(least);
     }
-    findings.criteria.push(Criterion::at_most(
+    sweep.at_most(
         format!("combinations of {all} in which a ranked table is better than equal memory"),
         wins.into(),
         0.0,
-    ));
-    findings.criteria.push(Criterion::at_least("least ratio of the rates with ranked tables", closest, 1.0));
-    findings.tables.push(table);
+    );
+    sweep.at_least("least ratio of the rates with ranked tables", closest, 1.0);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -415,7 +388,7 @@ fn reachable(regions: u32, k: u32) -> f64 {
 
 /// How much of the table can never be addressed.
 fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("waste", &["b", "k", "patterns", "reachable", "seen_with_many_keys"]);
+    let mut sweep = Sweep::new("waste");
     for (b, k, printed, digit) in [(16, 7, 0.40, 0.005), (20, 5, 0.021, 0.0005)] {
         let (all, reachable) = (1u64 << b, floom::reachable_patterns(b, k)?);
         let options = Options { regions: Some(b), ..Options::default() };
@@ -425,26 +398,19 @@ fn waste(lab: &Lab, findings: &mut Findings) -> Result<()> {
         filter.insert_batch(&umbel::key::Hashed(&lab.digests(&hasher, &keys)));
         let seen = filter.seen_patterns();
         let share = reachable as f64 / all as f64;
-        findings.criteria.push(
-            Criterion::near(
-                format!("share of the table that a key can address, b = {b}, k = {k}"),
-                share,
-                printed,
-                digit,
-            )
-            .shows("e28"),
-        );
-        findings.criteria.push(
-            Criterion::at_most(
-                format!("patterns that {} keys have had, b = {b}, k = {k}", keys.len()),
-                seen as f64,
-                reachable as f64,
-            )
-            .shows("e28"),
-        );
-        table.add([b.to_string(), k.to_string(), all.to_string(), reachable.to_string(), seen.to_string()]);
+        let share_claim = format!("share of the table that a key can address, b = {b}, k = {k}");
+        let seen_claim = format!("patterns that {} keys have had, b = {b}, k = {k}", keys.len());
+        sweep
+            .row()
+            .cells([("b", &b), ("k", &k), ("patterns", &all), ("reachable", &reachable)])
+            .hidden(share)
+            .near(share_claim, printed, digit)
+            .shows("e28")
+            .count("seen_with_many_keys", seen)
+            .at_most(seen_claim, reachable as f64)
+            .shows("e28");
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 

@@ -1,9 +1,7 @@
 //! E7b: the time that a Floom filter takes beside standard ones.
 
+use super::prelude::*;
 use crate::measure::{Time, once};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Parameter, Result, Series, Table,
-};
 use umbel::floom::Floom;
 use umbel::floom::Options;
 use umbel::sizing::{KPolicy, Params};
@@ -18,6 +16,13 @@ const RATE: Parameter =
 const REGIONS: Parameter = Parameter::count("b", "regions of the filter", [8; 2], [2, 14]);
 const ROUNDS: Parameter =
     Parameter::count("rounds", "rounds of which the median is taken", [9, 25], [3, 1000]);
+
+/// The charts: their names, and the operations that they show.
+const CHARTS: [(&str, &str); 3] = [
+    ("insert_time", "insert a key"),
+    ("member_time", "ask for a member"),
+    ("stranger_time", "ask for a stranger"),
+];
 
 impl Experiment for PatternTimes {
     fn about(&self) -> About {
@@ -43,23 +48,22 @@ impl Experiment for PatternTimes {
             &[1000, 3000, 10_000, 30_000, 100_000, 300_000, 500_000],
         );
         let mut findings = Findings::default();
-        let mut shapes = Table::new("shapes", &["n", "bits", "hashes", "pattern_bits", "equal_hashes"]);
-        let mut table = Table::new(
-            "times",
-            &["n", "filter", "insert_ns_per_key", "member_ns_per_key", "stranger_ns_per_key"],
-        );
-        let mut curves: [[Vec<(f64, Time)>; 3]; 3] = Default::default();
+        let mut shapes = Sweep::new("shapes");
+        let mut times = CHARTS.into_iter().fold(Sweep::new("times"), |times, (name, done)| {
+            let title = format!("Time to {done}, p = {p}, b = {b}");
+            times.chart(name, title, Axis::log("keys n"), Axis::linear("nanoseconds"))
+        });
+        // Ratios to the standard filter, by filter and by operation.
+        let mut ratios: [[Vec<f64>; 3]; 3] = Default::default();
         for n in counts {
             let params = Params::for_capacity(*n, p, KPolicy::Round)?;
             let bits = params.bits.next_multiple_of(8);
             let equal = Params::for_bits(bits + (1 << b), *n, KPolicy::Round)?;
-            shapes.add([
-                n.to_string(),
-                bits.to_string(),
-                params.hashes.to_string(),
-                (1u64 << b).to_string(),
-                equal.hashes.to_string(),
-            ]);
+            shapes
+                .row()
+                .cells([("n", &n), ("bits", &bits), ("hashes", &params.hashes)])
+                .cell("pattern_bits", 1u64 << b)
+                .cell("equal_hashes", equal.hashes);
             let hasher = lab.hasher(0);
             let keys = Keys::of_build(lab.seed);
             let members = lab.digests(&hasher, &keys.members(*n));
@@ -68,7 +72,7 @@ impl Experiment for PatternTimes {
             let standard = || Bloom::with_layout(Standard::new(bits, params.hashes)?, hasher.clone());
             let floom = || Floom::with_layout(Standard::new(bits, params.hashes)?, &options, hasher.clone());
             let large = || Bloom::with_layout(Standard::new(equal.bits, equal.hashes)?, hasher.clone());
-            // What was measured: by filter, and by what was done.
+            // Times by filter and by operation.
             let mut all: [[Vec<f64>; 3]; 3] = Default::default();
             for _ in 0..rounds {
                 let of = [
@@ -80,46 +84,28 @@ impl Experiment for PatternTimes {
                     all.iter_mut().zip(times).for_each(|(all, time)| all.push(time));
                 }
             }
-            for (i, times) in all.into_iter().enumerate() {
-                let times = times.map(Time::of);
-                let [insert, member, stranger] = times.map(|time| format!("{:.2}", time.median));
-                table.add([n.to_string(), NAMES[i].into(), insert, member, stranger]);
-                curves[i].iter_mut().zip(times).for_each(|(curve, time)| curve.push((*n as f64, time)));
+            let all = all.map(|filter| filter.map(Time::from_rounds));
+            for (i, filter) in all.iter().enumerate() {
+                let columns = ["insert_ns_per_key", "member_ns_per_key", "stranger_ns_per_key"];
+                let row = times.at(*n as f64).cell("n", n).cell("filter", NAMES[i]);
+                (0..).zip(columns).zip(filter).fold(row, |row, ((chart, column), time)| {
+                    let row = row.on(chart).value(column, time.median, 2);
+                    row.spread(time.low, time.high).path(NAMES[i], i)
+                });
+                for (what, time) in filter.iter().enumerate() {
+                    ratios[i][what].push(time.median / all[0][what].median);
+                }
             }
         }
-        let median = |filter: usize, what: usize| {
-            let ratios =
-                (0..counts.len()).map(|i| curves[filter][what][i].1.median / curves[0][what][i].1.median);
-            Time::of(ratios.collect()).median
-        };
+        let median = |filter: usize, what: usize| Time::from_rounds(ratios[filter][what].clone()).median;
         for (what, done) in ["inserting", "asking for members"].into_iter().enumerate() {
             let claim = format!("{done}: time of the Floom / standard filter, median over n");
-            findings.criteria.push(Criterion::at_least(claim, median(1, what), 1.1).timed());
+            findings.at_least(claim, median(1, what), 1.1).timed();
         }
         let claim = "inserting: time of the larger standard / standard filter, median over n";
-        findings.criteria.push(Criterion::near(claim, median(2, 0), 1.0, 0.5).timed());
-        findings.tables.extend([shapes, table]);
-        for (what, (name, title)) in [
-            ("insert_time", "insert a key"),
-            ("member_time", "ask for a member"),
-            ("stranger_time", "ask for a stranger"),
-        ]
-        .into_iter()
-        .enumerate()
-        {
-            let series = NAMES
-                .iter()
-                .zip(&curves)
-                .enumerate()
-                .map(|(i, (label, curves))| Series::of_times(*label, i, curves[what].iter().copied()));
-            findings.charts.push(Chart {
-                name: name.into(),
-                title: format!("Time to {title}, p = {p}, b = {b}"),
-                x: Axis::log("keys n"),
-                y: Axis::linear("nanoseconds"),
-                series: series.collect(),
-            });
-        }
+        findings.near(claim, median(2, 0), 1.0, 0.5).timed();
+        findings.add(shapes);
+        findings.add(times);
         findings.verdict = "The regions of a key have to be worked out for every insertion, and for whatever has passed the filter. \
                             That takes longer. The larger standard filter is as fast as the smaller one."
             .into();

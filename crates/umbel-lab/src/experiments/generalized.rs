@@ -1,9 +1,7 @@
 //! E12-gbf: the generalised Bloom filter, which nobody can fill, and which forgets.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_net::mask::Mask;
 use umbel_net::traceback::generalized::{Formulas, Router, Touched, rate_bound};
 
@@ -46,7 +44,7 @@ impl Experiment for Generalized {
     }
 }
 
-/// What is in a filter before the first element.
+/// The content of a filter before the first element.
 #[derive(Clone, Copy, PartialEq)]
 enum Start {
     Zeros,
@@ -76,7 +74,7 @@ fn router<const W: usize>(lab: &Lab, build: u64, number: u64, k: [u32; 2]) -> Ro
     Router::new(&address, lab.seed, k[0], k[1])
 }
 
-/// The rate of false positives of filters with so many elements.
+/// Measures the rate of false positives of filters with this many elements.
 fn rate(lab: &Lab, elements: u64, k: [u32; 2], start: Start) -> Rate {
     let rates: Vec<f64> = (0..lab.count(&BUILDS))
         .map(|build| {
@@ -87,58 +85,54 @@ fn rate(lab: &Lab, elements: u64, k: [u32; 2], start: Start) -> Rate {
             yes as f64 / STRANGERS as f64
         })
         .collect();
-    Rate::of(&rates, STRANGERS)
+    Rate::from_builds(&rates, STRANGERS)
 }
 
 fn positives(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let k = [4, 4];
     let formulas = Formulas::new(256, k[0], k[1])?;
-    let mut table = Table::new("false_positives", &["start", "elements", "formula", "measured"]);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("false_positives").chart(
+        "false_positives",
+        "False positives in 256 bits, k0 = k1 = 4, by what the filter held first",
+        Axis::log("elements"),
+        Axis::log("false-positive rate"),
+    );
     for (colour, (start, name, zeros)) in Start::ALL.into_iter().enumerate() {
-        let mut points = Vec::new();
+        let curve = (1..=128).map(|n| (n as f64, formulas.false_positives(n, zeros)));
+        sweep.series(format!("{name} first, formula"), Mark::Line, colour, curve);
+        let printed = match start {
+            Start::Zeros => 0.00071,
+            Start::Ones => 0.00068,
+            Start::Random => 0.0042,
+        };
         for n in ELEMENTS {
             let formula = formulas.false_positives(n, zeros);
             let measured = rate(lab, n, k, start);
-            table.add([name.into(), n.to_string(), format!("{formula:.6}"), format!("{:.6}", measured.mean)]);
-            points.push((n as f64, measured.mean));
-            if n == 16 {
-                let printed = match start {
-                    Start::Zeros => 0.00071,
-                    Start::Ones => 0.00068,
-                    Start::Random => 0.0042,
-                };
-                let claim = format!(
-                    "256 bits, (4, 4), 16 elements, {name} first: rate of false positives by the formula"
-                );
-                findings.criteria.push(Criterion::near(claim, formula, printed, 5e-5));
+            let claim = format!(
+                "256 bits, (4, 4), 16 elements, {name} first: rate of false positives by the formula"
+            );
+            sweep
+                .at(n as f64)
+                .cells([("start", &name), ("elements", &n)])
+                .value("formula", formula, 6)
+                .when(n == 16, |point| point.near(claim, printed, 5e-5))
+                .rate("measured", &measured, 6)
+                .dots(format!("{name} first, measured"), colour)
                 // The formula takes the bits of an element as independent and different: it is up to a fifth too low.
-                let tolerance = 0.25 * printed + measured.chance(printed);
-                let claim = format!("the same, {name} first, measured");
-                findings.criteria.push(Criterion::near(claim, measured.mean, printed, tolerance));
-            }
+                .when(n == 16, |point| {
+                    point.agrees(format!("the same, {name} first, measured"), printed, 0.25)
+                });
         }
-        let curve = (1..=128).map(|n| (n as f64, formulas.false_positives(n, zeros))).collect();
-        series.push(Series::new(format!("{name} first, formula"), Mark::Line, colour, curve));
-        let measured = points.into_iter().filter(|point| point.1 > 0.0).collect();
-        series.push(Series::new(format!("{name} first, measured"), Mark::Dots, colour, measured));
     }
     let bound = rate_bound(4, 4);
-    series.push(Series::new("bound", Mark::Dashes, 6, vec![(1.0, bound), (128.0, bound)]));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "false_positives".into(),
-        title: "False positives in 256 bits, k0 = k1 = 4, by what the filter held first".into(),
-        x: Axis::log("elements"),
-        y: Axis::log("false-positive rate"),
-        series,
-    });
+    sweep.series("bound", Mark::Dashes, 6, [(1.0, bound), (128.0, bound)]);
+    findings.add(sweep);
     Ok(())
 }
 
 /// The highest rates over what the filter held first, after 32 elements.
 fn bounds(lab: &Lab, findings: &mut Findings) {
-    let mut table = Table::new("bounds", &["k0", "k1", "bound", "highest_measured"]);
+    let mut sweep = Sweep::new("bounds");
     for (k, printed) in [([1, 1], 0.25), ([2, 2], 0.0625), ([2, 3], 0.0346), ([4, 4], 0.0039)] {
         let highest = Start::ALL
             .into_iter()
@@ -146,21 +140,18 @@ fn bounds(lab: &Lab, findings: &mut Findings) {
             .max_by(|a, b| a.mean.total_cmp(&b.mean));
         let Some(highest) = highest else { continue };
         let name = format!("k0 = {}, k1 = {}", k[0], k[1]);
-        findings.criteria.push(Criterion::near(
-            format!("{name}: bound"),
-            rate_bound(k[0], k[1]),
-            printed,
-            5e-5,
-        ));
+        sweep.near(format!("{name}: bound"), rate_bound(k[0], k[1]), printed, 5e-5);
         // Where two functions fall on the same bit there is one test less: in 256 bits that is not so rare.
         let [k0, k1] = k.map(f64::from);
         let same = k0 * (k0 - 1.0) / 2.0 * k1 / k0 + (k1 * (k1 - 1.0) / 2.0 + k0 * k1) * k0 / k1;
         let most = printed * (1.0 + same / 256.0) + highest.chance(printed);
-        let claim = format!("{name}: highest rate, whatever was there first");
-        findings.criteria.push(Criterion::at_most(claim, highest.mean, most));
-        table.add([k[0].to_string(), k[1].to_string(), format!("{printed}"), format!("{:.6}", highest.mean)]);
+        sweep
+            .row()
+            .cells([("k0", &k[0]), ("k1", &k[1]), ("bound", &printed)])
+            .value("highest_measured", highest.mean, 6)
+            .at_most(format!("{name}: highest rate, whatever was there first"), most);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
 }
 
 /// How many of 16 elements are forgotten, by how many came later; and how many if later ones are known.
@@ -190,14 +181,17 @@ fn forgotten<const W: usize>(lab: &Lab, k: [u32; 2]) -> Forgotten {
         means.push(all / 16.0);
         in_order += u64::from(later.is_none());
     }
-    let by_later = missed.iter().map(|missed| Rate::of(missed, 1)).collect();
-    Forgotten { by_later, mean: Rate::of(&means, 16), in_order }
+    let by_later = missed.iter().map(|missed| Rate::from_builds(missed, 1)).collect();
+    Forgotten { by_later, mean: Rate::from_builds(&means, 16), in_order }
 }
 
 fn negatives(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table =
-        Table::new("false_negatives", &["bits", "k0", "k1", "later_elements", "formula", "measured"]);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("false_negatives").chart(
+        "false_negatives",
+        "Elements that are forgotten, by how many came later",
+        Axis::linear("later elements"),
+        Axis::log("share forgotten"),
+    );
     let cases = [
         (256u64, [4, 4], None, forgotten::<8>(lab, [4, 4])),
         (2048, [2, 2], Some(0.0601), forgotten::<64>(lab, [2, 2])),
@@ -208,55 +202,36 @@ fn negatives(lab: &Lab, findings: &mut Findings) -> Result<()> {
     for (colour, (bits, k, printed, found)) in cases.into_iter().enumerate() {
         let formulas = Formulas::new(bits, k[0], k[1])?;
         let name = format!("{bits} bits, ({}, {})", k[0], k[1]);
-        let mut points = Vec::new();
+        let is_drawn = bits == 256 || k == [2, 2];
+        if is_drawn {
+            let curve = (1..16).map(|later| (f64::from(later), formulas.false_negative(later as u64)));
+            sweep.series(format!("{name}, formula"), Mark::Line, colour, curve);
+        }
         for (later, measured) in found.by_later.iter().enumerate() {
-            let formula = formulas.false_negative(later as u64);
-            table.add([
-                bits.to_string(),
-                k[0].to_string(),
-                k[1].to_string(),
-                later.to_string(),
-                format!("{formula:.6}"),
-                format!("{:.6}", measured.mean),
-            ]);
-            points.push((later as f64, measured.mean));
+            let label = format!("{name}, measured");
+            sweep
+                .at(later as f64)
+                .cells([("bits", &bits), ("k0", &k[0]), ("k1", &k[1]), ("later_elements", &later)])
+                .value("formula", formulas.false_negative(later as u64), 6)
+                .value("measured", measured.mean, 6)
+                .when(is_drawn && measured.mean > 0.0, |point| point.dots(label, colour));
         }
         if let Some(printed) = printed {
             let many = 1 << 20;
             let limit = Formulas::new(bits / 16 * many, k[0], k[1])?.false_negative(many - 1);
             let claim =
                 format!("m/n = {}, ({}, {}): the oldest of very many is forgotten", bits / 16, k[0], k[1]);
-            findings.criteria.push(Criterion::near(claim, limit, printed, 5e-5));
+            sweep.near(claim, limit, printed, 5e-5);
             let (oldest, formula) = (found.by_later[15], formulas.false_negative(15));
             let claim = format!("{name}: the oldest of 16 is forgotten");
-            let tolerance = 0.02 * formula + oldest.chance(formula);
-            findings.criteria.push(Criterion::near(claim, oldest.mean, formula, tolerance));
+            sweep.rate(claim, &oldest, formula, 0.02);
         } else {
             let claim = format!("{name}: share of 16 elements that is forgotten");
-            findings.criteria.push(Criterion::near(
-                claim,
-                found.mean.mean,
-                0.516,
-                0.01 + found.mean.chance(0.516),
-            ));
+            sweep.near(claim, found.mean.mean, 0.516, 0.01 + found.mean.chance(0.516));
         }
         let claim = format!("{name}: paths with one forgotten, if later ones are known");
-        findings.criteria.push(Criterion::at_most(claim, found.in_order as f64, 0.0));
-        if bits != 256 && k != [2, 2] {
-            continue;
-        }
-        points.retain(|point| point.1 > 0.0);
-        let curve = (1..16).map(|later| (f64::from(later), formulas.false_negative(later as u64))).collect();
-        series.push(Series::new(format!("{name}, formula"), Mark::Line, colour, curve));
-        series.push(Series::new(format!("{name}, measured"), Mark::Dots, colour, points));
+        sweep.at_most(claim, found.in_order as f64, 0.0);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "false_negatives".into(),
-        title: "Elements that are forgotten, by how many came later".into(),
-        x: Axis::linear("later elements"),
-        y: Axis::log("share forgotten"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }

@@ -1,9 +1,7 @@
-//! E9b: what the groups of a space-code filter tell: how many have been hit after so many packets, and back again.
+//! E9b: the groups of a space-code filter: how many are hit after a number of packets, and the estimate of that number.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::sizing::space_code::{Rule, coverage, inaccuracy, mle, mve};
 use umbel::space_code::Estimator;
 use umbel::spec::KindOptions;
@@ -13,7 +11,7 @@ pub struct Groups;
 
 const GROUPS: u32 = 32;
 
-/// Groups found, and the packets after which so many are expected.
+/// Numbers of groups, and the packets after which that many are expected to be found.
 const COVERAGE: [(u32, f64); 9] = [
     (1, 1.0),
     (2, 2.032),
@@ -82,64 +80,49 @@ impl Experiment for Groups {
     }
 }
 
-/// What the formulas say, and what is printed.
+/// Compares the formulas with printed values.
 fn formulas(findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("groups", &["groups_found", "expected_packets", "inaccuracy"]);
-    let mut curves = [Vec::new(), Vec::new()];
+    let mut sweep = Sweep::new("groups")
+        .chart(
+            "groups",
+            "Packets until so many of 32 groups are hit",
+            Axis::linear("groups"),
+            Axis::linear("packets, on average"),
+        )
+        .chart(
+            "inaccuracy",
+            "How much one group more or less means",
+            Axis::linear("groups found, of 32"),
+            Axis::log("relative error of one group"),
+        );
     for theta in 1..=GROUPS {
-        let (packets, error) = (coverage(GROUPS, theta)?, inaccuracy(GROUPS, theta)?);
+        let error = inaccuracy(GROUPS, theta)?;
         // When all are found, nothing is known of how many more packets there were.
-        let told = if error.is_finite() { format!("{error:.4}") } else { String::new() };
-        table.add([theta.to_string(), format!("{packets:.3}"), told]);
-        curves[0].push((f64::from(theta), packets));
-        curves[1].push((f64::from(theta), error));
+        sweep
+            .at(theta.into())
+            .cell("groups_found", theta)
+            .value("expected_packets", coverage(GROUPS, theta)?, 3)
+            .line("expected", 0)
+            .optional("inaccuracy", Some(error).filter(|error| error.is_finite()), 4)
+            .on(1)
+            .hidden(error)
+            .line("R(θ), smallest at 20", 0);
     }
+    let l = f64::from(GROUPS);
+    sweep.series("l ln l, as Honoroff 2006 has it", Mark::Dashes, 1, [(1.0, l * l.ln()), (l, l * l.ln())]);
     for (theta, packets) in COVERAGE {
         let claim = format!("packets until {theta} groups are hit");
-        findings.criteria.push(Criterion::near(claim, coverage(GROUPS, theta)?, packets, 6e-3));
+        findings.near(claim, coverage(GROUPS, theta)?, packets, 6e-3);
     }
     for (noise, theta, likely, moment) in ESTIMATES {
         let of = format!("{theta} groups found at a noise of {noise}");
-        findings.criteria.push(Criterion::near(
-            format!("{of}: most likely packets"),
-            mle(GROUPS, noise, theta)?,
-            likely,
-            0.5,
-        ));
-        findings.criteria.push(Criterion::near(
-            format!("{of}: packets by the mean"),
-            mve(GROUPS, noise, theta)?,
-            moment,
-            6e-3,
-        ));
+        findings.near(format!("{of}: most likely packets"), mle(GROUPS, noise, theta)?, likely, 0.5);
+        findings.near(format!("{of}: packets by the mean"), mve(GROUPS, noise, theta)?, moment, 6e-3);
     }
-    let best = curves[1].iter().min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0.0, |best| best.0);
-    findings.criteria.push(Criterion::near("groups found where a level tells most", best, 20.0, 0.0));
-    let [expected, errors] = curves;
-    findings.tables.push(table);
-    let l = f64::from(GROUPS);
-    findings.charts.push(Chart {
-        name: "groups".into(),
-        title: "Packets until so many of 32 groups are hit".into(),
-        x: Axis::linear("groups"),
-        y: Axis::linear("packets, on average"),
-        series: vec![
-            Series::new("expected", Mark::Line, 0, expected),
-            Series::new(
-                "l ln l, as Honoroff 2006 has it",
-                Mark::Dashes,
-                1,
-                vec![(1.0, l * l.ln()), (l, l * l.ln())],
-            ),
-        ],
-    });
-    findings.charts.push(Chart {
-        name: "inaccuracy".into(),
-        title: "How much one group more or less means".into(),
-        x: Axis::linear("groups found, of 32"),
-        y: Axis::log("relative error of one group"),
-        series: vec![Series::new("R(θ), smallest at 20", Mark::Line, 0, errors)],
-    });
+    let errors = sweep.points("R(θ), smallest at 20").iter();
+    let best = errors.min_by(|one, other| one.1.total_cmp(&other.1)).map_or(0.0, |best| best.0);
+    findings.near("groups found where a level tells most", best, 20.0, 0.0);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -158,14 +141,19 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         needed.push(packets);
     }
-    let found = Rate::of(&needed, 1);
-    let (mean, deviation, tolerance) = (found.mean, found.deviation, found.error());
+    let found = Rate::from_builds(&needed, 1);
     let claim = "packets until all 32 groups are found, measured";
-    findings.criteria.push(Criterion::near(claim, mean, coverage(GROUPS, GROUPS)?, tolerance).shows("e53"));
-    let mut table = Table::new("collectors", &["keys", "mean_packets", "standard_deviation", "l_ln_l"]);
     let leading = f64::from(GROUPS) * f64::from(GROUPS).ln();
-    table.add([keys.to_string(), format!("{mean:.2}"), format!("{deviation:.2}"), format!("{leading:.2}")]);
-    findings.tables.push(table);
+    let mut sweep = Sweep::new("collectors");
+    sweep
+        .row()
+        .cell("keys", keys)
+        .value("mean_packets", found.mean, 2)
+        .near(claim, coverage(GROUPS, GROUPS)?, found.error())
+        .shows("e53")
+        .value("standard_deviation", found.deviation, 2)
+        .value("l_ln_l", leading, 2);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -173,8 +161,12 @@ fn collectors(lab: &Lab, findings: &mut Findings) -> Result<()> {
 fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let flows = lab.count(&FLOWS);
     let most = lab.either(1000, 10_000);
-    let mut table = Table::new("accuracy", &["packets", "bias", "spread", "within_quarter", "within_half"]);
-    let mut points = [Vec::new(), Vec::new()];
+    let mut sweep = Sweep::new("accuracy").chart(
+        "accuracy",
+        "Relative spread of estimates, by packets of a flow",
+        Axis::log("packets"),
+        Axis::linear("standard deviation of estimate / truth"),
+    );
     for (number, (packets, printed)) in (1..).zip(ACCURACY).filter(|(_, row)| row.0 <= most) {
         // Large flows are fewer, so that a run ends.
         let flows = flows.min(4_000_000 * lab.either(1, 10) / packets);
@@ -193,37 +185,25 @@ fn flows(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let within = |limit: f64| {
             errors.iter().filter(|error| error.abs() <= limit).count() as f64 / errors.len() as f64
         };
-        let Rate { mean: bias, deviation: spread, .. } = Rate::of(&errors, 1);
-        let measured = [bias, spread, within(0.25), within(0.5)];
-        for ((name, measured), printed) in
-            ["bias", "spread", "within a quarter", "within a half"].into_iter().zip(measured).zip(printed)
-        {
-            // Of fewer flows, chance may do more: four standard deviations of a share of one half.
-            let tolerance = f64::max(0.04, 2.0 / (errors.len() as f64).sqrt());
-            let claim = format!("{name}, flows of {packets}");
-            findings.criteria.push(Criterion::near(claim, measured, printed, tolerance));
-        }
-        table.add([
-            packets.to_string(),
-            format!("{bias:+.4}"),
-            format!("{spread:.4}"),
-            format!("{:.4}", measured[2]),
-            format!("{:.4}", measured[3]),
-        ]);
-        points[0].push((packets as f64, spread));
-        points[1].push((packets as f64, printed[1]));
+        let Rate { mean: bias, deviation: spread, .. } = Rate::from_builds(&errors, 1);
+        // Of fewer flows, chance may do more: four standard deviations of a share of one half.
+        let tolerance = f64::max(0.04, 2.0 / (errors.len() as f64).sqrt());
+        let claim = |name: &str| format!("{name}, flows of {packets}");
+        sweep
+            .at(packets as f64)
+            .cell("packets", packets)
+            .signed("bias", bias, 4)
+            .near(claim("bias"), printed[0], tolerance)
+            .hidden(printed[1])
+            .dashes("simulated with ideal hashes", 1)
+            .value("spread", spread, 4)
+            .dots("measured", 0)
+            .near(claim("spread"), printed[1], tolerance)
+            .value("within_quarter", within(0.25), 4)
+            .near(claim("within a quarter"), printed[2], tolerance)
+            .value("within_half", within(0.5), 4)
+            .near(claim("within a half"), printed[3], tolerance);
     }
-    let [measured, printed] = points;
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "accuracy".into(),
-        title: "Relative spread of estimates, by packets of a flow".into(),
-        x: Axis::log("packets"),
-        y: Axis::linear("standard deviation of estimate / truth"),
-        series: vec![
-            Series::new("simulated with ideal hashes", Mark::Dashes, 1, printed),
-            Series::new("measured", Mark::Dots, 0, measured),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }

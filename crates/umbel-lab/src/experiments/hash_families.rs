@@ -1,9 +1,7 @@
 //! E19: what hashing a key costs in each family, and whether the rate is that of the theory.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Rate, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::hash::reduce;
 use umbel::key::Hashed;
 use umbel::literature::{Family, Literature, Scheme};
@@ -52,32 +50,27 @@ impl Experiment for HashFamilies {
         let short = time(lab, &ways, &words, bits)?;
         let long: Vec<[u8; 20]> = words.iter().map(|word| spelled(*word)).collect();
         let long = time(lab, &ways, &long, bits)?;
-        let mut times =
-            Table::new("times", &["family", "positions", "ns_per_key_of_8_bytes", "ns_per_key_of_20_bytes"]);
+        let mut times = Sweep::new("times").chart(
+            "times",
+            "Hashing a key to its positions",
+            Axis::log("keys of 8 bytes: time per key (ns)"),
+            Axis::log("keys of 20 bytes: time per key (ns)"),
+        );
         for ((way, short), long) in ways.iter().zip(&short).zip(&long) {
-            times.add([
-                way.name(),
-                way.hashes().to_string(),
-                format!("{:.2}", short.median),
-                format!("{:.2}", long.median),
-            ]);
-        }
-        let dots = ways.iter().zip(&short).zip(&long).map(|((way, short), long)| {
             let colour = usize::from(matches!(way, Way::Literature(_)));
-            Series::new(way.name(), Mark::Named, colour, vec![(short.median, long.median)])
-        });
-        findings.charts.push(Chart {
-            name: "times".into(),
-            title: "Hashing a key to its positions".into(),
-            x: Axis::log("keys of 8 bytes: time per key (ns)"),
-            y: Axis::log("keys of 20 bytes: time per key (ns)"),
-            series: dots.collect(),
-        });
-        for (times, length) in [(&short, 8), (&long, 20)] {
-            times_hold(&ways, times, length, &mut findings);
+            times
+                .at(short.median)
+                .cell("family", way.name())
+                .cell("positions", way.hashes())
+                .value("ns_per_key_of_8_bytes", short.median, 2)
+                .value("ns_per_key_of_20_bytes", long.median, 2)
+                .drawn(Mark::Named, way.name(), colour);
         }
+        for (medians, length) in [(&short, 8), (&long, 20)] {
+            times_hold(&ways, medians, length, &mut times);
+        }
+        findings.add(times);
         rates(lab, &ways, &short, bits, &mut findings)?;
-        findings.tables.push(times);
         findings.verdict = "Every family has the rate of the formula, for structured keys as for random ones. Hashing once to 64 bits costs a \
                             fraction of hashing once for each function, and a cryptographic hash for each function costs most."
             .into();
@@ -135,19 +128,24 @@ fn sum(digest: Digest, bits: u64) -> u64 {
 
 fn time<'a, K: Key>(lab: &Lab, ways: &'a [Way], keys: &'a [K], bits: u64) -> Result<Vec<Time>> {
     let contestant = |way: &'a Way| -> Result<Contestant<'a>> {
-        let mut turns = Turns::of(keys, ROUND);
+        let mut turns = Turns::new(keys, ROUND);
         Ok(match way {
-            Way::Library(_, hasher, false) => {
-                Box::new(move || turns.take().iter().fold(0, |all, key| all ^ sum(key.digest(hasher), bits)))
-            }
+            Way::Library(_, hasher, false) => Box::new(move || {
+                turns.next_round().iter().fold(0, |all, key| all ^ sum(key.digest(hasher), bits))
+            }),
             Way::Library(_, hasher, true) => Box::new(move || {
-                hasher.digest_batch(turns.take()).into_iter().fold(0, |all, digest| all ^ sum(digest, bits))
+                hasher
+                    .digest_batch(turns.next_round())
+                    .into_iter()
+                    .fold(0, |all, digest| all ^ sum(digest, bits))
             }),
             Way::Literature(family) => {
                 let scheme = Scheme::new(*family, way.hashes(), bits)?;
                 let positions =
                     move |bytes: &[u8]| scheme.positions(bytes).fold(0, |sum, position| sum ^ position);
-                Box::new(move || turns.take().iter().fold(0, |all, key| all ^ key.with_bytes(positions)))
+                Box::new(move || {
+                    turns.next_round().iter().fold(0, |all, key| all ^ key.with_bytes(positions))
+                })
             }
         })
     };
@@ -156,7 +154,7 @@ fn time<'a, K: Key>(lab: &Lab, ways: &'a [Way], keys: &'a [K], bits: u64) -> Res
 }
 
 /// Lower quartiles, which a busy machine disturbs least, are compared.
-fn times_hold(ways: &[Way], times: &[Time], length: u32, findings: &mut Findings) {
+fn times_hold(ways: &[Way], times: &[Time], length: u32, sweep: &mut Sweep) {
     let low = |name: &str| {
         ways.iter().zip(times).find(|(way, _)| way.name() == name).map_or(f64::NAN, |(_, time)| time.low)
     };
@@ -168,7 +166,7 @@ fn times_hold(ways: &[Way], times: &[Time], length: u32, findings: &mut Findings
         ("sealed", "fast", 3.0),
     ] {
         let claim = format!("{length} bytes: {slow} over {fast}, time");
-        findings.criteria.push(Criterion::at_least(claim, low(slow) / low(fast), least).timed());
+        sweep.at_least(claim, low(slow) / low(fast), least).timed();
     }
 }
 
@@ -213,12 +211,15 @@ fn one_rate(lab: &Lab, way: &Way, bits: u64, members: &[u64], strangers: &[u64])
 
 fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Findings) -> Result<()> {
     let (n, queries) = (lab.count(&KEYS), lab.count(&QUERIES));
-    let mut table = Table::new("rates", &["family", "keys", "k", "expected", "measured", "deviation"]);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("rates").chart(
+        "rates",
+        "Rate and time of hash families",
+        Axis::log("keys of 8 bytes: time per key (ns)"),
+        Axis::linear("measured rate over that of the formula"),
+    );
     let patterns = [None].into_iter().chain(PATTERNS.map(Some));
     for (colour, pattern) in patterns.enumerate() {
         let name = pattern.map_or("random", |pattern| pattern.0);
-        let mut points = Vec::new();
         for (way, time) in ways.iter().zip(times) {
             // In batches keys have the same digests.
             if let Way::Library(_, _, true) = way {
@@ -230,21 +231,18 @@ fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Find
                 one_rate(lab, way, bits, &members, &strangers)
             };
             let measured = (0..lab.count(&BUILDS)).map(one).collect::<Result<Vec<f64>>>()?;
-            let measured = Rate::of(&measured, queries);
-            let tolerance = 0.02 * expected + measured.chance(expected);
-            let claim = format!("{}, {name} keys: rate", way.name());
-            findings.criteria.push(Criterion::near(claim, measured.mean, expected, tolerance));
-            table.add([
-                way.name(),
-                name.into(),
-                way.hashes().to_string(),
-                format!("{expected:.6}"),
-                format!("{:.6}", measured.mean),
-                format!("{:.6}", measured.deviation),
-            ]);
-            points.push((time.median, measured.mean / expected));
+            let measured = Rate::from_builds(&measured, queries);
+            sweep
+                .at(time.median)
+                .cells([("family", &way.name()), ("keys", &name)])
+                .cell("k", way.hashes())
+                .value("expected", expected, 6)
+                .rate("measured", &measured, 6)
+                .agrees(format!("{}, {name} keys: rate", way.name()), expected, 0.02)
+                .value("deviation", measured.deviation, 6)
+                .hidden(measured.mean / expected)
+                .dots(format!("{name} keys"), colour);
         }
-        series.push(Series::new(format!("{name} keys"), Mark::Dots, colour, points));
     }
     let ends = times
         .iter()
@@ -252,14 +250,7 @@ fn rates(lab: &Lab, ways: &[Way], times: &[Time], bits: u64, findings: &mut Find
         .fold([(f64::INFINITY, 1.0), (0.0, 1.0)], |[first, last], at| {
             [if at.0 < first.0 { at } else { first }, if at.0 > last.0 { at } else { last }]
         });
-    series.push(Series::new("theory", Mark::Line, 6, ends.to_vec()));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "rates".into(),
-        title: "Rate and time of hash families".into(),
-        x: Axis::log("keys of 8 bytes: time per key (ns)"),
-        y: Axis::linear("measured rate over that of the formula"),
-        series,
-    });
+    sweep.series("theory", Mark::Line, 6, ends);
+    findings.add(sweep);
     Ok(())
 }

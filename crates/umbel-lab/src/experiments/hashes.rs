@@ -1,10 +1,8 @@
 //! E1d: the hash functions of the literature, their test vectors, and what double hashing costs small filters.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::trace;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::BTreeSet;
 use umbel::Hasher;
 use umbel::hash::reduce;
@@ -98,11 +96,11 @@ const VECTORS: [(&str, [u32; 4], (u64, u64)); 6] = [
 ];
 
 fn vectors(findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("vectors", &["function", "input", "printed", "computed"]);
+    let mut sweep = Sweep::new("vectors");
     let mut add = |function: &str, input: &str, printed: String, computed: String| {
-        let agrees = printed == computed;
-        table.add([function.into(), input.into(), printed, computed]);
-        agrees
+        let row = sweep.row().cell("function", function).cell("input", input);
+        row.cell("printed", &printed).cell("computed", &computed);
+        printed == computed
     };
     let mut all = [true; 3];
     let mut same = 0;
@@ -123,11 +121,11 @@ fn vectors(findings: &mut Findings) -> Result<()> {
         same += (0..2).filter(|seed| murmur2(key, *seed) == murmur3_x86_32(key, *seed)).count();
     }
     for (name, holds) in ["MurmurHash2", "MurmurHash3_x86_32", "MurmurHash3_x64_128"].into_iter().zip(all) {
-        findings.criteria.push(Criterion::that(format!("all test vectors of {name}"), holds));
+        findings.that(format!("all test vectors of {name}"), holds);
     }
     let claim =
         "of twelve hashes, those that MurmurHash2 and MurmurHash3_x86_32 have in common (of the empty key)";
-    findings.criteria.push(Criterion::near(claim, same as f64, 1.0, 0.0));
+    findings.near(claim, same as f64, 1.0, 0.0);
 
     // Slices of a digest are the whole of it; the indexed family has its first eight bytes, the last one first.
     let words = |family, k, key: &[u8]| -> Result<String> {
@@ -144,9 +142,9 @@ fn vectors(findings: &mut Findings) -> Result<()> {
         ("SHA1(abc)", "a9993e364706816aba3e25717850c26c9cd0d89d", words(Family::Sha1Slices, 5, b"abc")?),
     ] {
         let holds = add(name, "abc", printed.into(), computed);
-        findings.criteria.push(Criterion::that(name, holds));
+        findings.that(name, holds);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -156,7 +154,7 @@ fn toys(findings: &mut Findings) {
     let holds = set(4) == set(9) && (0..100).all(|x| set(x) == set(x % 10));
     let claim =
         "the functions of the worked example have the same positions for 4 and 9, and for equal last digits";
-    findings.criteria.push(Criterion::that(claim, holds).shows("e04"));
+    findings.that(claim, holds).shows("e04");
 }
 
 /// MD5(x+i) for numbers: even ones are inserted, odd ones asked for.
@@ -168,8 +166,7 @@ fn neighbours(findings: &mut Findings) -> Result<()> {
     let shifted = |x: u64| -> Vec<u64> { (0..k).map(|i| hash(x + i) % m).collect() };
     let indexed = Scheme::new(Family::Md5Indexed, k as u32, m)?;
     let appended = |x: u64| -> Vec<u64> { indexed.positions(x.to_string().as_bytes()).collect() };
-    let mut table =
-        Table::new("neighbours", &["family", "positions_shared_with_the_next_number", "rate_of_odd_numbers"]);
+    let mut sweep = Sweep::new("neighbours");
     let mut found = Vec::new();
     for (name, positions) in [
         ("MD5(x+i)", &shifted as &dyn Fn(u64) -> Vec<u64>),
@@ -187,16 +184,17 @@ fn neighbours(findings: &mut Findings) -> Result<()> {
             yes += u64::from(positions(x).iter().all(|at| bits[*at as usize]));
         }
         let (shared, rate) = (shared as f64 / n as f64, yes as f64 / (n - 1) as f64);
-        table.add([name.into(), format!("{shared:.3}"), format!("{rate:.4}")]);
+        let row = sweep.row().cell("family", name);
+        row.value("positions_shared_with_the_next_number", shared, 3).value("rate_of_odd_numbers", rate, 4);
         found.push((shared, rate));
     }
     let claim = "MD5(x+i), k = 7: positions that neighbours share";
-    findings.criteria.push(Criterion::at_least(claim, found[0].0, 6.0).shows("e59"));
+    sweep.at_least(claim, found[0].0, 6.0).shows("e59");
     let claim = "MD5(x+i): rate of odd numbers when the even ones are in";
-    findings.criteria.push(Criterion::at_least(claim, found[0].1, 1.0).shows("e59"));
+    sweep.at_least(claim, found[0].1, 1.0).shows("e59");
     let claim = "the same with MD5(x || i), at 9.586 bits per key";
-    findings.criteria.push(Criterion::at_most(claim, found[1].1, 0.025));
-    findings.tables.push(table);
+    sweep.at_most(claim, found[1].1, 0.025);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -303,7 +301,7 @@ impl Probes {
                 strangers.iter().filter(|key| self.all(lab, filter, &hasher, key, |at| bits[at as usize]));
             rates.push(yes.count() as f64 / queries as f64);
         }
-        Rate::of(&rates, queries)
+        Rate::from_builds(&rates, queries)
     }
 
     /// The rate by theory, and how far from it a filter may be, chance aside.
@@ -328,8 +326,7 @@ impl Probes {
 
 /// The three filters at which the families are compared.
 fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let columns = ["m", "k", "n", "probes", "classic", "theory", "elsewhere", "measured"];
-    let mut table = Table::new("small_filters", &columns);
+    let mut sweep = Sweep::new("small_filters");
     let queries = lab.count(&QUERIES) * 100_000;
     for (filter, builds, elsewhere) in [
         (Small { m: 1024, k: 7, n: 107 }, 2000, ["0.0103", "0.0115", "0.0111", "", "0.0103", "0.0102", ""]),
@@ -343,50 +340,47 @@ fn small_filters(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let found = probes.rate(lab, filter, builds, queries / builds);
             let (theory, model) = probes.theory(filter)?;
             let claim = format!("m = {m}, k = {k}, n = {n}: {}", probes.name());
-            let tolerance = model + found.chance(theory);
-            findings.criteria.push(Criterion::near(claim, found.mean, theory, tolerance));
             rates.push(found);
-            table.add([
-                m.to_string(),
-                k.to_string(),
-                n.to_string(),
-                probes.name().into(),
-                format!("{classic:.3e}"),
-                format!("{theory:.3e}"),
-                elsewhere.into(),
-                format!("{:.3e}", found.mean),
-            ]);
+            sweep
+                .row()
+                .cells([("m", &m), ("k", &k), ("n", &n), ("probes", &probes.name())])
+                .scientific("classic", classic, 3)
+                .scientific("theory", theory, 3)
+                .cell("elsewhere", elsewhere)
+                .cell("measured", format_args!("{:.3e}", found.mean))
+                .judge(Criterion::rate(claim, &found, theory, model / theory));
         }
         if k == 20 {
             let claim = "m = 1024, k = 20, n = 36: double hashing, over the classic formula";
-            findings.criteria.push(Criterion::at_least(claim, rates[1].mean / classic, 500.0));
+            sweep.at_least(claim, rates[1].mean / classic, 500.0);
             floor(filter, [rates[1], rates[2], rates[3]], findings)?;
         }
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
-/// What double hashing adds to a rate of next to nothing, term by term: keys with the same or the opposite stride whose cells
+/// Computes the terms that double hashing adds to a rate of next to nothing: keys with the same or the opposite stride whose cells
 /// overlap, and strides that return to their start after one, two or four cells. The rates are those with any stride, with
 /// any but zero, and with odd ones.
 fn floor(Small { m, k, n }: Small, [any, not_zero, odd]: [Rate; 3], findings: &mut Findings) -> Result<()> {
     let (cells, fill) = (m as f64, rate::expected_fill(m, n, k)?);
     let shifted = 6.0 * n as f64 / (cells * cells);
     let strides = [(1, fill), (2, fill.powi(2)), (4, 2.0 * fill.powi(4)), (8, 4.0 * fill.powi(8))];
-    let mut table = Table::new("floor", &["what", "adds"]);
-    table.add(["overlapping keys, 6n/m^2".into(), format!("{shifted:.3e}")]);
+    let mut sweep = Sweep::new("floor");
+    sweep.row().cell("what", "overlapping keys, 6n/m^2").scientific("adds", shifted, 3);
     for (round, share) in strides {
-        table.add([format!("strides that return after {round}"), format!("{:.3e}", share / cells)]);
+        let what = format!("strides that return after {round}");
+        sweep.row().cell("what", what).scientific("adds", share / cells, 3);
     }
     let short: f64 = strides.iter().map(|stride| stride.1 / cells).sum();
-    table.add(["all of them".into(), format!("{:.3e}", shifted + short)]);
-    table.add(["measured".into(), format!("{:.3e}", any.mean)]);
-    findings.tables.push(table);
+    sweep.row().cell("what", "all of them").scientific("adds", shifted + short, 3);
+    sweep.row().cell("what", "measured").scientific("adds", any.mean, 3);
+    findings.add(sweep);
     let of = format!("m = {m}, k = {k}, n = {n}");
     let mut near = |claim: &str, found: f64, expected: f64, chance: f64| {
         let tolerance = 0.2 * expected + chance;
-        findings.criteria.push(Criterion::near(format!("{of}: {claim}"), found, expected, tolerance));
+        findings.near(format!("{of}: {claim}"), found, expected, tolerance);
     };
     let chance = |rate: Rate| rate.chance(rate.mean);
     near("floor of double hashing", any.mean, shifted + short, chance(any));
@@ -402,38 +396,35 @@ fn by_hashes(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let m = lab.count(&BITS);
     let n = ((m as f64 / lab.number(&RATIO)) as u64).max(1);
     let (builds, queries) = (50, lab.count(&QUERIES) * 1000);
-    let mut table = Table::new("by_hashes", &["k", "probes", "theory", "measured"]);
-    let mut dots: [Vec<(f64, f64)>; 4] = Default::default();
-    let (mut formula, mut floor) = (Vec::new(), Vec::new());
-    for k in [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20] {
+    let mut sweep = Sweep::new("by_hashes").chart(
+        "by_hashes",
+        format!("Rate by hash functions: m = {m}, n = {n}"),
+        Axis::linear("hash functions k"),
+        Axis::log("false-positive rate"),
+    );
+    let ks = [1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 18, 20];
+    let curve = |rate: &dyn Fn(u32) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
+        ks.into_iter().map(|k| Ok((f64::from(k), rate(k)?))).collect()
+    };
+    let independent = curve(&|k| Ok(rate::second_order(m, n, k)?))?;
+    sweep.series("independent, theory", Mark::Line, 6, independent);
+    let double = curve(&|k| Ok(Probes::Double.theory(Small { m, k, n })?.0))?;
+    sweep.series("double hashing, theory", Mark::Dashes, 0, double);
+    for k in ks {
         let filter = Small { m, k, n };
-        formula.push((f64::from(k), rate::second_order(m, n, k)?));
-        floor.push((f64::from(k), Probes::Double.theory(filter)?.0));
-        for (probes, dots) in SHOWN.into_iter().zip(&mut dots) {
+        for (colour, probes) in SHOWN.into_iter().enumerate() {
             let found = probes.rate(lab, filter, builds, queries).mean;
             let theory = probes.theory(filter)?.0;
-            table.add([k.to_string(), probes.name().into(), format!("{theory:.3e}"), format!("{found:.3e}")]);
-            // Where fewer than ten are to be expected, nothing can be seen.
-            if theory * (builds * queries) as f64 >= 10.0 {
-                dots.push((k.into(), found));
-            }
+            sweep
+                .at(k.into())
+                .cells([("k", &k), ("probes", &probes.name())])
+                .scientific("theory", theory, 3)
+                .scientific("measured", found, 3)
+                // Where fewer than ten are to be expected, nothing can be seen.
+                .when(theory * (builds * queries) as f64 >= 10.0, |point| point.dots(probes.name(), colour));
         }
     }
-    findings.tables.push(table);
-    let mut series = vec![
-        Series::new("independent, theory", Mark::Line, 6, formula),
-        Series::new("double hashing, theory", Mark::Dashes, 0, floor),
-    ];
-    for (colour, (probes, dots)) in SHOWN.into_iter().zip(dots).enumerate() {
-        series.push(Series::new(probes.name(), Mark::Dots, colour, dots));
-    }
-    findings.charts.push(Chart {
-        name: "by_hashes".into(),
-        title: format!("Rate by hash functions: m = {m}, n = {n}"),
-        x: Axis::linear("hash functions k"),
-        y: Axis::log("false-positive rate"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }
 
@@ -442,7 +433,7 @@ fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, builds) = (lab.count(&KEYS), 20);
     let queries = lab.count(&QUERIES) * 100_000 / builds / 2;
     let m = (9.586 * n as f64).round() as u64;
-    let mut table = Table::new("families", &["family", "k", "theory", "measured"]);
+    let mut sweep = Sweep::new("families");
     for family in Family::ALL {
         let k = family.max_hashes().min(7);
         let mut rates = Vec::new();
@@ -453,16 +444,14 @@ fn families(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let yes = filter.contains_batch(&bytes(lab, keys.strangers(queries))).count();
             rates.push(yes as f64 / queries as f64);
         }
-        let (found, theory) = (Rate::of(&rates, queries), rate::classic(m, n, k)?);
-        let claim = format!("{family}, k = {k}, {n} keys at 9.586 bits each");
-        findings.criteria.push(Criterion::near(
-            claim,
-            found.mean,
-            theory,
-            0.02 * theory + found.chance(theory),
-        ));
-        table.add([family.to_string(), k.to_string(), format!("{theory:.6}"), format!("{:.6}", found.mean)]);
+        let (found, theory) = (Rate::from_builds(&rates, queries), rate::classic(m, n, k)?);
+        sweep
+            .row()
+            .cells([("family", &family), ("k", &k)])
+            .value("theory", theory, 6)
+            .rate("measured", &found, 6)
+            .agrees(format!("{family}, k = {k}, {n} keys at 9.586 bits each"), theory, 0.02);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }

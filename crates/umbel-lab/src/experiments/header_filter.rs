@@ -1,9 +1,7 @@
 //! E12-header: the path of a packet from a filter in its header, and a sender who fills it with ones.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::Timestamp;
 use umbel::hash::reduce;
 use umbel_net::blocklist::{Blocklist, Options};
@@ -22,7 +20,7 @@ const W: usize = 8;
 const WEIGHT: u32 = 5;
 const K: [u32; 2] = [2, 3];
 /// Questions after which a walk gives up.
-const MOST: usize = 200_000;
+const MAX_STEPS: usize = 200_000;
 
 /// A way to find the path, and what the sender wrote into the header.
 const WAYS: [(&str, Way); 4] = [
@@ -61,10 +59,13 @@ impl Experiment for HeaderFilter {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut table =
-            Table::new("paths", &["network", "nodes", "way", "path_found", "innocent_routers", "unfinished"]);
-        let mut blocked = Table::new("blocked", &["network", "way", "senders_blocked", "innocents_blocked"]);
-        let mut series: Vec<Series> = Vec::new();
+        let mut paths = Sweep::new("paths").chart(
+            "innocent",
+            "Routers found that are not on the way: Waxman, 500 nodes, 256 bits",
+            Axis::linear("routers on the way"),
+            Axis::log("innocent routers for a packet (0.001 is none)"),
+        );
+        let mut blocked = Sweep::new("blocked");
         let networks = [
             ("Abilene", Graph::abilene()),
             ("NSFNET", Graph::nsfnet()),
@@ -76,39 +77,30 @@ impl Experiment for HeaderFilter {
                 let sums = follow(lab, graph, way)?;
                 let all = sums.packets as f64;
                 let (found, innocent) = (sums.found as f64 / all, sums.innocent as f64 / all);
-                table.add([
-                    (*name).into(),
-                    graph.len().to_string(),
-                    way_name.into(),
-                    format!("{found:.4}"),
-                    format!("{innocent:.3}"),
-                    sums.unfinished.to_string(),
-                ]);
-                blocked.add([
-                    (*name).into(),
-                    way_name.into(),
-                    format!("{:.4}", sums.senders_blocked as f64 / all),
-                    format!("{:.3}", sums.innocents_blocked as f64 / all),
-                ]);
-                findings.criteria.extend(judged(name, way_name, way, graph, &sums));
+                paths
+                    .row()
+                    .cells([("network", &name), ("nodes", &graph.len()), ("way", &way_name)])
+                    .value("path_found", found, 4)
+                    .value("innocent_routers", innocent, 3)
+                    .cell("unfinished", sums.unfinished);
+                blocked
+                    .row()
+                    .cells([("network", &name), ("way", &way_name)])
+                    .value("senders_blocked", sums.senders_blocked as f64 / all, 4)
+                    .value("innocents_blocked", sums.innocents_blocked as f64 / all, 3);
+                judge(&mut paths, name, way_name, way, graph, &sums);
                 if *name == "Waxman" {
                     let points = sums.by_length.iter().filter(|(_, (count, _))| *count >= 10);
                     // Nobody at all would not show on this axis.
                     let points = points.map(|(length, (count, innocent))| {
                         (*length as f64, (*innocent as f64 / *count as f64).max(0.001))
                     });
-                    series.push(Series::new(way_name, Mark::Path, colour, points.collect()));
+                    paths.series(way_name, Mark::Path, colour, points);
                 }
             }
         }
-        findings.tables.extend([table, blocked]);
-        findings.charts.push(Chart {
-            name: "innocent".into(),
-            title: "Routers found that are not on the way: Waxman, 500 nodes, 256 bits".into(),
-            x: Axis::linear("routers on the way"),
-            y: Axis::log("innocent routers for a packet (0.001 is none)"),
-            series,
-        });
+        findings.add(paths);
+        findings.add(blocked);
         findings.verdict = "An honest sender is found, with few others. All ones make every router of every network a suspect. The \
                             generalised filter does not mind them: by its simple rule paths get lost, because later routers undo \
                             what earlier ones did; in order none is lost, and some innocent routers come with it. A blocklist that is \
@@ -121,45 +113,39 @@ impl Experiment for HeaderFilter {
 
 const INNOCENTS: &str = "innocent addresses blocked for a packet";
 
-/// What has to hold for a way.
-fn judged(network: &str, name: &str, way: Way, graph: &Graph, sums: &Sums) -> Vec<Criterion> {
-    let found = sums.found as f64 / sums.packets as f64;
-    let innocent = sums.innocent as f64 / sums.packets as f64;
-    let blocked = sums.innocents_blocked as f64 / sums.packets as f64;
+/// Adds the criteria of a way.
+fn judge(paths: &mut Sweep, network: &str, name: &str, way: Way, graph: &Graph, sums: &Sums) {
+    let [found, innocent, blocked] =
+        [sums.found, sums.innocent, sums.innocents_blocked].map(|count| count as f64 / sums.packets as f64);
+    let nodes = graph.len() as f64;
     let claim = |what: &str| format!("{network}, {name}: {what}");
+    let (innocents, share_innocent) = (claim(INNOCENTS), claim("share of innocent routers"));
     match way {
-        Way::Plain(start) if start == Mask::EMPTY => vec![
-            Criterion::at_least(claim("paths found"), found, 1.0),
-            Criterion::at_most(claim(INNOCENTS), blocked, 1.0),
-        ],
+        Way::Plain(start) if start == Mask::EMPTY => {
+            paths.at_least(claim("paths found"), found, 1.0);
+            paths.at_most(innocents, blocked, 1.0);
+        }
         Way::Plain(_) => {
             let suspects = innocent + sums.routers as f64 / sums.packets as f64;
-            let share_blocked = claim("share of innocent addresses blocked for a packet");
-            let claim = claim("share of all routers that is suspect");
-            vec![
-                Criterion::near(claim, suspects / graph.len() as f64, 1.0, 1e-9).shows("e34"),
-                Criterion::at_least(share_blocked, blocked / graph.len() as f64, 0.25),
-            ]
+            let share = claim("share of all routers that is suspect");
+            paths.near(share, suspects / nodes, 1.0, 1e-9).shows("e34");
+            let share = claim("share of innocent addresses blocked for a packet");
+            paths.at_least(share, blocked / nodes, 0.25);
         }
         Way::Generalized(_) => {
-            vec![
-                Criterion::at_most(claim("share of innocent routers"), innocent / graph.len() as f64, 0.05),
-                Criterion::at_most(claim(INNOCENTS), blocked, 2.0),
-            ]
+            paths.at_most(share_innocent, innocent / nodes, 0.05);
+            paths.at_most(innocents, blocked, 2.0);
         }
-        Way::InOrder(_) => vec![
-            Criterion::at_least(
-                claim("paths found"),
-                (sums.found + sums.unfinished) as f64 / sums.packets as f64,
-                1.0,
-            ),
-            Criterion::at_most(claim("share of innocent routers"), innocent / graph.len() as f64, 0.25),
-            Criterion::at_most(claim(INNOCENTS), blocked, 2.0),
-        ],
+        Way::InOrder(_) => {
+            let found = (sums.found + sums.unfinished) as f64 / sums.packets as f64;
+            paths.at_least(claim("paths found"), found, 1.0);
+            paths.at_most(share_innocent, innocent / nodes, 0.25);
+            paths.at_most(innocents, blocked, 2.0);
+        }
     }
 }
 
-/// What became of the packets of a network.
+/// Counts of the packets of a network.
 #[derive(Default)]
 struct Sums {
     packets: u64,
@@ -202,7 +188,7 @@ fn follow(lab: &Lab, graph: &Graph, way: Way) -> Result<Sums> {
             Way::InOrder(mut filter) => {
                 path.iter().for_each(|node| firm[*node].mark(&mut filter));
                 let start = generalized::Touched::default();
-                walk_paths(graph, to, start, MOST, |node, later| firm[node].trace(&filter, later))
+                walk_paths(graph, to, start, MAX_STEPS, |node, later| firm[node].trace(&filter, later))
             }
         };
         let innocent = found.routers.iter().filter(|node| !path.contains(node)).count() as u64;

@@ -1,8 +1,7 @@
 //! E12-hyphen: the first use of the filter in history. Most words are hyphenated by rule, and a dictionary on disk has the rest.
 
-use crate::{
-    About, Axis, Chart, Criterion, Error, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
+use super::prelude::*;
+use crate::Error;
 use hyphenation::{Hyphenator, Language, Load, Standard as Dictionary};
 use std::collections::BTreeSet;
 use umbel::sizing::KPolicy;
@@ -25,7 +24,7 @@ const EXCEPTIONS: u64 = 50_000;
 const LETTERS: [usize; 4] = [3, 4, 5, 9];
 const SIMPLE: usize = 4;
 const ALL: usize = 9;
-const FEW: usize = 50;
+const MIN_EXCEPTIONS: usize = 50;
 /// Where Debian's lists of words are, if they are.
 const LISTS: [&str; 2] = ["/usr/share/dict/american-english", "/usr/share/dict/words"];
 
@@ -106,72 +105,52 @@ fn saved(lab: &Lab, exceptions: &[u64], regular: &[u64], k: u32) -> Result<(f64,
 
 /// Bloom's table.
 fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new(
+    let mut sweep = Sweep::new("bloom").chart(
         "bloom",
-        &["P", "bits", "bits_printed", "saved_computed", "saved_measured", "reads_of_500_000"],
+        "Reads that are saved, of 500 000 words with 50 000 exceptions",
+        Axis::linear("log2(1/P)"),
+        Axis::linear("saved, %"),
     );
     let share = (WORDS - EXCEPTIONS) as f64 / WORDS as f64;
     let own = lab.keys(0);
     let (exceptions, regular) = (own.members(EXCEPTIONS), own.strangers(WORDS - EXCEPTIONS));
-    let (mut line, mut dots) = (Vec::new(), Vec::new());
     for (k, printed, printed_bits) in PRINTED {
         let p = 0.5f64.powi(k as i32);
         let computed = share * (1.0 - p);
         let claim = |text: &str| format!("P = 1/{}: {text}", 1 << k);
-        let of_formula = 100.0 * computed;
-        findings.criteria.push(Criterion::near(
-            claim("saved by the formula, %"),
-            of_formula,
-            printed,
-            0.0051,
-        ));
-        let own_bits = bits(EXCEPTIONS, k);
-        findings.criteria.push(Criterion::near(claim("bits"), own_bits, printed_bits, 0.51));
         let (measured, chance) = saved(lab, &exceptions, &regular, k)?;
-        let tolerance = 100.0 * chance + 0.02;
-        findings.criteria.push(Criterion::near(
-            claim("saved, measured, %"),
-            100.0 * measured,
-            100.0 * computed,
-            tolerance,
-        ));
         // 1.456 for each bit, and seven of them in the last row.
         let bloom = 72_800.0 * f64::from(if k == 6 { 7 } else { k });
-        table.add([
-            format!("1/{}", 1 << k),
-            format!("{own_bits:.0}"),
-            if k == 6 { "509800".into() } else { format!("{bloom:.0}") },
-            format!("{computed:.4}"),
-            format!("{measured:.4}"),
-            format!("{:.0}", WORDS as f64 * (1.0 - measured)),
-        ]);
-        line.push((f64::from(k), 100.0 * computed));
-        dots.push((f64::from(k), 100.0 * measured));
+        sweep
+            .at(k.into())
+            .cell("P", format_args!("1/{}", 1 << k))
+            .value("bits", bits(EXCEPTIONS, k), 0)
+            .near(claim("bits"), printed_bits, 0.51)
+            .cell("bits_printed", if k == 6 { "509800".into() } else { format!("{bloom:.0}") })
+            .value("saved_computed", computed, 4)
+            .hidden(100.0 * computed)
+            .line("0.9 (1 - P)", 0)
+            .near(claim("saved by the formula, %"), printed, 0.0051)
+            .value("saved_measured", measured, 4)
+            .hidden(100.0 * measured)
+            .dots("measured", 0)
+            .near(claim("saved, measured, %"), 100.0 * computed, 100.0 * chance + 0.02)
+            .value("reads_of_500_000", WORDS as f64 * (1.0 - measured), 0);
     }
     let reads = WORDS as f64 * (1.0 - share * (1.0 - 1.0 / 16.0));
-    findings.criteria.push(Criterion::near("P = 1/16: reads of 500 000", reads, 78_125.0, 0.5));
+    sweep.near("P = 1/16: reads of 500 000", reads, 78_125.0, 0.5);
     let optimal = umbel::sizing::rate::optimal_bits(EXCEPTIONS, 1.0 / 64.0)? as f64;
-    findings.criteria.push(Criterion::near(
+    sweep.near(
         "bits for a key and each halving of P, for which the literature prints 1.456 and 1.47",
         optimal / EXCEPTIONS as f64 / 6.0,
         std::f64::consts::LOG2_E,
         0.0001,
-    ));
+    );
     let claim = "the last printed size, 509 800, / 72 800 for each step: it is of seven steps, not six";
-    findings.criteria.push(Criterion::near(claim, 509_800.0 / 72_800.0, 7.0, 0.01));
+    sweep.near(claim, 509_800.0 / 72_800.0, 7.0, 0.01);
     let hashes = KPolicy::Round.hashes(optimal as u64, EXCEPTIONS)?;
-    findings.criteria.push(Criterion::that("P = 1/64 takes six hash functions", hashes == 6));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "bloom".into(),
-        title: "Reads that are saved, of 500 000 words with 50 000 exceptions".into(),
-        x: Axis::linear("log2(1/P)"),
-        y: Axis::linear("saved, %"),
-        series: vec![
-            Series::new("0.9 (1 - P)", Mark::Line, 0, line),
-            Series::new("measured", Mark::Dots, 0, dots),
-        ],
-    });
+    sweep.that("P = 1/64 takes six hash functions", hashes == 6);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -179,18 +158,19 @@ fn as_printed(lab: &Lab, findings: &mut Findings) -> Result<()> {
 fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let dictionary = Dictionary::from_embedded(Language::EnglishUS)
         .map_err(|error| Error::parameter("patterns", error, "the patterns that the crate brings"))?;
-    let mut table = Table::new(
+    let mut sweep = Sweep::new("patterns").chart(
         "patterns",
-        &["words_from", "words", "letters", "share_by_rule", "P", "computed", "measured"],
+        "Reads that are saved when short patterns are the rules",
+        Axis::linear("log2(1/P)"),
+        Axis::linear("saved, %"),
     );
-    let mut series = Vec::new();
     for (colour, (from, words)) in lists(lab).into_iter().enumerate() {
         let truth: Vec<Vec<usize>> = words.iter().map(|word| dictionary.opportunities(word)).collect();
         for letters in LETTERS {
             let mut exceptions = Vec::new();
             let mut regular = Vec::new();
             for (word, truth) in words.iter().zip(&truth) {
-                // The words as numbers, so that a bad hash can be told from a good one as elsewhere.
+                // The words as numbers, so that a bad hash is noticed here as elsewhere.
                 let key = Hasher::fast(0x7e).digest_bytes(word.as_bytes()).get();
                 let by_rule = by_rule(&dictionary, word, letters);
                 if by_rule == *truth { regular.push(key) } else { exceptions.push(key) }
@@ -199,58 +179,45 @@ fn with_patterns(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let claim =
                 format!("{from}: share of words that patterns of at most {letters} letters get right");
             match letters {
-                SIMPLE => findings.criteria.push(Criterion::near(claim, share, 0.87, 0.06)),
-                ALL => findings.criteria.push(Criterion::at_least(claim, share, 0.99)),
+                SIMPLE => drop(sweep.near(claim, share, 0.87, 0.06)),
+                ALL => drop(sweep.at_least(claim, share, 0.99)),
                 _ => {}
             }
             // A filter of a handful of words has no rate to speak of.
-            if exceptions.len() < FEW {
+            if exceptions.len() < MIN_EXCEPTIONS {
                 continue;
             }
-            let mut dots = Vec::new();
+            // The lists that are there on every machine are drawn.
+            let is_drawn = colour == 0;
+            let of = LETTERS.iter().position(|own| *own == letters).unwrap_or(0);
+            if is_drawn {
+                let line = (10..=60).map(|tenth| f64::from(tenth) / 10.0);
+                let line = line.map(|k| (k, 100.0 * share * (1.0 - 0.5f64.powf(k))));
+                sweep.series(format!("{letters} letters, {share:.2} (1 - P)"), Mark::Line, of, line);
+            }
             for (k, ..) in PRINTED {
                 let p = 0.5f64.powi(k as i32);
                 let computed = share * (1.0 - p);
                 let (measured, chance) = saved(lab, &exceptions, &regular, k)?;
                 let claim = format!("{from}, {letters} letters, P = 1/{}: saved", 1 << k);
-                findings.criteria.push(Criterion::near(claim, measured, computed, chance + 0.002));
-                dots.push((f64::from(k), 100.0 * measured));
-                table.add([
-                    from.into(),
-                    words.len().to_string(),
-                    letters.to_string(),
-                    format!("{share:.4}"),
-                    format!("1/{}", 1 << k),
-                    format!("{computed:.4}"),
-                    format!("{measured:.4}"),
-                ]);
-            }
-            if colour == 0 {
-                let of = LETTERS.iter().position(|own| *own == letters).unwrap_or(0);
-                let line = (10..=60).map(|tenth| f64::from(tenth) / 10.0);
-                let line = line.map(|k| (k, 100.0 * share * (1.0 - 0.5f64.powf(k)))).collect();
-                series.push(Series::new(
-                    format!("{letters} letters, {share:.2} (1 - P)"),
-                    Mark::Line,
-                    of,
-                    line,
-                ));
-                series.push(Series::new(format!("{letters} letters, measured"), Mark::Dots, of, dots));
+                sweep
+                    .at(k.into())
+                    .cells([("words_from", &from), ("words", &words.len()), ("letters", &letters)])
+                    .value("share_by_rule", share, 4)
+                    .cell("P", format_args!("1/{}", 1 << k))
+                    .value("computed", computed, 4)
+                    .value("measured", measured, 4)
+                    .near(claim, computed, chance + 0.002)
+                    .hidden(100.0 * measured)
+                    .when(is_drawn, |point| point.dots(format!("{letters} letters, measured"), of));
             }
         }
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "patterns".into(),
-        title: "Reads that are saved when short patterns are the rules".into(),
-        x: Axis::linear("log2(1/P)"),
-        y: Axis::linear("saved, %"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }
 
-/// Where a word may be broken, by the patterns of at most so many letters; the end of a word is a letter too.
+/// Returns where a word may be broken, by the patterns of at most `letters` letters; the end of a word is a letter too.
 fn by_rule(dictionary: &Dictionary, word: &str, letters: usize) -> Vec<usize> {
     let marked = format!(".{word}.").into_bytes();
     let mut values = vec![0u8; marked.len() + 1];
@@ -281,7 +248,7 @@ fn lists(lab: &Lab) -> Vec<(&'static str, Vec<String>)> {
     lists
 }
 
-/// So many of these words, drawn.
+/// Draws at most `most` of these words.
 fn sample(lab: &Lab, words: BTreeSet<String>, most: usize) -> Vec<String> {
     let mut words: Vec<(u64, String)> =
         (0..).map(|number| lab.draw(0x5a, number, u64::MAX)).zip(words).collect();

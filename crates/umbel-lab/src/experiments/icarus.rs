@@ -1,9 +1,7 @@
 //! E12-icarus: a filter in the header against loops, and how many packets it loses that are in none.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::hash::reduce;
 use umbel_net::loops::{Allowance, Header, Interface, Verdict, dropped, weight};
 use umbel_net::topology::Graph;
@@ -15,11 +13,11 @@ const PRINTED: [(u32, f64, f64); 4] =
     [(32, 6.0, 28.0), (64, 10.0, 44.0), (128, 15.0, 68.0), (256, 28.0, 118.0)];
 
 const PLAIN: Allowance = Allowance { failures: 0, reprieves: 0 };
-const FEW: Allowance = Allowance { failures: 0, reprieves: 1 };
-const MANY: Allowance = Allowance { failures: 2, reprieves: 1 };
-const LOST: f64 = 0.001;
+const ONE_REPRIEVE: Allowance = Allowance { failures: 0, reprieves: 1 };
+const TWO_FAILURES: Allowance = Allowance { failures: 2, reprieves: 1 };
+const LOST_SHARE: f64 = 0.001;
 const HOPS: u32 = 160;
-const LIFE: usize = 64;
+const TIME_TO_LIVE: usize = 64;
 
 const PACKETS: Parameter =
     Parameter::count("packets", "packets on paths without a loop", [40_000, 400_000], [20_000, 10_000_000]);
@@ -44,67 +42,55 @@ impl Experiment for Icarus {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut table = Table::new(
+        let mut sweep = Sweep::new("lost").chart(
             "lost",
-            &["bits", "failures", "reprieves", "printed_hop", "exact_hop", "measured_hop"],
+            "Packets in no loop that are lost, with two failures and one reprieve",
+            Axis::linear("hops"),
+            Axis::log("share lost"),
         );
-        let mut series = Vec::new();
         for (colour, (bits, few, many)) in PRINTED.into_iter().enumerate() {
             for (allowance, printed, tolerance) in
-                [(PLAIN, None, 0.0), (FEW, Some(few), 3.0), (MANY, Some(many), 6.0)]
+                [(PLAIN, None, 0.0), (ONE_REPRIEVE, Some(few), 3.0), (TWO_FAILURES, Some(many), 6.0)]
             {
                 let exact = dropped(bits, weight(bits), allowance, HOPS)?;
                 let measured = measured(lab, bits, allowance);
-                let hop = |shares: &[f64]| shares.iter().position(|share| *share >= LOST).map(|hop| hop + 1);
+                let hop =
+                    |shares: &[f64]| shares.iter().position(|share| *share >= LOST_SHARE).map(|hop| hop + 1);
                 let (exact_hop, measured_hop) = (hop(&exact).unwrap_or(0), hop(&measured).unwrap_or(0));
                 let name = format!(
                     "{bits} bits, {} failures, {} reprieves",
                     allowance.failures, allowance.reprieves
                 );
-                if let Some(printed) = printed {
-                    let claim = format!("{name}: hop at which one in a thousand is lost");
-                    findings.criteria.push(Criterion::near(claim, measured_hop as f64, printed, tolerance));
-                }
                 let (at, packets) = (2 * exact_hop.clamp(1, HOPS as usize / 2) - 1, lab.count(&PACKETS));
-                let chance = 4.0 * (exact[at] * (1.0 - exact[at]) / packets as f64).sqrt();
-                let claim = format!("{name}: share lost within {} hops", at + 1);
-                findings.criteria.push(Criterion::near(claim, measured[at], exact[at], chance));
-                table.add([
-                    bits.to_string(),
-                    allowance.failures.to_string(),
-                    allowance.reprieves.to_string(),
-                    printed.map(|hop| hop.to_string()).unwrap_or_default(),
-                    exact_hop.to_string(),
-                    measured_hop.to_string(),
-                ]);
-                if allowance == MANY {
-                    let points = |shares: &[f64], step| {
+                let lost = (measured[at] * packets as f64).round() as u64;
+                let share_lost = format!("{name}: share lost within {} hops", at + 1);
+                sweep
+                    .row()
+                    .cells([
+                        ("bits", &bits),
+                        ("failures", &allowance.failures),
+                        ("reprieves", &allowance.reprieves),
+                    ])
+                    .cell("printed_hop", printed.map(|hop| hop.to_string()).unwrap_or_default())
+                    .cell("exact_hop", exact_hop)
+                    .count("measured_hop", measured_hop as u64)
+                    .with(printed, |point, printed| {
+                        let claim = format!("{name}: hop at which one in a thousand is lost");
+                        point.near(claim, printed, tolerance)
+                    })
+                    .judge(Criterion::share(share_lost, lost, packets, exact[at], 0.0));
+                if allowance == TWO_FAILURES {
+                    let points = |shares: &[f64], step| -> Vec<(f64, f64)> {
                         let shares = (1..).map(f64::from).zip(shares.iter().copied()).step_by(step);
                         shares.filter(|(_, share)| (1e-4..0.999).contains(share)).collect()
                     };
-                    series.push(Series::new(
-                        format!("{bits} bits, exact"),
-                        Mark::Line,
-                        colour,
-                        points(&exact, 1),
-                    ));
-                    series.push(Series::new(
-                        format!("{bits} bits, measured"),
-                        Mark::Dots,
-                        colour,
-                        points(&measured, 8),
-                    ));
+                    sweep.series(format!("{bits} bits, exact"), Mark::Line, colour, points(&exact, 1));
+                    let label = format!("{bits} bits, measured");
+                    sweep.series(label, Mark::Dots, colour, points(&measured, 8));
                 }
             }
         }
-        findings.tables.push(table);
-        findings.charts.push(Chart {
-            name: "lost".into(),
-            title: "Packets in no loop that are lost, with two failures and one reprieve".into(),
-            x: Axis::linear("hops"),
-            y: Axis::log("share lost"),
-            series,
-        });
+        findings.add(sweep);
         loops(lab, &mut findings);
         networks(lab, &mut findings)?;
         findings.verdict = "The hops at which one packet in a thousand is lost come out, and exactly so by the Markov chain. No packet \
@@ -153,8 +139,12 @@ fn simulated<const W: usize>(lab: &Lab, allowance: Allowance) -> Vec<f64> {
 fn loops(lab: &Lab, findings: &mut Findings) {
     let allowance = Allowance { failures: 3, reprieves: 1 };
     let extra = |hops: u32, around: u32| f64::from(hops.saturating_sub(around)) / f64::from(around);
-    let mut table = Table::new("rounds", &["interfaces", "most", "bound", "literature", "time_to_live_64"]);
-    let (mut worst, mut bounds, mut printed) = (Vec::new(), Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("rounds").chart(
+        "rounds",
+        "Further rounds in a loop, at most, with three failures and one reprieve",
+        Axis::linear("interfaces in the loop"),
+        Axis::log("rounds"),
+    );
     let mut held = true;
     for around in 1..=32u32 {
         let hops = (0..200u64).map(|build| {
@@ -173,44 +163,33 @@ fn loops(lab: &Lab, findings: &mut Findings) {
         let (failures, reprieves) = (f64::from(allowance.failures), f64::from(allowance.reprieves));
         let literature = failures + reprieves * (1.0 + failures) / x;
         let bound = extra(allowance.most_hops(around), around);
-        worst.push((x, extra(most, around)));
-        bounds.push((x, bound));
-        printed.push((x, literature));
-        table.add([
-            around.to_string(),
-            format!("{:.3}", extra(most, around)),
-            format!("{bound:.3}"),
-            format!("{literature:.3}"),
-            format!("{:.3}", (64.0 - x) / x),
-        ]);
+        sweep
+            .at(x)
+            .cell("interfaces", around)
+            .hidden(bound)
+            .line("bound", 0)
+            .hidden(literature)
+            .dashes("literature: f + r (1 + f) / length", 1)
+            .value("most", extra(most, around), 3)
+            .dots("measured, 256 bits, the longest of 200", 0)
+            .value("bound", bound, 3)
+            .value("literature", literature, 3)
+            .value("time_to_live_64", (64.0 - x) / x, 3)
+            // A loop of one would hide the rest.
+            .when(around > 1, |point| point.line("time to live of 64", 6));
     }
     let claim = "no packet in a loop makes more hops than (1 + f)(1 + r + length) - 1";
-    findings.criteria.push(Criterion::that(claim, held));
+    sweep.that(claim, held);
     let claim =
         "further rounds in a loop of 8, f = 3, r = 1 (the literature's 3.5, and a hop for each failure)";
-    findings.criteria.push(Criterion::near(claim, worst[7].1, 3.875, 1e-9));
-    findings.tables.push(table);
-    let life = (2..=32).map(|around| (f64::from(around), (64.0 - f64::from(around)) / f64::from(around)));
-    findings.charts.push(Chart {
-        name: "rounds".into(),
-        title: "Further rounds in a loop, at most, with three failures and one reprieve".into(),
-        x: Axis::linear("interfaces in the loop"),
-        y: Axis::log("rounds"),
-        series: vec![
-            Series::new("bound", Mark::Line, 0, bounds),
-            Series::new("literature: f + r (1 + f) / length", Mark::Dashes, 1, printed),
-            Series::new("measured, 256 bits, the longest of 200", Mark::Dots, 0, worst),
-            Series::new("time to live of 64", Mark::Line, 6, life.collect()),
-        ],
-    });
+    let longest = sweep.points("measured, 256 bits, the longest of 200")[7].1;
+    sweep.near(claim, longest, 3.875, 1e-9);
+    findings.add(sweep);
 }
 
 /// Networks that have lost a link, of which half of the routers do not know yet.
 fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new(
-        "networks",
-        &["network", "packets", "looping", "links_with_time_to_live", "links_with_filter", "others_lost"],
-    );
+    let mut sweep = Sweep::new("networks");
     let drawn = |nodes| Graph::barabasi_albert(nodes, 2, lab.seed);
     for (name, graph) in [
         ("Abilene", Graph::abilene()),
@@ -231,7 +210,7 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let after = graph.without(near, link.to);
             let (old, new) = (graph.next_hops(target), after.next_hops(target));
             let told = |node: usize| mix(round << 32 | node as u64).is_multiple_of(2);
-            // Whoever is at the link sees that it is gone.
+            // The routers at the link see that it is gone.
             let next = |node: usize| {
                 if told(node) || node == near || node == link.to { new[node] } else { old[node] }
             };
@@ -242,28 +221,26 @@ fn networks(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let mean = |links: u64| links as f64 / sums.looping.max(1) as f64;
         let (alive, filtered) = (mean(sums.links_alive), mean(sums.links_filtered));
         let lost = sums.lost as f64 / (sums.packets - sums.looping).max(1) as f64;
-        table.add([
-            name.into(),
-            sums.packets.to_string(),
-            sums.looping.to_string(),
-            format!("{alive:.2}"),
-            format!("{filtered:.2}"),
-            format!("{lost:.6}"),
-        ]);
-        findings.criteria.push(Criterion::at_most(
-            format!(
-                "{name}: links crossed by a looping packet, with the filter for with a time to live of 64"
-            ),
-            filtered / alive.max(1.0),
-            0.5,
-        ));
-        findings.criteria.push(Criterion::at_most(format!("{name}: others that are lost"), lost, LOST));
+        sweep
+            .row()
+            .cells([("network", &name), ("packets", &sums.packets), ("looping", &sums.looping)])
+            .value("links_with_time_to_live", alive, 2)
+            .value("links_with_filter", filtered, 2)
+            .hidden(filtered / alive.max(1.0))
+            .at_most(
+                format!(
+                    "{name}: links crossed by a looping packet, with the filter for with a time to live of 64"
+                ),
+                0.5,
+            )
+            .value("others_lost", lost, 6)
+            .at_most(format!("{name}: others that are lost"), LOST_SHARE);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
-/// What became of packets.
+/// Counts of packets and of the links that they crossed.
 #[derive(Default)]
 struct Sums {
     packets: u64,
@@ -276,18 +253,18 @@ struct Sums {
 impl Sums {
     /// Sends a packet once with a time to live alone, and once with the filter.
     fn send(&mut self, source: usize, target: usize, next: &dyn Fn(usize) -> Option<usize>, seed: u64) {
-        let mut header = Header::<8>::new(MANY);
+        let mut header = Header::<8>::new(TWO_FAILURES);
         let (mut node, mut hops, mut dropped) = (source, 0, None);
-        while let Some(to) = next(node).filter(|_| node != target && hops < LIFE) {
+        while let Some(to) = next(node).filter(|_| node != target && hops < TIME_TO_LIVE) {
             let interface = ((node as u64) << 32 | to as u64).to_le_bytes();
-            let verdict = Interface::<8>::new(&interface, seed, MANY).pass(&mut header);
+            let verdict = Interface::<8>::new(&interface, seed, TWO_FAILURES).pass(&mut header);
             if dropped.is_none() && verdict == Verdict::Drop {
                 dropped = Some(hops);
             }
             (node, hops) = (to, hops + 1);
         }
         self.packets += 1;
-        if hops == LIFE {
+        if hops == TIME_TO_LIVE {
             self.looping += 1;
             self.links_alive += hops as u64;
             self.links_filtered += dropped.unwrap_or(hops) as u64;

@@ -1,9 +1,7 @@
 //! E18: what becomes of rate and lookup time when more keys come than a filter is for.
 
+use super::prelude::*;
 use crate::measure::{self, Rate, Time};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::key::Hashed;
 use umbel::{AnyFilter, Digest, Error, Kind, Spec};
 
@@ -66,15 +64,15 @@ struct Moment {
     keys: u64,
     /// The rate in each of the builds.
     rates: Vec<f64>,
-    /// What the first of the builds was like.
+    /// Filter of the first build.
     filter: AnyFilter,
 }
 
-/// What became of the filters of a kind.
+/// The measurements of the filters of a kind.
 struct History {
     kind: Kind,
     moments: Vec<Moment>,
-    /// How many keys each of the builds had when it refused one, and its rate then.
+    /// Number of keys of each build when it refused one, and its rate then.
     refused_at: Vec<u64>,
     full_rates: Vec<f64>,
     /// Members that were not found at the end.
@@ -123,98 +121,81 @@ fn history(lab: &Lab, kind: Kind) -> Result<History> {
 /// The deterministic half.
 fn rates(lab: &Lab, histories: &[History], findings: &mut Findings) -> Result<()> {
     let (n, p, queries) = (lab.count(&CAPACITY), lab.number(&RATE), lab.count(&QUERIES));
-    let mut table = Table::new("rates", &["kind", "load", "keys", "predicted", "measured"]);
-    let mut refusals = Table::new(
-        "refusals",
-        &["kind", "filters_that_refused", "first_at_load", "last_at_load", "members_lost"],
+    let mut sweep = Sweep::new("rates").chart(
+        "rates",
+        format!("Rate of filters for {n} keys"),
+        Axis::linear("keys / capacity"),
+        Axis::log("false-positive rate"),
     );
-    let mut series = Vec::new();
+    let mut refusals = Sweep::new("refusals");
     for (colour, History { kind, moments, refused_at, full_rates, lost }) in histories.iter().enumerate() {
-        let (mut theory, mut dots) = (Vec::new(), Vec::new());
         let mut kept = true;
+        let has_theory = matches!(kind, Kind::Standard | Kind::Blocked);
+        let mark = if has_theory { Mark::Dots } else { Mark::Path };
+        let end = if has_theory || refused_at.is_empty() { "" } else { ", until it is full" };
+        let label = format!("{kind}{end}");
         for moment in moments {
             let load = moment.keys as f64 / n as f64;
-            let found = Rate::of(&moment.rates, queries);
+            let found = Rate::from_builds(&moment.rates, queries);
             let predicted = moment.filter.predicted_rate(moment.keys)?;
-            table.add([
-                kind.to_string(),
-                format!("{load:.2}"),
-                moment.keys.to_string(),
-                format!("{predicted:.6}"),
-                format!("{:.6}", found.mean),
-            ]);
-            theory.push((load, predicted));
-            // Where fewer than ten are to be expected, nothing can be seen.
-            if predicted * (found.builds * queries) as f64 >= 10.0 {
-                dots.push((load, found.mean));
-            }
             kept &= found.mean <= p * 1.02 + found.chance(p);
-            if matches!(kind, Kind::Standard | Kind::Blocked) && load >= 0.5 {
-                let tolerance = 0.02 * predicted + found.chance(predicted);
-                let claim = format!("{kind}, load {load}: rate");
-                findings.criteria.push(Criterion::near(claim, found.mean, predicted, tolerance));
-            }
+            sweep
+                .at(load)
+                .cell("kind", kind)
+                .value("load", load, 2)
+                .cell("keys", moment.keys)
+                .value("predicted", predicted, 6)
+                .when(has_theory, |point| point.line(format!("{kind}, theory"), colour))
+                .rate("measured", &found, 6)
+                // Where fewer than ten are to be expected, nothing can be seen.
+                .when(predicted * (found.builds * queries) as f64 >= 10.0, |point| {
+                    point.drawn(mark, label.clone(), colour)
+                })
+                .when(has_theory && load >= 0.5, |point| {
+                    point.agrees(format!("{kind}, load {load}: rate"), predicted, 0.02)
+                });
         }
         let ends = |end: Option<&u64>| end.map_or(f64::NAN, |keys| *keys as f64 / n as f64);
         let (first, last) = (ends(refused_at.iter().min()), ends(refused_at.iter().max()));
         let builds = lab.count(&BUILDS);
         if !refused_at.is_empty() {
             let load = refused_at.iter().sum::<u64>() as f64 / (refused_at.len() as u64 * n) as f64;
-            let found = Rate::of(full_rates, queries);
-            table.add([
-                kind.to_string(),
-                format!("{load:.4}"),
-                String::new(),
-                String::new(),
-                format!("{:.6}", found.mean),
-            ]);
-            dots.push((load, found.mean));
-            let claim = format!("{kind}: rate when it is full, over the one asked for");
+            let found = Rate::from_builds(full_rates, queries);
             let most = 1.02 * load.max(1.0) + found.chance(p) / p;
-            findings.criteria.push(Criterion::at_most(claim, found.mean / p, most));
+            sweep
+                .at(load)
+                .cell("kind", kind)
+                .value("load", load, 4)
+                .value("measured", found.mean, 6)
+                .drawn(mark, label, colour)
+                .hidden(found.mean / p)
+                .at_most(format!("{kind}: rate when it is full, over the one asked for"), most);
         }
         match kind {
             Kind::Standard | Kind::Blocked => (),
-            Kind::Scalable => findings.criteria.push(Criterion::that(
-                format!("{kind}: the rate asked for is kept up to three times the keys of the first stage"),
-                kept && refused_at.is_empty(),
-            )),
+            Kind::Scalable => {
+                let claim = format!(
+                    "{kind}: the rate asked for is kept up to three times the keys of the first stage"
+                );
+                sweep.that(claim, kept && refused_at.is_empty());
+            }
             _ => {
                 let claim = format!("{kind}: filters that refuse before three times the capacity");
-                findings.criteria.push(Criterion::near(claim, refused_at.len() as f64, builds as f64, 0.0));
-                let claim = format!("{kind}: load at which the first of them does");
-                findings.criteria.push(Criterion::at_least(claim, first, 1.0));
+                sweep.near(claim, refused_at.len() as f64, builds as f64, 0.0);
+                sweep.at_least(format!("{kind}: load at which the first of them does"), first, 1.0);
             }
         }
-        findings.criteria.push(Criterion::at_most(
-            format!("{kind}: members that are not found"),
-            *lost as f64,
-            0.0,
-        ));
-        let told = |load: f64| if load.is_nan() { String::new() } else { format!("{load:.4}") };
-        refusals.add([
-            kind.to_string(),
-            refused_at.len().to_string(),
-            told(first),
-            told(last),
-            lost.to_string(),
-        ]);
-        if matches!(kind, Kind::Standard | Kind::Blocked) {
-            series.push(Series::new(format!("{kind}, theory"), Mark::Line, colour, theory));
-            series.push(Series::new(kind.to_string(), Mark::Dots, colour, dots));
-        } else {
-            let end = if refused_at.is_empty() { "" } else { ", until it is full" };
-            series.push(Series::new(format!("{kind}{end}"), Mark::Path, colour, dots));
-        }
+        let finite = |load: f64| Some(load).filter(|load| !load.is_nan());
+        refusals
+            .row()
+            .cells([("kind", &kind), ("filters_that_refused", &refused_at.len())])
+            .optional("first_at_load", finite(first), 4)
+            .optional("last_at_load", finite(last), 4)
+            .count("members_lost", *lost)
+            .at_most(format!("{kind}: members that are not found"), 0.0);
     }
-    findings.tables.extend([table, refusals]);
-    findings.charts.push(Chart {
-        name: "rates".into(),
-        title: format!("Rate of filters for {n} keys"),
-        x: Axis::linear("keys / capacity"),
-        y: Axis::log("false-positive rate"),
-        series,
-    });
+    findings.add(sweep);
+    findings.add(refusals);
     Ok(())
 }
 
@@ -235,30 +216,29 @@ fn times(lab: &Lab, histories: &[History], findings: &mut Findings) {
         }
     }
     let n = lab.count(&CAPACITY);
-    let mut table =
-        Table::new("lookup_times", &["kind", "load", "ns_per_lookup", "quarter", "three_quarters"]);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("lookup_times").chart(
+        "lookup_times",
+        "Time of a lookup of a stranger",
+        Axis::linear("keys / capacity"),
+        Axis::linear("nanoseconds per lookup"),
+    );
     for (colour, (history, rounds)) in histories.iter().zip(rounds).enumerate() {
-        let times: Vec<Time> = rounds.into_iter().map(Time::of).collect();
-        let loads: Vec<f64> = history.moments.iter().map(|moment| moment.keys as f64 / n as f64).collect();
-        for (load, time) in loads.iter().zip(&times) {
-            let [median, low, high] = time.told(2);
-            table.add([history.kind.to_string(), format!("{load:.2}"), median, low, high]);
+        let times: Vec<Time> = rounds.into_iter().map(Time::from_rounds).collect();
+        for (moment, time) in history.moments.iter().zip(&times) {
+            let load = moment.keys as f64 / n as f64;
+            sweep
+                .at(load)
+                .cell("kind", history.kind)
+                .value("load", load, 2)
+                .time(["ns_per_lookup", "quarter", "three_quarters"], time, 2)
+                .path(history.kind.to_string(), colour);
         }
         if history.kind == Kind::Standard {
             let claim =
                 "standard: time of a lookup at three times the capacity, over that at a quarter of it";
             let ratio = times[times.len() - 1].median / times[1].median;
-            findings.criteria.push(Criterion::at_least(claim, ratio, 1.1).timed());
+            sweep.at_least(claim, ratio, 1.1).timed();
         }
-        series.push(Series::of_times(history.kind.to_string(), colour, loads.into_iter().zip(times)));
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "lookup_times".into(),
-        title: "Time of a lookup of a stranger".into(),
-        x: Axis::linear("keys / capacity"),
-        y: Axis::linear("nanoseconds per lookup"),
-        series,
-    });
+    findings.add(sweep);
 }

@@ -24,6 +24,7 @@ mod icarus;
 mod load;
 mod password;
 mod payload;
+mod prelude;
 mod privacy;
 mod query_rules;
 mod rate_table;

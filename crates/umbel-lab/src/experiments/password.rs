@@ -1,10 +1,9 @@
-//! E12-password: what a filter of passwords gives away to whoever sees it before and after a word is added.
+//! E12-password: the words that a filter of passwords reveals to an attacker who sees it before and after they are added.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 
+use std::collections::BTreeSet;
 use umbel::{Bloom, Digest, Hasher, Spec, Standard};
 
 pub struct Difference;
@@ -56,65 +55,62 @@ impl Experiment for Difference {
             ("sealed, secret stolen", &sealed, &sealed),
         ];
         let mut findings = Findings::default();
-        let mut table = Table::new(
-            "one_word",
-            &["hash", "words_added", "filter_changed", "candidates", "explain_the_difference", "word_found"],
+        let mut one_word = Sweep::new("one_word");
+        let mut several = Sweep::new("several_words").chart(
+            "several_words",
+            "What a dictionary finds in the difference of two filters",
+            Axis::linear("words added between two looks"),
+            Axis::linear("words of the dictionary"),
         );
-        let mut series = Vec::new();
-        let mut several = Table::new("several_words", &["hash", "added_at_once", "candidates", "found"]);
         for (colour, (name, own, tried)) in cases.into_iter().enumerate() {
             let attack = Attack::new(lab, own, tried)?;
             let one = attack.single()?;
             let trials = lab.count(&TRIALS);
             let mean = |count: u64| count as f64 / trials as f64;
-            table.add([
-                name.into(),
-                trials.to_string(),
-                one.changed.to_string(),
-                format!("{:.2}", mean(one.candidates)),
-                format!("{:.2}", mean(one.explaining)),
-                one.found.to_string(),
-            ]);
             let knows = own == tried;
             let claim = |text: &str| format!("{name}: {text}");
-            let expected = if knows { one.changed as f64 } else { 0.0 };
-            let text = claim("added words that are found whenever the filter changed");
-            findings.criteria.push(Criterion::near(text, one.found as f64, expected, 0.0).shows("e03"));
-            let text = claim("words that explain a difference, and were not added");
-            let wrong = one.explaining - one.found;
-            findings.criteria.push(Criterion::at_most(text, wrong as f64, 0.0).shows("e03"));
-            let (mut left, mut found) = (Vec::new(), Vec::new());
-            for added in AT_ONCE {
-                let (candidates, hits) = attack.several(added)?;
-                several.add([name.into(), added.to_string(), candidates.to_string(), hits.to_string()]);
-                left.push((added as f64, candidates as f64));
-                found.push((added as f64, hits as f64));
+            one_word
+                .row()
+                .cells([("hash", &name), ("words_added", &trials), ("filter_changed", &one.changed)])
+                .value("candidates", mean(one.candidates), 2)
+                .value("explain_the_difference", mean(one.explaining), 2)
+                .count("word_found", one.found)
+                .near(
+                    claim("added words that are found whenever the filter changed"),
+                    if knows { one.changed as f64 } else { 0.0 },
+                    0.0,
+                )
+                .shows("e03")
+                .hidden((one.explaining - one.found) as f64)
+                .at_most(claim("words that explain a difference, and were not added"), 0.0)
+                .shows("e03");
+            let (mut added, mut distinct, mut found, mut by_chance) = (0, 0, 0, 0.0);
+            for at_once in AT_ONCE {
+                let Several { words, candidates, found: hits } = attack.several(at_once)?;
+                several
+                    .at(at_once as f64)
+                    .cells([("hash", &name), ("added_at_once", &at_once)])
+                    .count("candidates", candidates)
+                    .when(colour < 2, |point| point.line(format!("{name}: candidates"), colour))
+                    .count("found", hits)
+                    .when(colour < 2, |point| point.dots(format!("{name}: words really added"), colour));
+                added += at_once;
+                distinct += words;
+                found += hits;
+                by_chance += (words * candidates) as f64 / attack.own.len() as f64;
             }
-            let all: f64 = found.iter().map(|(_, hits)| hits).sum();
-            let added: u64 = AT_ONCE.iter().sum();
             let text = claim(&format!("of {added} words that were added several at once, found"));
-            findings.criteria.push(if knows {
+            several.judge(if knows {
                 // A word to which the filter says yes already changes nothing.
-                let share = 1.0 - attack.rate_before();
-                let chance = 4.0 * (added as f64 * share * (1.0 - share)).sqrt();
-                Criterion::at_least(text, all, added as f64 * share - chance)
+                let probability = 1.0 - attack.rate_before();
+                Criterion::count_at_least(text, found, Law::Binomial { trials: distinct, probability })
             } else {
-                Criterion::at_most(text, all, 0.0)
+                // Candidates by a wrong hash are random words, a few of which may be among the added ones.
+                Criterion::count_at_most(text, found, Law::Poisson { mean: by_chance })
             });
-            if colour < 2 {
-                series.push(Series::new(format!("{name}: candidates"), Mark::Line, colour, left));
-                series.push(Series::new(format!("{name}: words really added"), Mark::Dots, colour, found));
-            }
         }
-        findings.tables.push(table);
-        findings.tables.push(several);
-        findings.charts.push(Chart {
-            name: "several_words".into(),
-            title: "What a dictionary finds in the difference of two filters".into(),
-            x: Axis::linear("words added between two looks"),
-            y: Axis::linear("words of the dictionary"),
-            series,
-        });
+        findings.add(one_word);
+        findings.add(several);
         findings.verdict = "With a public hash the difference names the added word: no other word of the dictionary explains it. When \
                             several are added at once, nearly all of them are among a few candidates. Without the secret of a sealed \
                             hash the word is never found, and what is found is chance. Whoever has the secret finds everything again; \
@@ -133,12 +129,22 @@ struct Attack<'a> {
     tried: Vec<Digest>,
 }
 
-/// What became of words that were added one at a time.
+/// The results of adding words one at a time.
 #[derive(Default)]
 struct Single {
     changed: u64,
     candidates: u64,
     explaining: u64,
+    found: u64,
+}
+
+/// The result of adding several words at once.
+struct Several {
+    /// Number of different words.
+    words: u64,
+    /// Number of words of the dictionary that the filter contains after, and not before.
+    candidates: u64,
+    /// Number of candidates that were added.
     found: u64,
 }
 
@@ -158,7 +164,7 @@ impl Attack<'_> {
     }
 
     /// The filter with more words of the dictionary.
-    fn after(&self, words: &[usize]) -> Result<Bloom<Standard>> {
+    fn after<'a>(&self, words: impl IntoIterator<Item = &'a usize>) -> Result<Bloom<Standard>> {
         let mut after = self.before.try_clone()?;
         for word in words {
             after.insert_digest(self.own[*word]);
@@ -195,13 +201,14 @@ impl Attack<'_> {
         Ok(single)
     }
 
-    /// How many candidates so many words leave, and how many of them are right.
-    fn several(&self, added: u64) -> Result<(usize, usize)> {
+    /// Adds this many words at once, and looks for them among the candidates.
+    fn several(&self, added: u64) -> Result<Several> {
         let draw = |number| self.lab.draw(4 + added, number, self.own.len() as u64) as usize;
-        let words: Vec<usize> = (0..added).map(draw).collect();
+        // A word may be drawn twice.
+        let words: BTreeSet<usize> = (0..added).map(draw).collect();
         let candidates = self.candidates(&self.after(&words)?);
-        let found = candidates.iter().filter(|candidate| words.contains(candidate)).count();
-        Ok((candidates.len(), found))
+        let found = candidates.iter().filter(|candidate| words.contains(candidate)).count() as u64;
+        Ok(Several { words: words.len() as u64, candidates: candidates.len() as u64, found })
     }
 }
 

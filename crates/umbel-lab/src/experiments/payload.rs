@@ -1,9 +1,7 @@
 //! E8a and E8b: block-based against hierarchical filters of payloads, for strings that never were there.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::sizing::rate;
 use umbel::{Bloom, Standard};
 use umbel_net::payload::{Method, PayloadFilter, noise, records_of};
@@ -28,11 +26,11 @@ const QUERIES: Parameter =
 pub(super) struct Recorded {
     payloads: Vec<Vec<u64>>,
     pub filter: PayloadFilter<Bloom<Standard>>,
-    /// What a record that was never made is found with, by formula.
+    /// Probability by the formula that a record that was never made is found.
     pub rate: f64,
 }
 
-/// Records payloads of so many blocks in m bits with k hash functions.
+/// Records payloads of equal numbers of blocks in m bits with k hash functions.
 pub(super) fn record(
     lab: &Lab,
     build: u64,
@@ -56,7 +54,7 @@ pub(super) fn bytes(blocks: &[u64]) -> Vec<u8> {
     blocks.iter().flat_map(|block| block.to_le_bytes()).collect()
 }
 
-/// As many hash functions as are best for so many records.
+/// Returns the best number of hash functions for this many records.
 fn best(m: u64, records: u64) -> u32 {
     ((m as f64 / records as f64 * std::f64::consts::LN_2).round() as u32).max(1)
 }
@@ -82,7 +80,7 @@ fn found(
             rates.push((0..queries).filter(is_found).count() as f64 / queries as f64);
             theory = noise(recorded.rate, blocks, length, method)?;
         }
-        results.push((Rate::of(&rates, queries), theory));
+        results.push((Rate::from_builds(&rates, queries), theory));
     }
     Ok([results[0], results[1]])
 }
@@ -108,9 +106,12 @@ impl Experiment for RandomStrings {
         let mut findings = Findings::default();
         example(&mut findings)?;
         single_blocks(lab, &mut findings)?;
-        let mut table = Table::new("random", &["blocks", "method", "theory", "measured"]);
-        let mut curves = [Vec::new(), Vec::new()];
-        let mut dots = [Vec::new(), Vec::new()];
+        let mut sweep = Sweep::new("random").chart(
+            "random",
+            "Random strings that are found, in the same memory",
+            Axis::linear("blocks of the string"),
+            Axis::log("share that is found"),
+        );
         let mut always_better = true;
         for length in 1..=4u64 {
             let random = |_: &Recorded, build: u64, number: u64| {
@@ -122,39 +123,21 @@ impl Experiment for RandomStrings {
             always_better &= results[0].1 <= results[1].1 && results[0].0.mean <= results[1].0.mean;
             for (i, (measured, theory)) in results.into_iter().enumerate() {
                 let name = METHODS[i].1;
-                // The formula for a record is a little low, and a string has up to seven of them.
-                let tolerance = 0.03 * theory + measured.chance(theory);
-                let claim = format!("{name}, blocks: {length}");
-                // Of what should happen fewer than ten times, a few times more or less tell nothing.
-                if theory * (BUILDS * lab.count(&QUERIES)) as f64 >= 10.0 {
-                    findings.criteria.push(Criterion::near(claim, measured.mean, theory, tolerance));
-                }
-                table.add([
-                    length.to_string(),
-                    name.into(),
-                    format!("{theory:.3e}"),
-                    format!("{:.6}", measured.mean),
-                ]);
-                curves[i].push((length as f64, theory));
-                dots[i].extend(measured.seen().then_some((length as f64, measured.mean)));
+                let is_judged = theory * (BUILDS * lab.count(&QUERIES)) as f64 >= 10.0;
+                sweep
+                    .at(length as f64)
+                    .cells([("blocks", &length), ("method", &name)])
+                    .scientific("theory", theory, 3)
+                    .line(format!("{name}, theory"), i)
+                    .rate("measured", &measured, 6)
+                    .when(measured.seen(), |point| point.dots(format!("{name}, measured"), i))
+                    // The formula for a record is a little low, and a string has up to seven of them.
+                    // Of what should happen fewer than ten times, a few times more or less mean nothing.
+                    .when(is_judged, |point| point.agrees(format!("{name}, blocks: {length}"), theory, 0.03));
             }
         }
-        findings.criteria.push(
-            Criterion::that("the block-based filter is better at every length", always_better).shows("e56"),
-        );
-        findings.tables.push(table);
-        let mut series = Vec::new();
-        for (i, (curve, dots)) in curves.into_iter().zip(dots).enumerate() {
-            series.push(Series::new(format!("{}, theory", METHODS[i].1), Mark::Line, i, curve));
-            series.push(Series::new(format!("{}, measured", METHODS[i].1), Mark::Dots, i, dots));
-        }
-        findings.charts.push(Chart {
-            name: "random".into(),
-            title: "Random strings that are found, in the same memory".into(),
-            x: Axis::linear("blocks of the string"),
-            y: Axis::log("share that is found"),
-            series,
-        });
+        sweep.that("the block-based filter is better at every length", always_better).shows("e56");
+        findings.add(sweep);
         findings.verdict = "For random strings a hierarchical filter is worse at every length: it holds nearly twice as many \
                             records, and has less than twice as many to check. What it is good for is seen in E8b. A single \
                             block is found by chance nearly always, and should never be attributed."
@@ -170,18 +153,14 @@ fn example(findings: &mut Findings) -> Result<()> {
     filter.record(b"ABRACADABRACADARACABA")?;
     let hits: Vec<(usize, u64)> =
         filter.find(b"BRACADAB")?.iter().map(|hit| (hit.prefix, hit.block)).collect();
-    findings.criteria.push(Criterion::that(
+    findings.that(
         "BRACADAB is found after one letter at block 3, and after two at block 1, where it is",
         hits == [(1, 3), (2, 1)],
-    ));
-    let at = |string: &[u8]| filter.find_aligned(string, 0).iter().map(|hit| hit.block).collect::<Vec<_>>();
-    findings.criteria.push(
-        Criterion::that(
-            "RAC ADA is found at block 3 alone, not at 2",
-            at(b"RACADA") == [3] && at(b"RAC") == [3, 5],
-        )
-        .shows("e57"),
     );
+    let at = |string: &[u8]| filter.find_aligned(string, 0).iter().map(|hit| hit.block).collect::<Vec<_>>();
+    findings
+        .that("RAC ADA is found at block 3 alone, not at 2", at(b"RACADA") == [3] && at(b"RAC") == [3, 5])
+        .shows("e57");
     Ok(())
 }
 
@@ -196,10 +175,7 @@ pub(super) const PRINTED: [(u64, u32, f64, f64); 5] = [
 
 fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (places, payloads, queries) = (33, 300, lab.either(10_000, 50_000));
-    let mut table = Table::new(
-        "single",
-        &["bits_per_block", "k", "printed_rate", "rate", "printed", "theory", "measured"],
-    );
+    let mut sweep = Sweep::new("single");
     for (ratio, k, printed_rate, printed) in PRINTED {
         let m = ratio * payloads * places;
         let (mut share, mut theory) = (0.0, 0.0);
@@ -211,25 +187,23 @@ fn single_blocks(lab: &Lab, findings: &mut Findings) -> Result<()> {
             share += found as f64 / (queries * BUILDS) as f64;
             theory = noise(recorded.rate, places, 1, Method::BlockBased)?;
         }
-        let claim = format!("a single block is found somewhere, {ratio} bits per block");
-        findings.criteria.push(Criterion::near(claim, share, theory, 0.006));
-        let claim = format!("and as often as printed, by theory, {ratio} bits per block");
-        findings.criteria.push(Criterion::near(claim, theory, printed, 0.006));
-        let rate = rate::asymptotic(m, payloads * places, k)?;
-        let claim =
-            format!("the printed rate for {ratio} bits per block is that of k = {k}, not of the best k");
-        findings.criteria.push(Criterion::near(claim, rate, printed_rate, 6e-4).shows("e55"));
-        table.add([
-            ratio.to_string(),
-            k.to_string(),
-            printed_rate.to_string(),
-            format!("{rate:.4}"),
-            printed.to_string(),
-            format!("{theory:.6}"),
-            format!("{share:.6}"),
-        ]);
+        sweep
+            .row()
+            .cells([("bits_per_block", &ratio), ("k", &k), ("printed_rate", &printed_rate)])
+            .value("rate", rate::asymptotic(m, payloads * places, k)?, 4)
+            .near(
+                format!("the printed rate for {ratio} bits per block is that of k = {k}, not of the best k"),
+                printed_rate,
+                6e-4,
+            )
+            .shows("e55")
+            .cell("printed", printed)
+            .value("theory", theory, 6)
+            .near(format!("and as often as printed, by theory, {ratio} bits per block"), printed, 0.006)
+            .value("measured", share, 6)
+            .near(format!("a single block is found somewhere, {ratio} bits per block"), theory, 0.006);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -254,9 +228,12 @@ impl Experiment for SplicedStrings {
         let mut findings = Findings::default();
         recombined(&mut findings)?;
         let blocks = lab.count(&BLOCKS);
-        let mut table = Table::new("spliced", &["blocks", "method", "without_noise", "measured"]);
-        let mut dots = [Vec::new(), Vec::new()];
-        let mut structure = Vec::new();
+        let mut sweep = Sweep::new("spliced").chart(
+            "spliced",
+            "Spliced strings that are found",
+            Axis::linear("blocks of the string"),
+            Axis::linear("share that is found"),
+        );
         for length in 2..=5u64 {
             let splice = |recorded: &Recorded, build: u64, number: u64| {
                 spliced(lab, &recorded.payloads, length, build, number)
@@ -267,43 +244,24 @@ impl Experiment for SplicedStrings {
             let places = blocks + 1 - length;
             let expected = if length == 2 { (places / 2) as f64 / places as f64 } else { 0.0 };
             let chance = 4.0 * (expected * (1.0 - expected) / exact.queries as f64).sqrt();
-            findings.criteria.push(Criterion::near(
-                format!("hierarchical, {length} blocks, without noise"),
-                exact.mean,
-                expected,
-                chance,
-            ));
-            findings.criteria.push(Criterion::near(
-                format!("block-based, {length} blocks"),
-                results[0].0.mean,
-                1.0,
-                0.0,
-            ));
-            for (i, (measured, _)) in results.into_iter().enumerate() {
-                let exact = if i == 0 { 1.0 } else { exact.mean };
-                table.add([
-                    length.to_string(),
-                    METHODS[i].1.into(),
-                    format!("{exact:.4}"),
-                    format!("{:.4}", measured.mean),
-                ]);
-                dots[i].push((length as f64, measured.mean));
-            }
-            structure.push((length as f64, exact.mean));
+            let [based, hierarchical] = results.map(|(measured, _)| measured.mean);
+            sweep
+                .at(length as f64)
+                .cells([("blocks", &length), ("method", &METHODS[0].1)])
+                .value("without_noise", 1.0, 4)
+                .value("measured", based, 4)
+                .path("block-based", 0)
+                .near(format!("block-based, {length} blocks"), 1.0, 0.0);
+            sweep
+                .at(length as f64)
+                .cells([("blocks", &length), ("method", &METHODS[1].1)])
+                .value("without_noise", exact.mean, 4)
+                .dashes("hierarchical, no noise", 2)
+                .near(format!("hierarchical, {length} blocks, without noise"), expected, chance)
+                .value("measured", hierarchical, 4)
+                .path("hierarchical, same memory", 1);
         }
-        findings.tables.push(table);
-        let [based, hierarchical] = dots;
-        findings.charts.push(Chart {
-            name: "spliced".into(),
-            title: "Spliced strings that are found".into(),
-            x: Axis::linear("blocks of the string"),
-            y: Axis::linear("share that is found"),
-            series: vec![
-                Series::new("block-based", Mark::Path, 0, based),
-                Series::new("hierarchical, same memory", Mark::Path, 1, hierarchical),
-                Series::new("hierarchical, no noise", Mark::Dashes, 2, structure),
-            ],
-        });
+        findings.add(sweep);
         findings.verdict = "A block-based filter finds every spliced string. A hierarchical one finds half of those of two blocks, \
                             since a pair that begins at an odd place is no aligned pair, and of longer ones only what noise \
                             lets pass."
@@ -331,7 +289,7 @@ fn without_noise(lab: &Lab, length: u64) -> Result<Rate> {
         !recorded.filter.find_aligned(&string, 0).is_empty()
     };
     let found = (0..queries).filter(is_found).count();
-    Ok(Rate::of(&[found as f64 / queries as f64], queries))
+    Ok(Rate::from_builds(&[found as f64 / queries as f64], queries))
 }
 
 /// All strings of two blocks after the packets S0 S1 S2 S3 and S0 S2 S3 S1 of Honoroff 2006.
@@ -346,13 +304,13 @@ fn recombined(findings: &mut Findings) -> Result<()> {
         let absent = strings.filter(|string| packets.iter().all(|packet| !packet.contains(string.as_str())));
         let wrong: Vec<String> =
             absent.filter(|string| !filter.find_aligned(string.as_bytes(), 0).is_empty()).collect();
-        findings.criteria.push(Criterion::that(
+        findings.that(
             format!(
                 "{name}: of the strings of two blocks that were not there, {} are found",
                 printed.join(", ")
             ),
             wrong == printed,
-        ));
+        );
     }
     Ok(())
 }

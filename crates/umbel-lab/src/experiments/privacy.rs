@@ -1,10 +1,8 @@
 //! E12-privacy: counts that are asked for in disguise, and how thin the disguise is.
 
+use super::prelude::*;
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::{Digest, Hasher};
 use umbel_net::privacy::{Table as Counts, cover};
 
@@ -38,12 +36,13 @@ impl Experiment for Privacy {
         let hasher = Hasher::fast(lab.seed);
         let known = lab.digests(&hasher, &Keys::of_build(0).members(things));
         let mut findings = Findings::default();
-        let mut table = Table::new(
-            "questions",
-            &["rows", "tries", "expected_tries", "questions", "candidates", "expected_candidates", "only_x"],
+        let mut questions = Sweep::new("questions").chart(
+            "candidates",
+            "Things that Alice may be after, as Bob sees it",
+            Axis::linear("questions for the same thing"),
+            Axis::log("things that it can be, on average"),
         );
-        let mut bounds = Table::new("bounds", &["rows", "truth_median", "bound_median"]);
-        let mut series = Vec::new();
+        let mut bounds = Sweep::new("bounds");
         for rows in 1..=3usize {
             let mut counts = Counts::new(rows, cells as usize)?;
             let seen = |rank: usize| (1000.0 / (rank + 1) as f64).ceil() as u64;
@@ -75,60 +74,51 @@ impl Experiment for Privacy {
             }
             // The chance that two things share a cell in one of the rows.
             let share = 1.0 - (1.0 - 1.0 / cells as f64).powi(rows as i32);
-            let mean_tries = Rate::of(&tries, 1);
+            let mean_tries = Rate::from_builds(&tries, 1);
             let claim = format!("{rows} rows: things that Alice tries");
-            findings.criteria.push(Criterion::near(claim, mean_tries.mean, 1.0 / share, mean_tries.error()));
-            findings.criteria.push(Criterion::at_most(
-                format!("{rows} rows: answers below the truth"),
-                below as f64,
-                0.0,
-            ));
-            let mut points = Vec::new();
-            for (questions, found) in (1..).zip(&candidates) {
-                let measured = Rate::of(found, 1);
+            questions.near(claim, mean_tries.mean, 1.0 / share, mean_tries.error());
+            questions.at_most(format!("{rows} rows: answers below the truth"), below as f64, 0.0);
+            let mut before = 0.0;
+            for (number, found) in (1..).zip(&candidates) {
+                let measured = Rate::from_builds(found, 1);
                 let only = found.iter().filter(|count| **count == 1.0).count() as f64 / found.len() as f64;
-                // X itself, and others. With one row all covers share the same cell, and another question tells nothing new.
+                // X itself, and others. With one row all covers share the same cell, and another question reveals nothing new.
                 let others = (things - 1) as f64;
-                let expected = 1.0 + others * if rows == 1 { share } else { share.powi(questions) };
-                if rows == 1 || questions == 1 {
-                    let chance = measured.error() + 0.02 * expected;
-                    let claim = format!("{rows} rows, {questions} questions: things that it can be");
-                    findings.criteria.push(Criterion::near(claim, measured.mean, expected, chance));
-                } else {
-                    // Covers may share the same row: then no more is given away by the second.
-                    let claim = format!(
-                        "{rows} rows, {questions} questions: the number of things that it can be falls"
-                    );
-                    findings.criteria.push(Criterion::that(
-                        claim,
-                        measured.mean < points.last().map_or(0.0, |p: &(f64, f64)| p.1),
-                    ));
-                }
-                table.add([
-                    rows.to_string(),
-                    format!("{:.1}", mean_tries.mean),
-                    format!("{:.1}", 1.0 / share),
-                    questions.to_string(),
-                    format!("{:.2}", measured.mean),
-                    if rows == 1 || questions == 1 { format!("{expected:.2}") } else { String::new() },
-                    format!("{only:.4}"),
-                ]);
-                points.push((f64::from(questions), measured.mean));
+                let expected = 1.0 + others * if rows == 1 { share } else { share.powi(number) };
+                // Covers may share the same row, and then the second reveals nothing more.
+                let is_exact = rows == 1 || number == 1;
+                let claim = format!("{rows} rows, {number} questions:");
+                questions
+                    .at(number.into())
+                    .cell("rows", rows)
+                    .value("tries", mean_tries.mean, 1)
+                    .value("expected_tries", 1.0 / share, 1)
+                    .cell("questions", number)
+                    .value("candidates", measured.mean, 2)
+                    .path(format!("rows: {rows}"), rows - 1)
+                    .when(is_exact, |point| {
+                        let tolerance = measured.error() + 0.02 * expected;
+                        point.near(format!("{claim} things that it can be"), expected, tolerance)
+                    })
+                    .when(!is_exact, |point| {
+                        let claim = format!("{claim} the number of things that it can be falls");
+                        point.that(claim, measured.mean < before)
+                    })
+                    .optional("expected_candidates", is_exact.then_some(expected), 2)
+                    .value("only_x", only, 4);
+                before = measured.mean;
             }
             truths.sort_unstable();
             answers.sort_unstable();
-            let median = |sorted: &[u64]| sorted.get(sorted.len() / 2).copied().unwrap_or(0).to_string();
-            bounds.add([rows.to_string(), median(&truths), median(&answers)]);
-            series.push(Series::new(format!("rows: {rows}"), Mark::Path, rows - 1, points));
+            let median = |sorted: &[u64]| sorted.get(sorted.len() / 2).copied().unwrap_or(0);
+            bounds
+                .row()
+                .cell("rows", rows)
+                .cell("truth_median", median(&truths))
+                .cell("bound_median", median(&answers));
         }
-        findings.tables.extend([table, bounds]);
-        findings.charts.push(Chart {
-            name: "candidates".into(),
-            title: "Things that Alice may be after, as Bob sees it".into(),
-            x: Axis::linear("questions for the same thing"),
-            y: Axis::log("things that it can be, on average"),
-            series,
-        });
+        findings.add(questions);
+        findings.add(bounds);
         findings.verdict = "Alice gets an upper bound, which for rare things is far above the truth, because a cell holds many things. Bob \
                             learns that X is one of those that share a cell with Y. With more than one row each further question for \
                             the same X takes most of these away, and often leaves X alone; with one row it takes none. And his answer \

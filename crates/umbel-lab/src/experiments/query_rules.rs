@@ -1,11 +1,8 @@
 //! E22: sentences of the source documents that a small run puts right.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::trace::positions;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-    measure,
-};
 use umbel::internals::Layout;
 use umbel::key::Hashed;
 use umbel::sizing::{KPolicy, rate};
@@ -87,7 +84,7 @@ fn by_rule(lab: &Lab, layout: Standard, n: u64, builds: u64, queries: u64) -> Re
         right.push(share(&|set| set == layout.hashes()));
         wrong.push(share(&|set| set > 0));
     }
-    Ok((Rate::of(&right, queries), Rate::of(&wrong, queries), lost))
+    Ok((Rate::from_builds(&right, queries), Rate::from_builds(&wrong, queries), lost))
 }
 
 /// The rate of the rule that says no only if all bits are zero.
@@ -99,66 +96,56 @@ fn rules(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, m, k) = (lab.count(&KEYS), lab.count(&BITS), lab.count(&HASHES) as u32);
     let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
     let layout = Standard::new(m, k)?;
-    let mut table =
-        Table::new("rules", &["n", "right_theory", "right_measured", "wrong_theory", "wrong_measured"]);
-    let (mut right_dots, mut wrong_dots) = (Vec::new(), Vec::new());
-    let mut loads: Vec<u64> = [n / 4, n / 2, n, 2 * n, 4 * n].into_iter().filter(|n| *n > 0).collect();
-    loads.dedup();
-    for load in loads {
-        // What is asked for is asked for at n; the others are for the chart.
-        let share = if load == n { 1 } else { 10 };
-        let (right, wrong, lost) = by_rule(lab, layout, load, builds, (queries / share).max(1))?;
-        let (theory, wrong_theory) = (rate::classic(m, load, k)?, wrong_rate(m, load, k)?);
-        right_dots.extend(right.seen().then_some((load as f64, right.mean)));
-        wrong_dots.push((load as f64, wrong.mean));
-        table.add([
-            load.to_string(),
-            format!("{theory:.6}"),
-            format!("{:.6}", right.mean),
-            format!("{wrong_theory:.6}"),
-            format!("{:.6}", wrong.mean),
-        ]);
-        if load != n {
-            continue;
-        }
-        let claim = format!("m = {m}, k = {k}, n = {n}: strangers admitted if");
-        let tolerance = 0.02 * wrong_theory + wrong.chance(wrong_theory);
-        findings.criteria.push(
-            Criterion::near(format!("{claim} one set bit is enough"), wrong.mean, wrong_theory, tolerance)
-                .shows("e40"),
-        );
-        let tolerance = 0.02 * theory + right.chance(theory);
-        findings.criteria.push(
-            Criterion::near(format!("{claim} all bits must be set"), right.mean, theory, tolerance)
-                .shows("e40"),
-        );
-        let claim = format!("of {} members, so many are not found", n * builds);
-        findings.criteria.push(Criterion::at_most(claim, lost as f64, 0.0).shows("e10"));
-        let claim = "strangers that are not recognised as such, whatever is said";
-        findings.criteria.push(Criterion::at_least(claim, right.mean, theory / 2.0).shows("e10"));
-        if (n, m, k) == (1000, 9586, 7) {
-            let claim = "the two rates of theory are 0.994 and 0.010";
-            let holds = (wrong_theory - 0.994).abs() < 5e-4 && (theory - 0.010).abs() < 5e-4;
-            findings.criteria.push(Criterion::that(claim, holds).shows("e40"));
-        }
-    }
-    findings.tables.push(table);
+    let mut sweep = Sweep::new("rules").chart(
+        "rules",
+        format!("Strangers admitted by two rules, m = {m}, k = {k}"),
+        Axis::log("keys n"),
+        Axis::log("false-positive rate"),
+    );
     let curve = |of: &dyn Fn(u64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
         let loads = (0..=50).map(|step| (n as f64 / 4.0 * 16f64.powf(f64::from(step) / 50.0)).round() as u64);
         loads.map(|load| Ok((load as f64, of(load)?))).collect()
     };
-    findings.charts.push(Chart {
-        name: "rules".into(),
-        title: format!("Strangers admitted by two rules, m = {m}, k = {k}"),
-        x: Axis::log("keys n"),
-        y: Axis::log("false-positive rate"),
-        series: vec![
-            Series::new("one set bit is enough, theory", Mark::Dashes, 1, curve(&|n| wrong_rate(m, n, k))?),
-            Series::new("one set bit is enough, measured", Mark::Dots, 1, wrong_dots),
-            Series::new("all bits must be set, theory", Mark::Line, 0, curve(&|n| rate::classic(m, n, k))?),
-            Series::new("all bits must be set, measured", Mark::Dots, 0, right_dots),
-        ],
-    });
+    sweep.series("one set bit is enough, theory", Mark::Dashes, 1, curve(&|n| wrong_rate(m, n, k))?);
+    sweep.series("all bits must be set, theory", Mark::Line, 0, curve(&|n| rate::classic(m, n, k))?);
+    let mut loads: Vec<u64> = [n / 4, n / 2, n, 2 * n, 4 * n].into_iter().filter(|n| *n > 0).collect();
+    loads.dedup();
+    for load in loads {
+        // The claims are about n keys; the other loads are for the chart.
+        let share = if load == n { 1 } else { 10 };
+        let (right, wrong, lost) = by_rule(lab, layout, load, builds, (queries / share).max(1))?;
+        let (theory, wrong_theory) = (rate::classic(m, load, k)?, wrong_rate(m, load, k)?);
+        let is_claimed = load == n;
+        let claim = format!("m = {m}, k = {k}, n = {n}: strangers admitted if");
+        sweep
+            .at(load as f64)
+            .cell("n", load)
+            .value("right_theory", theory, 6)
+            .rate("right_measured", &right, 6)
+            .when(right.seen(), |point| point.dots("all bits must be set, measured", 0))
+            .when(is_claimed, |point| {
+                point.agrees(format!("{claim} all bits must be set"), theory, 0.02).shows("e40")
+            })
+            .value("wrong_theory", wrong_theory, 6)
+            .rate("wrong_measured", &wrong, 6)
+            .dots("one set bit is enough, measured", 1)
+            .when(is_claimed, |point| {
+                point.agrees(format!("{claim} one set bit is enough"), wrong_theory, 0.02).shows("e40")
+            });
+        if !is_claimed {
+            continue;
+        }
+        let claim = format!("of {} members, so many are not found", n * builds);
+        sweep.at_most(claim, lost as f64, 0.0).shows("e10");
+        let claim = "strangers that are not recognised as such, whatever is said";
+        sweep.at_least(claim, right.mean, theory / 2.0).shows("e10");
+        if (n, m, k) == (1000, 9586, 7) {
+            let claim = "the two rates of theory are 0.994 and 0.010";
+            let holds = (wrong_theory - 0.994).abs() < 5e-4 && (theory - 0.010).abs() < 5e-4;
+            sweep.that(claim, holds).shows("e40");
+        }
+    }
+    findings.add(sweep);
     Ok(())
 }
 
@@ -169,79 +156,61 @@ fn toy(findings: &mut Findings) {
     let refused: Vec<u64> =
         (0..10).filter(|x| positions(*x).iter().all(|position| !bits[*position])).collect();
     let claim = "in the example of ten bits the wrong rule refuses the last digit 6 alone";
-    findings.criteria.push(Criterion::that(claim, refused == [6]).shows("e40"));
+    findings.that(claim, refused == [6]).shows("e40");
 }
 
 /// Bits per key by rate, and how a number of hash functions becomes whole.
 fn sizes(findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("bits_per_key", &["p", "n", "bits_per_key"]);
+    let mut sweep = Sweep::new("bits_per_key").chart(
+        "bits_per_key",
+        "Bits per key follow from the rate",
+        Axis::log("false-positive rate p"),
+        Axis::linear("bits per key"),
+    );
     let (mut least, mut most) = (f64::INFINITY, 0.0f64);
     for p in [0.1, 0.01, 0.001] {
         for n in [1000, 100_000, 10_000_000, 1_000_000_000] {
             let bits = rate::optimal_bits(n, p)? as f64 / n as f64;
-            table.add([p.to_string(), n.to_string(), format!("{bits:.4}")]);
+            sweep.row().cell("p", p).cell("n", n).value("bits_per_key", bits, 4);
             if p == 0.01 {
                 (least, most) = (least.min(bits), most.max(bits));
             }
         }
     }
     let bits = |p| rate::bits_per_key(p);
-    findings.criteria.push(
-        Criterion::at_most(
-            "at p = 0.01, bits per key differ by, from 1000 to 10^9 keys",
-            most - least,
-            0.001,
-        )
-        .shows("e08"),
-    );
-    findings.criteria.push(
-        Criterion::near(
-            "a tenth of the rate takes so many more bits per key",
-            bits(0.001)? - bits(0.01)?,
-            4.7925,
-            1e-4,
-        )
-        .shows("e08"),
-    );
+    sweep
+        .at_most("at p = 0.01, bits per key differ by, from 1000 to 10^9 keys", most - least, 0.001)
+        .shows("e08");
+    sweep
+        .near("a tenth of the rate takes so many more bits per key", bits(0.001)? - bits(0.01)?, 4.7925, 1e-4)
+        .shows("e08");
     let curve = (0..=40).map(|step| 10f64.powf(-6.0 + 5.7 * f64::from(step) / 40.0));
     let curve: Vec<f64> = curve.collect();
     let points = |of: &dyn Fn(f64) -> umbel::Result<f64>| -> Result<Vec<(f64, f64)>> {
         curve.iter().map(|p| Ok((*p, of(*p)?))).collect()
     };
-    findings.charts.push(Chart {
-        name: "bits_per_key".into(),
-        title: "Bits per key follow from the rate".into(),
-        x: Axis::log("false-positive rate p"),
-        y: Axis::linear("bits per key"),
-        series: vec![
-            Series::new("Bloom filter", Mark::Line, 0, points(&|p| rate::bits_per_key(p))?),
-            Series::new(
-                "least that any filter needs",
-                Mark::Dashes,
-                6,
-                points(&|p| rate::information_minimum(p))?,
-            ),
-        ],
-    });
-    findings.tables.push(table);
+    sweep.series("Bloom filter", Mark::Line, 0, points(&|p| rate::bits_per_key(p))?);
+    let least = points(&|p| rate::information_minimum(p))?;
+    sweep.series("least that any filter needs", Mark::Dashes, 6, least);
+    findings.add(sweep);
 
     let (n, m) = (1000, rate::optimal_bits(1000, 0.01)?);
     let ideal = rate::optimal_hashes(m as f64 / n as f64)?;
     let claim = format!("(m/n) ln 2 = {ideal:.4} hash functions are rounded to");
     let rounded = KPolicy::Round.hashes(m, n)?;
-    findings.criteria.push(Criterion::near(claim, rounded.into(), 7.0, 0.0).shows("e21"));
+    findings.near(claim, rounded.into(), 7.0, 0.0).shows("e21");
     // Rounding down, as is claimed, would have been worse, by one per cent: that is theory, and too little to be measured here.
     let [down, nearest] = [rate::classic(m, n, 6)?, rate::classic(m, n, 7)?];
     let claim = format!("rate of theory with k = 6 over that with k = 7, n = {n}, m = {m}");
-    findings.criteria.push(Criterion::at_least(claim, down / nearest, 1.005).shows("e21"));
+    findings.at_least(claim, down / nearest, 1.005).shows("e21");
     Ok(())
 }
 
-/// A list of words of which the filter holds some: what somebody learns who has the filter and the list.
+/// Tests a list of words, some of which are in the filter, as somebody does who has the filter and the list.
 fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (members, others, rounds) = (1000, lab.either(20_000, 100_000), 10);
     let layout = Standard::new(9586, 7)?;
-    let mut table = Table::new("dictionary", &["hash", "guessed_words_that_are_in", "words_guessed_wrongly"]);
+    let mut sweep = Sweep::new("dictionary");
     for keyed in [false, true] {
         let (mut found, mut wrong) = (0, 0);
         for round in 0..rounds {
@@ -257,20 +226,21 @@ fn dictionary(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let wrong = wrong as f64 / (others * rounds) as f64;
         let name = if keyed { "secret" } else { "public" };
         let claim = format!("words of the filter that the holder of a list can name, {name} hash");
-        // Without the key a word is tested with bits of no meaning: it passes as often as a stranger.
-        let criterion = if keyed {
-            Criterion::at_most(claim, found, 0.02)
-        } else {
-            Criterion::at_least(claim, found, 1.0)
-        };
-        findings.criteria.push(criterion.shows("e33"));
-        table.add([name.into(), format!("{found:.4}"), format!("{wrong:.4}")]);
+        sweep
+            .row()
+            .cell("hash", name)
+            .value("guessed_words_that_are_in", found, 4)
+            // Without the key a word is tested with bits of no meaning: it passes as often as a stranger.
+            .when(keyed, |point| point.at_most(claim.clone(), 0.02))
+            .when(!keyed, |point| point.at_least(claim.clone(), 1.0))
+            .shows("e33")
+            .value("words_guessed_wrongly", wrong, 4);
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
-/// The hash of the owner, and what somebody else takes it for: the same if there is no key.
+/// The hash of the owner and that of an attacker: the same if there is no key.
 fn hashers(lab: &Lab, number: u64, keyed: bool) -> (Hasher, Hasher) {
     let key = |who: u64| {
         let secret = u128::from(lab.seed) << 64 | u128::from(2 * number + who);
@@ -283,7 +253,7 @@ fn hashers(lab: &Lab, number: u64, keyed: bool) -> (Hasher, Hasher) {
 fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, rounds, queries) = (1000, lab.either(4, 10), lab.either(50_000, 200_000));
     let layout = Standard::new(9586, 7)?;
-    let mut table = Table::new("chosen_keys", &["hash", "theory_for_other_keys", "rate"]);
+    let mut sweep = Sweep::new("chosen_keys");
     let theory = rate::classic(layout.bits(), n, layout.hashes())?;
     for keyed in [false, true] {
         let mut rates = Vec::new();
@@ -294,23 +264,16 @@ fn chosen_keys(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let filter = filled(lab, layout, owner, &chosen)?;
             rates.push(measure::positives(lab, &filter, &keys.strangers(queries)) as f64 / queries as f64);
         }
-        let found = Rate::of(&rates, queries);
+        let found = Rate::from_builds(&rates, queries);
         let name = if keyed { "secret" } else { "public" };
         let claim = format!("rate after {n} keys that an attacker has chosen, {name} hash");
-        findings.criteria.push(
-            match keyed {
-                true => Criterion::near(claim, found.mean, theory, 0.02 * theory + found.chance(theory)),
-                // If no two keys shared a bit, 7000 of 9586 would be set.
-                false => {
-                    let all = (7.0 * n as f64 / layout.bits() as f64).powi(7);
-                    Criterion::near(claim, found.mean, all, 0.02 * all + found.chance(all))
-                }
-            }
-            .shows("e03"),
-        );
-        table.add([name.into(), format!("{theory:.6}"), format!("{:.6}", found.mean)]);
+        // If no two keys shared a bit, 7000 of 9586 would be set.
+        let all_different = (7.0 * n as f64 / layout.bits() as f64).powi(7);
+        let expected = if keyed { theory } else { all_different };
+        let row = sweep.row().cell("hash", name).value("theory_for_other_keys", theory, 6);
+        row.rate("rate", &found, 6).agrees(claim, expected, 0.02).shows("e03");
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 

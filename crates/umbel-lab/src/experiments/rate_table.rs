@@ -1,8 +1,6 @@
 //! E1: the table of false-positive rates by bits per key and hash functions.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table, measure,
-};
+use super::prelude::*;
 use umbel::{Bloom, Standard, sizing::rate};
 
 pub struct RateTable;
@@ -41,72 +39,45 @@ impl Experiment for RateTable {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let (n, queries) = (lab.count(&KEYS), lab.count(&QUERIES));
-        let mut table = Table::new(
-            "rates",
-            &[
-                "bits_per_key",
-                "k",
-                "printed",
-                "asymptotic",
-                "measured",
-                "standard_deviation",
-                "builds",
-                "queries_each",
-            ],
-        );
         let mut findings = Findings::default();
-        let mut series: Vec<Series> = Vec::new();
+        let mut sweep = Sweep::new("rates").chart(
+            "rates",
+            "False-positive rate by hash functions",
+            Axis::linear("hash functions k"),
+            Axis::log("false-positive rate"),
+        );
         for (ratio, printed) in PRINTED {
-            let mut measured_points = Vec::new();
+            let (is_drawn, colour) = (ratio % 2 == 0, (ratio as usize / 2).saturating_sub(1));
+            if is_drawn {
+                let curve = (10..=50u32).map(|k| f64::from(k) / 10.0);
+                let curve = curve.map(|k| (k, (1.0 - (-k / ratio as f64).exp()).powf(k)));
+                sweep.series(format!("m/n = {ratio}, theory"), Mark::Line, colour, curve);
+            }
             for (k, printed) in (1..).zip(printed) {
                 let m = ratio * n;
                 let build = |hasher| Bloom::with_layout(Standard::new(m, k)?, hasher);
                 let measured = measure::rate(lab, BUILDS, n, queries, build)?;
-                let asymptotic = rate::asymptotic(m, n, k)?;
                 let stated = printed * if *printed < 0.03 { 0.05 } else { 0.03 };
                 // With fewer keys or queries than the claim was made for, chance may do more.
-                let tolerance = if n < 10_000 || queries < 100_000 {
-                    stated.max(measured.chance(*printed))
-                } else {
-                    stated
-                };
+                let is_small = n < 10_000 || queries < 100_000;
+                let tolerance = if is_small { stated.max(measured.chance(*printed)) } else { stated };
                 let claim = format!("m/n = {ratio}, k = {k}");
-                findings.criteria.push(Criterion::near(claim.clone(), measured.mean, *printed, tolerance));
-                let claim = format!("{claim}: the formula, to the last printed digit");
-                findings.criteria.push(Criterion::near(claim, asymptotic, *printed, 5.01e-5));
-                table.add([
-                    ratio.to_string(),
-                    k.to_string(),
-                    format!("{printed:.4}"),
-                    format!("{asymptotic:.6}"),
-                    format!("{:.6}", measured.mean),
-                    format!("{:.2e}", measured.deviation),
-                    BUILDS.to_string(),
-                    queries.to_string(),
-                ]);
-                measured_points.push((f64::from(k), measured.mean));
-            }
-            let curve = (10..=50u32).map(|k| f64::from(k) / 10.0);
-            let curve = curve.map(|k| (k, (1.0 - (-k / ratio as f64).exp()).powf(k))).collect();
-            if ratio % 2 == 0 {
-                let colour = ratio as usize / 2 - 1;
-                series.push(Series::new(format!("m/n = {ratio}, theory"), Mark::Line, colour, curve));
-                series.push(Series::new(
-                    format!("m/n = {ratio}, measured"),
-                    Mark::Dots,
-                    colour,
-                    measured_points,
-                ));
+                let formula = format!("{claim}: the formula, to the last printed digit");
+                let label = format!("m/n = {ratio}, measured");
+                sweep
+                    .at(k.into())
+                    .cells([("bits_per_key", &ratio), ("k", &k)])
+                    .value("printed", *printed, 4)
+                    .value("asymptotic", rate::asymptotic(m, n, k)?, 6)
+                    .near(formula, *printed, 5.01e-5)
+                    .value("measured", measured.mean, 6)
+                    .near(claim, *printed, tolerance)
+                    .when(is_drawn, |point| point.dots(label, colour))
+                    .scientific("standard_deviation", measured.deviation, 2)
+                    .cells([("builds", &BUILDS), ("queries_each", &queries)]);
             }
         }
-        findings.tables.push(table);
-        findings.charts.push(Chart {
-            name: "rates".into(),
-            title: "False-positive rate by hash functions".into(),
-            x: Axis::linear("hash functions k"),
-            y: Axis::log("false-positive rate"),
-            series,
-        });
+        findings.add(sweep);
         findings.verdict =
             "The asymptotic formula and the printed digits agree, and the filters have these rates.".into();
         Ok(findings)

@@ -1,9 +1,7 @@
 //! E17: kinds from which keys can be removed: what that costs in memory, and how many keys it holds for.
 
+use super::prelude::*;
 use crate::measure::{Rate, positives};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::cuckoo::Form;
 use umbel::internals::Layout;
 use umbel::key::Hashed;
@@ -18,7 +16,7 @@ const BUILDS: Parameter = Parameter::count("builds", "filters of each shape", [1
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [100_000, 500_000], [1000, 10_000_000]);
 
-/// A kind, with what it is told, and what it is called.
+/// A kind of filter with its name and options.
 struct Contestant {
     name: &'static str,
     kind: Kind,
@@ -60,43 +58,43 @@ impl Experiment for Removal {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut table = Table::new(
-            "removal",
-            &[
-                "p",
-                "filter",
-                "bits_per_key",
-                "rate",
-                "rate_after_half",
-                "removed",
-                "lost",
-                "strangers_after_all",
-            ],
-        );
+        let mut sweep = Sweep::new("removal");
         let mut named = Vec::new();
         for p in [0.01, 0.001] {
             let mut sizes = Vec::new();
             for contestant in contestants() {
                 let found = measured(lab, p, &contestant)?;
-                judge(lab, p, &contestant, &found, &mut findings)?;
-                table.add([
-                    p.to_string(),
-                    contestant.name.into(),
-                    format!("{:.3}", found.bits_per_key),
-                    format!("{:.6}", found.rate.mean),
-                    format!("{:.6}", found.after_half),
-                    format!("{:.4}", found.removed),
-                    found.lost.to_string(),
-                    found.after_all.to_string(),
-                ]);
+                let claim = |text: &str| format!("{}, p = {p}: {text}", contestant.name);
+                let share = claim("share of keys that were removed");
+                let predicted = match contestant.kind {
+                    Kind::Deletable => Some(predicted(lab, p, &contestant.options)?),
+                    _ => None,
+                };
+                let is_standard = contestant.kind == Kind::Standard;
+                let removes_all = !is_standard && predicted.is_none();
+                sweep
+                    .row()
+                    .cells([("p", &p), ("filter", &contestant.name)])
+                    .value("bits_per_key", found.bits_per_key, 3)
+                    .value("rate", found.rate.mean, 6)
+                    .at_most(claim("rate"), 1.02 * p + found.rate.chance(p))
+                    .value("rate_after_half", found.after_half, 6)
+                    .value("removed", found.removed, 4)
+                    .when(is_standard, |point| point.at_most(share.clone(), 0.0))
+                    .when(removes_all, |point| point.at_least(share.clone(), 1.0))
+                    .with(predicted, |point, predicted| point.near(share.clone(), predicted, deviation(lab)))
+                    .count("lost", found.lost)
+                    .at_most(claim("keys lost by removing others"), 0.0)
+                    .count("strangers_after_all", found.after_all)
+                    .when(removes_all, |point| point.at_most(claim("strangers found when all are out"), 0.0));
                 sizes.push((contestant.name, found.bits_per_key));
                 if p == 0.01 {
                     named.push((contestant.name, found.bits_per_key, found.removed));
                 }
             }
-            compare(p, &sizes, &mut findings);
+            compare(p, &sizes, &mut sweep);
         }
-        findings.tables.push(table);
+        findings.add(sweep);
         regions(lab, &named, &mut findings)?;
         by_rate(lab, &mut findings)?;
         findings.verdict = "A counting filter takes four times the memory of the standard one to let every key go, a variable-increment \
@@ -108,21 +106,21 @@ impl Experiment for Removal {
     }
 }
 
-/// What became of the keys of one kind.
-struct Found {
+/// The result of removing the keys of one kind of filter.
+struct Removals {
     bits_per_key: f64,
     rate: Rate,
-    /// The rate when half of the keys were to be removed.
+    /// Rate after half of the removals.
     after_half: f64,
-    /// The share of keys that were removed.
+    /// Share of keys that were removed.
     removed: f64,
-    /// Keys that were not removed, and are not there.
+    /// Number of keys that were neither removed nor found.
     lost: u64,
-    /// Strangers that are found when all keys were to be removed.
+    /// Number of strangers that are found after all removals.
     after_all: u64,
 }
 
-/// Removes these keys, and tells which would not go. Kinds that cannot remove keep all.
+/// Removes these keys, and returns those that could not be removed: all of them if the kind does not support removal.
 fn remove(filter: &mut AnyFilter, digests: &[Digest]) -> Result<Vec<Digest>> {
     if !filter.kind().capabilities().remove {
         return Ok(digests.to_vec());
@@ -136,7 +134,7 @@ fn remove(filter: &mut AnyFilter, digests: &[Digest]) -> Result<Vec<Digest>> {
     Ok(kept)
 }
 
-fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
+fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Removals> {
     let (n, builds, queries) = (lab.count(&KEYS), lab.count(&BUILDS), lab.count(&QUERIES));
     let (mut rates, mut after_half, mut kept, mut lost, mut after_all) = (Vec::new(), 0, 0, 0, 0);
     let mut bits = 0;
@@ -164,9 +162,9 @@ fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
         after_all += positives(lab, &filter, &strangers);
     }
     let all = (n * builds) as f64;
-    Ok(Found {
+    Ok(Removals {
         bits_per_key: bits as f64 / n as f64,
-        rate: Rate::of(&rates, queries),
+        rate: Rate::from_builds(&rates, queries),
         after_half: after_half as f64 / (queries * builds) as f64,
         removed: 1.0 - kept as f64 / all,
         lost,
@@ -176,26 +174,6 @@ fn measured(lab: &Lab, p: f64, contestant: &Contestant) -> Result<Found> {
 
 fn spec(n: u64, p: f64, options: &KindOptions, hasher: Hasher) -> Result<Spec> {
     Ok(Spec::new(n, p)?.with_options(options.clone()).with_hasher(hasher))
-}
-
-fn judge(lab: &Lab, p: f64, contestant: &Contestant, found: &Found, findings: &mut Findings) -> Result<()> {
-    let claim = |text: &str| format!("{}, p = {p}: {text}", contestant.name);
-    let mut push = |criterion| findings.criteria.push(criterion);
-    push(Criterion::at_most(claim("rate"), found.rate.mean, 1.02 * p + found.rate.chance(p)));
-    push(Criterion::at_most(claim("keys lost by removing others"), found.lost as f64, 0.0));
-    let share = claim("share of keys that were removed");
-    match contestant.kind {
-        Kind::Standard => push(Criterion::at_most(share, found.removed, 0.0)),
-        Kind::Deletable => {
-            let predicted = predicted(lab, p, &contestant.options)?;
-            push(Criterion::near(share, found.removed, predicted, deviation(lab)));
-        }
-        _ => {
-            push(Criterion::at_least(share, found.removed, 1.0));
-            push(Criterion::at_most(claim("strangers found when all are out"), found.after_all as f64, 0.0));
-        }
-    }
-    Ok(())
 }
 
 /// The share of keys of a full deletable filter that theory expects to be removable.
@@ -210,58 +188,51 @@ fn deviation(lab: &Lab) -> f64 {
     0.02 + 4.0 * 0.5 / ((lab.count(&KEYS) * lab.count(&BUILDS)) as f64).sqrt()
 }
 
-fn compare(p: f64, sizes: &[(&str, f64)], findings: &mut Findings) {
+fn compare(p: f64, sizes: &[(&str, f64)], sweep: &mut Sweep) {
     let of = |name: &str| sizes.iter().find(|size| size.0 == name).map_or(f64::NAN, |size| size.1);
     let mut ratio = |name: &str, other: &str, expected: f64, tolerance: f64| {
         let claim = format!("p = {p}: bits of the {name} / {other} filter");
-        findings.criteria.push(Criterion::near(claim, of(name) / of(other), expected, tolerance));
+        sweep.near(claim, of(name) / of(other), expected, tolerance);
     };
     ratio("counting", "standard", 4.0, 0.05);
     ratio("deletable", "standard", 1.25, 0.02);
     ratio("variable-increment", "counting", 0.725, 0.1);
     for name in ["quotient", "cuckoo, plain", "cuckoo, semi-sorted"] {
         let claim = format!("p = {p}: bits of the {name} / counting filter");
-        findings.criteria.push(Criterion::at_most(claim, of(name) / of("counting"), 0.5));
+        sweep.at_most(claim, of(name) / of("counting"), 0.5);
     }
 }
 
 /// The deletable filter with regions of other sizes, and the others beside.
 fn regions(lab: &Lab, named: &[(&str, f64, f64)], findings: &mut Findings) -> Result<()> {
     let p = 0.01;
-    let mut table = Table::new("regions", &["bits_of_a_region", "bits_per_key", "theory", "measured"]);
-    let (mut line, mut dots) = (Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("regions").chart(
+        "removed",
+        "Share of keys that can be removed, by bits per key, p = 0.01",
+        Axis::log("bits per key"),
+        Axis::linear("share of keys removed"),
+    );
     for region_bits in [1, 2, 3, 4, 6, 8, 12, 16, 32, 64] {
         let mut contestant =
             Contestant { name: "deletable", kind: Kind::Deletable, options: KindOptions::default() };
         contestant.options.deletable.region_bits = region_bits;
         let (found, theory) = (measured(lab, p, &contestant)?, predicted(lab, p, &contestant.options)?);
         let claim = format!("share removed from a deletable filter with regions of {region_bits} bits");
-        findings.criteria.push(Criterion::near(claim, found.removed, theory, deviation(lab)));
-        line.push((found.bits_per_key, theory));
-        dots.push((found.bits_per_key, found.removed));
-        table.add([
-            region_bits.to_string(),
-            format!("{:.3}", found.bits_per_key),
-            format!("{theory:.4}"),
-            format!("{:.4}", found.removed),
-        ]);
+        sweep
+            .at(found.bits_per_key)
+            .cell("bits_of_a_region", region_bits)
+            .value("bits_per_key", found.bits_per_key, 3)
+            .value("theory", theory, 4)
+            .line("deletable, regions of 64 to 1 bits, theory", 1)
+            .value("measured", found.removed, 4)
+            .dots("deletable, measured", 1)
+            .near(claim, theory, deviation(lab));
     }
-    findings.tables.push(table);
-    let mut series = vec![
-        Series::new("deletable, regions of 64 to 1 bits, theory", Mark::Line, 1, line),
-        Series::new("deletable, measured", Mark::Dots, 1, dots),
-    ];
     let others = named.iter().filter(|named| named.0 != "deletable");
     for (colour, (name, bits, share)) in [6, 0, 2, 3, 4, 5].into_iter().zip(others) {
-        series.push(Series::new(*name, Mark::Dots, colour, vec![(*bits, *share)]));
+        sweep.series(*name, Mark::Dots, colour, [(*bits, *share)]);
     }
-    findings.charts.push(Chart {
-        name: "removed".into(),
-        title: "Share of keys that can be removed, by bits per key, p = 0.01".into(),
-        x: Axis::log("bits per key"),
-        y: Axis::linear("share of keys removed"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }
 

@@ -1,9 +1,7 @@
 //! E6: filters that grow, with and without tightening the rate of their stages.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 
 use umbel::key::Hashed;
 use umbel::scalable::Stage;
@@ -24,7 +22,7 @@ const BUILDS: Parameter = Parameter::count("builds", "filters", [20, 60], [2, 20
 const QUERIES: Parameter =
     Parameter::count("queries", "strangers for each filter", [100_000, 1_000_000], [1000, 2_000_000]);
 
-/// What was found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
+/// Rates found elsewhere for stages of 1000, 2000, ... keys at p = 0.01 and r = 1/2, one by one.
 const PRINTED: [f64; 6] = [0.0040, 0.0019, 0.0010, 0.0005, 0.000_23, 0.000_10];
 
 impl Experiment for Growing {
@@ -74,10 +72,13 @@ fn bits_per_key(stages: &[(u64, u64, u32)]) -> f64 {
 
 /// The examples of Almeida et al. 2007: p = 0.001, 1000 keys in the first of six stages.
 fn examples(findings: &mut Findings) -> Result<()> {
-    let columns = ["r", "s", "stages", "keys", "compound_bound", "bits_per_key", "over_static"];
-    let mut table = Table::new("examples", &columns);
+    let mut sweep = Sweep::new("examples").chart(
+        "memory",
+        "Memory of filters that grow, p = 0.001",
+        Axis::log("keys, all stages full"),
+        Axis::linear("bits per key"),
+    );
     let fixed = rate::bits_per_key(0.001)?;
-    let mut series = Vec::new();
     for (colour, (r, s, bits, ratio)) in
         [(0.5, 2, 21.78, 1.515), (0.9, 2, 20.93, 1.456), (0.85, 4, 20.19, 1.404)].into_iter().enumerate()
     {
@@ -88,60 +89,40 @@ fn examples(findings: &mut Findings) -> Result<()> {
             keys = all.iter().map(|stage| stage.0).sum::<u64>();
             points.push((keys as f64, bits_per_key(&all)));
         }
-        let found = points[5].1;
-        let claim = format!("bits per key of six stages, r = {r}, s = {s}");
-        findings.criteria.push(Criterion::near(claim.clone(), found, bits, 0.005));
-        findings.criteria.push(Criterion::near(
-            format!("{claim}, over a filter that need not grow"),
-            found / fixed,
-            ratio,
-            0.0006,
-        ));
-        table.add([
-            r.to_string(),
-            s.to_string(),
-            "6".into(),
-            keys.to_string(),
-            format!("{:.4e}", schedule.compound_rate(6)),
-            format!("{found:.2}"),
-            format!("{:.3}", found / fixed),
-        ]);
-        series.push(Series::new(format!("r = {r}, s = {s}"), Mark::Path, colour, points));
+        let (found, claim) = (points[5].1, format!("bits per key of six stages, r = {r}, s = {s}"));
+        sweep.series(format!("r = {r}, s = {s}"), Mark::Path, colour, points);
+        sweep
+            .row()
+            .cells([("r", &r), ("s", &s), ("stages", &6), ("keys", &keys)])
+            .scientific("compound_bound", schedule.compound_rate(6), 4)
+            .value("bits_per_key", found, 2)
+            .near(claim.clone(), bits, 0.005)
+            .value("over_static", found / fixed, 3)
+            .near(format!("{claim}, over a filter that need not grow"), ratio, 0.0006);
     }
-    series.push(Series::new(
-        "a filter that need not grow",
-        Mark::Dashes,
-        6,
-        vec![(1000.0, fixed), (1.4e6, fixed)],
-    ));
+    sweep.series("a filter that need not grow", Mark::Dashes, 6, [(1000.0, fixed), (1.4e6, fixed)]);
     let halves = Schedule::new(1000, 0.001, 0.5, 2)?;
     let all = stages(&halves, 6)?;
-    findings.criteria.push(Criterion::that(
+    sweep.that(
         "r = 0.5: 11 to 16 slices of 1443, 2886, 5771, 11542, 23084 and 46167 bits",
         all.iter().map(|stage| stage.1).eq([1443, 2886, 5771, 11_542, 23_084, 46_167])
             && all.iter().map(|stage| stage.2).eq(11..=16),
-    ));
+    );
     let claim = "the formula that is left out: bound of six stages, in 1e-4";
-    findings.criteria.push(Criterion::near(claim, halves.compound_rate(6) * 1e4, 9.841, 5e-4).shows("e25"));
+    sweep.near(claim, halves.compound_rate(6) * 1e4, 9.841, 5e-4).shows("e25");
     let nines = Schedule::new(1000, 0.001, 0.9, 2)?;
     let claim = "the same for r = 0.9, in 1e-4";
-    findings.criteria.push(Criterion::near(claim, nines.compound_rate(6) * 1e4, 4.685, 5e-4).shows("e25"));
+    sweep.near(claim, nines.compound_rate(6) * 1e4, 4.685, 5e-4).shows("e25");
     let steps = all.windows(2).map(|pair| bits_per_key(&pair[1..]) - bits_per_key(&pair[..1]));
     let farthest = steps.map(|step| (step - 1.0 / std::f64::consts::LN_2).abs()).fold(0.0, f64::max);
     let claim = "r = 0.5: bits per key that a stage costs more than the one before, less 1.4427";
-    findings.criteria.push(Criterion::at_most(claim, farthest, 0.01).shows("e25"));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "memory".into(),
-        title: "Memory of filters that grow, p = 0.001".into(),
-        x: Axis::log("keys, all stages full"),
-        y: Axis::linear("bits per key"),
-        series,
-    });
+    sweep.at_most(claim, farthest, 0.01).shows("e25");
+    findings.add(sweep);
     Ok(())
 }
 
-/// Inserts keys until the filter has so many: one that it takes for known is not among them. Tells how many were tried.
+/// Inserts keys until the filter has `count` of them; a key that it takes for known does not count. Returns the number of
+/// digests that were tried.
 fn fill_to(filter: &mut Scalable, digests: &[Digest], mut next: usize, count: u64) -> Result<usize> {
     loop {
         let missing = count.saturating_sub(filter.stages().map(|stage| stage.keys).sum());
@@ -162,7 +143,7 @@ struct Untightened {
     newest: Bloom<Standard>,
     full: usize,
     keys: u64,
-    /// Which strangers the full stages say yes to.
+    /// Bit set of the strangers that the full stages contain.
     found: Vec<u64>,
 }
 
@@ -171,7 +152,7 @@ impl Untightened {
         Ok(Bloom::build(&Spec::new(schedule.stage_capacity(i), rate)?.with_hasher(hasher.clone()))?)
     }
 
-    /// The rate of stage `i` with so many keys in it.
+    /// Returns the rate of stage `i` with `keys` keys.
     fn rate_with(schedule: &Schedule, rate: f64, i: usize, keys: u64) -> Result<f64> {
         let plan = umbel::spec::plan(Kind::Standard, &Spec::new(schedule.stage_capacity(i), rate)?)?;
         Ok(rate::classic(plan.stored_bits, keys, plan.hashes)?)
@@ -187,7 +168,7 @@ impl Untightened {
         while !digests.is_empty() {
             let room = self.schedule.stage_capacity(self.full) - self.keys;
             if room == 0 {
-                self.found = self.asked(strangers);
+                self.found = self.query(strangers);
                 self.full += 1;
                 self.keys = 0;
                 self.newest = Untightened::stage(&self.schedule, self.rate, &self.hasher, self.full)?;
@@ -201,8 +182,8 @@ impl Untightened {
         Ok(())
     }
 
-    /// Which strangers any stage says yes to.
-    fn asked(&self, strangers: &[Digest]) -> Vec<u64> {
+    /// Returns the bit set of the strangers that any stage contains.
+    fn query(&self, strangers: &[Digest]) -> Vec<u64> {
         let answers = self.newest.contains_batch(&Hashed(strangers));
         self.found.iter().zip(answers.as_words()).map(|(old, new)| old | new).collect()
     }
@@ -242,7 +223,7 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
             tight[at].push(found as f64 / queries as f64);
             control.insert(&members[done..*size as usize], &strangers)?;
             done = *size as usize;
-            let found: u64 = control.asked(&strangers).iter().map(|word| u64::from(word.count_ones())).sum();
+            let found: u64 = control.query(&strangers).iter().map(|word| u64::from(word.count_ones())).sum();
             loose[at].push(found as f64 / queries as f64);
         }
         // The stages one by one, as filters of their own.
@@ -256,66 +237,58 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
     }
 
     let literature = (n, p, r, s, count) == (1000, 0.01, 0.5, 2, 6);
-    let mut per_stage = Table::new("stages", &["stage", "keys", "asked", "theory", "printed", "measured"]);
+    let mut per_stage = Sweep::new("stages");
     let mut rates = Vec::new();
     for (i, (found, (keys, slice_bits, hashes))) in single.iter().zip(&shapes).enumerate() {
-        let found = Rate::of(found, queries);
+        let found = Rate::from_builds(found, queries);
         let theory = partitioned::rate(*slice_bits, *keys, *hashes)?;
         rates.push(theory);
-        let claim = format!("rate of stage {i} alone");
-        findings.criteria.push(Criterion::near(
-            claim,
-            found.mean,
-            theory,
-            0.01 * theory + found.chance(theory),
-        ));
-        per_stage.add([
-            i.to_string(),
-            keys.to_string(),
-            format!("{:.3e}", schedule.stage_rate(i)),
-            format!("{theory:.3e}"),
-            if literature { format!("{:.2e}", PRINTED[i]) } else { String::new() },
-            format!("{:.3e}", found.mean),
-        ]);
+        per_stage
+            .row()
+            .cells([("stage", &i), ("keys", &keys)])
+            .scientific("asked", schedule.stage_rate(i), 3)
+            .scientific("theory", theory, 3)
+            .cell("printed", if literature { format!("{:.2e}", PRINTED[i]) } else { String::new() })
+            .scientific("measured", found.mean, 3)
+            .judge(Criterion::rate(format!("rate of stage {i} alone"), &found, theory, 0.01));
     }
-    let mut table = Table::new("growth", &["keys", "tightened", "untightened"]);
-    let (mut below, mut tight_points, mut loose_points) = (true, Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("growth").chart(
+        "growth",
+        "Rate of a filter that grows",
+        Axis::log("keys"),
+        Axis::linear("false-positive rate"),
+    );
+    sweep.series("asked for", Mark::Dashes, 6, [(sizes[0] as f64, p), (total as f64, p)]);
+    let mut below = true;
     for ((size, tight), loose) in sizes.iter().zip(&tight).zip(&loose) {
-        let (tight, loose) = (Rate::of(tight, queries), Rate::of(loose, queries));
+        let (tight, loose) = (Rate::from_builds(tight, queries), Rate::from_builds(loose, queries));
         below &= tight.mean <= p + tight.chance(p);
-        table.add([size.to_string(), format!("{:.6}", tight.mean), format!("{:.6}", loose.mean)]);
-        tight_points.push((*size as f64, tight.mean));
-        loose_points.push((*size as f64, loose.mean));
+        sweep
+            .at(*size as f64)
+            .cell("keys", size)
+            .value("tightened", tight.mean, 6)
+            .dots("stricter stages, measured", 0)
+            .value("untightened", loose.mean, 6)
+            .dots("stages with one rate, measured", 1);
     }
-    let last = |rates: &[Vec<f64>]| Rate::of(&rates[rates.len() - 1], queries);
+    let last = |rates: &[Vec<f64>]| Rate::from_builds(&rates[rates.len() - 1], queries);
     let (tight, loose) = (last(&tight), last(&loose));
     let theory = compound(rates.iter().copied());
     let claim = format!("rate of all {count} stages");
     // A key that the filter takes for known is left out, and the others set a few more bits than chance has it: about as
     // many more, in proportion, as are left out.
-    let tolerance = (0.01 + theory) * theory + tight.chance(theory);
-    findings.criteria.push(Criterion::near(claim.clone(), tight.mean, theory, tolerance));
+    sweep.rate(claim.clone(), &tight, theory, 0.01 + theory);
     let loose_rates: Vec<f64> = (0..count)
         .map(|i| Untightened::rate_with(&schedule, p, i, schedule.stage_capacity(i)))
         .collect::<Result<_>>()?;
     let loose_theory = compound(loose_rates.iter().copied());
-    let tolerance = 0.01 * loose_theory + loose.chance(loose_theory);
-    findings.criteria.push(
-        Criterion::near(format!("{claim} without tightening"), loose.mean, loose_theory, tolerance)
-            .shows("e25"),
-    );
+    sweep.rate(format!("{claim} without tightening"), &loose, loose_theory, 0.01).shows("e25");
     if literature {
-        findings.criteria.push(Criterion::near(
-            format!("{claim}, as found elsewhere"),
-            tight.mean,
-            0.0077,
-            0.0008,
-        ));
+        sweep.near(format!("{claim}, as found elsewhere"), tight.mean, 0.0077, 0.0008);
         let claim = format!("{claim} without tightening, as found elsewhere");
-        findings.criteria.push(Criterion::near(claim, loose.mean, 0.0585, 0.0015));
+        sweep.near(claim, loose.mean, 0.0585, 0.0015);
     }
-    findings.criteria.push(Criterion::that("the rate asked for is not exceeded at any size", below));
-    findings.tables.extend([table, per_stage]);
+    sweep.that("the rate asked for is not exceeded at any size", below);
     // Theory at twelve sizes of each stage, those before it being full.
     let curve = |full: &[f64], newest: &dyn Fn(usize, u64) -> Result<f64>| -> Result<Vec<(f64, f64)>> {
         let mut points = Vec::new();
@@ -334,21 +307,14 @@ fn growth(lab: &Lab, findings: &mut Findings) -> Result<()> {
         Ok(partitioned::rate(slice_bits, keys, hashes)?)
     })?;
     let loose_curve = curve(&loose_rates, &|i, keys| Untightened::rate_with(&schedule, p, i, keys))?;
-    // The first quarter of the first stage has no false positives to speak of.
-    let shown = |curve: Vec<(f64, f64)>| curve.into_iter().filter(|at| at.0 >= n as f64 / 4.0).collect();
-    let asked = vec![(sizes[0] as f64, p), (total as f64, p)];
-    findings.charts.push(Chart {
-        name: "growth".into(),
-        title: "Rate of a filter that grows".into(),
-        x: Axis::log("keys"),
-        y: Axis::linear("false-positive rate"),
-        series: vec![
-            Series::new("asked for", Mark::Dashes, 6, asked),
-            Series::new("stages with one rate, theory", Mark::Line, 1, shown(loose_curve)),
-            Series::new("stages with one rate, measured", Mark::Dots, 1, loose_points),
-            Series::new("stricter stages, theory", Mark::Line, 0, shown(tight_curve)),
-            Series::new("stricter stages, measured", Mark::Dots, 0, tight_points),
-        ],
-    });
+    for (label, colour, curve) in
+        [("stages with one rate, theory", 1, loose_curve), ("stricter stages, theory", 0, tight_curve)]
+    {
+        // The first quarter of the first stage has no false positives to speak of.
+        let shown = curve.into_iter().filter(|at| at.0 >= n as f64 / 4.0);
+        sweep.series(label, Mark::Line, colour, shown);
+    }
+    findings.add(sweep);
+    findings.add(per_stage);
     Ok(())
 }

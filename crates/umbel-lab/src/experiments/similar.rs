@@ -1,9 +1,7 @@
 //! E12-similar: how similar two sets are, from the AND of their filters.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::key::Hashed;
 use umbel::sizing::estimate::Overlap;
 use umbel::{Bloom, Digest, Standard};
@@ -68,19 +66,12 @@ fn unclamped(overlap: &Overlap) -> f64 {
 fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (n, builds) = (lab.count(&ELEMENTS), lab.count(&BUILDS));
     let as_printed = (lab.count(&BITS), lab.count(&HASHES), n) == (2048, 4, 200);
-    let mut table = Table::new(
+    let mut sweep = Sweep::new("similarity").chart(
         "similarity",
-        &[
-            "shared",
-            "and_printed",
-            "and_measured",
-            "jaccard_true",
-            "jaccard_printed",
-            "jaccard_measured",
-            "jaccard_sd",
-        ],
+        "Two sets that have more and more in common",
+        Axis::linear("share of the elements of each that are in both"),
+        Axis::linear("similarity"),
     );
-    let (mut ands, mut jaccards, mut truths) = (Vec::new(), Vec::new(), Vec::new());
     for (quarters, and_printed, jaccard_printed) in PRINTED {
         let shared = n * quarters / 4;
         let (mut and, mut jaccard, mut inside, mut full) = (Vec::new(), Vec::new(), true, 0);
@@ -101,53 +92,33 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
         }
         let share = shared as f64 / n as f64;
         let truth = shared as f64 / (2 * n - shared) as f64;
-        let (and, spread) = (Rate::of(&and, 1), Rate::of(&jaccard, 1));
+        let (and, spread) = (Rate::from_builds(&and, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * spread.deviation / (builds as f64).sqrt();
-        if as_printed {
-            let claim = |what: &str| format!("{share} shared: {what}");
-            findings.criteria.push(Criterion::near(
-                claim("share of A's bits that are in B"),
-                and.mean,
-                and_printed,
-                TOLERANCE,
-            ));
-            let similar = claim("Jaccard similarity, corrected");
-            findings.criteria.push(Criterion::near(similar, spread.mean, jaccard_printed, TOLERANCE));
-        }
-        if full == 0 {
-            let claim = format!("{share} shared: the corrected similarity is the true one");
-            findings.criteria.push(Criterion::near(claim, spread.mean, truth, 0.005 + chance));
-        }
-        findings
-            .criteria
-            .push(Criterion::that(format!("{share} shared: a part is recognised as one"), inside));
-        ands.push((share, and.mean));
-        jaccards.push((share, spread.mean));
-        truths.push((share, truth));
-        let told = |value: f64| format!("{value:.4}");
-        let printed = |value: f64| if as_printed { format!("{value:.3}") } else { String::new() };
-        table.add([
-            share.to_string(),
-            printed(and_printed),
-            told(and.mean),
-            told(truth),
-            printed(jaccard_printed),
-            told(spread.mean),
-            told(spread.deviation),
-        ]);
+        let claim = |what: &str| format!("{share} shared: {what}");
+        sweep
+            .at(share)
+            .cell("shared", share)
+            .optional("and_printed", as_printed.then_some(and_printed), 3)
+            .value("and_measured", and.mean, 4)
+            .dots("share of common bits", 0)
+            .when(as_printed, |point| {
+                point.near(claim("share of A's bits that are in B"), and_printed, TOLERANCE)
+            })
+            .value("jaccard_true", truth, 4)
+            .line("Jaccard, true", 1)
+            .optional("jaccard_printed", as_printed.then_some(jaccard_printed), 3)
+            .value("jaccard_measured", spread.mean, 4)
+            .dots("Jaccard, from the bits", 1)
+            .when(as_printed, |point| {
+                point.near(claim("Jaccard similarity, corrected"), jaccard_printed, TOLERANCE)
+            })
+            .when(full == 0, |point| {
+                point.near(claim("the corrected similarity is the true one"), truth, 0.005 + chance)
+            })
+            .that(claim("a part is recognised as one"), inside)
+            .value("jaccard_sd", spread.deviation, 4);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "similarity".into(),
-        title: "Two sets that have more and more in common".into(),
-        x: Axis::linear("share of the elements of each that are in both"),
-        y: Axis::linear("similarity"),
-        series: vec![
-            Series::new("share of common bits", Mark::Dots, 0, ands),
-            Series::new("Jaccard, from the bits", Mark::Dots, 1, jaccards),
-            Series::new("Jaccard, true", Mark::Line, 1, truths),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }
 
@@ -155,8 +126,12 @@ fn shares(lab: &Lab, findings: &mut Findings) -> Result<()> {
 fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (m, k, n) = (lab.count(&BITS) as f64, lab.count(&HASHES) as f64, lab.count(&ELEMENTS));
     let builds = lab.count(&BUILDS) / 4;
-    let mut table = Table::new("floor", &["elements_of_b", "fill_of_b", "and_measured", "jaccard_measured"]);
-    let (mut dots, mut curve) = (Vec::new(), Vec::new());
+    let mut sweep = Sweep::new("floor").chart(
+        "floor",
+        "Two sets that have nothing in common",
+        Axis::linear("elements of B"),
+        Axis::linear("share of A's bits that are in B"),
+    );
     for eighths in [1, 2, 4, 8, 16, 24] {
         let others = (n * eighths / 8).max(1);
         let (mut and, mut filled, mut jaccard) = (Vec::new(), Vec::new(), Vec::new());
@@ -169,25 +144,22 @@ fn floor(lab: &Lab, findings: &mut Findings) -> Result<()> {
             filled.push(fill(&two));
             jaccard.extend(likeness.overlap.as_ref().map(unclamped));
         }
-        let (and, filled, jaccard) = (Rate::of(&and, 1), Rate::of(&filled, 1), Rate::of(&jaccard, 1));
+        let (and, filled, jaccard) =
+            (Rate::from_builds(&and, 1), Rate::from_builds(&filled, 1), Rate::from_builds(&jaccard, 1));
         let chance = 4.0 * and.deviation / (builds as f64).sqrt();
         let claim = format!("nothing shared, {others} elements in B: common bits beyond the fill of B");
-        findings.criteria.push(Criterion::near(claim, and.mean - filled.mean, 0.0, 0.001 + chance));
-        dots.push((others as f64, and.mean));
-        curve.push((others as f64, 1.0 - (-k * others as f64 / m).exp()));
-        let told = |value: f64| format!("{value:.4}");
-        table.add([others.to_string(), told(filled.mean), told(and.mean), told(jaccard.mean)]);
+        sweep
+            .at(others as f64)
+            .cell("elements_of_b", others)
+            .hidden(1.0 - (-k * others as f64 / m).exp())
+            .line("fill of B", 0)
+            .value("fill_of_b", filled.mean, 4)
+            .value("and_measured", and.mean, 4)
+            .dots("measured", 0)
+            .hidden(and.mean - filled.mean)
+            .near(claim, 0.0, 0.001 + chance)
+            .value("jaccard_measured", jaccard.mean, 4);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "floor".into(),
-        title: "Two sets that have nothing in common".into(),
-        x: Axis::linear("elements of B"),
-        y: Axis::linear("share of A's bits that are in B"),
-        series: vec![
-            Series::new("fill of B", Mark::Line, 0, curve),
-            Series::new("measured", Mark::Dots, 0, dots),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }

@@ -1,8 +1,6 @@
-//! E9: how well a multi-resolution space-code filter tells the sizes of flows, and why its rule is guarded.
+//! E9: how well a multi-resolution space-code filter estimates the sizes of flows, and why its rule is guarded.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
+use super::prelude::*;
 use umbel::sizing::space_code::Rule;
 use umbel::space_code::Estimator;
 use umbel::spec::KindOptions;
@@ -14,8 +12,8 @@ const PACKETS: Parameter =
     Parameter::count("packets", "packets in all", [1_000_000, 10_000_000], [10_000, 100_000_000]);
 const FLOWS: Parameter = Parameter::count("flows", "flows", [10_000, 100_000], [1000, 1_000_000]);
 
-/// Of decades with fewer flows nothing is claimed.
-const ENOUGH: usize = 30;
+/// Number of flows from which on a decade is judged.
+const MIN_FLOWS: usize = 30;
 
 impl Experiment for FlowSizes {
     fn about(&self) -> About {
@@ -57,8 +55,7 @@ impl Experiment for FlowSizes {
         let counts: Vec<_> = digests(&keys).into_iter().map(|digest| filter.count_digest(digest)).collect();
 
         let mut findings = Findings::default();
-        let mut table =
-            Table::new("decades", &["from", "flows", "bias", "spread", "within_half", "in_interval"]);
+        let mut decades = Sweep::new("decades");
         let mut least = 1;
         while least <= sizes[0] {
             let of: Vec<usize> =
@@ -74,28 +71,20 @@ impl Experiment for FlowSizes {
             let half = share(&|i| errors[i].abs() <= 0.5);
             let inside =
                 share(&|i| (counts[of[i]].low..=counts[of[i]].high).contains(&(sizes[of[i]] as f64)));
-            if of.len() >= ENOUGH {
-                table.add([
-                    least.to_string(),
-                    of.len().to_string(),
-                    format!("{bias:+.4}"),
-                    format!("{spread:.4}"),
-                    format!("{half:.4}"),
-                    format!("{inside:.4}"),
-                ]);
-                // What chance does to a mean of so many.
+            if of.len() >= MIN_FLOWS {
+                // The error of a mean of this many.
                 let chance = 4.0 * spread / (of.len() as f64).sqrt();
-                findings.criteria.push(Criterion::at_most(
-                    format!("bias from {least}"),
-                    bias.abs(),
-                    0.04 + chance,
-                ));
-                findings.criteria.push(Criterion::at_most(format!("spread from {least}"), spread, 0.40));
-                findings.criteria.push(Criterion::at_least(
-                    format!("in the interval, from {least}"),
-                    inside,
-                    0.90,
-                ));
+                decades
+                    .row()
+                    .cells([("from", &least), ("flows", &of.len())])
+                    .signed("bias", bias, 4)
+                    .hidden(bias.abs())
+                    .at_most(format!("bias from {least}"), 0.04 + chance)
+                    .value("spread", spread, 4)
+                    .at_most(format!("spread from {least}"), 0.40)
+                    .value("within_half", half, 4)
+                    .value("in_interval", inside, 4)
+                    .at_least(format!("in the interval, from {least}"), 0.90);
             }
             least *= 10;
         }
@@ -115,17 +104,14 @@ impl Experiment for FlowSizes {
         });
         resolutions(lab, &mut findings)?;
         let [guarded, unguarded] = single_packets(lab)?;
-        findings.criteria.push(Criterion::near(
-            "mean estimate of a single packet, guarded",
-            guarded,
-            1.0,
-            0.1,
-        ));
-        findings.criteria.push(Criterion::at_least("the same, unguarded", unguarded, lab.either(3.0, 100.0)));
-        let mut rules = Table::new("rules", &["rule", "mean_estimate_of_one_packet"]);
-        rules.add(["guarded".into(), format!("{guarded:.4}")]);
-        rules.add(["unguarded".into(), format!("{unguarded:.1}")]);
-        findings.tables.extend([table, rules]);
+        let mut rules = Sweep::new("rules");
+        let column = "mean_estimate_of_one_packet";
+        let row = rules.row().cell("rule", "guarded").value(column, guarded, 4);
+        row.near("mean estimate of a single packet, guarded", 1.0, 0.1);
+        let row = rules.row().cell("rule", "unguarded").value(column, unguarded, 1);
+        row.at_least("the same, unguarded", lab.either(3.0, 100.0));
+        findings.add(decades);
+        findings.add(rules);
         findings.verdict = "The estimates are nearly unbiased, with a spread of a seventh for small flows and a quarter for large \
                             ones. Without the guard, noise on a coarse level is taken for a huge flow now and then, and ruins \
                             the mean. A single resolution has all its groups hit after some 130 packets: it cannot tell 200 of them \
@@ -149,48 +135,38 @@ fn resolutions(lab: &Lab, findings: &mut Findings) -> Result<()> {
             several.insert_digest(digest);
         }
     }
-    let mut table = Table::new("resolutions", &["packets", "one", "one_saturated", "several"]);
-    let mut curves = [Vec::new(), Vec::new()];
+    let mut sweep = Sweep::new("resolutions").chart(
+        "resolutions",
+        "One resolution and several",
+        Axis::log("packets"),
+        Axis::log("mean estimate"),
+    );
+    let largest = 25.0 * 512.0;
+    sweep.series("exact", Mark::Line, 6, [(25.0, 25.0), (largest, largest)]);
     for (digests, size) in flows {
         let mean = |count: &dyn Fn(Digest) -> f64| {
             digests.iter().map(|digest| count(*digest)).sum::<f64>() / each as f64
         };
-        let means = [
-            mean(&|digest| one.count_digest(digest).value),
-            mean(&|digest| several.count_digest(digest).value),
-        ];
         let saturated = mean(&|digest| f64::from(u8::from(one.count_digest(digest).saturated)));
-        table.add([
-            size.to_string(),
-            format!("{:.1}", means[0]),
-            format!("{saturated:.2}"),
-            format!("{:.1}", means[1]),
-        ]);
-        curves.iter_mut().zip(means).for_each(|(curve, mean)| curve.push((*size as f64, mean)));
+        sweep
+            .at(*size as f64)
+            .cell("packets", size)
+            .value("one", mean(&|digest| one.count_digest(digest).value), 1)
+            .path("one resolution", 0)
+            .value("one_saturated", saturated, 2)
+            .value("several", mean(&|digest| several.count_digest(digest).value), 1)
+            .path("several", 1);
     }
-    // How often the larger of two flows, of 200 and 400 packets, is told to be the larger.
+    // The share of pairs of flows, of 200 and 400 packets, in which the larger has the larger estimate.
     let pairs = || digests[3 * each as usize..][..each as usize].iter().zip(&digests[4 * each as usize..]);
     let told = |count: &dyn Fn(Digest) -> f64| {
         pairs().filter(|(small, large)| count(**small) < count(**large)).count() as f64 / each as f64
     };
     let [blind, seeing] =
         [told(&|digest| one.count_digest(digest).value), told(&|digest| several.count_digest(digest).value)];
-    findings.criteria.push(Criterion::at_most("200 told from 400 by one resolution", blind, 0.2));
-    findings.criteria.push(Criterion::at_least("200 told from 400 by several", seeing, 0.85));
-    findings.tables.push(table);
-    let [one, several] = curves;
-    let largest = 25.0 * 512.0;
-    findings.charts.push(Chart {
-        name: "resolutions".into(),
-        title: "One resolution and several".into(),
-        x: Axis::log("packets"),
-        y: Axis::log("mean estimate"),
-        series: vec![
-            Series::new("exact", Mark::Line, 6, vec![(25.0, 25.0), (largest, largest)]),
-            Series::new("one resolution", Mark::Path, 0, one),
-            Series::new("several", Mark::Path, 1, several),
-        ],
-    });
+    sweep.at_most("200 told from 400 by one resolution", blind, 0.2);
+    sweep.at_least("200 told from 400 by several", seeing, 0.85);
+    findings.add(sweep);
     Ok(())
 }
 

@@ -1,10 +1,8 @@
 //! E12-spell: a dictionary in a filter, misspellings that it misses, and suggestions that hardly read the list.
 
+use super::prelude::*;
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::collections::HashSet;
 use umbel_text::spelling::{Dictionary, List};
 
@@ -16,7 +14,7 @@ const WRONG: Parameter =
 const BUILDS: Parameter = Parameter::count("builds", "filters for each rate", [5, 10], [3, 100]);
 const RATES: [f64; 4] = [0.1, 0.01, 0.001, 0.0001];
 
-/// For so many misspellings words are suggested.
+/// Number of misspellings for which words are suggested.
 const SUGGESTED: usize = 300;
 
 impl Experiment for Spelling {
@@ -42,19 +40,12 @@ impl Experiment for Spelling {
         let list = List::parse(&[list.as_bytes()])?;
         let wrong = misspellings(lab, &list, &words);
         let mut findings = Findings::default();
-        let mut table = Table::new(
+        let mut sweep = Sweep::new("misspellings").chart(
             "misspellings",
-            &[
-                "rate",
-                "missed",
-                "missed_sd",
-                "words_told",
-                "tried_per_word",
-                "read_per_word",
-                "of_which_exist",
-            ],
+            "Misspellings that are missed, and reads of the list that are left",
+            Axis::log("rate of the filter"),
+            Axis::log("share"),
         );
-        let (mut missed_dots, mut read_dots) = (Vec::new(), Vec::new());
         for rate in RATES {
             let (mut missed, mut told, mut tried, mut read, mut found) = (Vec::new(), 0, 0, 0, 0);
             let mut same = true;
@@ -73,55 +64,31 @@ impl Experiment for Spelling {
                     }
                 }
             }
-            let missed = Rate::of(&missed, wrong.len() as u64);
+            let missed = Rate::from_builds(&missed, wrong.len() as u64);
             let claim = |what: &str| format!("rate {rate}: {what}");
-            let tolerance = 0.02 * rate + missed.chance(rate);
-            findings.criteria.push(Criterion::near(
-                claim("misspellings that are missed"),
-                missed.mean,
-                rate,
-                tolerance,
-            ));
-            findings.criteria.push(Criterion::that(claim("no word of the list is told"), told == 0));
-            findings.criteria.push(Criterion::that(claim("everything suggested is in the list"), same));
             let asked = SUGGESTED.min(wrong.len()) as f64;
             let [tried, read, found] = [tried as f64, read as f64, found as f64].map(|count| count / asked);
             // The list is read for words that exist, some of them twice, and for what the filter lets pass by mistake.
             let most = 2.5 * found + 1.5 * rate * tried + 1.0;
-            findings.criteria.push(Criterion::at_most(
-                claim("reads of the list for a misspelling"),
-                read,
-                most,
-            ));
-            missed_dots.push((rate, missed.mean));
-            read_dots.push((rate, read / tried));
-            table.add([
-                rate.to_string(),
-                format!("{:.6}", missed.mean),
-                format!("{:.6}", missed.deviation),
-                told.to_string(),
-                format!("{tried:.1}"),
-                format!("{read:.2}"),
-                format!("{found:.2}"),
-            ]);
+            sweep
+                .at(rate)
+                .exact("rate", rate)
+                .line("the rate", 0)
+                .rate("missed", &missed, 6)
+                .dots("misspellings missed", 0)
+                .agrees(claim("misspellings that are missed"), rate, 0.02)
+                .that(claim("no word of the list is told"), told == 0)
+                .that(claim("everything suggested is in the list"), same)
+                .value("missed_sd", missed.deviation, 6)
+                .cell("words_told", told)
+                .value("tried_per_word", tried, 1)
+                .hidden(read / tried)
+                .dots("of the words tried, those for which the list was read", 1)
+                .value("read_per_word", read, 2)
+                .at_most(claim("reads of the list for a misspelling"), most)
+                .value("of_which_exist", found, 2);
         }
-        findings.tables.push(table);
-        findings.charts.push(Chart {
-            name: "misspellings".into(),
-            title: "Misspellings that are missed, and reads of the list that are left".into(),
-            x: Axis::log("rate of the filter"),
-            y: Axis::log("share"),
-            series: vec![
-                Series::new("the rate", Mark::Line, 0, RATES.map(|rate| (rate, rate)).to_vec()),
-                Series::new("misspellings missed", Mark::Dots, 0, missed_dots),
-                Series::new(
-                    "of the words tried, those for which the list was read",
-                    Mark::Dots,
-                    1,
-                    read_dots,
-                ),
-            ],
-        });
+        findings.add(sweep);
         findings.verdict = "Misspellings are missed with the rate of the filter, and no word of the list is ever told. Of the hundreds of words \
                             that are one letter away from a misspelling the list is asked for a few: those that exist, and a share as large as the rate. What is \
                             suggested is exact."

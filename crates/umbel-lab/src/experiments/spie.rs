@@ -1,10 +1,8 @@
 //! E12-spie: routers that remember digests, and how many are asked in vain.
 
+use super::prelude::*;
 use crate::keys::mix;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::hash::reduce;
 use umbel::{Digest, Hasher};
 use umbel_net::topology::Graph;
@@ -15,9 +13,9 @@ pub struct Spie;
 const BRANCHES: u32 = 4;
 const DEPTH: u32 = 5;
 /// Packets that a page holds.
-const PAGE: u64 = 500;
+const PAGE_PACKETS: u64 = 500;
 /// Packets that are traced; all pass the victim's router.
-const TRACED: u64 = 200;
+const TRACED_PACKETS: u64 = 200;
 const RATES: [f64; 6] = [0.01, 0.02, 0.05, 0.08, 0.1, 0.15];
 /// When it all happens.
 const NOW: u64 = 10;
@@ -45,56 +43,51 @@ impl Experiment for Spie {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut table = Table::new("branches", &["rate", "deg_p", "endless_tree", "this_tree", "measured"]);
-        let mut measured_points = Vec::new();
+        let mut sweep = Sweep::new("branches").chart(
+            "branches",
+            "Routers suspected wrongly for each one on the way, four neighbours each",
+            Axis::linear("false-positive rate p of a page"),
+            Axis::log("wrongly suspected"),
+        );
+        let steps = |last: u32| (2..=last).map(|step| f64::from(step) * 0.005);
+        let endless = steps(44).filter_map(|p| Some((p, false_branches(BRANCHES, p)?)));
+        sweep.series("deg p / (1 - deg p)", Mark::Dashes, 1, endless);
+        sweep.series("in a tree of depth five", Mark::Line, 0, steps(36).map(|p| (p, in_this_tree(p))));
         let tree = Graph::tree(BRANCHES as usize, DEPTH)?;
         for rate in RATES {
             let runs =
                 (0..lab.count(&NETWORKS)).map(|network| traced(lab, &tree, network, rate, Traffic::Own));
             let runs = runs.collect::<Result<Vec<Traced>>>()?;
-            let innocent = Rate::of(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED);
+            let innocent =
+                Rate::from_builds(&runs.iter().map(|run| run.innocent).collect::<Vec<_>>(), TRACED_PACKETS);
             let expected = in_this_tree(rate);
             let endless = false_branches(BRANCHES, rate);
             // Suspects come in branches of 1 / (1 - deg p) on average, which makes chance larger by as much; and the pages' rate
             // is not p to the last digit.
-            let routers = f64::from(DEPTH + 1) * (TRACED * innocent.builds) as f64;
+            let routers = f64::from(DEPTH + 1) * (TRACED_PACKETS * innocent.builds) as f64;
             let chance = 4.0 * (expected / routers).sqrt() / (1.0 - f64::from(BRANCHES) * rate);
-            let tolerance = chance + 0.05 * expected;
-            let claim = format!("p = {rate}: wrongly suspected for each router on the way");
-            findings.criteria.push(Criterion::near(claim, innocent.mean, expected, tolerance));
-            if let Some(endless) = endless {
-                let claim = format!("p = {rate}: the same, against an endless network");
-                findings.criteria.push(Criterion::at_most(claim, innocent.mean, endless));
-            }
+            let claim = |text: &str| format!("p = {rate}: {text}");
             let missed: u64 = runs.iter().map(|run| run.missed).sum();
-            let claim = format!("p = {rate}: paths that were not found");
-            findings.criteria.push(Criterion::at_most(claim, missed as f64, 0.0));
-            table.add([
-                rate.to_string(),
-                format!("{:.2}", f64::from(BRANCHES) * rate),
-                endless.map(|endless| format!("{endless:.4}")).unwrap_or_default(),
-                format!("{expected:.4}"),
-                format!("{:.4}", innocent.mean),
-            ]);
-            measured_points.push((rate, innocent.mean));
+            sweep
+                .at(rate)
+                .cell("rate", rate)
+                .value("deg_p", f64::from(BRANCHES) * rate, 2)
+                .optional("endless_tree", endless, 4)
+                .value("this_tree", expected, 4)
+                .value("measured", innocent.mean, 4)
+                .dots("measured", 0)
+                .near(
+                    claim("wrongly suspected for each router on the way"),
+                    expected,
+                    chance + 0.05 * expected,
+                )
+                .with(endless, |point, endless| {
+                    point.at_most(claim("the same, against an endless network"), endless)
+                })
+                .hidden(missed as f64)
+                .at_most(claim("paths that were not found"), 0.0);
         }
-        let curve = (2..=44).filter_map(|step| {
-            let p = f64::from(step) * 0.005;
-            Some((p, false_branches(BRANCHES, p)?))
-        });
-        let finite = (2..=36).map(|step| (f64::from(step) * 0.005, in_this_tree(f64::from(step) * 0.005)));
-        findings.charts.push(Chart {
-            name: "branches".into(),
-            title: "Routers suspected wrongly for each one on the way, four neighbours each".into(),
-            x: Axis::linear("false-positive rate p of a page"),
-            y: Axis::log("wrongly suspected"),
-            series: vec![
-                Series::new("deg p / (1 - deg p)", Mark::Dashes, 1, curve.collect()),
-                Series::new("in a tree of depth five", Mark::Line, 0, finite.collect()),
-                Series::new("measured", Mark::Dots, 0, measured_points),
-            ],
-        });
-        findings.tables.push(table);
+        findings.add(sweep);
         seeds(lab, &tree, &mut findings)?;
         findings.verdict = "The expected numbers come out, with the three neighbours that a router on the way leaves and the end that a \
                             real network has. Where routers have seen the same packets, one seed for all makes their pages alike: \
@@ -115,7 +108,7 @@ fn in_this_tree(p: f64) -> f64 {
     innocent / f64::from(DEPTH + 1)
 }
 
-/// What else the routers have forwarded.
+/// The other packets that the routers have forwarded.
 #[derive(Clone, Copy, PartialEq)]
 enum Traffic {
     /// Each something else.
@@ -135,9 +128,9 @@ struct Traced {
 
 fn traced(lab: &Lab, tree: &Graph, network: u64, rate: f64, traffic: Traffic) -> Result<Traced> {
     let hasher = Hasher::fast(lab.seed);
-    let packets = lab.digests(&hasher, &Keys::of_build(network).members(TRACED));
+    let packets = lab.digests(&hasher, &Keys::of_build(network).members(TRACED_PACKETS));
     let leaves = (BRANCHES as usize).pow(DEPTH);
-    let paths: Vec<Vec<usize>> = (0..TRACED)
+    let paths: Vec<Vec<usize>> = (0..TRACED_PACKETS)
         .map(|packet| {
             let leaf = reduce(mix(mix(lab.seed) ^ (network << 32 | packet)), leaves as u64) as usize;
             let mut path = vec![tree.len() - leaves + leaf];
@@ -154,9 +147,9 @@ fn traced(lab: &Lab, tree: &Graph, network: u64, rate: f64, traffic: Traffic) ->
     let agents = seen.iter().enumerate().map(|(node, seen)| {
         let seed = if traffic == Traffic::SameSeed { 0 } else { node as u64 };
         let seed = mix(mix(lab.seed) ^ (network << 24 | seed));
-        let mut agent = Agent::new(seed, PAGE, rate, Span { length: 60, pages: 1 })?;
+        let mut agent = Agent::new(seed, PAGE_PACKETS, rate, Span { length: 60, pages: 1 })?;
         let others = if traffic == Traffic::Own { 1 + node as u64 } else { 0 };
-        let others = (0..PAGE - seen.len() as u64).map(|n| hasher_of(lab, network, others << 16 | n));
+        let others = (0..PAGE_PACKETS - seen.len() as u64).map(|n| hasher_of(lab, network, others << 16 | n));
         seen.iter().copied().chain(others).try_for_each(|packet| agent.forward(packet, NOW))?;
         Ok(agent)
     });
@@ -180,7 +173,7 @@ fn hasher_of(lab: &Lab, network: u64, number: u64) -> Digest {
 /// One seed for all routers, and a seed for each.
 fn seeds(lab: &Lab, tree: &Graph, findings: &mut Findings) -> Result<()> {
     let rate = 0.02;
-    let mut table = Table::new("seeds", &["traffic", "seeds", "wrongly_suspected"]);
+    let mut sweep = Sweep::new("seeds");
     let mut means = Vec::new();
     for (traffic, about, seeds) in
         [(Traffic::Same, "all the same", "one each"), (Traffic::SameSeed, "all the same", "one for all")]
@@ -188,11 +181,11 @@ fn seeds(lab: &Lab, tree: &Graph, findings: &mut Findings) -> Result<()> {
         let runs = (0..lab.count(&NETWORKS)).map(|network| traced(lab, tree, network, rate, traffic));
         let innocent: Vec<f64> = runs.map(|run| Ok(run?.innocent)).collect::<Result<_>>()?;
         let mean = innocent.iter().sum::<f64>() / innocent.len() as f64;
-        table.add([about.into(), seeds.into(), format!("{mean:.4}")]);
+        sweep.row().cell("traffic", about).cell("seeds", seeds).value("wrongly_suspected", mean, 4);
         means.push(mean);
     }
     let claim = "the same packets everywhere, p = 0.02: wrongly suspected with one seed for all, for each with its own";
-    findings.criteria.push(Criterion::at_least(claim, means[1] / means[0], 10.0));
-    findings.tables.push(table);
+    sweep.at_least(claim, means[1] / means[0], 10.0);
+    findings.add(sweep);
     Ok(())
 }

@@ -1,10 +1,8 @@
 //! E8e: payloads that are stuffed with no-ops, against digests of blocks and of whole packets.
 
+use super::prelude::*;
 use crate::measure::Rate;
 use crate::traffic::{Dice, Sent, names, pair, record};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::ops::Range;
 use umbel::{Bloom, Standard};
 use umbel_net::attribution::Settings;
@@ -48,21 +46,7 @@ impl Experiment for Stuffing {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let columns = [
-            "bytes_between",
-            "theory",
-            "by_stretches",
-            "by_parts",
-            "by_whole_packets",
-            "stretches",
-            "stretches_found",
-            "long_parts",
-            "long_parts_found",
-            "wrong_pairs_for_a_stretch",
-            "wrong_pairs_for_a_document",
-        ];
-        let mut table = Table::new("stuffed", &columns);
-        let [mut theory, mut stretches, mut parts, mut whole] = [const { Vec::new() }; 4];
+        let mut rows = Vec::new();
         let mut by_chance = Vec::new();
         let (mut needed, mut least) = (0, 0);
         for apart in APART {
@@ -73,74 +57,46 @@ impl Experiment for Stuffing {
                 all.add(&counts);
             }
             (needed, least) = (all.needed, all.least.max(least));
-            let documents = all.documents as f64;
-            let share = |count: u64| count as f64 / documents;
-            let expected = survives(DOCUMENT, all.needed, 1.0 / apart as f64);
-            table.add([
-                apart.to_string(),
-                format!("{expected:.4}"),
-                format!("{:.4}", share(all.by_stretches)),
-                format!("{:.4}", share(all.by_parts)),
-                format!("{:.4}", share(all.by_packets)),
-                all.stretches[0].to_string(),
-                all.stretches[1].to_string(),
-                all.long_parts[0].to_string(),
-                all.long_parts[1].to_string(),
-                format!("{:.4}", all.wrong as f64 / all.stretches[0].max(1) as f64),
-                format!("{:.4}", share(all.wrong_parts)),
-            ]);
-            let claim = |what: &str| format!("a no-op every {apart} bytes: {what}");
-            let missed = (all.stretches[0] - all.stretches[1]) as f64;
-            findings.criteria.push(Criterion::at_most(
-                claim("long enough stretches that are missed"),
-                missed,
-                0.0,
-            ));
-            let missed = (all.long_parts[0] - all.long_parts[1]) as f64;
-            findings.criteria.push(Criterion::at_most(
-                claim("long enough parts that are missed"),
-                missed,
-                0.0,
-            ));
-            let wrong = share(all.wrong_parts);
-            findings.criteria.push(Criterion::at_most(
-                claim("wrong pairs for parts of a document"),
-                wrong,
-                0.02,
-            ));
-            let chance = 4.0 * (expected * (1.0 - expected) / documents).sqrt() + 4.0 / documents;
-            findings.criteria.push(Criterion::near(
-                claim("the share of documents found by a stretch"),
-                share(all.by_stretches),
-                expected,
-                chance,
-            ));
-            let at = apart as f64;
-            theory.push((at, expected));
-            stretches.push((at, share(all.by_stretches)));
-            parts.push((at, share(all.by_parts)));
-            whole.push((at, share(all.by_packets)));
+            rows.push((apart, all));
         }
-        let packets = Rate::of(&by_chance, lab.count(&DOCUMENTS));
-        findings.criteria.push(Criterion::near(
-            "the share of documents found by digests of whole packets: their rate",
-            packets.mean,
-            RATE,
-            packets.chance(RATE),
-        ));
-        findings.tables.push(table);
-        findings.charts.push(Chart {
-            name: "stuffed".into(),
-            title: "Stuffed documents that are found".into(),
-            x: Axis::log("bytes from one no-op to the next, on average"),
-            y: Axis::linear("share of documents"),
-            series: vec![
-                Series::new(format!("theory: {needed} bytes without a no-op"), Mark::Line, 0, theory),
-                Series::new("by a stretch", Mark::Dots, 0, stretches),
-                Series::new("by parts of the document", Mark::Path, 1, parts),
-                Series::new("by digests of whole packets", Mark::Path, 2, whole),
-            ],
-        });
+        let mut sweep = Sweep::new("stuffed").chart(
+            "stuffed",
+            "Stuffed documents that are found",
+            Axis::log("bytes from one no-op to the next, on average"),
+            Axis::linear("share of documents"),
+        );
+        for (apart, all) in &rows {
+            let share = |count: u64| count as f64 / all.documents as f64;
+            let expected = survives(DOCUMENT, all.needed, 1.0 / *apart as f64);
+            let claim = |what: &str| format!("a no-op every {apart} bytes: {what}");
+            let missed = |[all, found]: [u64; 2]| (all - found) as f64;
+            let found = claim("the share of documents found by a stretch");
+            sweep
+                .at(*apart as f64)
+                .cell("bytes_between", apart)
+                .value("theory", expected, 4)
+                .line(format!("theory: {needed} bytes without a no-op"), 0)
+                .value("by_stretches", share(all.by_stretches), 4)
+                .dots("by a stretch", 0)
+                .judge(Criterion::share(found, all.by_stretches, all.documents, expected, 0.0))
+                .value("by_parts", share(all.by_parts), 4)
+                .path("by parts of the document", 1)
+                .value("by_whole_packets", share(all.by_packets), 4)
+                .path("by digests of whole packets", 2)
+                .cells([("stretches", &all.stretches[0]), ("stretches_found", &all.stretches[1])])
+                .hidden(missed(all.stretches))
+                .at_most(claim("long enough stretches that are missed"), 0.0)
+                .cells([("long_parts", &all.long_parts[0]), ("long_parts_found", &all.long_parts[1])])
+                .hidden(missed(all.long_parts))
+                .at_most(claim("long enough parts that are missed"), 0.0)
+                .value("wrong_pairs_for_a_stretch", all.wrong as f64 / all.stretches[0].max(1) as f64, 4)
+                .value("wrong_pairs_for_a_document", share(all.wrong_parts), 4)
+                .at_most(claim("wrong pairs for parts of a document"), 0.02);
+        }
+        let packets = Rate::from_builds(&by_chance, lab.count(&DOCUMENTS));
+        let claim = "the share of documents found by digests of whole packets: their rate";
+        sweep.rate(claim, &packets, RATE, 0.0);
+        findings.add(sweep);
         findings.verdict = format!(
             "One no-op is enough to hide a payload from digests of whole packets, which find it by chance alone. Digests of blocks \
              find it wherever {needed} bytes in a row are left as they were. Short stretches, which have one whole block to compare, \
@@ -152,7 +108,7 @@ impl Experiment for Stuffing {
     }
 }
 
-/// What was found of stuffed documents.
+/// Counts of stuffed documents and their parts.
 #[derive(Default)]
 struct Counts {
     documents: u64,
@@ -256,8 +212,8 @@ fn stuffed(document: &[u8], apart: usize, no_ops: bool, dice: &mut Dice<'_>) -> 
     (payload, stretches)
 }
 
-/// The probability that so many bytes in a row have no no-op between them, somewhere in a document, if there is one before each byte
-/// with this probability.
+/// Returns the probability that `needed` bytes in a row, somewhere in a document, have no no-op between them, if each byte is
+/// preceded by one with the probability `rate`.
 fn survives(document: usize, needed: usize, rate: f64) -> f64 {
     // None is needed before the first byte of the stretch, so what counts are runs of one byte less.
     let run = needed - 1;

@@ -1,9 +1,7 @@
 //! E21: all kinds of set side by side: bits per key, rate, and the times of insertions and lookups.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Rate, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel::key::Hashed;
 use umbel::kind::Category;
 use umbel::literature::{Family, Literature};
@@ -50,13 +48,8 @@ impl Experiment for Summary {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut figures = Table::new(
-            "kinds",
-            &["n", "asked_rate", "kind", "bits_per_key", "measured_rate", "deviation", "bits_over_least"],
-        );
-        let mut columns = vec!["n".to_string(), "asked_rate".into(), "kind".into()];
-        columns.extend(WORK.iter().map(|work| format!("{work}_ns_per_key")));
-        let mut times = Table { columns, ..Table::new("times", &[]) };
+        let mut figures = Sweep::new("kinds");
+        let mut times = Sweep::new("times");
         let n = lab.count(&KEYS);
         let sizes = if n > SMALLER && lab.either(false, true) { vec![SMALLER, n] } else { vec![n] };
         let mut shown = Vec::new();
@@ -65,36 +58,38 @@ impl Experiment for Summary {
             for p in RATES {
                 let measured = measure(lab, n, p)?;
                 for one in &measured {
-                    figures.add([
-                        n.to_string(),
-                        p.to_string(),
-                        one.kind.to_string(),
-                        format!("{:.4}", one.bits),
-                        format!("{:.7}", one.rate.mean),
-                        format!("{:.7}", one.rate.deviation),
-                        format!("{:.4}", one.bits / -one.rate.mean.log2()),
-                    ]);
+                    figures
+                        .row()
+                        .cells([("n", &n), ("asked_rate", &p), ("kind", &one.kind)])
+                        .value("bits_per_key", one.bits, 4)
+                        .value("measured_rate", one.rate.mean, 7)
+                        .at_most(
+                            format!("{}, {n} keys: rate where {p} was asked for", one.kind),
+                            1.02 * p + one.rate.chance(p),
+                        )
+                        .value("deviation", one.rate.deviation, 7)
+                        .value("bits_over_least", one.bits / -one.rate.mean.log2(), 4);
                 }
-                figures_hold(&measured, n, p, &mut findings)?;
+                figures_hold(&measured, n, p, &mut figures)?;
                 let timed = time(lab, n, p)?;
-                for (kind, row) in &timed {
-                    let mut cells = vec![n.to_string(), p.to_string(), kind.to_string()];
-                    cells.extend(
-                        row.iter()
-                            .map(|time| time.map_or(String::new(), |time| format!("{:.2}", time.median))),
-                    );
-                    times.rows.push(cells);
+                for (kind, row_times) in &timed {
+                    let row = times.row().cell("n", n).cell("asked_rate", p).cell("kind", kind);
+                    WORK.iter().zip(row_times).fold(row, |row, (work, time)| {
+                        let column = format!("{work}_ns_per_key");
+                        row.optional(&column, time.map(|time| time.median), 2)
+                    });
                 }
                 // A small blocked filter is built as a standard one.
                 if plan(Kind::Blocked, &Spec::new(n, p)?)?.kind == Kind::Blocked {
-                    times_hold(&timed, n, p, &mut findings);
+                    times_hold(&timed, n, p, &mut times);
                 }
                 shown.push((measured, timed));
             }
         }
         // The larger ones are drawn.
         findings.charts.extend(charts(n, &shown)?);
-        findings.tables.extend([figures, times]);
+        findings.add(figures);
+        findings.add(times);
         findings.verdict = "Every kind keeps its rate and misses no key that it promises. The fuse filter is the smallest, but cannot \
                             be changed. Counters cost three to four times the bits of a standard filter; cuckoo and quotient filters, which \
                             remove keys as well, cost a little more than it at 1 %, and the cuckoo filter less at 0.1 %. In batches the \
@@ -122,8 +117,8 @@ impl AnySet {
         Ok(AnySet::Digests(AnyFilter::build(kind, &Spec::new(n, p)?.with_hasher(hasher.clone()))?))
     }
 
-    /// With these keys, whose digests are what the lab makes of them.
-    fn of(lab: &Lab, kind: Kind, keys: &[u64], p: f64, hasher: &Hasher) -> Result<AnySet> {
+    /// Builds a set of these keys from the digests that the lab makes of them.
+    fn with_keys(lab: &Lab, kind: Kind, keys: &[u64], p: f64, hasher: &Hasher) -> Result<AnySet> {
         let n = keys.len() as u64;
         if kind.capabilities().fixed {
             let spec = Spec::new(n, p)?.with_hasher(hasher.clone());
@@ -176,7 +171,7 @@ impl AnySet {
         }
     }
 
-    /// How many it says yes to, of digests that the lab has made.
+    /// Returns the number of keys that it contains, by the digests that the lab makes of them.
     fn positives(&self, lab: &Lab, keys: &[u64]) -> u64 {
         match self {
             AnySet::Digests(filter) => crate::measure::positives(lab, filter, keys),
@@ -197,7 +192,7 @@ fn promised(kind: Kind, members: &[u64]) -> &[u64] {
     if kind.capabilities().forget { &members[members.len().div_ceil(8)..] } else { members }
 }
 
-/// What was measured of a kind, but for times.
+/// The measurements of a kind, except times.
 struct Measured {
     kind: Kind,
     bits: f64,
@@ -213,53 +208,41 @@ fn measure(lab: &Lab, n: u64, p: f64) -> Result<Vec<Measured>> {
             for number in 0..builds {
                 let (own, hasher) = (Keys::of_build(number), lab.hasher(number));
                 let members = own.members(n);
-                let set = AnySet::of(lab, kind, &members, p, &hasher)?;
+                let set = AnySet::with_keys(lab, kind, &members, p, &hasher)?;
                 let promised = promised(kind, &members);
                 missed += promised.len() as u64 - set.positives(lab, promised);
                 rates.push(set.positives(lab, &own.strangers(queries)) as f64 / queries as f64);
                 bits += set.stats().bytes as f64 * 8.0 / (n * builds) as f64;
             }
-            Ok(Measured { kind, bits, rate: Rate::of(&rates, queries), missed })
+            Ok(Measured { kind, bits, rate: Rate::from_builds(&rates, queries), missed })
         })
         .collect()
 }
 
-fn figures_hold(measured: &[Measured], n: u64, p: f64, findings: &mut Findings) -> Result<()> {
-    for Measured { kind, rate, .. } in measured {
-        let claim = format!("{kind}, {n} keys: rate where {p} was asked for");
-        findings.criteria.push(Criterion::at_most(claim, rate.mean, 1.02 * p + rate.chance(p)));
-    }
+fn figures_hold(measured: &[Measured], n: u64, p: f64, sweep: &mut Sweep) -> Result<()> {
     let at = format!("{n} keys, rate {p}");
     let missed: u64 = measured.iter().map(|one| one.missed).sum();
-    findings.criteria.push(Criterion::at_most(
-        format!("{at}: members that any kind misses"),
-        missed as f64,
-        0.0,
-    ));
+    sweep.at_most(format!("{at}: members that any kind misses"), missed as f64, 0.0);
     let over = |one: &Measured| one.bits / -(one.rate.mean + one.rate.chance(one.rate.mean)).log2();
     let least = measured.iter().map(over).fold(f64::INFINITY, f64::min);
-    findings.criteria.push(Criterion::at_least(
-        format!("{at}: bits per key over log2(1 / rate), the least of all kinds"),
-        least,
-        1.0,
-    ));
+    sweep.at_least(format!("{at}: bits per key over log2(1 / rate), the least of all kinds"), least, 1.0);
     let bits = |wanted| measured.iter().find(|one| one.kind == wanted).map_or(f64::NAN, |one| one.bits);
     let others = measured.iter().filter(|one| one.kind != Kind::Fuse).map(|one| one.bits);
-    findings.criteria.push(Criterion::at_most(
+    sweep.at_most(
         format!("{at}: bits per key of the fuse filter over the fewest of all others"),
         bits(Kind::Fuse) / others.fold(f64::INFINITY, f64::min),
         1.0,
-    ));
-    findings.criteria.push(Criterion::near(
+    );
+    sweep.near(
         format!("{at}: bits per key of the standard filter over 1.4427 log2(1 / rate)"),
         bits(Kind::Standard) / rate::bits_per_key(p)?,
         1.0,
         0.02,
-    ));
+    );
     Ok(())
 }
 
-/// What is timed.
+/// The operations that are timed.
 const WORK: [&str; 6] =
     ["insert_one", "insert_batch", "member_one", "stranger_one", "member_batch", "stranger_batch"];
 
@@ -269,8 +252,10 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
     let (rounds, hasher, own) = (lab.count(&ROUNDS) as usize, lab.hasher(0), Keys::of_build(0));
     let members = own.members(n);
     let kinds: Vec<Kind> = kinds().collect();
-    let sets: Vec<AnySet> =
-        kinds.iter().map(|kind| AnySet::of(lab, *kind, &members, p, &hasher)).collect::<Result<_>>()?;
+    let sets: Vec<AnySet> = kinds
+        .iter()
+        .map(|kind| AnySet::with_keys(lab, *kind, &members, p, &hasher))
+        .collect::<Result<_>>()?;
     // Every kind has these, a filter that forgets too.
     let newest = &members[members.len().div_ceil(8)..];
     let asked = &newest[newest.len().saturating_sub(ASKED)..];
@@ -283,19 +268,20 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
         let contestant = |at: &usize| -> Contestant<'_> {
             let (kind, set, members, hasher) = (kinds[*at], &sets[*at], &members[..], &hasher);
             let [mut members_asked, mut strangers_asked] =
-                [asked, strangers].map(|keys| Turns::of(keys, LOOKUPS));
+                [asked, strangers].map(|keys| Turns::new(keys, LOOKUPS));
             // What cannot be built any more after it has been built once would count nothing.
             let empty = move || AnySet::empty(kind, n, p, hasher);
             match work {
                 0 => Box::new(move || empty().map_or(0, |mut set| set.insert_each(members))),
                 1 if kind.capabilities().fixed => Box::new(move || {
-                    AnySet::of(lab, kind, members, p, hasher).map_or(0, |set| u64::from(set.stats().hashes))
+                    AnySet::with_keys(lab, kind, members, p, hasher)
+                        .map_or(0, |set| u64::from(set.stats().hashes))
                 }),
                 1 => Box::new(move || empty().map_or(0, |mut set| set.insert_batch(members))),
-                2 => Box::new(move || set.count_each(members_asked.take())),
-                3 => Box::new(move || set.count_each(strangers_asked.take())),
-                4 => Box::new(move || set.count_batch(members_asked.take())),
-                _ => Box::new(move || set.count_batch(strangers_asked.take())),
+                2 => Box::new(move || set.count_each(members_asked.next_round())),
+                3 => Box::new(move || set.count_each(strangers_asked.next_round())),
+                4 => Box::new(move || set.count_batch(members_asked.next_round())),
+                _ => Box::new(move || set.count_batch(strangers_asked.next_round())),
             }
         };
         let operations = if work < 2 { n } else { asked.len().min(LOOKUPS) as u64 };
@@ -310,30 +296,26 @@ fn time(lab: &Lab, n: u64, p: f64) -> Result<Vec<(Kind, Times)>> {
 }
 
 /// Lower quartiles, which a busy machine disturbs least, are compared.
-fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, findings: &mut Findings) {
+fn times_hold(timed: &[(Kind, Times)], n: u64, p: f64, sweep: &mut Sweep) {
     let batch = |times: &Times| times[4].zip(times[5]).map_or(f64::NAN, |(hit, miss)| hit.low + miss.low);
     let of =
         |wanted| timed.iter().find(|(kind, _)| *kind == wanted).map_or(f64::NAN, |(_, times)| batch(times));
     let fillable = timed.iter().filter(|(kind, _)| !kind.capabilities().fixed);
     let fastest = fillable.map(|(_, times)| batch(times)).fold(f64::INFINITY, f64::min);
-    findings.criteria.push(
-        Criterion::at_most(
+    sweep
+        .at_most(
             format!(
                 "{n} keys, rate {p}: lookups in batches, blocked over the fastest that can be filled, time"
             ),
             of(Kind::Blocked) / fastest,
             1.5,
         )
-        .timed(),
-    );
-    findings.criteria.push(
-        Criterion::at_least(
+        .timed();
+    sweep.at_least(
             format!("{n} keys, rate {p}: lookups in batches, literature (a hash for each function) over blocked, time"),
             of(Kind::Literature) / of(Kind::Blocked),
             3.0,
-        )
-        .timed(),
-    );
+        ).timed();
 }
 
 type Shown = (Vec<Measured>, Vec<(Kind, Times)>);

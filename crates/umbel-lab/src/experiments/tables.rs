@@ -1,8 +1,6 @@
 //! E12-tables: a filter for each table on disk, and how many tables are read.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
+use super::prelude::*;
 use umbel::sizing::rate::classic;
 use umbel::spec::{Construction, plan};
 use umbel::{AnyFilter, Kind, Plan, Spec};
@@ -64,32 +62,31 @@ struct Reads {
 
 fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (keys, absent, builds) = (lab.count(&KEYS), lab.count(&ABSENT), lab.count(&BUILDS));
-    let mut table =
-        Table::new("reads", &["tables", "p", "lookup", "expected", "measured", "without_filters"]);
-    let (mut expected_line, mut dots, mut right) = (Vec::new(), Vec::new(), true);
+    let mut sweep = Sweep::new("reads").chart(
+        "reads",
+        "Tables read for a key in one of eight tables, at 5 %",
+        Axis::linear("newer tables"),
+        Axis::linear("tables read"),
+    );
+    let mut right = true;
     for (tables, rate) in SHAPES {
-        let theory = Theory::of(Kind::Blocked, keys, rate)?;
+        let theory = Theory::new(Kind::Blocked, keys, rate)?;
         let p = theory.rate;
         let runs =
             (0..builds).map(|build| in_a_store(lab, tables, rate, build)).collect::<Result<Vec<_>>>()?;
         right &= runs.iter().all(|run| run.right);
         let mut judge =
             |lookup: String, of: &dyn Fn(&Reads) -> f64, lookups: u64, certain: f64, filters: u64| {
-                let filters = filters as f64;
-                let (expected, measured) =
-                    (certain + filters * p, runs.iter().map(of).sum::<f64>() / builds as f64);
-                let tolerance = 0.01 * filters * p + theory.chance(filters, lookups, builds);
+                let measured = runs.iter().map(of).sum::<f64>() / builds as f64;
                 let claim = format!("T = {tables}, p = {rate}: tables read, {lookup}");
-                findings.criteria.push(Criterion::near(claim, measured, expected, tolerance));
-                let without = if certain == 0.0 { tables as f64 } else { 1.0 + filters };
-                table.add([
-                    tables.to_string(),
-                    rate.to_string(),
-                    lookup,
-                    format!("{expected:.6}"),
-                    format!("{measured:.6}"),
-                    without.to_string(),
-                ]);
+                let without = if certain == 0.0 { tables } else { 1 + filters };
+                sweep
+                    .row()
+                    .cells([("tables", &tables), ("p", &rate), ("lookup", &lookup)])
+                    .value("expected", certain + filters as f64 * p, 6)
+                    .value("measured", measured, 6)
+                    .judge(theory.judge(claim, measured, certain, filters, [lookups, builds]))
+                    .cell("without_filters", without);
             };
         judge("absent key".into(), &|run| run.absent, absent, 0.0, tables);
         for newer in [0, tables / 2, tables - 1] {
@@ -99,30 +96,20 @@ fn reads(lab: &Lab, findings: &mut Findings) -> Result<()> {
         judge("whole history".into(), &|run| run.history, tables * keys, 1.0, tables - 1);
         if (tables, rate) == (8, 0.05) {
             let mean = |newer: usize| runs.iter().map(|run| run.early[newer]).sum::<f64>() / builds as f64;
-            dots = (0..tables).map(|newer| (newer as f64, mean(newer as usize))).collect();
-            expected_line = (0..tables).map(|newer| (newer as f64, 1.0 + p * newer as f64)).collect();
+            let line = (0..tables).map(|newer| (newer as f64, 1.0 + p * newer as f64));
+            sweep.series("1 + p newer", Mark::Line, 0, line);
+            let dots = (0..tables).map(|newer| (newer as f64, mean(newer as usize)));
+            sweep.series("measured", Mark::Dots, 0, dots);
         }
     }
-    findings
-        .criteria
-        .push(Criterion::that("every answer is what was written, or that there is nothing", right));
-    findings.tables.push(table);
-    let without = (0..8).map(|newer| (f64::from(newer), 1.0 + f64::from(newer))).collect();
-    findings.charts.push(Chart {
-        name: "reads".into(),
-        title: "Tables read for a key in one of eight tables, at 5 %".into(),
-        x: Axis::linear("newer tables"),
-        y: Axis::linear("tables read"),
-        series: vec![
-            Series::new("1 + p newer", Mark::Line, 0, expected_line),
-            Series::new("measured", Mark::Dots, 0, dots),
-            Series::new("without filters", Mark::Dashes, 6, without),
-        ],
-    });
+    sweep.that("every answer is what was written, or that there is nothing", right);
+    let without = (0..8).map(|newer| (f64::from(newer), 1.0 + f64::from(newer)));
+    sweep.series("without filters", Mark::Dashes, 6, without);
+    findings.add(sweep);
     Ok(())
 }
 
-/// What filters of tables with so many keys do, for the bits that they have: whole words, a little more than they need.
+/// The rate of filters with a given number of keys, for the bits that they have: whole words, a little more than they need.
 struct Theory {
     rate: f64,
     /// The standard deviation of the rate from filter to filter, since one has more bits set than another.
@@ -130,7 +117,7 @@ struct Theory {
 }
 
 impl Theory {
-    fn of(kind: Kind, keys: u64, rate: f64) -> Result<Theory> {
+    fn new(kind: Kind, keys: u64, rate: f64) -> Result<Theory> {
         let Plan { stored_bits, hashes, .. } = plan(kind, &Spec::new(keys, rate)?)?;
         let (bits, k) = (stored_bits as f64, f64::from(hashes));
         let load = k * keys as f64 / bits;
@@ -140,7 +127,28 @@ impl Theory {
         Ok(Theory { rate, between: rate * k * fill / (1.0 - zeros) })
     }
 
-    /// Four standard errors of the reads for a lookup that asks so many filters of a store.
+    /// Judges the mean number of tables that a lookup reads: a certain number, and others in vain. A few reads in vain are judged
+    /// by their binomial law.
+    fn judge(
+        &self,
+        claim: String,
+        measured: f64,
+        certain: f64,
+        filters: u64,
+        [lookups, builds]: [u64; 2],
+    ) -> Criterion {
+        let (all, expected) = (lookups * builds, filters as f64 * self.rate);
+        let law = Law::Binomial { trials: filters * all, probability: self.rate };
+        if law.is_rare() {
+            let counts = law.two_sided(0.01);
+            let [least, most] = [counts.start(), counts.end()].map(|count| *count as f64 / all as f64);
+            return Criterion::between(claim, measured, certain + least, certain + most);
+        }
+        let tolerance = 0.01 * expected + self.chance(filters as f64, lookups, builds);
+        Criterion::near(claim, measured, certain + expected, tolerance)
+    }
+
+    /// Returns four standard errors of the reads for a lookup that queries this many filters of a store.
     fn chance(&self, filters: f64, lookups: u64, builds: u64) -> f64 {
         let counting = self.rate * (1.0 - self.rate) / lookups as f64;
         4.0 * (filters * (counting + self.between.powi(2)) / builds as f64).sqrt()
@@ -177,50 +185,44 @@ fn in_a_store(lab: &Lab, tables: u64, rate: f64, build: u64) -> Result<Reads> {
 
 /// The same memory, shared evenly by key and as Monkey does.
 fn shared(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new(
+    let mut sweep = Sweep::new("shared").chart(
         "shared",
-        &["bits_per_key", "expected_even", "measured_even", "expected_shared", "measured_shared"],
+        "Tables read for an absent key, of three of 500 to 50 000 keys",
+        Axis::linear("bits for each key"),
+        Axis::log("tables read"),
     );
-    let [mut even_line, mut shared_line, mut even_dots, mut shared_dots] = [const { Vec::new() }; 4];
     let total: u64 = LEVELS.iter().sum();
+    let quarters = || (4..=48).map(|quarter| f64::from(quarter) / 4.0);
+    let evenly = |bits: f64| (-bits * std::f64::consts::LN_2.powi(2)).exp();
+    let even = quarters().map(|bits| (bits, LEVELS.len() as f64 * evenly(bits)));
+    sweep.series("shared evenly", Mark::Line, 0, even);
+    let by_size = |bits: f64| -> Result<Vec<f64>> { Ok(share(&LEVELS, bits * total as f64)?) };
+    let shared = quarters().map(|bits| Ok((bits, by_size(bits)?.iter().sum())));
+    sweep.series("shared by size", Mark::Line, 1, shared.collect::<Result<Vec<_>>>()?);
     for bits in BITS {
-        let even = [(-bits * std::f64::consts::LN_2.powi(2)).exp(); LEVELS.len()];
-        let rates = share(&LEVELS, bits * total as f64)?;
-        let mut judge = |what: &str, rates: &[f64]| -> Result<[f64; 2]> {
-            let (expected, measured) = (rates.iter().sum(), in_filters(lab, rates)?);
-            let claim = format!("{bits} bits for each key, shared {what}: tables read for an absent key");
-            // Bits and hash functions are whole numbers: that is a few per cent in small filters.
-            let tolerance = 0.05 * expected + chance(lab, rates)?;
-            findings.criteria.push(Criterion::near(claim, measured, expected, tolerance));
-            Ok([expected, measured])
-        };
-        let [[expected_even, found_even], [expected, found]] =
-            [judge("evenly", &even)?, judge("by size", &rates)?];
-        let claim = format!("{bits} bits for each key: reads when shared by size / evenly");
-        findings.criteria.push(Criterion::at_most(claim, found / found_even, 0.6));
-        let figures = [expected_even, found_even, expected, found].map(|reads| format!("{reads:.6}"));
-        let [expected_even, measured_even, expected_shared, measured_shared] = figures;
-        table.add([bits.to_string(), expected_even, measured_even, expected_shared, measured_shared]);
-        even_dots.push((bits, found_even));
-        shared_dots.push((bits, found));
+        let [even, shared] = [vec![evenly(bits); LEVELS.len()], by_size(bits)?];
+        let claim = |text: &str| format!("{bits} bits for each key{text}");
+        let judged = |what: &str| claim(&format!(", shared {what}: tables read for an absent key"));
+        // Bits and hash functions are whole numbers: that is a few per cent in small filters.
+        let tolerance =
+            |expected: f64, rates: &[f64]| -> Result<f64> { Ok(0.05 * expected + chance(lab, rates)?) };
+        let [expected_even, expected] = [&even, &shared].map(|rates| rates.iter().sum::<f64>());
+        let (found_even, found) = (in_filters(lab, &even)?, in_filters(lab, &shared)?);
+        sweep
+            .at(bits)
+            .cell("bits_per_key", bits)
+            .value("expected_even", expected_even, 6)
+            .value("measured_even", found_even, 6)
+            .dots("shared evenly, measured", 0)
+            .near(judged("evenly"), expected_even, tolerance(expected_even, &even)?)
+            .value("expected_shared", expected, 6)
+            .value("measured_shared", found, 6)
+            .dots("shared by size, measured", 1)
+            .near(judged("by size"), expected, tolerance(expected, &shared)?)
+            .hidden(found / found_even)
+            .at_most(claim(": reads when shared by size / evenly"), 0.6);
     }
-    for bits in (4..=48).map(|quarter| f64::from(quarter) / 4.0) {
-        even_line.push((bits, LEVELS.len() as f64 * (-bits * std::f64::consts::LN_2.powi(2)).exp()));
-        shared_line.push((bits, share(&LEVELS, bits * total as f64)?.iter().sum()));
-    }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "shared".into(),
-        title: "Tables read for an absent key, of three of 500 to 50 000 keys".into(),
-        x: Axis::linear("bits for each key"),
-        y: Axis::log("tables read"),
-        series: vec![
-            Series::new("shared evenly", Mark::Line, 0, even_line),
-            Series::new("shared evenly, measured", Mark::Dots, 0, even_dots),
-            Series::new("shared by size", Mark::Line, 1, shared_line),
-            Series::new("shared by size, measured", Mark::Dots, 1, shared_dots),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }
 
@@ -228,7 +230,7 @@ fn shared(lab: &Lab, findings: &mut Findings) -> Result<()> {
 fn chance(lab: &Lab, rates: &[f64]) -> Result<f64> {
     let (lookups, builds, mut squares) = (lab.count(&ABSENT), lab.count(&BUILDS), 0.0);
     for (keys, rate) in LEVELS.into_iter().zip(rates).filter(|(_, rate)| **rate < 1.0) {
-        squares += Theory::of(Kind::Standard, keys, *rate)?.chance(1.0, lookups, builds).powi(2);
+        squares += Theory::new(Kind::Standard, keys, *rate)?.chance(1.0, lookups, builds).powi(2);
     }
     Ok(squares.sqrt())
 }

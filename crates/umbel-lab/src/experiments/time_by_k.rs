@@ -1,9 +1,7 @@
 //! E15: the time of insertions and lookups against the number of hash functions, and the probes behind it.
 
+use super::prelude::*;
 use crate::measure::{self, Contestant, Probes, Time, Turns, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::f64::consts::LN_2;
 use umbel::internals::Structure;
 use umbel::key::Hashed;
@@ -51,16 +49,25 @@ impl Experiment for TimeByHashes {
         let work = Work::new(lab);
         let fixed_bits = (lab.number(&BITS) * work.n as f64) as u64;
         let set_ups = [
-            SetUp { name: "fixed", told: "of a fixed size", bits: |_, _, fixed| fixed },
-            SetUp { name: "half", told: "half full at each k", bits: |n, k, _| half_full(n, k) },
+            SetUp { name: "fixed", title: "of a fixed size", bits: |_, _, fixed| fixed },
+            SetUp { name: "half", title: "half full at each k", bits: |n, k, _| half_full(n, k) },
         ];
-        let mut probes =
-            Table::new("probes", &["set_up", "k", "bits_per_key", "fill", "probes", "expected", "rate"]);
-        let mut times = Table::new(
-            "times",
-            &["set_up", "k", "what", "median_ns_per_key", "lower_quartile_ns", "upper_quartile_ns"],
+        let mut probes = Sweep::new("probes").chart(
+            "probes",
+            "Bits that are looked at for a stranger",
+            Axis::linear("hash functions k"),
+            Axis::linear("probes per lookup"),
         );
-        let mut probe_series = Vec::new();
+        let mut times = [
+            ("times_fixed", "filters of a fixed size"),
+            ("times_half", "filters half full at each k"),
+            ("times_source", "hashed k times, of a fixed size"),
+        ]
+        .into_iter()
+        .fold(Sweep::new("times"), |times, (name, what)| {
+            let title = format!("Time by hash functions: {what}");
+            times.chart(name, title, Axis::linear("hash functions k"), Axis::linear("time per key (ns)"))
+        });
         for (number, set_up) in set_ups.iter().enumerate() {
             let mut counted = Vec::new();
             let mut filters = Vec::new();
@@ -70,59 +77,41 @@ impl Experiment for TimeByHashes {
                 let seen = measure::probes(&filter, &lab.digests(filter.hasher(), &work.strangers))?;
                 let fill = filter.stats().fill();
                 let expected = rate::expected_probes(fill, k)?;
-                findings.criteria.push(Criterion::near(
-                    format!("probes for a stranger in a filter {}, k = {k}", set_up.told),
-                    seen.mean,
-                    expected,
-                    seen.chance,
-                ));
-                probes.add([
-                    set_up.name.into(),
-                    k.to_string(),
-                    format!("{:.4}", bits as f64 / work.n as f64),
-                    format!("{fill:.6}"),
-                    format!("{:.6}", seen.mean),
-                    format!("{expected:.6}"),
-                    format!("{:.6}", seen.positives),
-                ]);
+                let claim = format!("probes for a stranger in a filter {}, k = {k}", set_up.title);
+                probes
+                    .at(k.into())
+                    .cells([("set_up", &set_up.name), ("k", &k)])
+                    .value("bits_per_key", bits as f64 / work.n as f64, 4)
+                    .value("fill", fill, 6)
+                    .value("probes", seen.mean, 6)
+                    .dots(format!("{}, counted", set_up.title), number)
+                    .near(claim, expected, seen.chance)
+                    .value("expected", expected, 6)
+                    .line(format!("{}, theory", set_up.title), number)
+                    .value("rate", seen.positives, 6);
                 counted.push(Count { k, expected, seen });
                 filters.push(filter);
             }
             let curves = work.race(&filters)?;
-            curves.iter().for_each(|curve| curve.tell(&mut times, set_up.name));
-            if set_up.name == "half" {
-                constant_probes(&mut findings, &counted);
-                constant_time(&mut findings, &curves);
-            } else {
-                rising_probes(&mut findings, &counted);
-            }
-            let points =
-                |of: fn(&Count) -> f64| counted.iter().map(move |count| (f64::from(count.k), of(count)));
-            let theory = points(|count| count.expected).collect();
-            let measured = points(|count| count.seen.mean).collect();
-            probe_series.push(Series::new(format!("{}, theory", set_up.told), Mark::Line, number, theory));
-            probe_series.push(Series::new(format!("{}, counted", set_up.told), Mark::Dots, number, measured));
             // All kinds of work make one chart; batches are shown where the filter is half full.
             let shown = if set_up.name == "half" { OURS.len() } else { OURS.len() - 2 };
-            let title = format!("Time by hash functions: filters {}", set_up.told);
-            findings.charts.push(chart(&format!("times_{}", set_up.name), title, &curves[..shown]));
+            for (colour, curve) in curves.iter().enumerate() {
+                curve.describe(&mut times, set_up.name, number, (colour < shown).then_some(colour));
+            }
+            if set_up.name == "half" {
+                constant_probes(&mut probes, &counted);
+                constant_time(&mut times, &curves);
+            } else {
+                rising_probes(&mut probes, &counted);
+            }
         }
         let curves = work.race_source(fixed_bits)?;
-        curves.iter().for_each(|curve| curve.tell(&mut times, "source"));
-        linear_time(&mut findings, &curves);
-        findings.charts.push(chart(
-            "times_source",
-            "Time by hash functions: hashed k times, of a fixed size".into(),
-            &curves,
-        ));
-        findings.charts.push(Chart {
-            name: "probes".into(),
-            title: "Bits that are looked at for a stranger".into(),
-            x: Axis::linear("hash functions k"),
-            y: Axis::linear("probes per lookup"),
-            series: probe_series,
-        });
-        findings.tables.extend([probes, times]);
+        for (colour, curve) in curves.iter().enumerate() {
+            curve.describe(&mut times, "source", set_ups.len(), Some(colour));
+        }
+        linear_time(&mut times, &curves);
+        findings.add(times);
+        findings.add(probes);
         findings.verdict = "Insertions and lookups of members are linear in k. A stranger costs two probes in a half-full filter, \
                             whatever k, and its time hardly grows; it seems to grow with k only where the size is fixed, \
                             because the filter gets fuller with every hash function."
@@ -134,7 +123,7 @@ impl Experiment for TimeByHashes {
 /// How the size of a filter depends on k.
 struct SetUp {
     name: &'static str,
-    told: &'static str,
+    title: &'static str,
     bits: fn(u64, u32, u64) -> u64,
 }
 
@@ -143,14 +132,14 @@ fn half_full(n: u64, k: u32) -> u64 {
     (n as f64 * f64::from(k) / LN_2) as u64
 }
 
-/// What was counted for a k.
+/// The probes that were counted for a k.
 struct Count {
     k: u32,
     expected: f64,
     seen: Probes,
 }
 
-/// What is looked at, in the order of the contestants.
+/// The kinds of work, in the order of the contestants.
 const OURS: [&str; 6] =
     ["insertions", "members", "strangers", "10 members : 1 stranger", "members, batch", "strangers, batch"];
 
@@ -193,13 +182,15 @@ impl Work<'_> {
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
             let insert = move |digest: &Digest| filled.insert_digest(*digest);
-            contestants.push(each(Turns::of(&members, LOOKUPS), insert));
+            contestants.push(each(Turns::new(&members, LOOKUPS), insert));
             for digests in [&members, &strangers, &mixed] {
-                contestants.push(each(Turns::of(digests, LOOKUPS), |digest| filter.contains_digest(*digest)));
+                contestants
+                    .push(each(Turns::new(digests, LOOKUPS), |digest| filter.contains_digest(*digest)));
             }
             for digests in [&members, &strangers] {
-                let mut turns = Turns::of(digests, LOOKUPS);
-                contestants.push(Box::new(move || filter.contains_batch(&Hashed(turns.take())).count()));
+                let mut turns = Turns::new(digests, LOOKUPS);
+                contestants
+                    .push(Box::new(move || filter.contains_batch(&Hashed(turns.next_round())).count()));
             }
         }
         Ok(self.curves(&OURS, contestants))
@@ -217,9 +208,9 @@ impl Work<'_> {
         let mut contestants: Vec<Contestant<'_>> = Vec::new();
         for (filter, filled) in filters.iter().zip(&mut filled) {
             let insert = move |key: &u64| filled.insert(key);
-            contestants.push(each(Turns::of(&self.members, LOOKUPS), insert));
+            contestants.push(each(Turns::new(&self.members, LOOKUPS), insert));
             for keys in [&self.members, &self.strangers, &self.mixed] {
-                contestants.push(each(Turns::of(keys, LOOKUPS), |key| filter.contains(key)));
+                contestants.push(each(Turns::new(keys, LOOKUPS), |key| filter.contains(key)));
             }
         }
         Ok(self.curves(&OURS[..4], contestants))
@@ -238,7 +229,7 @@ impl Work<'_> {
 
 /// Asks for one after the other, and counts those of which it is true.
 fn each<'a, T>(mut turns: Turns<'a, T>, mut is_true: impl FnMut(&T) -> bool + 'a) -> Contestant<'a> {
-    Box::new(move || turns.take().iter().map(|one| u64::from(is_true(one))).sum())
+    Box::new(move || turns.next_round().iter().map(|one| u64::from(is_true(one))).sum())
 }
 
 /// Times by k.
@@ -248,10 +239,15 @@ struct Curve {
 }
 
 impl Curve {
-    fn tell(&self, table: &mut Table, set_up: &str) {
+    /// Adds a row for each k, drawn in the chart of this number if the curve has a colour.
+    fn describe(&self, sweep: &mut Sweep, set_up: &str, chart: usize, colour: Option<usize>) {
         for (k, time) in &self.times {
-            let [median, low, high] = time.told(2);
-            table.add([set_up.into(), k.to_string(), self.what.into(), median, low, high]);
+            sweep
+                .at((*k).into())
+                .on(chart)
+                .cells([("set_up", &set_up), ("k", &k), ("what", &self.what)])
+                .time(["median_ns_per_key", "lower_quartile_ns", "upper_quartile_ns"], time, 2)
+                .with(colour, |point, colour| point.path(self.what, colour));
         }
     }
 
@@ -276,66 +272,50 @@ fn slope(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     (count * xy - x * y) / (count * xx - x * x)
 }
 
-fn chart(name: &str, title: String, curves: &[Curve]) -> Chart {
-    let series = curves.iter().enumerate().map(|(colour, curve)| {
-        Series::of_times(curve.what, colour, curve.times.iter().map(|(k, time)| (f64::from(*k), *time)))
-    });
-    Chart {
-        name: name.into(),
-        title,
-        x: Axis::linear("hash functions k"),
-        y: Axis::linear("time per key (ns)"),
-        series: series.collect(),
-    }
-}
-
 /// In half-full filters.
-fn constant_probes(findings: &mut Findings, counted: &[Count]) {
+fn constant_probes(sweep: &mut Sweep, counted: &[Count]) {
     for Count { k, seen, .. } in counted.iter().filter(|count| [7, 20].contains(&count.k)) {
         let claim = format!("probes for a stranger in a half-full filter, k = {k}: two");
         let two = 2.0 - 2.0 * 0.5f64.powi(*k as i32);
         // What the fill of one filter differs from a half by, and chance.
-        findings.criteria.push(Criterion::near(claim, seen.mean, two, 0.03 * two + seen.chance).shows("e29"));
+        sweep.near(claim, seen.mean, two, 0.03 * two + seen.chance).shows("e29");
     }
     if let Some(Count { seen, .. }) = counted.iter().find(|count| count.k == 20) {
         let share = 20.0 * seen.positives / seen.mean;
         let claim = "share of the probes that false positives cause in a half-full filter, k = 20";
-        findings.criteria.push(Criterion::at_most(claim, share, 0.01).shows("e29"));
+        sweep.at_most(claim, share, 0.01).shows("e29");
     }
 }
 
 /// In filters of a fixed size, which get fuller.
-fn rising_probes(findings: &mut Findings, counted: &[Count]) {
+fn rising_probes(sweep: &mut Sweep, counted: &[Count]) {
     let at = |k| counted.iter().find(|count| count.k == k).map_or(f64::NAN, |count| count.expected);
-    findings.criteria.push(
-        Criterion::at_least(
+    sweep
+        .at_least(
             "a fixed size makes the filter fuller: expected probes for a stranger, k = 20 over k = 5",
             at(20) / at(5),
             1.05,
         )
-        .shows("e29"),
-    );
+        .shows("e29");
 }
 
 /// Of times in half-full filters: members are slower for every k, strangers are not.
-fn constant_time(findings: &mut Findings, curves: &[Curve]) {
+fn constant_time(sweep: &mut Sweep, curves: &[Curve]) {
     let [insertions, members, strangers] = [0, 1, 2].map(|curve| curves[curve].slope());
     let than =
         |what| format!("what another hash function costs a stranger, over what it costs {what}, half full");
-    findings
-        .criteria
-        .push(Criterion::at_most(than("a member"), strangers / members, 0.5).timed().shows("e29"));
-    findings.criteria.push(Criterion::at_most(than("an insertion"), strangers / insertions, 0.5).timed());
+    sweep.at_most(than("a member"), strangers / members, 0.5).timed().shows("e29");
+    sweep.at_most(than("an insertion"), strangers / insertions, 0.5).timed();
 }
 
 /// Of times of the source's own way.
-fn linear_time(findings: &mut Findings, curves: &[Curve]) {
+fn linear_time(sweep: &mut Sweep, curves: &[Curve]) {
     for (curve, what) in [(0, "insertions"), (1, "lookups of members"), (3, "ten members for each stranger")]
     {
         let at = |wanted| curves[curve].times.iter().find(|(k, _)| *k == wanted);
         let ratio = at(20).zip(at(FROM)).map_or(f64::NAN, |(many, few)| many.1.low / few.1.low);
         let claim = format!("hashed k times: {what}, time at k = 20 over that at k = {FROM}");
-        findings.criteria.push(Criterion::at_least(claim, ratio, 2.0).timed());
+        sweep.at_least(claim, ratio, 2.0).timed();
     }
 }
 

@@ -1,9 +1,7 @@
 //! E16: the time of lookups against the number of keys and against the size of the filter, with the steps of the caches.
 
+use super::prelude::*;
 use crate::measure::{Contestant, Probes, Time, Turns, probes, race};
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Keys, Lab, Mark, Parameter, Result, Series, Table,
-};
 use std::f64::consts::LN_2;
 use std::fs::read_to_string;
 use umbel::internals::Layout;
@@ -49,16 +47,21 @@ impl Experiment for TimeBySize {
 
     fn run(&self, lab: &Lab) -> Result<Findings> {
         let mut findings = Findings::default();
-        let mut times = Table::new(
-            "times",
-            &["against", "kib", "n", "what", "median_ns_per_key", "lower_quartile_ns", "upper_quartile_ns"],
-        );
+        let y = || Axis::log("time per lookup (ns)");
+        let by_bits = "Lookups of members by size of the filter, k = 7";
+        let by_keys = "Lookups by number of keys, in filters made for them (1 %)";
+        let mut times = Sweep::new("times")
+            .chart("times_by_bits", by_bits, Axis::log("size (KiB)"), y())
+            .chart("times_by_keys", by_keys, Axis::log("keys n"), y());
         count_probes(lab, &mut findings)?;
-        by_bits(lab, &mut times, &mut findings)?;
-        by_keys(lab, &mut times, &mut findings)?;
-        let mut caches = Table::new("time_caches", &["cache", "kib"]);
-        self::caches().into_iter().for_each(|(name, kib)| caches.add([name, kib.to_string()]));
-        findings.tables.extend([times, caches]);
+        self::by_bits(lab, &mut times)?;
+        self::by_keys(lab, &mut times)?;
+        let mut caches = Sweep::new("time_caches");
+        for (name, kib) in self::caches() {
+            caches.row().cell("cache", name).cell("kib", kib);
+        }
+        findings.add(times);
+        findings.add(caches);
         findings.verdict = "A stranger costs two probes in every filter that holds as many keys as it was made for, and fewer in one that does \
                             not yet. But a probe is not equally dear everywhere: once the filter is larger than the caches, \
                             lookups one by one take longer. A blocked filter, asked in batches, feels it least."
@@ -67,7 +70,7 @@ impl Experiment for TimeBySize {
     }
 }
 
-/// The data caches of the first processor with their KiB, where the system tells.
+/// Returns the data caches of the first processor with their KiB, where the system reports them.
 fn caches() -> Vec<(String, u64)> {
     let one = |index: u32| {
         let read =
@@ -88,13 +91,15 @@ fn room() -> u64 {
 }
 
 fn one_by_one<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Contestant<'a> {
-    let mut asked = Turns::of(digests, LOOKUPS);
-    Box::new(move || asked.take().iter().filter(|digest| filter.contains_digest(**digest)).count() as u64)
+    let mut asked = Turns::new(digests, LOOKUPS);
+    Box::new(move || {
+        asked.next_round().iter().filter(|digest| filter.contains_digest(**digest)).count() as u64
+    })
 }
 
 fn in_batches<'a, L: Layout>(filter: &'a Bloom<L>, digests: &'a [Digest]) -> Contestant<'a> {
-    let mut asked = Turns::of(digests, LOOKUPS);
-    Box::new(move || filter.contains_batch(&Hashed(asked.take())).count())
+    let mut asked = Turns::new(digests, LOOKUPS);
+    Box::new(move || filter.contains_batch(&Hashed(asked.next_round())).count())
 }
 
 /// Times of several things by a size.
@@ -108,19 +113,17 @@ impl Curves {
         Curves { names, times: Vec::new() }
     }
 
-    fn add(&mut self, table: &mut Table, against: &str, kib: u64, n: u64, times: Vec<Time>) {
-        for (name, time) in self.names.iter().zip(&times) {
-            let [median, low, high] = time.told(2);
-            table.add([against.into(), kib.to_string(), n.to_string(), name.to_string(), median, low, high]);
+    fn add(&mut self, sweep: &mut Sweep, against: &str, kib: u64, n: u64, times: Vec<Time>) {
+        let (size, chart) = if against == "bits" { (kib, 0) } else { (n, 1) };
+        for (colour, (name, time)) in self.names.iter().zip(&times).enumerate() {
+            sweep
+                .at(size as f64)
+                .on(chart)
+                .cells([("against", &against), ("kib", &kib), ("n", &n), ("what", &name)])
+                .time(["median_ns_per_key", "lower_quartile_ns", "upper_quartile_ns"], time, 2)
+                .path(*name, colour);
         }
-        self.times.push((if against == "bits" { kib } else { n } as f64, times));
-    }
-
-    fn series(&self) -> Vec<Series> {
-        let one = |(at, name): (usize, &&str)| {
-            Series::of_times(*name, at, self.times.iter().map(|(size, times)| (*size, times[at])))
-        };
-        self.names.iter().enumerate().map(one).collect()
+        self.times.push((size as f64, times));
     }
 
     /// A lower quartile, which a busy machine disturbs least.
@@ -130,7 +133,7 @@ impl Curves {
 }
 
 /// Against the number of bits, at seven hash functions.
-fn by_bits(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> {
+fn by_bits(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     let hasher = lab.hasher(0);
     let digests = lab.digests(&hasher, &Keys::of_build(0).members(ASKED as u64));
     let (largest, step) = ((lab.count(&LARGEST) * KIB).min(room()), lab.either(4, 2));
@@ -152,50 +155,40 @@ fn by_bits(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> 
             in_batches(&blocked, keys),
         ];
         let times = race(lab.count(&ROUNDS) as usize, n.min(LOOKUPS) as u64, contestants);
-        curves.add(table, "bits", kib, n as u64, times);
+        curves.add(sweep, "bits", kib, n as u64, times);
     }
     // Smaller filters may lie in the caches of larger machines.
     if largest >= 128 * KIB {
         let last = curves.times.len() - 1;
-        findings.criteria.push(
-            Criterion::at_least(
+        sweep
+            .at_least(
                 "standard, one by one: time in the largest filter over that in one of 16 KiB",
                 curves.low(last, 0) / curves.low(0, 0),
                 1.5,
             )
             .timed()
-            .shows("e30"),
-        );
-        findings.criteria.push(
-            Criterion::at_least(
+            .shows("e30");
+        sweep
+            .at_least(
                 "the largest filter: standard, one by one, over blocked in batches, time",
                 curves.low(last, 0) / curves.low(last, 3),
                 2.0,
             )
-            .timed(),
-        );
+            .timed();
     }
-    let mut series = curves.series();
     let ends = curves.times.iter().flat_map(|(_, times)| times).map(|time| time.median);
     let (least, most) =
         ends.fold((f64::INFINITY, 0f64), |(least, most), time| (least.min(time), most.max(time)));
     for ((name, kib), colour) in caches().into_iter().zip(4..) {
         // The upper half is for the legend.
-        let points = vec![(kib as f64, least), (kib as f64, (least * most).sqrt())];
-        series.push(Series::new(format!("{name} cache: {kib} KiB"), Mark::Dashes, colour, points));
+        let points = [(kib as f64, least), (kib as f64, (least * most).sqrt())];
+        sweep.series(format!("{name} cache: {kib} KiB"), Mark::Dashes, colour, points);
     }
-    findings.charts.push(Chart {
-        name: "times_by_bits".into(),
-        title: "Lookups of members by size of the filter, k = 7".into(),
-        x: Axis::log("size (KiB)"),
-        y: Axis::log("time per lookup (ns)"),
-        series,
-    });
     Ok(())
 }
 
 /// Against the number of keys, in filters that were made for them.
-fn by_keys(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> {
+fn by_keys(lab: &Lab, sweep: &mut Sweep) -> Result<()> {
     let hasher = lab.hasher(0);
     let strangers = lab.digests(&hasher, &Keys::of_build(0).strangers(ASKED as u64));
     let largest = lab.count(&KEYS);
@@ -229,29 +222,21 @@ fn by_keys(lab: &Lab, table: &mut Table, findings: &mut Findings) -> Result<()> 
             in_batches(&blocked, &strangers),
         ];
         let times = race(lab.count(&ROUNDS) as usize, LOOKUPS as u64, contestants);
-        curves.add(table, "keys", standard.stats().bytes / KIB, n, times);
+        curves.add(sweep, "keys", standard.stats().bytes / KIB, n, times);
     }
-    findings.criteria.push(
-        Criterion::at_most(
+    sweep
+        .at_most(
             "in the caches n makes little difference: a stranger with 10 000 keys over one with 1000, time",
             curves.low(1, 0) / curves.low(0, 0),
             2.5,
         )
-        .timed(),
-    );
-    findings.charts.push(Chart {
-        name: "times_by_keys".into(),
-        title: "Lookups by number of keys, in filters made for them (1 %)".into(),
-        x: Axis::log("keys n"),
-        y: Axis::log("time per lookup (ns)"),
-        series: curves.series(),
-    });
+        .timed();
     Ok(())
 }
 
 /// Probes by the number of keys: in filters that were made for them, and in one that was made for 100 000.
 fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("probes", &["made_for", "n", "fill", "probes", "expected"]);
+    let mut sweep = Sweep::new("probes");
     let hasher = lab.hasher(1);
     let strangers = lab.digests(&hasher, &Keys::of_build(0).strangers(COUNTED));
     let made = 100_000;
@@ -264,15 +249,14 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let fill = filter.stats().fill();
         let Probes { mean, chance, .. } = probes(&filter, &strangers)?;
         let expected = rate::expected_probes(fill, filter.layout().hashes())?;
-        table.add([
-            made_for.to_string(),
-            n.to_string(),
-            format!("{fill:.6}"),
-            format!("{mean:.6}"),
-            format!("{expected:.6}"),
-        ]);
         let claim = format!("probes for a stranger in a filter made for {made_for} keys that has {n}");
-        findings.criteria.push(Criterion::near(claim, mean, expected, chance));
+        sweep
+            .row()
+            .cells([("made_for", &made_for), ("n", &n)])
+            .value("fill", fill, 6)
+            .value("probes", mean, 6)
+            .near(claim, expected, chance)
+            .value("expected", expected, 6);
         found.push((made_for, n, mean));
     }
     let at = |wanted| {
@@ -284,8 +268,8 @@ fn count_probes(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let claim = format!("probes in a filter with {what}, over those in a full one: n does matter");
         let ratio = at((made, n)) / at((made, made));
         let (middle, half) = ((least + most) / 2.0, (most - least) / 2.0);
-        findings.criteria.push(Criterion::near(claim, ratio, middle, half).shows("e30"));
+        sweep.near(claim, ratio, middle, half).shows("e30");
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }

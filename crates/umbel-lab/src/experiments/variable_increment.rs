@@ -1,8 +1,6 @@
 //! E4: counters with variable increments beside plain ones, at the same memory and at the same rate.
 
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table, measure,
-};
+use super::prelude::*;
 use umbel::sizing::variable_increment::{best_hashes, excluded_by_b_h, excluded_by_range, rate};
 use umbel::spec::KindOptions;
 use umbel::variable_increment::{Increments, Scheme, gaps, is_b_h, is_b_tilde_h};
@@ -23,17 +21,17 @@ const SEQUENCE: [u32; 4] = [1, 4, 8, 13];
 /// Bits per key at which kinds are compared.
 const BUDGETS: [u64; 4] = [20, 30, 40, 50];
 
-/// What a cell is: how wide, and what it excludes.
+/// A cell: its width, and the keys that it excludes.
 struct Cell {
     name: &'static str,
     bits: u64,
     /// None: plain counters.
     scheme: Option<Scheme>,
     excluded: Vec<f64>,
-    /// The rates for 1024 keys at each of the budgets, and the best k where it was told.
+    /// Printed rates for 1024 keys at each of the budgets, and the best k where it is printed.
     printed: [f64; 4],
     hashes: Option<[u32; 4]>,
-    /// What the authors printed themselves.
+    /// Rates printed by the authors.
     authors: [Option<f64>; 4],
 }
 
@@ -123,9 +121,9 @@ fn readings(sum: u32, increments: &[u32]) -> Vec<Vec<u32>> {
     (0..increments.len()).flat_map(with).collect()
 }
 
-/// What the sum in a cell tells of the increments in it.
+/// The increments that the sum of a cell allows.
 fn sums(findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("sums", &["sum", "readings", "increments_that_may_be_in_it"]);
+    let mut sweep = Sweep::new("sums");
     let gaps = gaps(&SET)?.unwrap_or_default();
     let possible = |sum: u32| -> Vec<u32> {
         SET.into_iter().filter(|v| sum.checked_sub(*v).is_some_and(|rest| !gaps.contains(&rest))).collect()
@@ -133,17 +131,25 @@ fn sums(findings: &mut Findings) -> Result<()> {
     for sum in (8..=34).filter(|sum| !gaps.contains(sum)) {
         let told = |increments: Vec<u32>| increments.iter().map(u32::to_string).collect::<Vec<_>>();
         let ways = readings(sum, &SET).into_iter().map(|way| told(way).join("+")).collect::<Vec<_>>();
-        table.add([sum.to_string(), ways.join(" or "), told(possible(sum)).join(" ")]);
+        sweep
+            .row()
+            .cell("sum", sum)
+            .cell("readings", ways.join(" or "))
+            .cell("increments_that_may_be_in_it", told(possible(sum)).join(" "));
     }
-    findings.tables.push(table);
-    let mut that = |claim: &str, holds| findings.criteria.push(Criterion::that(claim, holds).shows("e26"));
+    findings.add(sweep);
+    let mut that = |claim: &str, holds| {
+        findings.that(claim, holds).shows("e26");
+    };
     that("24 = 12 + 12 = 8 + 8 + 8", readings(24, &SET) == [vec![8, 8, 8], vec![12, 12]]);
     that("28 = 14 + 14 = 8 + 8 + 12", readings(28, &SET) == [vec![8, 8, 12], vec![14, 14]]);
     that(
         "sums of two of 8, 12, 14, 15 are different, but not from sums of more",
         is_b_h(&SET, 2)? && !is_b_tilde_h(&SET, 2)?,
     );
-    let mut that = |claim: &str, holds| findings.criteria.push(Criterion::that(claim, holds));
+    let mut that = |claim: &str, holds| {
+        findings.that(claim, holds);
+    };
     that("a cell of 20 may hold 8 and 12, and neither 14 nor 15", possible(20) == [8, 12]);
     that(
         "a cell of 24 may hold 8 and 12, one of 28 also 14",
@@ -162,7 +168,7 @@ fn sums(findings: &mut Findings) -> Result<()> {
 
 /// The memory for 2000 keys at a rate of 0.001.
 fn memory(findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("memory", &["kind", "kib", "printed_kib", "authors_kb", "over_counting"]);
+    let mut sweep = Sweep::new("memory");
     let spec = Spec::new(2000, 0.001)?;
     let plain = umbel::spec::plan(Kind::Counting, &spec)?.bits as f64;
     for (name, scheme, printed, authors) in [
@@ -179,21 +185,18 @@ fn memory(findings: &mut Findings) -> Result<()> {
             }
         };
         let kib = bits / 8192.0;
-        let claim = format!("KiB for 2000 keys at 0.001: {name}");
-        findings.criteria.push(Criterion::near(claim, kib, printed, 0.05 * printed));
-        if bits != plain {
-            let claim = format!("memory of {name}, over that of plain counters");
-            findings.criteria.push(Criterion::at_most(claim, bits / plain, 0.8).shows("e27"));
-        }
-        table.add([
-            name.into(),
-            format!("{kib:.2}"),
-            printed.to_string(),
-            authors.to_string(),
-            format!("{:.3}", bits / plain),
-        ]);
+        sweep
+            .row()
+            .cell("kind", name)
+            .value("kib", kib, 2)
+            .near(format!("KiB for 2000 keys at 0.001: {name}"), printed, 0.05 * printed)
+            .cells([("printed_kib", &printed), ("authors_kb", &authors)])
+            .value("over_counting", bits / plain, 3)
+            .when(bits != plain, |point| {
+                point.at_most(format!("memory of {name}, over that of plain counters"), 0.8).shows("e27")
+            });
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
@@ -214,9 +217,13 @@ fn measured(lab: &Lab, scheme: Option<&Scheme>, cells: u64, k: u32) -> Result<me
 
 fn equal_memory(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let n = lab.count(&KEYS);
-    let columns = ["kind", "bits_per_key", "cells", "k", "computed", "printed", "authors", "measured"];
-    let mut table = Table::new("equal_memory", &columns);
-    let (mut series, mut dots) = (Vec::new(), Vec::new());
+    let is_printed = n == 1024;
+    let mut sweep = Sweep::new("equal_memory").chart(
+        "equal_memory",
+        format!("Rate of filters that count, {n} keys"),
+        Axis::linear("bits per key"),
+        Axis::log("false-positive rate"),
+    );
     let mut at_thirty = Vec::new();
     for (colour, cell) in cells()?.into_iter().enumerate() {
         let best = |budget: u64| -> Result<(u64, u32, f64)> {
@@ -224,56 +231,38 @@ fn equal_memory(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let k = best_hashes(cells, n, &cell.excluded)?;
             Ok((cells, k, rate(cells, n, k, &cell.excluded)?))
         };
+        let curve = (12..=56).map(|budget| Ok((budget as f64, best(budget)?.2)));
+        sweep.series(cell.name, Mark::Line, colour, curve.collect::<Result<Vec<_>>>()?);
         for (i, budget) in BUDGETS.into_iter().enumerate() {
             let (cells, k, computed) = best(budget)?;
             let found = measured(lab, cell.scheme.as_ref(), cells, k)?;
             let of = format!("{}, {budget} bits per key", cell.name);
-            if n == 1024 {
-                let claim = format!("{of}: rate by formula");
-                findings.criteria.push(Criterion::near(claim, computed, cell.printed[i], 5.1e-6));
-                if let Some(hashes) = cell.hashes {
-                    let claim = format!("{of}: best k");
-                    findings.criteria.push(Criterion::near(claim, k.into(), hashes[i].into(), 0.0));
-                }
-            }
-            let tolerance = 0.05 * computed + found.chance(computed);
-            findings.criteria.push(Criterion::near(
-                format!("{of}: measured rate"),
-                found.mean,
-                computed,
-                tolerance,
-            ));
-            dots.push((budget as f64, found.mean));
             if budget == 30 {
                 at_thirty.push(found.mean);
             }
-            table.add([
-                cell.name.into(),
-                budget.to_string(),
-                cells.to_string(),
-                k.to_string(),
-                format!("{computed:.5}"),
-                if n == 1024 { format!("{:.5}", cell.printed[i]) } else { String::new() },
-                cell.authors[i].filter(|_| n == 1024).map_or(String::new(), |rate| format!("{rate:.5}")),
-                format!("{:.6}", found.mean),
-            ]);
+            sweep
+                .at(budget as f64)
+                .cells([("kind", &cell.name), ("bits_per_key", &budget), ("cells", &cells)])
+                .exact("k", k)
+                .with(cell.hashes.filter(|_| is_printed), |point, hashes| {
+                    point.near(format!("{of}: best k"), hashes[i].into(), 0.0)
+                })
+                .value("computed", computed, 5)
+                .when(is_printed, |point| {
+                    point.near(format!("{of}: rate by formula"), cell.printed[i], 5.1e-6)
+                })
+                .optional("printed", is_printed.then_some(cell.printed[i]), 5)
+                .optional("authors", cell.authors[i].filter(|_| is_printed), 5)
+                .rate("measured", &found, 6)
+                .dots("measured", 6)
+                .agrees(format!("{of}: measured rate"), computed, 0.05);
         }
-        let curve = (12..=56).map(|budget| Ok((budget as f64, best(budget)?.2)));
-        series.push(Series::new(cell.name, Mark::Line, colour, curve.collect::<Result<_>>()?));
     }
     for (name, rate) in ["B_3", "4 to 7", "8, 12, 14, 15"].into_iter().zip(&at_thirty[1..]) {
         let claim = format!("30 bits per key: measured rate of {name}, over that of plain counters");
-        findings.criteria.push(Criterion::at_most(claim, rate / at_thirty[0], 0.7).shows("e27"));
+        sweep.at_most(claim, rate / at_thirty[0], 0.7).shows("e27");
     }
-    series.push(Series::new("measured", Mark::Dots, 6, dots));
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "equal_memory".into(),
-        title: format!("Rate of filters that count, {n} keys"),
-        x: Axis::linear("bits per key"),
-        y: Axis::log("false-positive rate"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }
 
@@ -281,8 +270,13 @@ fn equal_memory(lab: &Lab, findings: &mut Findings) -> Result<()> {
 fn ranges(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let n = lab.count(&KEYS);
     let printed = [0.013_90, 0.008_25, 0.008_38, 0.011_02];
-    let mut table = Table::new("ranges", &["l", "cell_bits", "k", "computed", "printed", "measured"]);
-    let (mut computed_points, mut dots) = (Vec::new(), Vec::new());
+    let is_printed = n == 1024;
+    let mut sweep = Sweep::new("ranges").chart(
+        "ranges",
+        format!("Increments L to 2L-1, 30 bits per key, {n} keys"),
+        Axis::log("L"),
+        Axis::linear("false-positive rate"),
+    );
     for (l, printed) in [2, 4, 8, 16].into_iter().zip(printed) {
         let scheme = Scheme::range(l);
         let Scheme::Range { bits, .. } = scheme else { continue };
@@ -290,35 +284,19 @@ fn ranges(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let k = best_hashes(cells, n, &excluded)?;
         let computed = rate(cells, n, k, &excluded)?;
         let found = measured(lab, Some(&scheme), cells, k)?;
-        if n == 1024 {
-            let claim = format!("L = {l}, 30 bits per key: rate by formula");
-            findings.criteria.push(Criterion::near(claim, computed, printed, 5.1e-6));
-        }
-        let tolerance = 0.05 * computed + found.chance(computed);
-        let claim = format!("L = {l}, 30 bits per key: measured rate");
-        findings.criteria.push(Criterion::near(claim, found.mean, computed, tolerance));
-        computed_points.push((l.into(), computed));
-        dots.push((l.into(), found.mean));
-        table.add([
-            l.to_string(),
-            bits.to_string(),
-            k.to_string(),
-            format!("{computed:.5}"),
-            if n == 1024 { format!("{printed:.5}") } else { String::new() },
-            format!("{:.6}", found.mean),
-        ]);
+        let of = format!("L = {l}, 30 bits per key");
+        sweep
+            .at(l.into())
+            .cells([("l", &l), ("cell_bits", &bits), ("k", &k)])
+            .value("computed", computed, 5)
+            .line("theory", 0)
+            .when(is_printed, |point| point.near(format!("{of}: rate by formula"), printed, 5.1e-6))
+            .optional("printed", is_printed.then_some(printed), 5)
+            .rate("measured", &found, 6)
+            .dots("measured", 1)
+            .agrees(format!("{of}: measured rate"), computed, 0.05);
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "ranges".into(),
-        title: format!("Increments L to 2L-1, 30 bits per key, {n} keys"),
-        x: Axis::log("L"),
-        y: Axis::linear("false-positive rate"),
-        series: vec![
-            Series::new("theory", Mark::Line, 0, computed_points),
-            Series::new("measured", Mark::Dots, 1, dots),
-        ],
-    });
+    findings.add(sweep);
     Ok(())
 }
 

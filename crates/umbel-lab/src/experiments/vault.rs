@@ -1,9 +1,7 @@
 //! Encrypted documents with a filter of their words: what a server reads from a plain one, and from one with keys.
 
+use super::prelude::*;
 use crate::keys::mix;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-};
 use umbel_text::vault::insecure_demo;
 use umbel_text::vault::zidx::{Id, Index, IndexKey, IndexShape, Noise, Trapdoor};
 
@@ -88,78 +86,61 @@ impl Experiment for DictionaryAttack {
         let total = (words * documents) as f64;
         let strangers = ((dictionary - words) * documents) as f64;
         let chance = (dictionary * documents) as f64 * shape.rate();
-        findings.criteria = vec![
-            Criterion::at_least(
-                "plain filter: share of the words that the server reads",
-                plain.right / total,
-                1.0,
-            )
-            .shows("e33"),
-            Criterion::near(
-                "plain filter: words that it takes for read, and that are not there",
-                plain.wrong,
-                strangers * RATE,
-                4.0 * (strangers * RATE).sqrt().max(1.0) + 0.1 * strangers * RATE,
-            ),
-            Criterion::near(
-                "index, keys made up: words that the server takes for found",
-                keyed.right + keyed.wrong,
-                chance,
-                4.0 * chance.sqrt().max(1.0),
-            ),
-            Criterion::near(
-                "index, keys made up: bits set for words that are there, less those for others",
-                inside.mean() - outside.mean(),
-                0.0,
-                4.0 * (inside.variance() + outside.variance()).sqrt(),
-            ),
-            Criterion::at_least(
-                "index, the owner's trapdoors: share of the words found",
-                asked.right / total,
-                1.0,
-            ),
-            Criterion::near(
-                "two indexes of the same words: bits in common, all pairs",
-                shared,
-                expected,
-                4.0 * variance.sqrt(),
-            ),
-        ];
-        let mut table = Table::new("guesses", &["who", "tried", "right", "wrong", "share_of_words"]);
-        for (who, guesses) in [
-            ("server, plain filter", &plain),
-            ("server, index", &keyed),
-            ("owner's trapdoors, index", &asked),
-        ] {
-            table.add([
-                who.to_owned(),
-                (dictionary * documents).to_string(),
-                guesses.right.to_string(),
-                guesses.wrong.to_string(),
-                format!("{:.4}", guesses.right / total),
-            ]);
-        }
-        let mut bits = Table::new("bits", &["words", "bits_set", "of", "share"]);
+        let tried = dictionary * documents;
+        let mut guesses = Sweep::new("guesses").chart(
+            "read",
+            "Words of the documents that the server reads",
+            Axis::linear("share of the dictionary that was tried"),
+            Axis::linear("share of the words"),
+        );
+        guesses.series("plain filter", Mark::Path, 0, plain.path(total));
+        guesses.series("index with keys", Mark::Path, 1, keyed.path(total));
+        guesses
+            .row()
+            .cells([
+                ("who", &"server, plain filter"),
+                ("tried", &tried),
+                ("right", &plain.right),
+                ("wrong", &plain.wrong),
+            ])
+            .value("share_of_words", plain.right / total, 4)
+            .at_least("plain filter: share of the words that the server reads", 1.0)
+            .shows("e33");
+        let claim = "plain filter: words that it takes for read, and that are not there";
+        guesses.count(claim, plain.wrong as u64, Law::Poisson { mean: strangers * RATE }, 0.1);
+        guesses
+            .row()
+            .cells([
+                ("who", &"server, index"),
+                ("tried", &tried),
+                ("right", &keyed.right),
+                ("wrong", &keyed.wrong),
+            ])
+            .value("share_of_words", keyed.right / total, 4);
+        let claim = "index, keys made up: words that the server takes for found";
+        guesses.count(claim, (keyed.right + keyed.wrong) as u64, Law::Poisson { mean: chance }, 0.0);
+        guesses
+            .row()
+            .cells([
+                ("who", &"owner's trapdoors, index"),
+                ("tried", &tried),
+                ("right", &asked.right),
+                ("wrong", &asked.wrong),
+            ])
+            .value("share_of_words", asked.right / total, 4)
+            .at_least("index, the owner's trapdoors: share of the words found", 1.0);
+        findings.add(guesses);
+        let mut bits = Sweep::new("bits");
         for (words, share) in [("in the document", &inside), ("others", &outside)] {
-            bits.add([
-                words.to_owned(),
-                share.set.to_string(),
-                share.of.to_string(),
-                format!("{:.4}", share.mean()),
-            ]);
+            let row = bits.row().cell("words", words).cell("bits_set", share.set).cell("of", share.of);
+            row.value("share", share.mean(), 4);
         }
-        findings.tables = vec![table, bits];
-        let series = [("plain filter", &plain), ("index with keys", &keyed)];
-        findings.charts.push(Chart {
-            name: "read".into(),
-            title: "Words of the documents that the server reads".into(),
-            x: Axis::linear("share of the dictionary that was tried"),
-            y: Axis::linear("share of the words"),
-            series: (0..)
-                .zip(series)
-                .map(|(i, (name, guesses))| Series::new(name.to_owned(), Mark::Path, i, guesses.path(total)))
-                .collect(),
-        });
+        let claim = "index, keys made up: bits set for words that are there, less those for others";
+        let tolerance = 4.0 * (inside.variance() + outside.variance()).sqrt();
+        bits.near(claim, inside.mean() - outside.mean(), 0.0, tolerance);
+        let claim = "two indexes of the same words: bits in common, all pairs";
+        bits.near(claim, shared, expected, 4.0 * variance.sqrt());
+        findings.add(bits);
         findings.verdict = "From a plain filter the server reads every word that is in its dictionary, with hardly a mistake, in \
                             milliseconds: the encryption of the document protects nothing that a dictionary has. From the index with \
                             keys it reads nothing: words of the document and others look the same to it, and so do two documents with \
@@ -192,11 +173,11 @@ fn drawn(lab: &Lab, document: u64, dictionary: u64, words: u64) -> (Vec<usize>, 
     (order, members)
 }
 
-/// What somebody took for words of documents.
+/// Guesses of the words of documents.
 struct Guesses {
     right: f64,
     wrong: f64,
-    /// How many were right after each tenth of the dictionary.
+    /// Number of right guesses after each tenth of the dictionary.
     tenths: [f64; 11],
     dictionary: u64,
 }

@@ -1,10 +1,8 @@
 //! E13: a list of words, random words that are certainly not in it, and how k is rounded.
 
+use super::prelude::*;
 use crate::measure::Rate;
-use crate::{
-    About, Axis, Chart, Criterion, Experiment, Findings, Lab, Mark, Parameter, Result, Series, Table,
-    WordsReport, measure, words,
-};
+use crate::{WordsReport, words};
 use umbel::sizing::{KPolicy, Params, rate};
 use umbel::{Bloom, Standard};
 
@@ -47,7 +45,7 @@ impl Experiment for WordList {
         lists(lab, &mut findings)?;
         rounding(lab, &mut findings)?;
         let refused = [0.0, 1.0].iter().all(|p| Params::for_capacity(1000, *p, KPolicy::Ceil).is_err());
-        findings.criteria.push(Criterion::that("p = 0 and p = 1 are refused", refused).shows("e13"));
+        findings.that("p = 0 and p = 1 are refused", refused).shows("e13");
         findings.verdict = "The formula says what random words find. It gives 0.010037, not 0.01, for a thousand words at 1 %. To \
                             round k up costs time, and where the fraction is small it makes the rate worse as well. A rate of 1 \
                             would need no bits: there is no such filter."
@@ -64,7 +62,7 @@ fn list(seed: u64, n: u64) -> Vec<String> {
 /// The two lists of Werren and Suter 2024.
 fn lists(lab: &Lab, findings: &mut Findings) -> Result<()> {
     let (builds, queries) = (lab.count(&BUILDS), lab.count(&QUERIES));
-    let mut table = Table::new("lists", &["n", "p", "m", "k", "list", "computed", "measured"]);
+    let mut sweep = Sweep::new("lists");
     let asked = (lab.count(&KEYS), lab.number(&RATE));
     for (n, p) in [asked, (1000, 0.01)] {
         let seed = |build| lab.seed.wrapping_mul(1000).wrapping_add(build);
@@ -74,43 +72,54 @@ fn lists(lab: &Lab, findings: &mut Findings) -> Result<()> {
         let Some(WordsReport { m, k, computed, .. }) = reports.first().cloned() else { continue };
         let claim = |text: &str| format!("n = {n}, p = {p}: {text}");
         let rates: Vec<f64> = reports.iter().map(WordsReport::measured).collect();
-        let found = Rate::of(&rates, queries);
-        let tolerance = 0.02 * computed + found.chance(computed);
-        let mean = Criterion::near(claim("mean of all lists"), found.mean, computed, tolerance);
-        findings.criteria.push(mean);
+        let found = Rate::from_builds(&rates, queries);
+        sweep.rate(claim("mean of all lists"), &found, computed, 0.02);
         for (number, rate) in rates.iter().enumerate() {
-            let rate = format!("{rate:.6}");
-            let [n, p, m, k] = [n.to_string(), p.to_string(), m.to_string(), k.to_string()];
-            table.add([n, p, m, k, number.to_string(), format!("{computed:.8}"), rate]);
+            sweep
+                .row()
+                .cells([("n", &n), ("p", &p), ("m", &m), ("k", &k), ("list", &number)])
+                .value("computed", computed, 8)
+                .value("measured", *rate, 6);
         }
         let Some(printed) = PRINTED.iter().find(|printed| (printed.0, printed.1) == (n, p)) else { continue };
         let sizes = claim(&format!("{} bits and {} hash functions", printed.2, printed.3));
-        findings.criteria.push(Criterion::that(sizes, (m, k) == (printed.2, printed.3)));
-        let by_formula = Criterion::near(claim("by the formula"), computed, printed.4, 6e-11);
-        findings.criteria.push(if n == 1000 { by_formula.shows("e15") } else { by_formula });
+        sweep.that(sizes, (m, k) == (printed.2, printed.3));
+        let by_formula = sweep.near(claim("by the formula"), computed, printed.4, 6e-11);
+        if n == 1000 {
+            by_formula.shows("e15");
+        }
         if n == 58_110 {
             let written = rate::classic_as_written(m, n, k)?;
             let text = claim("the formula as it is written gives 0.04022121808446685 to the last bit");
-            findings.criteria.push(Criterion::that(text, written == 0.040_221_218_084_466_85));
+            sweep.that(text, written == 0.040_221_218_084_466_85);
         }
         if queries >= 100_000 {
             let near = rates.iter().filter(|rate| (*rate - computed).abs() <= printed.5).count();
             let text = claim(&format!("share of lists within {} of the formula", printed.5));
             // Four standard deviations of the larger list; about 2.6 of the smaller, of which one in a hundred is outside.
             let least = if n == 1000 { 0.8 } else { 1.0 };
-            findings.criteria.push(Criterion::at_least(text, near as f64 / rates.len() as f64, least));
+            sweep.at_least(text, near as f64 / rates.len() as f64, least);
         }
     }
-    findings.tables.push(table);
+    findings.add(sweep);
     Ok(())
 }
 
 /// k rounded up, and to the nearest number.
 fn rounding(lab: &Lab, findings: &mut Findings) -> Result<()> {
-    let mut table = Table::new("rounding", &["n", "p", "m", "k", "policy", "computed", "measured"]);
-    let mut series = Vec::new();
+    let mut sweep = Sweep::new("rounding").chart(
+        "rounding",
+        "What rounding k up costs",
+        Axis::linear("hash functions k"),
+        Axis::linear("false-positive rate"),
+    );
     for (colour, (n, p, printed)) in ROUNDED.into_iter().enumerate() {
-        let mut dots = Vec::new();
+        let ratio = rate::optimal_bits(n, p)? as f64 / n as f64;
+        let curve = (20..=90).map(|k| f64::from(k) / 10.0);
+        let curve = curve.map(|k| (k, (1.0 - (-k / ratio).exp()).powf(k)));
+        let best = rate::optimal_hashes(ratio)?;
+        sweep.series(format!("p = {p}, best k = {best:.2}"), Mark::Line, colour, curve);
+        let label = format!("p = {p}, k rounded and rounded up");
         for (policy, printed) in [KPolicy::Round, KPolicy::Ceil].into_iter().zip(printed) {
             let Params { bits: m, hashes: k, rate: computed, .. } = Params::for_capacity(n, p, policy)?;
             let build = |hasher| Bloom::with_layout(Standard::new(m, k)?, hasher);
@@ -118,40 +127,21 @@ fn rounding(lab: &Lab, findings: &mut Findings) -> Result<()> {
             let (builds, queries) = if n < 1000 { (800, 20_000) } else { (10, 400_000) };
             let found = measure::rate(lab, builds * lab.either(1, 4), n, queries, build)?;
             let claim = format!("n = {n}, p = {p}, k = {k}");
-            findings
-                .criteria
-                .push(Criterion::near(format!("{claim}, computed"), computed, printed, 6e-11).shows("e14"));
-            let tolerance = 0.02 * computed + found.chance(computed);
-            findings.criteria.push(
-                Criterion::near(format!("{claim}, measured"), found.mean, computed, tolerance).shows("e14"),
-            );
-            table.add([
-                n.to_string(),
-                p.to_string(),
-                m.to_string(),
-                k.to_string(),
-                policy.name().into(),
-                format!("{computed:.8}"),
-                format!("{:.6}", found.mean),
-            ]);
-            dots.push((f64::from(k), found.mean));
+            sweep
+                .at(k.into())
+                .cells([("n", &n), ("p", &p), ("m", &m), ("k", &k), ("policy", &policy.name())])
+                .value("computed", computed, 8)
+                .near(format!("{claim}, computed"), printed, 6e-11)
+                .shows("e14")
+                .rate("measured", &found, 6)
+                .dots(label.clone(), colour)
+                .agrees(format!("{claim}, measured"), computed, 0.02)
+                .shows("e14");
         }
+        let [rounded, rounded_up] = [0, 1].map(|number| sweep.points(&label)[number].1);
         let claim = format!("n = {n}, p = {p}: measured rate with k rounded up / with k rounded");
-        findings.criteria.push(Criterion::at_least(claim, dots[1].1 / dots[0].1, 1.0).shows("e14"));
-        let ratio = rate::optimal_bits(n, p)? as f64 / n as f64;
-        let curve = (20..=90).map(|k| f64::from(k) / 10.0);
-        let curve = curve.map(|k| (k, (1.0 - (-k / ratio).exp()).powf(k))).collect();
-        let best = rate::optimal_hashes(ratio)?;
-        series.push(Series::new(format!("p = {p}, best k = {best:.2}"), Mark::Line, colour, curve));
-        series.push(Series::new(format!("p = {p}, k rounded and rounded up"), Mark::Dots, colour, dots));
+        sweep.at_least(claim, rounded_up / rounded, 1.0).shows("e14");
     }
-    findings.tables.push(table);
-    findings.charts.push(Chart {
-        name: "rounding".into(),
-        title: "What rounding k up costs".into(),
-        x: Axis::linear("hash functions k"),
-        y: Axis::linear("false-positive rate"),
-        series,
-    });
+    findings.add(sweep);
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! E1b: the worked examples of the source documents, position by position.
 
+use super::prelude::*;
 use crate::trace::{Step, find};
-use crate::{About, Criterion, Experiment, Findings, Lab, Result, Table};
 
 pub struct WorkedExamples;
 
@@ -80,7 +80,7 @@ const PRINTED: [(&str, usize, &str, &str); 71] = [
     ("recombination", 1, "packet 2", "S0 S2 S3 S1 S4"),
 ];
 
-/// What is said in steps that have an answer of another kind.
+/// The texts of steps that have an answer of another kind.
 const SAID: [(&str, usize, &str); 8] = [
     ("blocks", 2, "BRA CAD is not found at any offset"),
     ("blocks", 3, "RAC ADA is found at offset 3, and at offset 5 its first block alone"),
@@ -124,8 +124,8 @@ impl Experiment for WorkedExamples {
     }
 
     fn run(&self, _: &Lab) -> Result<Findings> {
-        let mut table = Table::new("arrays", &["example", "step", "what", "expected", "found"]);
         let mut findings = Findings::default();
+        let mut sweep = Sweep::new("arrays");
         let step = |name: &str, step: usize| -> Result<Option<Step>> {
             let Some(example) = find(name) else { return Ok(None) };
             Ok(example.run()?.steps.into_iter().nth(step - 1))
@@ -133,22 +133,22 @@ impl Experiment for WorkedExamples {
         for (name, number, what, expected) in PRINTED {
             let found = step(name, number)?.and_then(|step| value(&step, what)).unwrap_or_default();
             let claim = format!("{name}, step {number}: {what} {expected}");
-            let criterion = Criterion::that(claim, found == expected);
             let shown = SHOWN.iter().find(|(example, step, _)| (*example, *step) == (name, number));
-            findings.criteria.push(match shown {
-                Some((_, _, erratum)) => criterion.shows(erratum),
-                None => criterion,
-            });
-            table.add([name.into(), number.to_string(), what.into(), expected.into(), found]);
+            sweep
+                .row()
+                .cells([("example", &name), ("step", &number), ("what", &what), ("expected", &expected)])
+                .cell("found", &found)
+                .that(claim, found == expected)
+                .with(shown, |point, (.., erratum)| point.shows(erratum));
         }
+        findings.add(sweep);
         for (name, number, expected) in SAID {
             let said = step(name, number)?.is_some_and(|step| step.says.contains(expected));
-            findings.criteria.push(Criterion::that(format!("{name}, step {number}: {expected}"), said));
+            findings.that(format!("{name}, step {number}: {expected}"), said);
         }
         for example in DRAWN.iter().filter_map(|name| find(name)) {
             findings.traces.push(example.run()?);
         }
-        findings.tables.push(table);
         findings.verdict = "Every array and answer was computed again. In the first example 5 is refused by position 5; Jambura \
                             et al. 2026 name position 2, where a 1 stands. Bits are shared, so a key cannot be removed by \
                             clearing its bits; with counters it can, until one overflows. Blocks at the edges of a string, and \

@@ -35,7 +35,7 @@ fn write(folder: &Path, lab: &Lab, outcomes: &[Outcome]) -> io::Result<()> {
     fs::write(folder.join("index.html"), page("umbel lab", &content))
 }
 
-/// How it went, and what there is to read.
+/// The summary and the table of contents.
 fn contents(lab: &Lab, outcomes: &[Outcome]) -> String {
     let held = outcomes.iter().filter(|outcome| outcome.holds()).count();
     let mut content = format!(
@@ -59,11 +59,12 @@ fn contents(lab: &Lab, outcomes: &[Outcome]) -> String {
     content + "</ol>"
 }
 
-/// What the words of the page mean.
+/// Glossary of the page.
 const WORDS: &str = "<details><summary>Words</summary><p>A <b>member</b> is a key that was inserted, a <b>stranger</b> one that was \
     not. The <b>rate</b> is the share of strangers that a filter says yes to. A <b>build</b> is one filter with its own hash, its own \
     members and its own strangers; figures are means of several. The <b>tolerance</b> of a criterion is what is stated for it, or four \
-    standard errors: what <b>chance</b> does once in sixteen thousand times. <b>Printed</b> is what stands in a source.</p></details>";
+    standard errors: what <b>chance</b> does once in sixteen thousand times. A count of rare events is judged by its exact law at the \
+    same confidence. <b>Printed</b> is what stands in a source.</p></details>";
 
 fn scale(lab: &Lab) -> &'static str {
     if lab.scale == Scale::Full { "full" } else { "quick" }
@@ -100,7 +101,7 @@ fn story(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<String> {
                 let svg = trace.to_svg().map_err(io::Error::other)?;
                 story.push_str(&picture(folder, trace.name, trace.title, &svg)?);
             }
-            // What it would mean if everything held is not what it means now.
+            // The conclusion assumes that everything holds.
             let failed = "Not everything holds that should: see the criteria below.";
             let verdict = if outcome.holds() { &findings.verdict } else { failed };
             let _ = write!(story, "<p><b>Verdict.</b> {}</p>", prose(verdict));
@@ -127,7 +128,7 @@ fn parameters(outcome: &Outcome, lab: &Lab) -> String {
     format!("<p class=\"faint\">In this run: {}.</p>", prose(&told.join("; ")))
 }
 
-/// What had to hold; open to be seen at once if something does not.
+/// The criteria; unfolded if one does not hold.
 fn criteria(findings: &Findings) -> String {
     let all = &findings.criteria;
     let held = all.iter().filter(|criterion| criterion.holds).count();
@@ -143,7 +144,7 @@ fn criteria(findings: &Findings) -> String {
         let _ = write!(
             told,
             "<tr><td class=\"{class}\">{mark}</td><td>{claim}</td><td>{}</td><td>{expected}</td></tr>",
-            criterion.told()
+            criterion.measured_text()
         );
     }
     told + "</table></div></details>"
@@ -166,7 +167,7 @@ fn picture(folder: &Path, name: &str, title: &str, svg: &str) -> io::Result<Stri
     Ok(format!("<figure role=\"img\" aria-label=\"{}\">{svg}</figure>", escaped(title)))
 }
 
-/// What held and what did not, as JSON. Times differ from run to run, so they have a file of their own.
+/// Writes the verdicts of the criteria as JSON. Times differ from run to run, so they have a file of their own.
 fn verdicts(outcome: &Outcome, lab: &Lab, folder: &Path) -> io::Result<()> {
     let About { id, title, source, .. } = outcome.about;
     let head = json!({

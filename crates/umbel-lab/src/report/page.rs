@@ -35,7 +35,7 @@ pub fn prose(text: &str) -> String {
     told + rest
 }
 
-/// What stands between backticks, as code.
+/// Marks text between backticks as code.
 fn code(text: &str) -> String {
     let parts: Vec<&str> = text.split('`').collect();
     let part = |(number, part): (usize, &&str)| match number % 2 {

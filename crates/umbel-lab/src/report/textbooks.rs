@@ -41,7 +41,7 @@ pub fn textbooks(outcomes: &[Outcome]) -> String {
             prose(truth)
         );
         for (id, criterion) in shown(outcomes, number) {
-            let (class, measured) = (class(criterion), criterion.told());
+            let (class, measured) = (class(criterion), criterion.measured_text());
             let _ = write!(
                 content,
                 "<br><span class=\"{class}\">●</span> <a href=\"index.html#{id}\">{id}</a> <span class=\"faint\">{}: {measured}</span>",

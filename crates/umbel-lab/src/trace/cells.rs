@@ -75,7 +75,7 @@ impl Cells {
         self.change(key, &changes)
     }
 
-    /// Sets the bits of a key, and tells.
+    /// Sets the bits of a key, and returns the changed row.
     pub fn insert(&mut self, key: &str, positions: &[usize]) -> Step {
         let row = self.set(key, positions);
         let marks = row.cells.iter().filter_map(|cell| cell.mark.as_ref());
@@ -87,7 +87,7 @@ impl Cells {
         Step::new(format!("Insert {key} at {}: {told}.", and(positions)), vec![row])
     }
 
-    /// Sets the bits of a key to 0, whoever else has them.
+    /// Sets the bits of a key to 0, even if other keys share them.
     pub fn clear(&mut self, key: &str, positions: &[usize]) -> Row {
         let changes: Vec<(usize, u64, String)> =
             positions.iter().map(|position| (*position, 0, "clr".into())).collect();
@@ -104,8 +104,8 @@ impl Cells {
         self.change(key, &changes)
     }
 
-    /// Takes from the counters of a key that was inserted; from counters that have not got as much, nothing.
-    pub fn take(&mut self, key: &str, amounts: &[(usize, u64)]) -> Row {
+    /// Subtracts from the counters of a key that was inserted; none falls below zero.
+    pub fn subtract(&mut self, key: &str, amounts: &[(usize, u64)]) -> Row {
         self.leave(key);
         let changes: Vec<(usize, u64, String)> = amounts
             .iter()
@@ -114,17 +114,17 @@ impl Cells {
         self.change(key, &changes)
     }
 
-    /// Asks for a key: no if one of its cells is 0.
-    pub fn ask(&self, key: &str, positions: &[usize]) -> Step {
+    /// Queries a key: no if one of its cells is 0.
+    pub fn query(&self, key: &str, positions: &[usize]) -> Step {
         let cells: Vec<(usize, Option<String>)> = positions
             .iter()
             .map(|position| (*position, (self.values[*position] == 0).then(|| "holds 0".into())))
             .collect();
-        self.ask_by(key, &cells)
+        self.query_with_reasons(key, &cells)
     }
 
-    /// Asks for a key: no if there is a reason in one of its cells.
-    pub fn ask_by(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
+    /// Queries a key: no if one of its cells has a reason against it.
+    pub fn query_with_reasons(&self, key: &str, cells: &[(usize, Option<String>)]) -> Step {
         let (mut row, member) = (self.row(), self.members.iter().any(|known| known == key));
         let (mut refused, mut reasons, mut to_blame) = (Vec::new(), Vec::new(), Vec::new());
         for (position, reason) in cells {
@@ -143,7 +143,7 @@ impl Cells {
         to_blame.retain(|key| met.insert(key.clone()));
         let positions: Vec<usize> = cells.iter().map(|(position, _)| *position).collect();
         let asked = format!("Ask for {key} at {}", and(&positions));
-        // Several zeros are told at once.
+        // Several zeros make one sentence.
         let zeros = reasons.len() > 1 && reasons.iter().all(|reason| reason.ends_with("holds 0"));
         let because = if zeros { format!("{} hold 0", and(&refused)) } else { reasons.join(", and ") };
         let (told, answer) = match (refused.is_empty(), member) {

@@ -45,7 +45,7 @@ pub fn find(name: &str) -> Option<&'static Example> {
     examples().iter().find(|example| example.name.eq_ignore_ascii_case(name))
 }
 
-/// What happened in an example.
+/// The steps of an example.
 #[derive(Clone, Debug)]
 pub struct Trace {
     /// The name of the example.
@@ -63,9 +63,9 @@ pub struct Trace {
 pub struct Step {
     /// In a sentence or two.
     pub says: String,
-    /// What the arrays look like.
+    /// Arrays after the step.
     pub rows: Vec<Row>,
-    /// What the filter answered, if it was asked, and what that is worth.
+    /// Answer of the filter beside the truth, if it was queried.
     pub answer: Option<Answer>,
 }
 
@@ -80,7 +80,7 @@ impl Step {
     }
 }
 
-/// What a filter answers about a key, beside the truth.
+/// The answer of a filter about a key, beside the truth.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// Yes, and it was inserted.
@@ -107,9 +107,9 @@ impl fmt::Display for Answer {
 /// An array.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// What it holds.
+    /// Contents.
     pub label: String,
-    /// What was in the cells before the step, if the step may change them.
+    /// Contents before the step, if the step may change them.
     pub before: Option<Vec<String>>,
     /// The cells, as they are after it.
     pub cells: Vec<Cell>,
@@ -118,17 +118,17 @@ pub struct Row {
 /// A cell of an array.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// What stands over it: its position, or a name.
+    /// Heading: the position, or a name.
     pub head: String,
-    /// What it holds.
+    /// Contents.
     pub value: String,
-    /// What the step did to it.
+    /// Effect of the step.
     pub mark: Option<Mark>,
     /// The keys that have this position.
     pub keys: String,
 }
 
-/// What a step did to a cell, in a few letters.
+/// The effect of a step on a cell, in a few letters.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// Which of four things.
@@ -137,7 +137,7 @@ pub struct Mark {
     pub text: String,
 }
 
-/// What can be done to a cell.
+/// A kind of effect on a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touch {
     /// It became more.
@@ -168,7 +168,7 @@ impl Row {
         self
     }
 
-    /// What was there before.
+    /// Previous contents.
     fn after<V: ToString>(mut self, before: impl IntoIterator<Item = V>) -> Row {
         self.before = Some(before.into_iter().map(|value| value.to_string()).collect());
         self

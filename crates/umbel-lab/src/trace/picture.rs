@@ -1,4 +1,4 @@
-//! A trace as a picture. What is marked has a colour, a thick outline and letters, so that it can be told apart in black
+//! A trace as a picture. Marked cells have a colour, a thick outline and letters, so that they can be distinguished in black
 //! and white as well.
 
 use super::text::{CELLS, wrapped};

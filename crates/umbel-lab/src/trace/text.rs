@@ -37,7 +37,7 @@ impl Trace {
     }
 }
 
-/// Lines of at most so many characters.
+/// Maximum number of characters of a line.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -107,7 +107,7 @@ fn told(outcome: &Outcome) -> String {
     let mut text =
         format!("{id:<5} {verdict}, {held} of {} criteria: {}", findings.criteria.len(), outcome.about.title);
     for criterion in findings.criteria.iter().filter(|criterion| !criterion.holds) {
-        let (claim, measured, expected) = (&criterion.claim, criterion.told(), &criterion.expected);
+        let (claim, measured, expected) = (&criterion.claim, criterion.measured_text(), &criterion.expected);
         text += &format!("\n      {claim}: {measured} instead of {expected}");
     }
     text

@@ -11,7 +11,7 @@ pub fn web_cache() -> Result<Vec<Step>> {
     bits.set("a", &[1, 6]);
     bits.set("b", &[4, 8]);
     let request = |page: &str, positions: &[usize]| {
-        let mut step = bits.ask(page, positions);
+        let mut step = bits.query(page, positions);
         step.says += match step.answer {
             Some(Answer::Member) => " The cache is looked into, and has the page.",
             Some(Answer::FalsePositive(_)) => {

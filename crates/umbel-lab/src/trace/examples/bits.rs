@@ -26,7 +26,7 @@ pub fn search() -> Result<Vec<Step>> {
     let mut bits = Cells::new("bits", 10);
     NUMBERS.iter().for_each(|x| drop(bits.set(&x.to_string(), &positions(*x))));
     let mut steps = vec![Step::new("The filter after 2, 4 and 9.", vec![bits.row()])];
-    let ask = |x: u64| bits.ask(&x.to_string(), &positions(x));
+    let ask = |x: u64| bits.query(&x.to_string(), &positions(x));
     steps.extend([4, 5, 12].map(ask));
     let mut two_equal = ask(7);
     two_equal.says += " Two of its three positions are the same.";
@@ -56,8 +56,8 @@ pub fn two_hashes() -> Result<Vec<Step>> {
         Step::new(start, vec![bits.row()]),
         bits.insert("x", &[2, 8]),
         bits.insert("y", &[2, 5]),
-        bits.ask("z", &[5, 9]),
-        bits.ask("w", &[5, 8]),
+        bits.query("z", &[5, 9]),
+        bits.query("w", &[5, 8]),
     ])
 }
 
@@ -116,8 +116,8 @@ pub fn two_keys() -> Result<Vec<Step>> {
         Step::new("Ten bits, all 0, and three positions for each key.", vec![bits.row()]),
         bits.insert("x0", &X0),
         bits.insert("x1", &X1),
-        bits.ask("y0", &[0, 4, 8]),
-        bits.ask("y1", &[1, 5, 8]),
+        bits.query("y0", &[0, 4, 8]),
+        bits.query("y1", &[1, 5, 8]),
     ])
 }
 
@@ -128,5 +128,5 @@ pub fn deletion() -> Result<Vec<Step>> {
         "Delete x0 in the only way there is: its bits at 1, 4 and 9 become 0.",
         vec![bits.clear("x0", &X0)],
     );
-    Ok(vec![start, cleared, bits.ask("x1", &X1)])
+    Ok(vec![start, cleared, bits.query("x1", &X1)])
 }

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::trace::{Row, Step, Touch, and};
 use std::collections::BTreeSet;
 
-/// What a filter of payloads would hold, exactly: contents with their offsets.
+/// The exact contents of a filter of payloads: blocks with their offsets.
 #[derive(Default)]
 struct Records {
     /// Groups of blocks, each with its place among the groups of its size.
@@ -15,7 +15,7 @@ struct Records {
 
 impl Records {
     /// Records every block, and with more than one level all aligned groups of 2, 4, .. blocks.
-    fn of(payloads: &[&[String]], levels: u32) -> Records {
+    fn new(payloads: &[&[String]], levels: u32) -> Records {
         let mut records = Records::default();
         for payload in payloads {
             records.blocks = records.blocks.max(payload.len());
@@ -53,7 +53,7 @@ fn blocks(string: &str, size: usize) -> Vec<String> {
 pub fn payload() -> Result<Vec<Step>> {
     let (payload, string, size) = ("ABRACADABRACADARACABA", "BRACADAB", 3);
     let cut = blocks(payload, size);
-    let records = Records::of(&[&cut], 1);
+    let records = Records::new(&[&cut], 1);
     let mut steps = vec![Step::new(
         format!("The payload {payload} in blocks of {size}; each is recorded with its offset."),
         vec![Row::new("offset", &cut)],
@@ -135,7 +135,7 @@ fn rows(packets: &[&[String]], string: &[String], offsets: &[usize]) -> Vec<Row>
 pub fn recombination() -> Result<Vec<Step>> {
     let (first, second) = (packet(&[0, 1, 2, 3, 4]), packet(&[0, 2, 3, 1, 4]));
     let packets = [&first[..], &second];
-    let records = Records::of(&packets, 1);
+    let records = Records::new(&packets, 1);
     let mut steps = vec![Step::new(
         "Two packets of five blocks. Each block is recorded with its offset; who sent it is not.",
         rows(&packets, &[], &[]),
@@ -160,13 +160,13 @@ pub fn hierarchy() -> Result<Vec<Step>> {
     let (first, second) = (packet(&[0, 1, 2, 3]), packet(&[0, 2, 3, 1]));
     let packets = [&first[..], &second];
     let levels = 3;
-    let records = Records::of(&packets, levels);
+    let records = Records::new(&packets, levels);
     let mut steps = Vec::new();
     let level = |packet: &[String], level: u32| {
         let groups = packet.chunks_exact(1 << level).map(<[String]>::concat);
         Row::new(&format!("level {level}"), groups)
     };
-    let own = Records::of(&packets[..1], levels).records.len();
+    let own = Records::new(&packets[..1], levels).records.len();
     for (number, packet) in (1..).zip(packets) {
         steps.push(Step::new(
             format!("Packet {number} leaves {own} records: all of it, its pairs and its blocks, each with its place."),

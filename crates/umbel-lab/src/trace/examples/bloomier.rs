@@ -124,7 +124,7 @@ fn filling(
     (0..order.len()).map(step).collect()
 }
 
-/// What a key finds, as a sum.
+/// The sum that a key finds.
 fn sum(cells: &[u64], element: &Element) -> String {
     let terms: String = element.neighbours.iter().map(|cell| format!(" ^ {:02x}", cells[*cell])).collect();
     format!("{:02x}{terms} = {:02x}", element.mask, lookup(cells, element))

@@ -17,7 +17,7 @@ fn insert(counters: &mut Cells, key: &str, positions: &[usize]) -> Step {
 }
 
 fn remove(counters: &mut Cells, key: &str, positions: &[usize]) -> Step {
-    let row = counters.take(key, &ones(positions));
+    let row = counters.subtract(key, &ones(positions));
     Step::new(format!("Remove {key}: the counters {} go down by 1.", and(positions)), vec![row])
 }
 
@@ -31,8 +31,8 @@ pub fn counting() -> Result<Vec<Step>> {
         insert(&mut counters, "x", &x),
         insert(&mut counters, "y", &y),
         remove(&mut counters, "x", &x),
-        counters.ask("y", &y),
-        counters.ask("x", &x),
+        counters.query("y", &y),
+        counters.query("x", &x),
     ];
     let mut refused = counters.row();
     z.iter().for_each(|position| match counters.values()[*position] {
@@ -54,17 +54,17 @@ pub fn deletion() -> Result<Vec<Step>> {
         insert(&mut counters, "x0", &X0),
         insert(&mut counters, "x1", &X1),
         remove(&mut counters, "x0", &X0),
-        counters.ask("x1", &X1),
+        counters.query("x1", &X1),
     ])
 }
 
-/// The most that a counter of four bits holds.
-const MOST: u64 = 15;
+/// Largest value of a counter of four bits.
+const MAX_COUNT: u64 = 15;
 
 pub fn overflow() -> Result<Vec<Step>> {
     let mut counters = Cells::new("counters", 10);
     counters.join("x0");
-    let up = |count: u64| (count + 1).min(MOST);
+    let up = |count: u64| (count + 1).min(MAX_COUNT);
     let start = Step::new("Ten counters of four bits, which hold at most 15.", vec![counters.row()]);
     let fifteen = Step::new(
         "Insert x0 fifteen times: its counters are as high as they go.",
@@ -79,15 +79,15 @@ pub fn overflow() -> Result<Vec<Step>> {
         "Remove it fifteen times, each time by 1: one copy should be left, but the counters are 0.",
         vec![times(&mut counters, 15, "-15", |count| count - 1)],
     );
-    let lost = counters.ask("x0", &X0);
+    let lost = counters.query("x0", &X0);
     // A counter that may have missed something is never changed again.
-    let stuck = times(&mut kept, 15, "-0", |count| if count == MOST { count } else { count - 1 });
+    let stuck = times(&mut kept, 15, "-0", |count| if count == MAX_COUNT { count } else { count - 1 });
     let stuck = Step::new(
         "The same fifteen removals where a full counter is left alone for ever, as filters for use have it: nothing \
          changes.",
         vec![stuck],
     );
-    Ok(vec![start, fifteen, once, removed, lost, stuck, kept.ask("x0", &X0)])
+    Ok(vec![start, fifteen, once, removed, lost, stuck, kept.query("x0", &X0)])
 }
 
 /// So many insertions or removals of x0 at once.
@@ -98,7 +98,7 @@ fn times(counters: &mut Cells, copies: usize, text: &str, next: fn(u64) -> u64) 
 }
 
 pub fn variable_increment() -> Result<Vec<Step>> {
-    let (mut counters, sums) = (Cells::new("counters", 10), Sums::of(&[8, 12, 14, 15])?);
+    let (mut counters, sums) = (Cells::new("counters", 10), Sums::new(&[8, 12, 14, 15])?);
     let start = "Ten counters; a second hash chooses what a key adds: 8, 12, 14 or 15. x and y share the sixth counter, \
                  z has the sixth and the last; the other positions are ours.";
     let z = [(5, 14), (9, 12)];
@@ -106,16 +106,16 @@ pub fn variable_increment() -> Result<Vec<Step>> {
         Step::new(start, vec![counters.row()]),
         add(&mut counters, "x", &[(5, 8), (1, 14)]),
         add(&mut counters, "y", &[(5, 12), (3, 8)]),
-        sums.ask(&counters, "z", &z),
+        sums.query(&counters, "z", &z),
         add(&mut counters, "w", &[(9, 12), (7, 15)]),
-        sums.ask(&counters, "z", &z),
+        sums.query(&counters, "z", &z),
     ];
     steps.push(Step::new(
         "Who may have been at a counter of 20, 24 or 28? 24 is 12 + 12 or 8 + 8 + 8, and 28 is 14 + 14 or 8 + 8 + 12: \
          what was added cannot always be read off the sum; here it is certain that 15 was not.",
         [20, 24, 28].map(|total| sums.row(total)).into(),
     ));
-    let range = Sums::of(&[4, 5, 6, 7])?;
+    let range = Sums::new(&[4, 5, 6, 7])?;
     steps.push(Step::new(
         "With 4, 5, 6 and 7 instead: a counter of 9 is 4 + 5, so nobody was there with 6 or 7; at a counter of 5 only \
          somebody with 5.",
@@ -138,18 +138,18 @@ struct Sums {
 }
 
 impl Sums {
-    fn of(increments: &[u32]) -> Result<Sums> {
+    fn new(increments: &[u32]) -> Result<Sums> {
         let gaps = variable_increment::gaps(increments)?.unwrap_or_default();
         Ok(Sums { increments: increments.to_vec(), gaps })
     }
 
-    /// What remains of a counter without an increment, if that is possible.
+    /// Returns whether a counter with this total may contain an increment.
     fn allows(&self, total: u64, increment: u64) -> bool {
         let rest = total.checked_sub(increment);
         rest.is_some_and(|rest| !self.gaps.iter().any(|gap| u64::from(*gap) == rest))
     }
 
-    fn ask(&self, counters: &Cells, key: &str, amounts: &[(usize, u64)]) -> Step {
+    fn query(&self, counters: &Cells, key: &str, amounts: &[(usize, u64)]) -> Step {
         let reason = |position: usize, by: u64| match counters.values()[position] {
             0 => Some("holds 0".to_string()),
             total if self.allows(total, by) => None,
@@ -160,7 +160,7 @@ impl Sums {
         };
         let cells: Vec<(usize, Option<String>)> =
             amounts.iter().map(|(position, by)| (*position, reason(*position, *by))).collect();
-        counters.ask_by(key, &cells)
+        counters.query_with_reasons(key, &cells)
     }
 
     /// Which increments can be part of a total.

@@ -68,8 +68,8 @@ pub fn deletable() -> Result<Vec<Step>> {
     steps.push(filter.insert("x", &x));
     steps.push(filter.insert("y", &y));
     steps.push(filter.remove("x", &x));
-    steps.push(filter.bits.ask("x", &x));
-    steps.push(filter.bits.ask("y", &y));
+    steps.push(filter.bits.query("x", &x));
+    steps.push(filter.bits.query("y", &y));
     Ok(steps)
 }
 
@@ -86,7 +86,7 @@ struct Floom {
 
 impl Floom {
     fn insert(&mut self, key: &str, positions: &[usize]) -> Step {
-        let (regions, powers) = told(positions);
+        let (regions, powers) = region_names(positions);
         let rows = vec![self.bits.set(key, positions), self.patterns.set(key, &[pattern(positions)])];
         let says = format!(
             "Insert {key} at {}, in the regions {regions}: its pattern is {powers} = {}.",
@@ -96,10 +96,10 @@ impl Floom {
         Step::new(says, rows)
     }
 
-    fn ask(&self, key: &str, positions: &[usize]) -> Step {
+    fn query(&self, key: &str, positions: &[usize]) -> Step {
         let (mut asked, of_pattern) =
-            (self.bits.ask(key, positions), self.patterns.ask(key, &[pattern(positions)]));
-        let (_, powers) = told(positions);
+            (self.bits.query(key, positions), self.patterns.query(key, &[pattern(positions)]));
+        let (_, powers) = region_names(positions);
         let yes = matches!(asked.answer, Some(Answer::Member | Answer::FalsePositive(_)));
         if yes && let Some(Answer::No(_)) = of_pattern.answer {
             asked.says = format!(
@@ -116,7 +116,7 @@ impl Floom {
 }
 
 /// The regions of positions, and the powers of two that they stand for.
-fn told(positions: &[usize]) -> (String, String) {
+fn region_names(positions: &[usize]) -> (String, String) {
     let mut regions: Vec<usize> = positions.iter().map(|position| region(*position)).collect();
     regions.sort_unstable();
     regions.dedup();
@@ -131,7 +131,7 @@ pub fn floom() -> Result<Vec<Step>> {
     let mut steps = vec![Step::new(start, vec![filter.bits.row(), filter.patterns.row()])];
     steps.push(filter.insert("x", &[3, 8]));
     steps.push(filter.insert("y", &[1, 5]));
-    steps.push(filter.ask("z", &[3, 5]));
+    steps.push(filter.query("z", &[3, 5]));
     let hashes = 2;
     let reachable = floom::reachable_patterns(REGIONS as u32, hashes)?;
     let within = |pattern: u32| u8::from((1..=hashes).contains(&pattern.count_ones()));
