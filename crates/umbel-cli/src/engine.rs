@@ -5,9 +5,9 @@
 //! memory stays bounded.
 
 use crate::input::{Block, Blocks, Lot, Scratch, Skipped};
-use crate::output::warn;
-use crate::progress::Progress;
 use crate::sync::{inner, lock};
+use crate::terminal::Progress;
+use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
 use std::collections::BTreeMap;
 use std::fs::File;

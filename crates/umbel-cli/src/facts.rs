@@ -1,7 +1,7 @@
 //! What can be said about a filter, for people and for programs.
 
 use crate::filters::sketch_command;
-use crate::progress::size;
+use crate::terminal::size;
 use anstyle::Style;
 use bstr::ByteSlice;
 use serde::{Serialize, Serializer};

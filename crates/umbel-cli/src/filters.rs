@@ -1,7 +1,9 @@
 //! Filters on disk: opened with the secrets at hand by whoever wants what they hold, locked while they are changed, never overwritten by mistake.
 
+use crate::hex;
 use crate::input::check_not_output;
-use crate::{hex, output, signals};
+use crate::system::signals;
+use crate::terminal::output;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use std::error::Error;

@@ -1,8 +1,8 @@
 //! Plans within the memory that is allowed.
 
 use crate::facts::percent;
-use crate::output::warn;
-use crate::progress::size;
+use crate::terminal::output::warn;
+use crate::terminal::size;
 use anyhow::{Context, Result, bail};
 use umbel::sizing::Given;
 use umbel::spec::plan;

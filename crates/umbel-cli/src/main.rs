@@ -2,12 +2,11 @@
 //!
 //! [`cli`] declares the commands, [`commands`] holds one file for each. What they share: [`input`] turns files and pipes
 //! into keys, [`engine`] spreads the work over threads and keeps its order, [`filters`] opens and saves filters,
-//! [`facts`] tells about them, [`output`] prints.
+//! [`facts`] tells about them, [`terminal`] prints.
 //!
 //! Exit codes are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
 
 mod cli;
-mod clock;
 mod commands;
 mod digests;
 mod engine;
@@ -20,14 +19,12 @@ mod input;
 mod kind_options;
 mod names;
 mod number;
-mod output;
-mod progress;
 mod remote;
 mod runs;
-mod signals;
 mod sketches;
 mod sync;
-mod typed;
+mod system;
+mod terminal;
 
 use std::process::ExitCode;
 
@@ -35,10 +32,10 @@ fn main() -> ExitCode {
     match commands::run(cli::Cli::read().command) {
         Ok(code) => code,
         // Whoever reads our output has seen enough; that is no error of theirs or ours.
-        Err(error) if output::is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if terminal::output::is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::error(format_args!("{error:#}"));
-            ExitCode::from(commands::FAILED)
+            terminal::output::error(format_args!("{error:#}"));
+            ExitCode::from(terminal::exit::FAILED)
         }
     }
 }

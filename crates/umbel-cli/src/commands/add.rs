@@ -5,7 +5,7 @@ use super::firsts;
 use crate::facts::Facts;
 use crate::filters::{Lock, Secrets, check_plain, check_takes_keys};
 use crate::input::{InputArgs, check_not_output};
-use crate::output::{self, Out, is_broken_pipe};
+use crate::terminal::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
 //! `umbel check`: which lines may be members.
 
 use super::selecting::Selecting;
-use crate::clock;
 use crate::filters::{Secrets, check_plain, check_whole};
 use crate::input::{InputArgs, Lot, check_filter_first};
 use crate::runs::runs;
+use crate::system::clock;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

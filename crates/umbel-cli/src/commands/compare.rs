@@ -2,7 +2,7 @@
 
 use crate::facts::{Columns, Rows};
 use crate::filters::{Secrets, check_same_form};
-use crate::output;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;

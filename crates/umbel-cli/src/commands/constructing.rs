@@ -1,6 +1,6 @@
 //! What is made from all its keys at once: they are kept in memory, and the construction has a progress bar.
 
-use crate::progress::Progress;
+use crate::terminal::Progress;
 use anyhow::{Context, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

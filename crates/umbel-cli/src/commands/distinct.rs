@@ -1,10 +1,9 @@
 //! `umbel distinct`: the number of different lines.
 
 use crate::digests::{Census, new_distinct};
-use crate::engine;
-use crate::number;
-use crate::output;
 use crate::sketches::{Inputs, SketchArgs};
+use crate::terminal::output;
+use crate::{engine, number};
 use anyhow::Result;
 use serde::Serialize;
 use std::ops::ControlFlow;

@@ -1,11 +1,11 @@
 //! A filter that threads fill together, and what is said when it holds more than it was made for.
 
-use crate::clock;
 use crate::engine;
 use crate::facts::percent;
 use crate::input::{InputArgs, Lot};
-use crate::output::warn;
 use crate::sync::{inner, lock};
+use crate::system::clock;
+use crate::terminal::output::warn;
 use anyhow::{Context, Result};
 use std::iter;
 use std::ops::ControlFlow;

@@ -2,12 +2,12 @@
 //!
 //! Threads split and hash; whether a line is new depends on all lines before it, so that part is done in order.
 
-use crate::clock;
 use crate::engine::{self, Tally, Turn};
 use crate::input::{InputArgs, Lines};
-use crate::output::Out;
 use crate::runs::runs;
 use crate::sync::{inner, lock};
+use crate::system::clock;
+use crate::terminal::output::Out;
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::sync::Mutex;

@@ -4,7 +4,7 @@ use super::filling::warn_if_overfull;
 use crate::facts::percent;
 use crate::filters::{Secrets, Target};
 use crate::number;
-use crate::output::warn;
+use crate::terminal::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! `umbel grep`: lines that hold a text, in files that may hold it.
 
 use super::index::report;
-use super::{FAILED, NONE};
 use crate::input;
-use crate::output::{self, Out};
+use crate::terminal::exit::{FAILED, NOT_FOUND};
+use crate::terminal::output::{self, Out};
 use anyhow::{Result, bail};
 use rayon::prelude::*;
 use std::fs;
@@ -325,7 +325,7 @@ impl Run<'_> {
         Ok(ExitCode::from(match (failed, any) {
             (true, any) if !(any && args.quiet) => FAILED,
             (_, true) => 0,
-            _ => NONE,
+            _ => NOT_FOUND,
         }))
     }
 }

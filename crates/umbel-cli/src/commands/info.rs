@@ -1,9 +1,9 @@
 //! `umbel info`: what is in a filter.
 
-use super::FAILED;
-use crate::clock;
 use crate::facts::Facts;
-use crate::{output, signals};
+use crate::system::{clock, signals};
+use crate::terminal::exit::FAILED;
+use crate::terminal::output;
 use anyhow::Result;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::filters::NewKey;
 use crate::names;
-use crate::output;
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,7 +1,7 @@
 //! `umbel man`: the manual.
 
 use crate::cli::Cli;
-use crate::output;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;

@@ -1,8 +1,10 @@
 //! `umbel meta`: names and values that travel with a filter.
 
-use super::{entries, entry, found};
+use super::{entries, entry};
 use crate::filters::Lock;
-use crate::{output, signals};
+use crate::system::signals;
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::{Result, anyhow, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -52,11 +52,6 @@ const DEFAULT_RATE: f64 = 0.01;
 /// The noise of a multiset for which none is asked.
 const DEFAULT_NOISE: f64 = 0.005;
 
-/// Nothing was found.
-pub const NONE: u8 = 1;
-/// Something went wrong.
-pub const FAILED: u8 = 2;
-
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Build(args) => build::run(&args),
@@ -94,11 +89,6 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
-}
-
-/// 0 if something was found, else 1.
-fn found(any: bool) -> ExitCode {
-    if any { ExitCode::SUCCESS } else { ExitCode::from(NONE) }
 }
 
 /// The names of the kinds that can do something.

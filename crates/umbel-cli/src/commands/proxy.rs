@@ -1,6 +1,8 @@
 //! `umbel proxy`: a web cache that shares what it has with others.
 
-use crate::{number, output, signals};
+use crate::number;
+use crate::system::signals;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::net::{SocketAddr, ToSocketAddrs};

@@ -3,9 +3,8 @@
 use super::writing::summary;
 use crate::facts::Facts;
 use crate::filters::{Lock, check_place, exists};
-use crate::output;
-use crate::progress::Progress;
 use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use std::fs::{self, File, OpenOptions};

@@ -2,9 +2,8 @@
 
 use super::writing::summary;
 use crate::facts::Facts;
-use crate::output;
-use crate::progress::Progress;
 use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use std::fs::File;
 use std::io::{self, IsTerminal};

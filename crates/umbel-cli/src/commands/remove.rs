@@ -1,10 +1,11 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
-use super::{NONE, kinds_that};
+use super::kinds_that;
 use crate::engine;
 use crate::filters::{Lock, Secrets, check_holds, check_plain};
 use crate::input::{InputArgs, check_not_output};
-use crate::output::{self, Out, is_broken_pipe, warn};
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -102,7 +103,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         left + outcome.removed,
         outcome.not_present
     ));
-    Ok(ExitCode::from(NONE))
+    Ok(ExitCode::from(NOT_FOUND))
 }
 
 /// Removes all lines, in their order: whether one can be removed may depend on those before it.

@@ -1,9 +1,9 @@
 //! Lines that an answer selects: asked for by many threads, printed in the order of the input, and counted.
 
-use super::found;
 use crate::engine;
 use crate::input::{InputArgs, Lot};
-use crate::output::Out;
+use crate::terminal::exit::found;
+use crate::terminal::output::Out;
 use anyhow::Result;
 use std::ops::ControlFlow;
 use std::process::ExitCode;

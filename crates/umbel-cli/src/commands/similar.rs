@@ -1,10 +1,10 @@
 //! `umbel similar`: how much documents have in common.
 
-use super::{FAILED, found};
 use crate::facts::{Columns, Rows, quoted};
 use crate::input::{is_stdin, name, open_bytes, plain_name};
-use crate::progress::{Progress, size};
-use crate::{number, output};
+use crate::number;
+use crate::terminal::exit::{FAILED, found};
+use crate::terminal::{Progress, output, size};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::ffi::OsStr;

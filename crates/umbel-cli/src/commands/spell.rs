@@ -1,12 +1,13 @@
 //! `umbel spell`: words that are in no dictionary.
 
-use super::FAILED;
 use crate::facts::{Rows, percent, shown};
 use crate::filters::Secrets;
 use crate::input::{is_filter, is_stdin, name, open_bytes, plain_name};
-use crate::output::{self, Out};
-use crate::progress::size;
-use crate::{number, signals};
+use crate::number;
+use crate::system::signals;
+use crate::terminal::exit::FAILED;
+use crate::terminal::output::{self, Out};
+use crate::terminal::size;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::collections::HashMap;

@@ -1,11 +1,9 @@
 //! `umbel top`: the most frequent lines.
 
-use super::found;
-use crate::engine;
-use crate::hex;
-use crate::number;
-use crate::output::{self, warn};
 use crate::sketches::{Inputs, SketchArgs};
+use crate::terminal::exit::found;
+use crate::terminal::output::{self, warn};
+use crate::{engine, hex, number};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;

@@ -5,7 +5,7 @@ use crate::digests::new_distinct;
 use crate::facts::percent;
 use crate::input::InputArgs;
 use crate::number;
-use crate::output::{Out, warn};
+use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::aging::Window;

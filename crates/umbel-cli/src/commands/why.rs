@@ -1,10 +1,10 @@
 //! `umbel why`: how a filter comes to its answer.
 
-use super::found;
-use crate::clock;
 use crate::facts::{Columns, Rows, shown};
 use crate::filters::{Secrets, check_plain};
-use crate::output;
+use crate::system::clock;
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::ffi::OsString;

@@ -3,8 +3,7 @@
 use super::{entries, entry};
 use crate::facts::{Facts, percent};
 use crate::filters::{Secrets, Target};
-use crate::output;
-use crate::progress::size;
+use crate::terminal::{output, size};
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::recording::{record, warn_if_noisy};
 use crate::facts::Facts;
 use crate::filters::{Lock, Secrets};
 use crate::input::{InputArgs, check_not_output};
-use crate::output;
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -3,12 +3,11 @@
 use super::recording::{record, warn_if_noisy};
 use crate::commands::DEFAULT_NOISE;
 use crate::commands::writing::WriteArgs;
-use crate::digests;
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::kind_options::MultisetArgs;
-use crate::output::warn;
-use crate::{names, number};
+use crate::terminal::output::warn;
+use crate::{digests, names, number};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::hash::Strength;

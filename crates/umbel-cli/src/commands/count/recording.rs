@@ -3,7 +3,7 @@
 use crate::engine;
 use crate::facts::percent;
 use crate::input::InputArgs;
-use crate::output::warn;
+use crate::terminal::output::warn;
 use anyhow::Result;
 use std::ops::ControlFlow;
 use umbel::AnyCount;

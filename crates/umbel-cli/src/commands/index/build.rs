@@ -3,7 +3,7 @@
 use super::ending;
 use crate::filters::unless_exists;
 use crate::number;
-use crate::progress::Progress;
+use crate::terminal::Progress;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

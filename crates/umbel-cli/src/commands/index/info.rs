@@ -1,8 +1,7 @@
 //! `umbel index info`: what is in an index, and what it saves.
 
 use crate::facts::{Columns, Rows};
-use crate::output;
-use crate::progress::size;
+use crate::terminal::{output, size};
 use anyhow::Result;
 use serde::Serialize;
 use std::path::PathBuf;

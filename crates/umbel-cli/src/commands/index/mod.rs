@@ -5,7 +5,7 @@ mod info;
 mod update;
 mod which;
 
-use crate::output;
+use crate::terminal::{exit, output};
 use anyhow::Result;
 use std::io;
 use std::path::PathBuf;
@@ -56,5 +56,5 @@ fn ending(made: &Made) -> ExitCode {
             path.display()
         ));
     }
-    ExitCode::from(if made.failed.is_empty() { 0 } else { super::FAILED })
+    ExitCode::from(if made.failed.is_empty() { 0 } else { exit::FAILED })
 }

@@ -2,8 +2,7 @@
 
 use super::ending;
 use crate::filters::Lock;
-use crate::output;
-use crate::progress::Progress;
+use crate::terminal::{Progress, output};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

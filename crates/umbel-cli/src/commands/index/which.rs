@@ -1,8 +1,8 @@
 //! `umbel index which`: the files that may hold a word.
 
 use super::report;
-use crate::commands::{FAILED, found};
-use crate::output::{self, Out};
+use crate::terminal::exit::{FAILED, found};
+use crate::terminal::output::{self, Out};
 use anyhow::{Result, bail};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

@@ -1,10 +1,12 @@
 //! `umbel lab fpr`: the rate of a filter on data of one's own.
 
-use crate::commands::NONE;
+use crate::engine;
 use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
 use crate::input::InputArgs;
-use crate::{clock, engine, output};
+use crate::system::clock;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::collections::HashSet;
@@ -89,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             ));
         }
     }
-    Ok(if verdict == Verdict::AsPromised { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+    Ok(if verdict == Verdict::AsPromised { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) })
 }
 
 /// Below so many expected positives hardly anything can be said.

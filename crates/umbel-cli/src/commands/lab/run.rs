@@ -1,10 +1,8 @@
 //! `umbel lab run`: experiments, and their report.
 
-use crate::commands::NONE;
-use crate::input;
-use crate::number;
-use crate::output;
-use crate::progress::Progress;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::{Progress, output};
+use crate::{input, number};
 use anyhow::{Context, Result, bail};
 use std::collections::HashSet;
 use std::fs;
@@ -82,7 +80,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     umbel_lab::report(&args.out, &lab, &outcomes)?;
     output::text(format_args!("the report is {}\n", args.out.join("index.html").display()))?;
-    Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NONE) })
+    Ok(if outcomes.iter().all(Outcome::holds) { ExitCode::SUCCESS } else { ExitCode::from(NOT_FOUND) })
 }
 
 /// `n=1e6`: a name, and a number as people write it.

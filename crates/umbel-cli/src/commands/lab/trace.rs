@@ -1,7 +1,8 @@
 //! `umbel lab trace`: the worked examples of the literature, step by step.
 
 use crate::facts::Rows;
-use crate::{filters, output};
+use crate::filters;
+use crate::terminal::output;
 use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;
 use std::fs;

@@ -2,10 +2,10 @@
 
 use super::pairs;
 use super::values::Values;
-use crate::commands::NONE;
 use crate::filters::{Lock, Secrets, check_holds};
 use crate::input::{Lines, PairArgs, check_not_output};
-use crate::output::{self, Out, is_broken_pipe, warn};
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
 use serde::Serialize;
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         1 => warn("1 key is not in the map"),
         more => warn(format_args!("{more} keys are not in the map")),
     }
-    Ok(ExitCode::from(NONE))
+    Ok(ExitCode::from(NOT_FOUND))
 }
 
 /// Sets all values, in the order of the lines.

@@ -1,8 +1,7 @@
 //! The values of a map and their numbers: found in the data, named beforehand, or integers.
 
 use super::pairs::Piece;
-use crate::facts::shortened;
-use crate::facts::shown;
+use crate::facts::{shortened, shown};
 use crate::number;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;

@@ -2,7 +2,7 @@
 
 use crate::engine;
 use crate::input::{Lot, whole_lines};
-use crate::output::{Out, warn};
+use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::net::IpAddr;
 use std::ops::ControlFlow;

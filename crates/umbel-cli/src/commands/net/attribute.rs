@@ -1,10 +1,10 @@
 //! `umbel net attribute`: who carried an excerpt, or parts of a document.
 
 use super::document;
-use crate::commands::{FAILED, found};
 use crate::facts::Columns;
-use crate::output::{self, warn};
-use crate::progress::size;
+use crate::terminal::exit::{FAILED, found};
+use crate::terminal::output::{self, warn};
+use crate::terminal::size;
 use crate::{hex, input};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};

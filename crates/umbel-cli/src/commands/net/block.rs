@@ -1,11 +1,13 @@
 //! `umbel net block`: who is not let in, until when.
 
 use super::addresses::{print_blocked, read_addresses, read_lists};
-use crate::commands::found;
 use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
 use crate::input::is_stdin;
-use crate::{clock, number, output, signals};
+use crate::number;
+use crate::system::{clock, signals};
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::io::{self, Read};

@@ -2,8 +2,8 @@
 
 use crate::facts::Rows;
 use crate::input::{self, name, total_len};
-use crate::output::warn;
-use crate::progress::Progress;
+use crate::terminal::Progress;
+use crate::terminal::output::warn;
 use anyhow::Result;
 use std::io::{self, Read};
 use std::ops::ControlFlow;

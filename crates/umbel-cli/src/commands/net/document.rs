@@ -2,7 +2,7 @@
 
 use super::attribute::{count, probability, sum, who};
 use crate::facts::Columns;
-use crate::output;
+use crate::terminal::output;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::ops::Range;

@@ -1,11 +1,12 @@
 //! `umbel net flows`: how many packets each flow has.
 
 use super::capture::{add_rows, each_packet};
-use crate::commands::{DEFAULT_NOISE, found};
+use crate::commands::DEFAULT_NOISE;
 use crate::digests::{capacity, new_distinct};
 use crate::facts::{Columns, Rows, percent};
-use crate::output::{self, warn};
-use crate::progress::size;
+use crate::terminal::exit::found;
+use crate::terminal::output::{self, warn};
+use crate::terminal::size;
 use crate::{names, number};
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -3,9 +3,10 @@
 use super::capture::{add_rows, each_packet, each_packet_of};
 use crate::facts::{Rows, percent};
 use crate::input::{is_stdin, resolve};
-use crate::output::{self, warn};
-use crate::progress::size;
-use crate::{names, number, signals};
+use crate::system::signals;
+use crate::terminal::output::{self, warn};
+use crate::terminal::size;
+use crate::{names, number};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::ops::ControlFlow;

@@ -3,7 +3,7 @@
 use crate::facts::shown;
 use crate::hex;
 use crate::input::{name, open_bytes};
-use crate::output::warn;
+use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use std::borrow::Cow;

@@ -4,7 +4,7 @@ use super::reading;
 use crate::commands::filling::warn_if_overfull;
 use crate::filters::{Lock, Secrets};
 use crate::input::{check_not_output, is_stdin};
-use crate::output::warn;
+use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
 use std::io::IsTerminal;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! `umbel password check`: whether candidates are weak.
 
 use super::reading;
-use crate::commands::NONE;
 use crate::filters::{Secrets, check_whole};
-use crate::output::Out;
+use crate::terminal::exit::NOT_FOUND;
+use crate::terminal::output::Out;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
@@ -115,7 +115,7 @@ fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result
             let is_weak = candidate.is_empty() || is_weak(candidate)?;
             (asked, weak) = (number, weak + u64::from(is_weak));
             if args.quiet && is_weak {
-                return Ok(ExitCode::from(NONE));
+                return Ok(ExitCode::from(NOT_FOUND));
             }
             let word = if is_weak { "weak" } else { "ok" };
             // Memory can be written to.
@@ -128,5 +128,5 @@ fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result
     if asked == 0 {
         bail!("there was no password to check");
     }
-    Ok(if weak > 0 { ExitCode::from(NONE) } else { ExitCode::SUCCESS })
+    Ok(if weak > 0 { ExitCode::from(NOT_FOUND) } else { ExitCode::SUCCESS })
 }

@@ -1,9 +1,9 @@
 //! `umbel password range`: what the service Have I Been Pwned answers.
 
 use super::reading;
-use crate::commands::found;
 use crate::input::{is_stdin, open_list};
-use crate::output::Out;
+use crate::terminal::exit::found;
+use crate::terminal::output::Out;
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! Where words come from: lists, pipes, and someone who types.
 
-use crate::{input, typed};
+use crate::input;
+use crate::terminal::prompt;
 use anyhow::Result;
 use std::io::{self, Cursor, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ pub fn words(prompt: &str) -> Result<Box<dyn Read + Send>> {
     if !io::stdin().is_terminal() {
         return Ok(Box::new(input::open_list(Path::new("-"), Arc::default())?));
     }
-    Ok(Box::new(Cursor::new(Wiped(typed::secret(prompt)?))))
+    Ok(Box::new(Cursor::new(Wiped(prompt::secret(prompt)?))))
 }
 
 /// Adds the name of a list to an error about it. An error of the system says enough without the library's own message,

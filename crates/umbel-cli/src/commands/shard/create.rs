@@ -2,8 +2,9 @@
 
 use super::spread::{MOST_SHARDS, Spread};
 use crate::facts::percent;
+use crate::number;
 use crate::remote::{self, Address};
-use crate::{number, output};
+use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;
 use std::io::IsTerminal;

@@ -1,11 +1,11 @@
 //! `umbel url check`: whether addresses are unsafe.
 
 use super::beside;
-use crate::commands::{FAILED, NONE};
 use crate::facts::shown;
 use crate::filters::Secrets;
 use crate::input::{check_filter_first, is_stdin, name, open_list, resolve};
-use crate::output::{self, Out};
+use crate::terminal::exit::{FAILED, NOT_FOUND};
+use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -157,7 +157,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     Ok(match seen {
         Seen { invalid: true, .. } => ExitCode::from(FAILED),
-        Seen { listed: true, .. } => ExitCode::from(NONE),
+        Seen { listed: true, .. } => ExitCode::from(NOT_FOUND),
         Seen { unconfirmed: true, .. } => ExitCode::from(UNCONFIRMED),
         _ => ExitCode::SUCCESS,
     })

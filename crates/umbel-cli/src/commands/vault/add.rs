@@ -1,11 +1,10 @@
 //! `umbel vault add`: files into a vault.
 
 use super::opening::{Secret, facts, lock};
-use crate::commands::FAILED;
 use crate::facts::shown;
 use crate::input::{is_stdin, name, open_raw, total_len};
-use crate::output;
-use crate::progress::{Progress, size};
+use crate::terminal::exit::FAILED;
+use crate::terminal::{Progress, output, size};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};

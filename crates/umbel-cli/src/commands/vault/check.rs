@@ -1,7 +1,7 @@
 //! `umbel vault check`: whether all documents are what was written.
 
 use super::opening::{Secret, tell};
-use crate::output;
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -2,7 +2,7 @@
 
 use super::opening::{Secret, resolve};
 use crate::filters::unless_exists;
-use crate::output::FAILED;
+use crate::terminal::output::FAILED;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, IsTerminal};

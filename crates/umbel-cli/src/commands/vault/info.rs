@@ -2,8 +2,7 @@
 
 use super::opening::{explained, tell};
 use crate::facts::{Rows, percent};
-use crate::output;
-use crate::progress::size;
+use crate::terminal::{output, size};
 use anyhow::Result;
 use serde_json::json;
 use std::path::PathBuf;

@@ -2,8 +2,7 @@
 
 use super::opening::{Secret, facts, tell, time};
 use crate::facts::{Columns, shown};
-use crate::output;
-use crate::progress::size;
+use crate::terminal::{output, size};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
 //! What every command of a vault needs: the passphrase, the documents by their names, and what to say of them.
 
-use crate::commands::{FAILED, NONE};
 use crate::facts::shown;
 use crate::filters::Lock;
 use crate::input::{is_stdin, name, open_raw};
-use crate::{output, typed};
+use crate::terminal::exit::{FAILED, NOT_FOUND};
+use crate::terminal::{output, prompt};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal, Read};
@@ -116,7 +116,7 @@ fn ask(prompt: &str) -> Result<Passphrase> {
 
 /// What is typed on the terminal, which does not show it.
 fn type_in(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
-    let typed = typed::secret(prompt)
+    let typed = prompt::secret(prompt)
         .context("no passphrase was typed on a terminal: give it with --passphrase-file")?;
     Ok(Zeroizing::new(typed.as_bytes().to_vec()))
 }
@@ -170,7 +170,7 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
                     shown(wanted),
                     vault.server().folder().display()
                 ));
-                return Ok(Err(broken.unwrap_or(ExitCode::from(NONE))));
+                return Ok(Err(broken.unwrap_or(ExitCode::from(NOT_FOUND))));
             }
             _ => {
                 let ids: Vec<String> = candidates.iter().map(Id::to_string).collect();

@@ -1,9 +1,9 @@
 //! `umbel vault search`: the documents that hold some words.
 
 use super::opening::{Secret, facts, tell};
-use crate::commands::found;
 use crate::facts::shown;
-use crate::output;
+use crate::terminal::exit::found;
+use crate::terminal::output;
 use anyhow::Result;
 use serde_json::json;
 use std::io::{self, IsTerminal};

@@ -3,9 +3,9 @@
 //! A mapped file that someone else shortens is named, instead of a silent death: the system answers a touch of the missing
 //! part with SIGBUS. And whoever is told to end while he waits for input comes to the end of his input, and can save.
 
-use crate::commands::FAILED;
-use crate::output;
 use crate::sync::lock;
+use crate::terminal::exit::FAILED;
+use crate::terminal::output;
 use signal_hook::consts::{SIGBUS, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 use signal_hook::low_level::{emulate_default_handler, pipe};
