@@ -21,6 +21,12 @@ use umbel_text::address::Screen;
 use umbel_text::password::Recipe;
 use zeroize::Zeroizing;
 
+/// The rate of a filter unless the user asks for another.
+pub const DEFAULT_RATE: f64 = 0.01;
+
+/// The noise of a multiset unless the user asks for another.
+pub const DEFAULT_NOISE: f64 = 0.005;
+
 /// The secrets that open filters.
 #[derive(Args, Clone, Debug)]
 pub struct Secrets {

@@ -1,6 +1,6 @@
 //! Options that only some kinds of filters have.
 
-use crate::{names, number};
+use crate::args::{names, number};
 use anyhow::{Result, bail};
 use clap::Args;
 use umbel::Kind;

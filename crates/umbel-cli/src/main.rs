@@ -6,6 +6,7 @@
 //!
 //! Exit codes are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
 
+mod args;
 mod cli;
 mod commands;
 mod digests;
@@ -17,8 +18,6 @@ mod hashing;
 mod hex;
 mod input;
 mod kind_options;
-mod names;
-mod number;
 mod remote;
 mod runs;
 mod sketches;

@@ -1,17 +1,17 @@
 //! `umbel build`: a filter from lines.
 
-use super::DEFAULT_RATE;
 use super::constructing::{append, constructing};
 use super::filling::{Filling, warn_if_overfull};
 use super::writing::WriteArgs;
+use crate::args::{names, number};
 use crate::digests::{self, Census};
-use crate::filters::check_takes_keys;
+use crate::engine;
+use crate::filters::{DEFAULT_RATE, check_takes_keys};
 use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::kind_options::KindOptionArgs;
 use crate::terminal::output::warn;
-use crate::{engine, names, number};
 use anyhow::{Result, bail};
 use std::ops::ControlFlow;
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! `umbel union` and `umbel intersect`: one filter out of several.
 
 use super::filling::warn_if_overfull;
-use super::{entries, entry};
+use crate::args::meta::{self, entry};
 use crate::filters::{Secrets, Target, check_same_form};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ fn combine(args: &Args, join: impl Fn(&mut Stored, &Stored) -> umbel::Result<()>
         result.meta.retain(|name, value| other.meta.get(name) == Some(value));
         result.embedded_key &= other.embedded_key;
     }
-    result.meta.extend(entries(&args.meta)?);
+    result.meta.extend(meta::collect(&args.meta)?);
     warn_if_overfull(&result.filter);
     let options = Options { create_new: false, ..result.options() };
     args.target.save(&result.filter, options)?;

@@ -1,9 +1,10 @@
 //! `umbel distinct`: the number of different lines.
 
+use crate::args::number;
 use crate::digests::{Census, new_distinct};
+use crate::engine;
 use crate::sketches::{Inputs, SketchArgs};
 use crate::terminal::output;
-use crate::{engine, number};
 use anyhow::Result;
 use serde::Serialize;
 use std::ops::ControlFlow;

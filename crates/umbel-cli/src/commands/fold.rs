@@ -1,9 +1,9 @@
 //! `umbel fold`: the same keys in half the memory.
 
 use super::filling::warn_if_overfull;
+use crate::args::number;
 use crate::facts::percent;
 use crate::filters::{Secrets, Target};
-use crate::number;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;

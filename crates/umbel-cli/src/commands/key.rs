@@ -1,7 +1,7 @@
 //! `umbel key`: secrets for keyed and sealed filters.
 
+use crate::args::names;
 use crate::filters::NewKey;
-use crate::names;
 use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;

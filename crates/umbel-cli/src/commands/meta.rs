@@ -1,6 +1,6 @@
 //! `umbel meta`: names and values that travel with a filter.
 
-use super::{entries, entry};
+use crate::args::meta::{self, entry};
 use crate::filters::Lock;
 use crate::system::signals;
 use crate::terminal::exit::found;
@@ -39,7 +39,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let set =
         args.entries.iter().map(|text| entry(text).map_err(|why| anyhow!("\"{text}\" sets nothing: {why}")));
-    let set = entries(&set.collect::<Result<Vec<_>>>()?)?;
+    let set = meta::collect(&set.collect::<Result<Vec<_>>>()?)?;
     let lock = Lock::take(&args.filter)?;
     signals::watch(&args.filter);
     let mut meta = file::inspect(&args.filter)?.meta;

@@ -40,17 +40,8 @@ pub mod why;
 mod writing;
 
 use crate::cli::Command;
-use anyhow::{Result, bail};
+use anyhow::Result;
 use std::process::ExitCode;
-use umbel::Kind;
-use umbel::file::Meta;
-use umbel::kind::Capabilities;
-
-/// The rate of a filter for which none is asked.
-const DEFAULT_RATE: f64 = 0.01;
-
-/// The noise of a multiset for which none is asked.
-const DEFAULT_NOISE: f64 = 0.005;
 
 pub fn run(command: Command) -> Result<ExitCode> {
     match command {
@@ -89,27 +80,4 @@ pub fn run(command: Command) -> Result<ExitCode> {
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),
     }
-}
-
-/// The names of the kinds that can do something.
-fn kinds_that(can: impl Fn(&Capabilities) -> bool) -> String {
-    let names = Kind::ALL.iter().filter(|kind| can(&kind.capabilities())).map(ToString::to_string);
-    names.collect::<Vec<_>>().join(", ")
-}
-
-/// An entry of metadata, as `name=value`.
-fn entry(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
-        _ => Err("write it as name=value".to_string()),
-    }
-}
-
-/// All entries; one name given twice is a mistake.
-fn entries(pairs: &[(String, String)]) -> Result<Meta> {
-    let meta: Meta = pairs.iter().cloned().collect();
-    if meta.len() < pairs.len() {
-        bail!("a name of the metadata is given twice");
-    }
-    Ok(meta)
 }

@@ -1,10 +1,10 @@
 //! `umbel plan`: a filter before it is built.
 
-use super::{DEFAULT_NOISE, DEFAULT_RATE};
+use crate::args::names::{self, kinds_of};
+use crate::args::number;
 use crate::facts::{Columns, PlanFacts, Rows, percent};
+use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE};
 use crate::kind_options::{KindOptionArgs, MultisetArgs};
-use crate::names::{self, kinds_of};
-use crate::number;
 use crate::terminal::{output, size};
 use anyhow::{Result, bail};
 use serde_json::json;

@@ -1,6 +1,6 @@
 //! `umbel proxy`: a web cache that shares what it has with others.
 
-use crate::number;
+use crate::args::number;
 use crate::system::signals;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};

@@ -1,6 +1,6 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
-use super::kinds_that;
+use crate::args::names::kinds_with;
 use crate::engine;
 use crate::filters::{Lock, Secrets, check_holds, check_plain};
 use crate::input::{InputArgs, check_not_output};
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             "{} is {} {kind} filter, which cannot remove keys: {why}; build it anew without them, or of a kind that can: {}",
             args.filter.display(),
             kind.article(),
-            kinds_that(|can| can.remove)
+            kinds_with(|can| can.remove)
         );
     }
     let lock = Lock::take(&args.filter)?;

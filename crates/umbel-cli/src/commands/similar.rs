@@ -1,8 +1,8 @@
 //! `umbel similar`: how much documents have in common.
 
+use crate::args::number;
 use crate::facts::{Columns, Rows, quoted};
 use crate::input::{is_stdin, name, open_bytes, plain_name};
-use crate::number;
 use crate::terminal::exit::{FAILED, found};
 use crate::terminal::{Progress, output, size};
 use anyhow::{Context, Result, anyhow, bail};

@@ -1,9 +1,9 @@
 //! `umbel spell`: words that are in no dictionary.
 
+use crate::args::number;
 use crate::facts::{Rows, percent, shown};
 use crate::filters::Secrets;
 use crate::input::{is_filter, is_stdin, name, open_bytes, plain_name};
-use crate::number;
 use crate::system::signals;
 use crate::terminal::exit::FAILED;
 use crate::terminal::output::{self, Out};

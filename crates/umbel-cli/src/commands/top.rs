@@ -1,9 +1,10 @@
 //! `umbel top`: the most frequent lines.
 
+use crate::args::number;
 use crate::sketches::{Inputs, SketchArgs};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
-use crate::{engine, hex, number};
+use crate::{engine, hex};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;

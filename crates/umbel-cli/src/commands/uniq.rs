@@ -1,10 +1,10 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
 use super::firsts;
+use crate::args::number;
 use crate::digests::new_distinct;
 use crate::facts::percent;
 use crate::input::InputArgs;
-use crate::number;
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;

@@ -1,6 +1,6 @@
 //! What was built goes into a file, or to standard output, and is told about.
 
-use super::{entries, entry};
+use crate::args::meta::{self, entry};
 use crate::facts::{Facts, percent};
 use crate::filters::{Secrets, Target};
 use crate::terminal::{output, size};
@@ -38,7 +38,7 @@ impl WriteArgs {
             bail!("--json prints to standard output, where the filter would go: name a file with -o");
         }
         self.target.check(inputs, secrets)?;
-        entries(&self.meta)
+        meta::collect(&self.meta)
     }
 
     pub fn write(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {

@@ -22,6 +22,7 @@ pub use source::{
     open_bytes, open_list, open_raw, plain_name, resolve, total_len,
 };
 
+use crate::args::number;
 use anyhow::{Result, bail};
 use clap::Args;
 use shape::Shape;
@@ -73,7 +74,7 @@ pub struct InputArgs {
     hex: bool,
 
     /// Work with so many threads (default: all processors)
-    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
     threads: Option<usize>,
 }
 
@@ -228,12 +229,4 @@ fn separator(text: &str) -> Result<Separator, String> {
         });
     }
     if bytes.is_empty() { Err("it cannot be empty".to_string()) } else { Ok(Separator(bytes)) }
-}
-
-/// How many threads: a number that makes sense.
-pub fn threads(text: &str) -> Result<usize, String> {
-    match text.parse() {
-        Ok(threads @ 1..=1024) => Ok(threads),
-        _ => Err("from 1 to 1024".to_string()),
-    }
 }

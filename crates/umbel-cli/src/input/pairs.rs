@@ -1,6 +1,7 @@
 //! Lines that are a key and its value.
 
-use super::{InputArgs, Separator, separator, threads};
+use super::{InputArgs, Separator, separator};
+use crate::args::number;
 use anyhow::Result;
 use clap::Args;
 use memchr::memmem;
@@ -36,7 +37,7 @@ pub struct PairArgs {
     hex: bool,
 
     /// Work with so many threads (default: all processors)
-    #[arg(short = 'j', long, value_name = "N", value_parser = threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
     threads: Option<usize>,
 }
 

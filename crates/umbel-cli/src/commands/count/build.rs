@@ -1,13 +1,14 @@
 //! `umbel count build`: a multiset from lines.
 
 use super::recording::{record, warn_if_noisy};
-use crate::commands::DEFAULT_NOISE;
+use crate::args::{names, number};
 use crate::commands::writing::WriteArgs;
+use crate::digests;
+use crate::filters::DEFAULT_NOISE;
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::kind_options::MultisetArgs;
 use crate::terminal::output::warn;
-use crate::{digests, names, number};
 use anyhow::Result;
 use std::process::ExitCode;
 use umbel::hash::Strength;

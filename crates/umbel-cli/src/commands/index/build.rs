@@ -1,8 +1,8 @@
 //! `umbel index build`: a filter for each of many files.
 
 use super::ending;
+use crate::args::number;
 use crate::filters::unless_exists;
-use crate::number;
 use crate::terminal::Progress;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};

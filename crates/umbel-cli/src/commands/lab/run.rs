@@ -1,8 +1,8 @@
 //! `umbel lab run`: experiments, and their report.
 
+use crate::args::number;
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::{Progress, output};
-use crate::{input, number};
 use anyhow::{Context, Result, bail};
 use std::collections::HashSet;
 use std::fs;
@@ -48,7 +48,7 @@ pub struct Args {
     parameters: Vec<(String, f64)>,
 
     /// How many experiments run at once; those that measure times run alone [default: as many as there are processors]
-    #[arg(short = 'j', long, value_name = "N", value_parser = input::threads)]
+    #[arg(short = 'j', long, value_name = "N", value_parser = number::threads)]
     threads: Option<usize>,
 }
 

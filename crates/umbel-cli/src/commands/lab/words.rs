@@ -1,9 +1,10 @@
 //! `umbel lab words`: the classic experiment with a list of words of one's own.
 
+use crate::args::number;
+use crate::engine;
 use crate::facts::Rows;
 use crate::input::{InputArgs, is_stdin};
 use crate::terminal::output;
-use crate::{engine, number};
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::io::{self, BufRead, IsTerminal, Write};

@@ -3,13 +3,13 @@
 use super::conflict::{Kept, explain};
 use super::pairs;
 use super::values::{Values, Wanted, wanted};
-use crate::commands::DEFAULT_RATE;
+use crate::args::{names, number};
 use crate::commands::constructing::{append, constructing};
 use crate::commands::writing::WriteArgs;
+use crate::filters::DEFAULT_RATE;
 use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::PairArgs;
-use crate::{names, number};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! The values of a map and their numbers: found in the data, named beforehand, or integers.
 
 use super::pairs::Piece;
+use crate::args::number;
 use crate::facts::{shortened, shown};
-use crate::number;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use std::collections::HashMap;

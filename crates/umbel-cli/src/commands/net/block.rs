@@ -1,10 +1,10 @@
 //! `umbel net block`: who is not let in, until when.
 
 use super::addresses::{print_blocked, read_addresses, read_lists};
+use crate::args::number;
 use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
 use crate::input::is_stdin;
-use crate::number;
 use crate::system::{clock, signals};
 use crate::terminal::exit::found;
 use crate::terminal::output;

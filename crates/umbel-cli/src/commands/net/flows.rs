@@ -1,13 +1,13 @@
 //! `umbel net flows`: how many packets each flow has.
 
 use super::capture::{add_rows, each_packet};
-use crate::commands::DEFAULT_NOISE;
+use crate::args::{names, number};
 use crate::digests::{capacity, new_distinct};
 use crate::facts::{Columns, Rows, percent};
+use crate::filters::DEFAULT_NOISE;
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
 use crate::terminal::size;
-use crate::{names, number};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;

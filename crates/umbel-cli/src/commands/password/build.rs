@@ -1,11 +1,11 @@
 //! `umbel password build`: a filter from lists of weak passwords.
 
 use super::reading;
+use crate::args::number;
 use crate::commands::filling::warn_if_overfull;
 use crate::commands::writing::WriteArgs;
 use crate::filters::{NewKey, Secrets, beside, read_key};
 use crate::input::{resolve, total_len};
-use crate::number;
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};

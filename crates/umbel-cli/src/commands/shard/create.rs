@@ -1,8 +1,8 @@
 //! `umbel shard create`: an empty filter in shards.
 
 use super::spread::{MOST_SHARDS, Spread};
+use crate::args::number;
 use crate::facts::percent;
-use crate::number;
 use crate::remote::{self, Address};
 use crate::terminal::output;
 use anyhow::Result;

@@ -1,9 +1,9 @@
 //! `umbel url build`: a filter and an exact list from unsafe addresses.
 
 use super::beside;
+use crate::args::number;
 use crate::filters::{Lock, Secrets, unless_exists};
 use crate::input::{check_not_output, is_stdin, name, open_list, resolve};
-use crate::number;
 use crate::terminal::output::{self, warn};
 use crate::terminal::size;
 use anyhow::{Context, Result, bail};

@@ -1,7 +1,7 @@
 //! `umbel vault init`: a vault with nothing in it.
 
 use super::opening::Secret;
-use crate::number;
+use crate::args::number;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;

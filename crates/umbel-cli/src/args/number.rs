@@ -73,6 +73,14 @@ pub fn time(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Parses a number of threads, from 1 to 1024.
+pub fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("from 1 to 1024".to_string()),
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Unit {
     None,

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use umbel::Kind;
 use umbel::counting::Overflow;
 use umbel::hash::Strength;
-use umbel::kind::Category;
+use umbel::kind::{Capabilities, Category};
 use umbel::literature::Family;
 use umbel::sizing::KPolicy;
 use umbel_net::attribution::Method;
@@ -71,6 +71,12 @@ fn kind_of(wanted: Category) -> impl TypedValueParser<Value = Kind> {
             _ => Err("it is a kind of set, which `umbel build` builds".to_string()),
         }
     })
+}
+
+/// Returns the names of the kinds with a capability, separated by commas.
+pub fn kinds_with(can: impl Fn(&Capabilities) -> bool) -> String {
+    let names = Kind::ALL.iter().filter(|kind| can(&kind.capabilities())).map(ToString::to_string);
+    names.collect::<Vec<_>>().join(", ")
 }
 
 pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
