@@ -1,8 +1,7 @@
 //! Plans within the memory that is allowed.
 
-use crate::facts::percent;
+use crate::report::{percent, size};
 use crate::terminal::output::warn;
-use crate::terminal::size;
 use anyhow::{Context, Result, bail};
 use umbel::sizing::Given;
 use umbel::spec::plan;

@@ -2,7 +2,7 @@
 //!
 //! [`cli`] declares the commands, [`commands`] holds one file for each. What they share: [`input`] turns files and pipes
 //! into keys, [`engine`] spreads the work over threads and keeps its order, [`filters`] opens and saves filters,
-//! [`facts`] tells about them, [`terminal`] prints.
+//! [`report`] describes them, [`terminal`] prints.
 //!
 //! Exit codes are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
 
@@ -11,7 +11,6 @@ mod cli;
 mod commands;
 mod digests;
 mod engine;
-mod facts;
 mod filters;
 mod fitting;
 mod hashing;
@@ -19,6 +18,7 @@ mod hex;
 mod input;
 mod kind_options;
 mod remote;
+mod report;
 mod runs;
 mod sketches;
 mod sync;

@@ -2,9 +2,9 @@
 
 use super::filling::{Filling, warn_if_overfull};
 use super::firsts;
-use crate::facts::Facts;
 use crate::filters::{Lock, Secrets, check_plain, check_takes_keys};
 use crate::input::{InputArgs, check_not_output};
+use crate::report::FilterReport;
 use crate::terminal::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(lock);
     warn_if_overfull(&loaded.filter);
     if args.json {
-        output::json(&Facts::of_filter(&loaded.filter, options.meta))?;
+        output::json(&FilterReport::from_filter(&loaded.filter, options.meta))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,7 +1,7 @@
 //! `umbel compare`: how much filters have in common.
 
-use crate::facts::{Columns, Rows};
 use crate::filters::{Secrets, check_same_form};
+use crate::report::{Columns, Rows};
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde::Serialize;

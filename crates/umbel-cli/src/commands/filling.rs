@@ -1,8 +1,8 @@
 //! A filter that threads fill together, and what is said when it holds more than it was made for.
 
 use crate::engine;
-use crate::facts::percent;
 use crate::input::{InputArgs, Lot};
+use crate::report::percent;
 use crate::sync::{inner, lock};
 use crate::system::clock;
 use crate::terminal::output::warn;

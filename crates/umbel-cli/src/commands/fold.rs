@@ -2,8 +2,8 @@
 
 use super::filling::warn_if_overfull;
 use crate::args::number;
-use crate::facts::percent;
 use crate::filters::{Secrets, Target};
+use crate::report::percent;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
 use std::path::PathBuf;

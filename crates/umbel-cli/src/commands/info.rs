@@ -1,6 +1,6 @@
 //! `umbel info`: what is in a filter.
 
-use crate::facts::Facts;
+use crate::report::FilterReport;
 use crate::system::{clock, signals};
 use crate::terminal::exit::FAILED;
 use crate::terminal::output;
@@ -52,9 +52,9 @@ fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
     let mut examined = file::examine(path)?;
     // A filter that was told a later time than this stays there.
     let _ = examined.advance(clock::now());
-    let facts = Facts::of_file(path.display().to_string(), &examined);
+    let report = FilterReport::from_file(path.display().to_string(), &examined);
     if args.json {
-        return output::json(&facts);
+        return output::json(&report);
     }
     if args.verify {
         let checksums = examined.info.chunks + 1;
@@ -62,7 +62,7 @@ fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
     }
     let apart = if apart { "\n" } else { "" };
     let picture = if args.bits { picture(&examined) } else { String::new() };
-    output::text(format_args!("{apart}{facts}{picture}"))
+    output::text(format_args!("{apart}{report}{picture}"))
 }
 
 const WIDTH: usize = 64;

@@ -2,10 +2,10 @@
 
 use crate::args::names::{self, kinds_of};
 use crate::args::number;
-use crate::facts::{Columns, PlanFacts, Rows, percent};
 use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE};
 use crate::kind_options::{KindOptionArgs, MultisetArgs};
-use crate::terminal::{output, size};
+use crate::report::{Columns, PlanReport, Rows, percent, size};
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use serde_json::json;
 use std::process::ExitCode;
@@ -91,11 +91,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     options.bloomier.largest = args.values;
     let plan = planned(kind, &spec.with_options(options))?;
-    let facts = PlanFacts::from(&plan);
+    let report = PlanReport::from(&plan);
     if args.json {
-        output::json(&facts)?;
+        output::json(&report)?;
     } else {
-        output::text(describe(&plan, &facts, kind))?;
+        output::text(describe(&plan, &report, kind))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -119,7 +119,7 @@ fn planned(kind: Kind, spec: &Spec) -> umbel::Result<Plan> {
     Ok(plan)
 }
 
-fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
+fn describe(plan: &Plan, report: &PlanReport, asked: Kind) -> Rows {
     let mut rows = Rows::default();
     let instead =
         if plan.kind == asked { "" } else { ", because below 64 KiB a blocked filter is not steady" };
@@ -127,7 +127,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
     let multiset = plan.kind.category() == Category::Multiset;
     let (capacity, each) = if multiset { ("recordings", "recording") } else { ("keys", "key") };
     rows.add(capacity, plan.capacity);
-    rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, facts.bits_per_key));
+    rows.add("bits", format!("{}, {:.2} per {each}", plan.bits, report.bits_per_key));
     rows.add("memory", size(plan.bytes));
     let cells = match plan.kind {
         Kind::Counting | Kind::VariableIncrement => "counters of each key",
@@ -159,7 +159,7 @@ fn describe(plan: &Plan, facts: &PlanFacts, asked: Kind) -> Rows {
         },
     );
     if !multiset {
-        rows.add("can", facts.can.words());
+        rows.add("can", report.can.words());
     }
     rows
 }
@@ -175,7 +175,7 @@ fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
         let all: Vec<_> = plans
             .iter()
             .map(|(kind, plan)| match plan {
-                Ok(plan) => json!(PlanFacts::from(plan)),
+                Ok(plan) => json!(PlanReport::from(plan)),
                 Err(error) => json!({"kind": kind.to_string(), "error": error.to_string()}),
             })
             .collect();
@@ -187,18 +187,18 @@ fn compare(args: &Args, spec: &Spec) -> Result<ExitCode> {
     for (kind, plan) in &plans {
         match plan {
             Ok(plan) => {
-                let facts = PlanFacts::from(plan);
+                let report = PlanReport::from(plan);
                 let name =
                     if plan.kind == *kind { kind.to_string() } else { format!("{kind} (as {})", plan.kind) };
                 table.add(vec![
                     name,
                     plan.capacity.to_string(),
-                    format!("{:.2}", facts.bits_per_key),
+                    format!("{:.2}", report.bits_per_key),
                     size(plan.bytes),
                     plan.hashes.to_string(),
                     plan.lines_touched.to_string(),
                     percent(plan.rate),
-                    facts.can.words(),
+                    report.can.words(),
                 ]);
             }
             Err(error) => output::warn(format_args!("{kind}: {error}")),

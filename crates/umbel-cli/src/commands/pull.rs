@@ -1,9 +1,8 @@
 //! `umbel pull`: a filter from a server.
 
-use super::writing::summary;
-use crate::facts::Facts;
 use crate::filters::{Lock, check_place, exists};
 use crate::remote::{self, Address, Answer, Client, Interrupted, PIECE, refused};
+use crate::report::FilterReport;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
@@ -100,7 +99,7 @@ fn tell(path: &Path, examined: &Examined) {
         ));
     }
     if io::stderr().is_terminal() {
-        output::say(summary(&Facts::of_file(path.display().to_string(), examined)));
+        output::say(FilterReport::from_file(path.display().to_string(), examined).summary());
     }
 }
 

@@ -1,10 +1,10 @@
 //! `umbel similar`: how much documents have in common.
 
 use crate::args::number;
-use crate::facts::{Columns, Rows, quoted};
 use crate::input::{is_stdin, name, open_bytes, plain_name};
+use crate::report::{Columns, Rows, escaped, size};
 use crate::terminal::exit::{FAILED, found};
-use crate::terminal::{Progress, output, size};
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -192,7 +192,7 @@ impl Documents {
         }
         if args.json {
             sort(&mut pairs);
-            output::json(&self.facts(args, &documents, &pairs))?;
+            output::json(&self.to_json(args, &documents, &pairs))?;
         } else if let ([one, two], [(_, _, likeness)]) = (&documents[..], &pairs[..]) {
             output::text(describe(one, two, likeness, args))?;
         } else {
@@ -221,21 +221,21 @@ impl Documents {
         let nearest = collection.nearest(at_least, usize::try_from(top).unwrap_or(usize::MAX))?;
         let pairs: Vec<_> = nearest.pairs.iter().map(|pair| (pair.left, pair.right, pair.likeness)).collect();
         if args.json {
-            let mut facts = self.facts(args, &[], &[]);
-            facts["document_count"] = names.len().into();
-            facts["documents"] = names.iter().map(|name| json!({ "path": name })).collect();
-            facts["pair_count"] = nearest.count.into();
-            facts["pairs"] = pairs
+            let mut report = self.to_json(args, &[], &[]);
+            report["document_count"] = names.len().into();
+            report["documents"] = names.iter().map(|name| json!({ "path": name })).collect();
+            report["pair_count"] = nearest.count.into();
+            report["pairs"] = pairs
                 .iter()
                 .map(|(left, right, likeness)| pair(&names[*left], &names[*right], likeness))
                 .collect();
-            output::json(&facts)?;
+            output::json(&report)?;
         } else {
             let mut lines = String::new();
             for (left, right, likeness) in &pairs {
                 let jaccard =
                     likeness.jaccard().map_or_else(|| "?".into(), |jaccard| format!("{:.4}", jaccard.value));
-                lines += &format!("{jaccard}\t{}\t{}\n", quoted(&names[*left]), quoted(&names[*right]));
+                lines += &format!("{jaccard}\t{}\t{}\n", escaped(&names[*left]), escaped(&names[*right]));
             }
             output::bytes(lines.as_bytes())?;
             let listed = match nearest.count > pairs.len() as u64 {
@@ -254,7 +254,7 @@ impl Documents {
         Ok(found(nearest.count > 0))
     }
 
-    fn facts(&self, args: &Args, documents: &[Document], pairs: &[(usize, usize, Likeness)]) -> Value {
+    fn to_json(&self, args: &Args, documents: &[Document], pairs: &[(usize, usize, Likeness)]) -> Value {
         let document = |document: &Document| {
             json!({
                 "path": document.name, "elements": document.elements,
@@ -321,7 +321,7 @@ fn pair(left: &str, right: &str, likeness: &Likeness) -> Value {
 /// Two documents in full.
 fn describe(one: &Document, two: &Document, likeness: &Likeness, args: &Args) -> String {
     let mut rows = Rows::default();
-    let [first, second] = [one, two].map(|document| quoted(&document.name));
+    let [first, second] = [one, two].map(|document| escaped(&document.name));
     rows.add(&first, format!("{} {}", one.elements, args.elements()));
     rows.add(&second, format!("{} {}", two.elements, args.elements()));
     match (likeness.jaccard(), likeness.overlap) {
@@ -363,7 +363,7 @@ fn table(documents: &[Document], pairs: &[(usize, usize, Likeness)], args: &Args
         ["Jaccard", args.elements()].into_iter().chain(numbers.iter().map(String::as_str)).collect();
     let mut table = Columns::new(&heading);
     for (i, document) in documents.iter().enumerate() {
-        let mut row = vec![format!("{} {}", i + 1, quoted(&document.name)), document.elements.to_string()];
+        let mut row = vec![format!("{} {}", i + 1, escaped(&document.name)), document.elements.to_string()];
         for j in 0..documents.len() {
             let pair = pairs.iter().find(|(left, right, _)| (*left, *right) == (i.min(j), i.max(j)));
             row.push(match pair {

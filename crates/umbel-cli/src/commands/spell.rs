@@ -1,13 +1,12 @@
 //! `umbel spell`: words that are in no dictionary.
 
 use crate::args::number;
-use crate::facts::{Rows, percent, shown};
 use crate::filters::Secrets;
 use crate::input::{is_filter, is_stdin, name, open_bytes, plain_name};
+use crate::report::{Rows, percent, printable, size};
 use crate::system::signals;
 use crate::terminal::exit::FAILED;
 use crate::terminal::output::{self, Out};
-use crate::terminal::size;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::collections::HashMap;
@@ -154,7 +153,11 @@ impl Args {
         };
         if !is_stdin(&path) && !path.exists() {
             let known: Vec<&str> = LANGUAGES.iter().map(|language| language.code).collect();
-            bail!("{} is neither a file nor one of the languages {}", shown(&self.lang), known.join(", "));
+            bail!(
+                "{} is neither a file nor one of the languages {}",
+                printable(&self.lang),
+                known.join(", ")
+            );
         }
         if is_filter(&path) {
             if self.fpr.is_some() {

@@ -3,8 +3,8 @@
 use super::firsts;
 use crate::args::number;
 use crate::digests::new_distinct;
-use crate::facts::percent;
 use crate::input::InputArgs;
+use crate::report::percent;
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::process::ExitCode;

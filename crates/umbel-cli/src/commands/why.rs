@@ -1,7 +1,7 @@
 //! `umbel why`: how a filter comes to its answer.
 
-use crate::facts::{Columns, Rows, shown};
 use crate::filters::{Secrets, check_plain};
+use crate::report::{Columns, Rows, printable};
 use crate::system::clock;
 use crate::terminal::exit::found;
 use crate::terminal::output;
@@ -145,7 +145,7 @@ fn explain(filter: &Stored, key: &[u8]) -> Result<Explanation> {
     let zero = probes.iter().position(|row| row.bits == 1 && row.value == 0);
     let first_zero = zero.filter(|_| !member).map(|row| row + 1);
     Ok(Explanation {
-        key: shown(key),
+        key: printable(key),
         kind: filter.kind().to_string(),
         hash,
         digest,

@@ -1,9 +1,9 @@
 //! What was built goes into a file, or to standard output, and is told about.
 
 use crate::args::meta::{self, entry};
-use crate::facts::{Facts, percent};
 use crate::filters::{Secrets, Target};
-use crate::terminal::{output, size};
+use crate::report::{FilterReport, percent, size};
+use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -54,24 +54,10 @@ impl WriteArgs {
     /// The second half: what there is to say about it.
     pub fn tell(&self, built: &Stored, meta: Meta) -> Result<()> {
         if self.json {
-            output::json(&Facts::of_filter(built, meta))?;
+            output::json(&FilterReport::from_filter(built, meta))?;
         } else if std::io::stderr().is_terminal() {
-            output::say(summary(&Facts::of_filter(built, meta)));
+            output::say(FilterReport::from_filter(built, meta).summary());
         }
         Ok(())
     }
-}
-
-/// What there is in a line.
-pub fn summary(facts: &Facts) -> String {
-    let Facts { count, kind, bytes, fpr_now, holds, fixed, .. } = facts;
-    // What is made at once has every key once, however many lines there were.
-    let what = if *fixed { "keys" } else { "lines" };
-    let (built, rate) = match holds {
-        Category::Map => ("map", "rate"),
-        Category::Multiset => ("multiset", "noise"),
-        _ => ("filter", "rate"),
-    };
-    let (count, size, now) = (count.unwrap_or_default(), size(*bytes), percent(*fpr_now));
-    format!("{count} {what}, {kind} {built} of {size}, {rate} {now}")
 }

@@ -3,7 +3,7 @@
 use super::csv::Cutter;
 use super::shape::Shape;
 use super::source::{self, Source};
-use crate::facts::shown;
+use crate::report::printable;
 use anyhow::{Context, Result, anyhow, bail};
 use memchr::{memchr, memrchr};
 use std::collections::VecDeque;
@@ -202,7 +202,7 @@ impl Current {
         } else if whole < block.len && cutter.is_open() && !self.source.stopped() {
             let record = &block.buffer[whole..block.len];
             let start = record.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let start = shown(&start[..start.len().min(60)]);
+            let start = printable(&start[..start.len().min(60)]);
             let name = self.source.name();
             let failure = anyhow!("{name}: a quote is never closed in the record that starts with {start}");
             if whole == 0 {

@@ -1,6 +1,6 @@
 //! One input at a time: opened, decompressed, and asked whether reading it would have to wait.
 
-use crate::facts::quoted;
+use crate::report::escaped;
 use anyhow::{Context, Result, bail};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::fs::{self, File, Metadata};
@@ -185,7 +185,7 @@ pub fn is_stdin(path: &Path) -> bool {
 
 /// What an input is called where people read it.
 pub fn name(path: &Path) -> String {
-    if is_stdin(path) { STDIN.to_string() } else { quoted(path.as_os_str().as_bytes()) }
+    if is_stdin(path) { STDIN.to_string() } else { escaped(path.as_os_str().as_bytes()) }
 }
 
 /// What an input is called where programs read it, as in JSON.

@@ -6,4 +6,4 @@ pub mod output;
 mod progress;
 pub mod prompt;
 
-pub use progress::{Progress, size};
+pub use progress::Progress;

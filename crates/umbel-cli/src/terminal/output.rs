@@ -1,4 +1,4 @@
-//! Lines and facts out: standard output for what was asked for, standard error for everything else.
+//! Results on standard output, messages on standard error.
 
 use anyhow::{Context, Result};
 use serde::Serialize;
@@ -48,9 +48,9 @@ pub fn bytes(bytes: &[u8]) -> Result<()> {
     out.write_all(bytes).and_then(|()| out.flush()).context(FAILED)
 }
 
-/// Prints facts as a line of JSON.
-pub fn json(facts: &impl Serialize) -> Result<()> {
-    let mut line = serde_json::to_vec(facts)?;
+/// Prints a value as a line of JSON.
+pub fn json(value: &impl Serialize) -> Result<()> {
+    let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');
     bytes(&line)
 }

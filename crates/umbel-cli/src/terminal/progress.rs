@@ -1,7 +1,7 @@
 //! A progress bar for long work, on a terminal only.
 
 use crate::input::Blocks;
-use indicatif::{HumanBytes, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -83,9 +83,4 @@ impl Progress {
 
 fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
-/// A size as people read it: `1.25 MiB`.
-pub fn size(bytes: u64) -> String {
-    HumanBytes(bytes).to_string()
 }

@@ -1,9 +1,9 @@
 //! `umbel count add`: more lines into a multiset.
 
 use super::recording::{record, warn_if_noisy};
-use crate::facts::Facts;
 use crate::filters::{Lock, Secrets};
 use crate::input::{InputArgs, check_not_output};
+use crate::report::FilterReport;
 use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     drop(lock);
     warn_if_noisy(&counts);
     if args.json {
-        output::json(&Facts::of_filter(&Stored::from(counts), options.meta))?;
+        output::json(&FilterReport::from_filter(&Stored::from(counts), options.meta))?;
     }
     Ok(ExitCode::SUCCESS)
 }

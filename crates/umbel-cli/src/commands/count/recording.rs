@@ -1,8 +1,8 @@
 //! Lines into a multiset, and what is said when there are more than it was made for.
 
 use crate::engine;
-use crate::facts::percent;
 use crate::input::InputArgs;
+use crate::report::percent;
 use crate::terminal::output::warn;
 use anyhow::Result;
 use std::ops::ControlFlow;

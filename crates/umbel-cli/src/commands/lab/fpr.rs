@@ -1,9 +1,9 @@
 //! `umbel lab fpr`: the rate of a filter on data of one's own.
 
 use crate::engine;
-use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
 use crate::input::InputArgs;
+use crate::report::{Rows, percent};
 use crate::system::clock;
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output;

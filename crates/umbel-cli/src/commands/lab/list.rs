@@ -1,6 +1,6 @@
 //! `umbel lab list`: what there is to be reproduced.
 
-use crate::facts::{Columns, Rows};
+use crate::report::{Columns, Rows};
 use crate::terminal::output;
 use anyhow::Result;
 use std::process::ExitCode;

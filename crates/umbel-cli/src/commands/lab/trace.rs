@@ -1,7 +1,7 @@
 //! `umbel lab trace`: the worked examples of the literature, step by step.
 
-use crate::facts::Rows;
 use crate::filters;
+use crate::report::Rows;
 use crate::terminal::output;
 use anyhow::{Context, Result, anyhow};
 use clap::builder::PossibleValuesParser;

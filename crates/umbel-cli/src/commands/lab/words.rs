@@ -2,8 +2,8 @@
 
 use crate::args::number;
 use crate::engine;
-use crate::facts::Rows;
 use crate::input::{InputArgs, is_stdin};
+use crate::report::Rows;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
 use serde_json::json;

@@ -2,8 +2,8 @@
 
 use super::pairs::{Lines, place};
 use crate::engine;
-use crate::facts::shown;
 use crate::input::{InputArgs, Lot, PairArgs};
+use crate::report::printable;
 use crate::sync::lock;
 use anyhow::{Error, Result, anyhow};
 use std::ops::ControlFlow;
@@ -82,7 +82,7 @@ pub fn explain(
         };
         return Ok(anyhow!("a key has two values, {one} and {other}: which one cannot be told, since {why}"));
     };
-    let [first, second] = [one, other].map(|line| shown(&line.key));
+    let [first, second] = [one, other].map(|line| printable(&line.key));
     let places = if one.at.0 == other.at.0 {
         format!("{}, lines {} and {}", input.name(one.at.0), one.at.1, other.at.1)
     } else {
@@ -93,7 +93,7 @@ pub fn explain(
             "{first} and {second} have the same digest and different values ({places}): give another --seed"
         ));
     }
-    let [one, other] = [one, other].map(|line| shown(&line.value));
+    let [one, other] = [one, other].map(|line| printable(&line.value));
     Ok(anyhow!("{first} has two values, {one} and {other} ({places}): give each key one"))
 }
 

@@ -2,8 +2,8 @@
 
 use super::values::{Outside, Values};
 use crate::engine;
-use crate::facts::shown;
 use crate::input::{Blocks, InputArgs, Lot, PairArgs};
+use crate::report::printable;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -142,5 +142,5 @@ pub fn read<T: Send>(
 
 /// A line of an input, in words.
 pub fn place(input: &InputArgs, (number, line): (usize, u64)) -> String {
-    format!("{}, line {line}", shown(input.name(number)))
+    format!("{}, line {line}", printable(input.name(number)))
 }

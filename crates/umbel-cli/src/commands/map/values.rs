@@ -2,7 +2,7 @@
 
 use super::pairs::Piece;
 use crate::args::number;
-use crate::facts::{shortened, shown};
+use crate::report::{printable, truncated};
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
 use std::collections::HashMap;
@@ -191,13 +191,13 @@ impl Names {
     }
 
     fn name(&self, number: u64) -> String {
-        self.list.get(number as usize).map(shown).unwrap_or_default()
+        self.list.get(number as usize).map(printable).unwrap_or_default()
     }
 
     /// As many as one can read at once.
     fn told(&self) -> String {
         const FEW: usize = 20;
-        let told: Vec<String> = self.list.iter().take(FEW).map(shown).collect();
+        let told: Vec<String> = self.list.iter().take(FEW).map(printable).collect();
         match self.list.len().saturating_sub(FEW) {
             0 => told.join(", "),
             more => format!("{} and {more} more", told.join(", ")),
@@ -279,7 +279,7 @@ fn integer(text: &[u8]) -> Option<u64> {
 
 /// A value in a message.
 fn quoted(text: &[u8]) -> String {
-    format!("{:?}", shortened(text).as_bstr())
+    format!("{:?}", truncated(text).as_bstr())
 }
 
 #[cfg(test)]

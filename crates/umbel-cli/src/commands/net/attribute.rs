@@ -1,10 +1,9 @@
 //! `umbel net attribute`: who carried an excerpt, or parts of a document.
 
 use super::document;
-use crate::facts::Columns;
+use crate::report::{Columns, size};
 use crate::terminal::exit::{FAILED, found};
 use crate::terminal::output::{self, warn};
-use crate::terminal::size;
 use crate::{hex, input};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
@@ -93,7 +92,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
     if args.json {
         output::json(&json!({
-            "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "expected_by_chance": expected,
+            "findings": lines.iter().map(Line::to_json).collect::<Vec<_>>(), "expected_by_chance": expected,
             "epochs_searched": answer.searched.len(), "epochs_unread": answer.unread.len(),
         }))?;
     } else {
@@ -208,7 +207,7 @@ impl Line<'_> {
         }
     }
 
-    fn facts(&self) -> Value {
+    fn to_json(&self) -> Value {
         let Finding { listed, blocks, not_compared, places, chance, .. } = self.finding;
         json!({
             "source": listed.pair.source, "destination": listed.pair.destination,

@@ -2,9 +2,9 @@
 
 use super::addresses::{print_blocked, read_addresses, read_lists};
 use crate::args::number;
-use crate::facts::{Rows, percent};
 use crate::filters::Secrets;
 use crate::input::is_stdin;
+use crate::report::{Rows, percent};
 use crate::system::{clock, signals};
 use crate::terminal::exit::found;
 use crate::terminal::output;

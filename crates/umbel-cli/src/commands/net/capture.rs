@@ -1,7 +1,7 @@
 //! Captures in: every packet, and on standard error what could not be read.
 
-use crate::facts::Rows;
 use crate::input::{self, name, total_len};
+use crate::report::Rows;
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
 use anyhow::Result;

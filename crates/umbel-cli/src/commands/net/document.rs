@@ -1,7 +1,7 @@
 //! Which parts of a document passed, or left the network.
 
 use super::attribute::{count, probability, sum, who};
-use crate::facts::Columns;
+use crate::report::Columns;
 use crate::terminal::output;
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -41,7 +41,7 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
     let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
     if json {
         output::json(&json!({
-            "findings": lines.iter().map(Line::facts).collect::<Vec<_>>(), "stayed_inside": inside,
+            "findings": lines.iter().map(Line::to_json).collect::<Vec<_>>(), "stayed_inside": inside,
             "document_bytes": length, "passed_bytes": bytes(&all), "passed": pairs(&all), "least_bytes": least,
             "expected_by_chance": expected, "epochs_searched": answer.searched.len(),
             "epochs_unread": answer.unread.len(),
@@ -78,7 +78,7 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
 }
 
 impl Line<'_> {
-    fn facts(&self) -> Value {
+    fn to_json(&self) -> Value {
         let listed = &self.part.listed;
         json!({
             "source": listed.pair.source, "destination": listed.pair.destination,

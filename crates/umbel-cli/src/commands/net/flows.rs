@@ -3,11 +3,10 @@
 use super::capture::{add_rows, each_packet};
 use crate::args::{names, number};
 use crate::digests::{capacity, new_distinct};
-use crate::facts::{Columns, Rows, percent};
 use crate::filters::DEFAULT_NOISE;
+use crate::report::{Columns, Rows, percent, size};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
-use crate::terminal::size;
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::ops::ControlFlow;
@@ -92,7 +91,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let largest = meter.largest(usize::try_from(args.top).unwrap_or(usize::MAX));
     let comparison = meter.comparison();
     if args.json {
-        output::json(&facts(&meter, &counts, &largest, comparison.as_ref()))?;
+        output::json(&to_json(&meter, &counts, &largest, comparison.as_ref()))?;
     } else {
         print(&meter, &counts, &largest, comparison.as_ref())?;
     }
@@ -207,7 +206,7 @@ fn decades(comparison: &Comparison) -> Columns {
     table
 }
 
-fn facts(meter: &Meter, counts: &Counts, largest: &[Measured], comparison: Option<&Comparison>) -> Value {
+fn to_json(meter: &Meter, counts: &Counts, largest: &[Measured], comparison: Option<&Comparison>) -> Value {
     let stats = meter.filter().stats();
     let flows: Vec<Value> = largest
         .iter()

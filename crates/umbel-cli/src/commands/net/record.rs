@@ -2,11 +2,10 @@
 
 use super::capture::{add_rows, each_packet, each_packet_of};
 use crate::args::{names, number};
-use crate::facts::{Rows, percent};
 use crate::input::{is_stdin, resolve};
+use crate::report::{Rows, percent, size};
 use crate::system::signals;
 use crate::terminal::output::{self, warn};
-use crate::terminal::size;
 use anyhow::{Context, Result, bail};
 use serde_json::json;
 use std::ops::ControlFlow;

@@ -1,11 +1,10 @@
 //! `umbel net scan`: which signatures occur, and where.
 
 use super::{capture, signatures};
-use crate::facts::Rows;
 use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve};
+use crate::report::{Rows, size};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, Out};
-use crate::terminal::size;
 use anyhow::{Context, Result, bail};
 use std::fmt;
 use std::io::{Cursor, ErrorKind, Read, Write};

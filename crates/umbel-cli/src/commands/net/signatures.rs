@@ -1,8 +1,8 @@
 //! Signatures from a file, and how they are printed.
 
-use crate::facts::shown;
 use crate::hex;
 use crate::input::{name, open_bytes};
+use crate::report::printable;
 use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
 use bstr::ByteSlice;
@@ -23,7 +23,7 @@ pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
             let line = line.trim_ascii();
             let mut bytes = Vec::new();
             if hex::decode(line, &mut bytes).is_none() {
-                bail!("line {number} of {file} is not pairs of hexadecimal digits: {}", shown(line));
+                bail!("line {number} of {file} is not pairs of hexadecimal digits: {}", printable(line));
             }
             Cow::from(bytes)
         } else {

@@ -2,8 +2,8 @@
 
 use super::spread::{MOST_SHARDS, Spread};
 use crate::args::number;
-use crate::facts::percent;
 use crate::remote::{self, Address};
+use crate::report::percent;
 use crate::terminal::output;
 use anyhow::Result;
 use bstr::ByteSlice;

@@ -1,9 +1,9 @@
 //! `umbel url check`: whether addresses are unsafe.
 
 use super::beside;
-use crate::facts::shown;
 use crate::filters::Secrets;
 use crate::input::{check_filter_first, is_stdin, name, open_list, resolve};
+use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::output::{self, Out};
 use anyhow::{Context, Result, bail};
@@ -100,7 +100,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let answer = match Address::parse(line) {
             Err(why) => {
                 seen.invalid = true;
-                format!("invalid\t{}\t{why}\n", shown(line))
+                format!("invalid\t{}\t{why}\n", printable(line))
             }
             Ok(address) => match screen.check(&address, exact.as_mut())? {
                 Verdict::Clear => format!("clear\t{address}\n"),

@@ -1,10 +1,10 @@
 //! `umbel vault add`: files into a vault.
 
-use super::opening::{Secret, facts, lock};
-use crate::facts::shown;
+use super::opening::{Secret, lock, to_json};
 use crate::input::{is_stdin, name, open_raw, total_len};
+use crate::report::{printable, size};
 use crate::terminal::exit::FAILED;
-use crate::terminal::{Progress, output, size};
+use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -176,7 +176,7 @@ impl Adding<'_> {
         };
         let before = self.known.get(&called).cloned().unwrap_or_default();
         if !before.is_empty() && !self.args.replace {
-            bail!("{} is in the vault already: --replace takes the new one instead", shown(&called));
+            bail!("{} is in the vault already: --replace takes the new one instead", printable(&called));
         }
         let file = open_raw(path)?;
         let modified = file.metadata().ok().filter(Metadata::is_file).and_then(|found| found.modified().ok());
@@ -192,7 +192,7 @@ impl Adding<'_> {
         self.bytes += added.entry.head.size;
         self.count += 1;
         self.known.insert(called, vec![added.entry.id]);
-        if self.args.json { output::json(&facts(&added.entry)) } else { Ok(()) }
+        if self.args.json { output::json(&to_json(&added.entry)) } else { Ok(()) }
     }
 }
 

@@ -1,8 +1,8 @@
 //! `umbel vault info`: what everybody can see of a vault.
 
 use super::opening::{explained, tell};
-use crate::facts::{Rows, percent};
-use crate::terminal::{output, size};
+use crate::report::{Rows, percent, size};
+use crate::terminal::output;
 use anyhow::Result;
 use serde_json::json;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! `umbel vault list`: what is in a vault.
 
-use super::opening::{Secret, facts, tell, time};
-use crate::facts::{Columns, shown};
-use crate::terminal::{output, size};
+use super::opening::{Secret, tell, time, to_json};
+use crate::report::{Columns, printable, size};
+use crate::terminal::output;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,7 +26,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
     let (entries, problems) = vault.entries()?;
     if args.json {
-        let lines: String = entries.iter().map(|entry| format!("{}\n", facts(entry))).collect();
+        let lines: String = entries.iter().map(|entry| format!("{}\n", to_json(entry))).collect();
         output::bytes(lines.as_bytes())?;
     } else if !entries.is_empty() {
         let mut columns = Columns::new(&["name", "size", "words", "modified", "added", "id"]);
@@ -34,7 +34,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             let head = &entry.head;
             let minutes = |seconds| time(seconds).map_or("-".into(), |text| text[..16].replace('T', " "));
             columns.add(vec![
-                shown(&head.name),
+                printable(&head.name),
                 size(head.size),
                 if head.is_text { head.words.to_string() } else { "no text".into() },
                 head.modified.map_or("-".into(), minutes),

@@ -1,8 +1,8 @@
 //! What every command of a vault needs: the passphrase, the documents by their names, and what to say of them.
 
-use crate::facts::shown;
 use crate::filters::Lock;
 use crate::input::{is_stdin, name, open_raw};
+use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::{output, prompt};
 use anyhow::{Context, Result, anyhow, bail};
@@ -167,7 +167,7 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
                 let broken = tell(problems);
                 output::error(format_args!(
                     "there is no document \"{}\" in {}",
-                    shown(wanted),
+                    printable(wanted),
                     vault.server().folder().display()
                 ));
                 return Ok(Err(broken.unwrap_or(ExitCode::from(NOT_FOUND))));
@@ -176,7 +176,7 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
                 let ids: Vec<String> = candidates.iter().map(Id::to_string).collect();
                 bail!(
                     "{} are {} documents: give the id of one, {}",
-                    shown(wanted),
+                    printable(wanted),
                     ids.len(),
                     ids.join(" or ")
                 );
@@ -187,7 +187,7 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
 }
 
 /// A document, for programs.
-pub fn facts(entry: &Entry) -> Value {
+pub fn to_json(entry: &Entry) -> Value {
     let head = &entry.head;
     json!({
         "id": entry.id.to_string(),

@@ -1,7 +1,7 @@
 //! `umbel vault search`: the documents that hold some words.
 
-use super::opening::{Secret, facts, tell};
-use crate::facts::shown;
+use super::opening::{Secret, tell, to_json};
+use crate::report::printable;
 use crate::terminal::exit::found;
 use crate::terminal::output;
 use anyhow::Result;
@@ -46,11 +46,11 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut lines = String::new();
     for entry in &hits.hits {
         if args.json {
-            let mut facts = facts(entry);
-            facts["confirmed"] = json!(!args.possible);
-            lines += &format!("{facts}\n");
+            let mut document = to_json(entry);
+            document["confirmed"] = json!(!args.possible);
+            lines += &format!("{document}\n");
         } else {
-            lines += &format!("{}\n", shown(&entry.head.name));
+            lines += &format!("{}\n", printable(&entry.head.name));
         }
     }
     output::bytes(lines.as_bytes())?;
