@@ -40,8 +40,8 @@ pub fn keep(input: &InputArgs, hasher: &Hasher) -> Result<(Digests, Distinct)> {
     engine::run(
         input.open()?,
         threads,
-        |thread, lot| {
-            let piece = hasher.digest_batch(&lot.keys()?);
+        |thread, records| {
+            let piece = hasher.digest_batch(&records.keys()?);
             census.insert(thread, &Hashed(&piece));
             Ok(piece)
         },

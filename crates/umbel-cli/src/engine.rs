@@ -4,7 +4,7 @@
 //! block's turn. A result that comes early waits; a thread that is far ahead of the slowest one waits too, so that
 //! memory stays bounded.
 
-use crate::input::{Block, Blocks, Lot, Scratch, Skipped};
+use crate::input::{Block, Blocks, Records, Scratch, Skipped};
 use crate::sync::{inner, lock};
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
@@ -44,10 +44,10 @@ pub struct Tally {
 pub fn run<T: Send>(
     blocks: Blocks,
     threads: usize,
-    work: impl Fn(usize, &Lot) -> Result<T> + Sync,
+    work: impl Fn(usize, &Records) -> Result<T> + Sync,
     sink: impl FnMut(T, Turn) -> Result<ControlFlow<()>> + Send,
 ) -> Result<Tally> {
-    let shape = blocks.shape();
+    let key_spec = blocks.key_spec();
     let progress = Progress::start(&blocks);
     let stop = blocks.stop();
     let blocks = Mutex::new(blocks);
@@ -75,9 +75,9 @@ pub fn run<T: Send>(
                 Err(error) => return order.hand_in(block.number, Err(error)),
             }
             let turn = Turn { caught_up: block.caught_up };
-            let done = Lot::new(&block, &shape, &mut scratch)
-                .map_err(anyhow::Error::from)
-                .and_then(|lot| Ok(Done { result: work(thread, &lot)?, tally: Tally::of(&lot), turn }));
+            let done = Records::new(&block, &key_spec, &mut scratch).map_err(anyhow::Error::from).and_then(
+                |records| Ok(Done { result: work(thread, &records)?, tally: Tally::of(&records), turn }),
+            );
             order.hand_in(block.number, done);
         }
     };
@@ -236,9 +236,9 @@ impl<T, S> Drop for Alarm<'_, '_, T, S> {
 }
 
 impl Tally {
-    fn of(lot: &Lot) -> Tally {
-        let Skipped { no_field, not_hex, first } = lot.skipped();
-        let (records, keys) = (lot.records() as u64, lot.len() as u64);
+    fn of(records: &Records) -> Tally {
+        let Skipped { no_field, not_hex, first } = records.skipped();
+        let (records, keys) = (records.record_count() as u64, records.key_count() as u64);
         Tally { records, keys, no_field, not_hex, first_skipped: first.map(|first| first + 1) }
     }
 

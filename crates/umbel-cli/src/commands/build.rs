@@ -146,7 +146,7 @@ impl Args {
         engine::run(
             self.input.open()?,
             self.input.threads(),
-            |_, lot| Ok(hasher.digest_batch(&lot.keys()?)),
+            |_, records| Ok(hasher.digest_batch(&records.keys()?)),
             |piece, _| append(&mut digests, piece).map(ControlFlow::Continue),
         )?;
         if digests.is_empty() {
@@ -203,8 +203,8 @@ impl Args {
         let tally = engine::run(
             self.input.open()?,
             threads,
-            |thread, lot| {
-                let digests = hasher.digest_batch(&lot.keys()?);
+            |thread, records| {
+                let digests = hasher.digest_batch(&records.keys()?);
                 census.insert(thread, &Hashed(&digests));
                 filling.insert(thread, &Hashed(&digests))
             },

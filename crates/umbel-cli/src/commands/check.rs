@@ -2,7 +2,7 @@
 
 use super::selecting::Selecting;
 use crate::filters::{Secrets, check_plain, check_whole};
-use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::input::{InputArgs, Records, check_filter_first};
 use crate::runs::runs;
 use crate::system::clock;
 use anyhow::Result;
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let Args { line_buffered, count, quiet, .. } = *args;
     Selecting { line_buffered, count, quiet }.run(
         &args.input,
-        |lot| panel.ask(args, lot),
+        |records| panel.ask(args, records),
         || panel.filters.iter().try_for_each(|asked| check_whole(&*asked.filter()?, asked.name.as_ref())),
     )
 }
@@ -132,8 +132,8 @@ impl Panel {
     }
 
     /// How many lines are selected, and what is printed for them.
-    fn ask(&self, args: &Args, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-        let keys = lot.keys()?;
+    fn ask(&self, args: &Args, records: &Records) -> Result<(u64, Vec<u8>)> {
+        let keys = records.keys()?;
         let digests: Vec<_> = self.hashers.iter().map(|hasher| hasher.digest_batch(&keys)).collect();
         let mut answers = Vec::with_capacity(self.filters.len());
         for asked in &self.filters {
@@ -152,7 +152,7 @@ impl Panel {
         }
         if args.invert {
             for (word, start) in members.iter_mut().zip((0..).step_by(64)) {
-                let len = lot.len() - start;
+                let len = records.key_count() - start;
                 *word = !*word & if len < 64 { (1 << len) - 1 } else { !0 };
             }
         }
@@ -163,7 +163,7 @@ impl Panel {
         }
         let is_member = |key: usize| members[key / 64] >> (key % 64) & 1 == 1;
         let column = |key: usize, out: &mut Vec<u8>| {
-            args.input.print_with(lot, key, out, |out| {
+            args.input.print_with(records, key, out, |out| {
                 if args.label {
                     out.extend_from_slice(if is_member(key) { b"maybe" } else { b"no" });
                 }
@@ -182,14 +182,14 @@ impl Panel {
             });
         };
         if args.label {
-            (0..lot.len()).for_each(|key| column(key, &mut out));
-            return Ok((lot.len() as u64, out));
+            (0..records.key_count()).for_each(|key| column(key, &mut out));
+            return Ok((records.key_count() as u64, out));
         }
         for run in runs(&members) {
             if args.tag {
                 run.for_each(|key| column(key, &mut out));
             } else {
-                lot.print_lines(run, &mut out);
+                records.print_lines(run, &mut out);
             }
         }
         Ok((count, out))

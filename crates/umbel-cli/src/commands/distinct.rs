@@ -55,8 +55,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         engine::run(
             lines.open()?,
             threads,
-            |thread, lot| {
-                census.insert(thread, &lot.keys()?);
+            |thread, records| {
+                census.insert(thread, &records.keys()?);
                 Ok(())
             },
             |(), _| Ok(ControlFlow::Continue(())),

@@ -1,7 +1,7 @@
 //! A filter that threads fill together, and what is said when it holds more than it was made for.
 
 use crate::engine;
-use crate::input::{InputArgs, Lot};
+use crate::input::{InputArgs, Records};
 use crate::report::percent;
 use crate::sync::{inner, lock};
 use crate::system::clock;
@@ -55,13 +55,13 @@ impl Filling {
         let tally = match self {
             Filling::InTurn(filter) => {
                 let hasher = lock(filter).hasher().clone();
-                let hash = |_, lot: &Lot| Ok(hasher.digest_batch(&lot.keys()?));
+                let hash = |_, records: &Records| Ok(hasher.digest_batch(&records.keys()?));
                 engine::run(blocks, threads, hash, |digests, _| {
                     self.insert(0, &Hashed(&digests)).map(ControlFlow::Continue)
                 })
             }
             _ => {
-                let insert = |thread, lot: &Lot| self.insert(thread, &lot.keys()?);
+                let insert = |thread, records: &Records| self.insert(thread, &records.keys()?);
                 engine::run(blocks, threads, insert, |(), _| Ok(ControlFlow::Continue(())))
             }
         };

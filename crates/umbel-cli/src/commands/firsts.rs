@@ -3,7 +3,7 @@
 //! Threads split and hash; whether a line is new depends on all lines before it, so that part is done in order.
 
 use crate::engine::{self, Tally, Turn};
-use crate::input::{InputArgs, Lines};
+use crate::input::{InputArgs, OutputLines};
 use crate::runs::runs;
 use crate::sync::{inner, lock};
 use crate::system::clock;
@@ -45,8 +45,8 @@ pub fn print(
     let tally = engine::run(
         input.open()?.printing()?,
         threads,
-        |_, lot| {
-            let arena = lot.keys()?;
+        |_, records| {
+            let arena = records.keys()?;
             let keys = match &hasher {
                 Some(hasher) => Keys::Digests(hasher.digest_batch(&arena)),
                 None => {
@@ -55,7 +55,7 @@ pub fn print(
                     Keys::Inserted((0..arena.len()).map(insert).collect::<Result<_, _>>()?)
                 }
             };
-            Ok(Pending { lines: lot.to_lines(), keys })
+            Ok(Pending { lines: records.to_lines(), keys })
         },
         |block, Turn { caught_up }| {
             let mut filter = lock(&filter);

@@ -115,7 +115,7 @@ fn remove(args: &Args, filter: &mut AnyFilter) -> Result<Outcome> {
     engine::run(
         args.input.open()?.printing()?,
         args.input.threads(),
-        |_, lot| Ok((hasher.digest_batch(&lot.keys()?), lot.to_lines())),
+        |_, records| Ok((hasher.digest_batch(&records.keys()?), records.to_lines())),
         |(digests, lines), turn| {
             let mut left = Vec::new();
             for (i, digest) in digests.into_iter().enumerate() {

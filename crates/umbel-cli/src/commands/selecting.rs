@@ -1,7 +1,7 @@
 //! Lines that an answer selects: asked for by many threads, printed in the order of the input, and counted.
 
 use crate::engine;
-use crate::input::{InputArgs, Lot};
+use crate::input::{InputArgs, Records};
 use crate::terminal::exit::found;
 use crate::terminal::output::Out;
 use anyhow::Result;
@@ -24,7 +24,7 @@ impl Selecting {
     pub fn run(
         &self,
         input: &InputArgs,
-        ask: impl Fn(&Lot) -> Result<(u64, Vec<u8>)> + Sync,
+        ask: impl Fn(&Records) -> Result<(u64, Vec<u8>)> + Sync,
         check: impl FnOnce() -> Result<()>,
     ) -> Result<ExitCode> {
         let mut out = Out::new(self.line_buffered)?;
@@ -32,7 +32,7 @@ impl Selecting {
         engine::run(
             input.open()?.printing()?,
             input.threads(),
-            |_, lot| ask(lot),
+            |_, records| ask(records),
             |(count, lines), turn| {
                 selected += count;
                 if self.quiet && selected > 0 {

@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         engine::run(
             lines.open()?,
             lines.threads(),
-            |_, lot| Ok(lot.to_keys()?),
+            |_, records| Ok(records.to_keys()?),
             |keys, _| {
                 frequent.insert_batch(&keys.keys()?);
                 Ok(ControlFlow::Continue(()))

@@ -81,7 +81,7 @@ impl PairArgs {
     /// The key of a record by itself; `None` if it has none.
     pub fn key(&self, record: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut key = Vec::new();
-        let found = self.keys().shape()?.key(record, 0, &mut key, &mut Vec::new(), &mut Vec::new());
+        let found = self.keys().key_spec()?.append_key(record, 0, &mut key, &mut Vec::new(), &mut Vec::new());
         Ok(found.ok().map(|()| key))
     }
 }

@@ -17,9 +17,9 @@ const TICK: Duration = Duration::from_millis(200);
 pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
-    /// How much of the input has been read.
+    /// Shows how much of the input has been read.
     pub fn start(blocks: &Blocks) -> Progress {
-        if !blocks.bar_welcome {
+        if !blocks.show_progress {
             return Progress(None);
         }
         let (read, total) = blocks.progress();

@@ -2,7 +2,7 @@
 
 use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::input::{InputArgs, Records, check_filter_first};
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -42,17 +42,17 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let counts = args.secrets.map(&args.counts, Category::Multiset)?;
     Selecting { line_buffered: args.line_buffered, count: false, quiet: false }.run(
         &args.input,
-        |lot| ask(args, &counts, lot),
+        |records| ask(args, &counts, records),
         || check_whole(&counts, &args.counts),
     )
 }
 
 /// How many of the keys may have been recorded, and what is printed for all of them.
-fn ask(args: &Args, counts: &Mapped, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-    let answers = counts.count_batch(&lot.keys()?)?;
+fn ask(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8>)> {
+    let answers = counts.count_batch(&records.keys()?)?;
     let mut out = Vec::new();
     for (key, count) in answers.iter().enumerate() {
-        args.input.print_with(lot, key, &mut out, |out| {
+        args.input.print_with(records, key, &mut out, |out| {
             let Multiplicity { low, high, .. } = count;
             // Memory can be written to.
             let _ = match never(count) {

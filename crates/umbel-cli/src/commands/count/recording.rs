@@ -17,7 +17,7 @@ pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
     engine::run(
         input.open()?,
         input.threads(),
-        |_, lot| Ok(hasher.digest_batch(&lot.keys()?)),
+        |_, records| Ok(hasher.digest_batch(&records.keys()?)),
         |digests, _| {
             counts.insert_batch(&Hashed(&digests));
             Ok(ControlFlow::Continue(()))

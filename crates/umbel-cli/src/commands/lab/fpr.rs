@@ -112,8 +112,8 @@ fn ask(args: &Args, filter: &Stored) -> Result<Asked> {
     engine::run(
         args.input.open()?,
         args.input.threads(),
-        |_, lot| {
-            let keys = lot.keys()?;
+        |_, records| {
+            let keys = records.keys()?;
             Ok((hasher.digest_batch(&keys), filter.contains_batch(&keys)))
         },
         |(digests, answers), _| {

@@ -89,8 +89,8 @@ fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
     engine::run(
         input.open()?,
         input.threads(),
-        |_, lot| {
-            let keys = lot.keys()?;
+        |_, records| {
+            let keys = records.keys()?;
             let word = |i| keys.with_bytes(i, |key| key.strip_suffix(b"\r").unwrap_or(key).to_vec());
             Ok((0..keys.len()).map(word).filter(|word| !word.is_empty()).collect::<Vec<_>>())
         },

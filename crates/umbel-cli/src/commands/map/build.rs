@@ -103,7 +103,7 @@ impl Args {
             &self.input,
             &hasher,
             &mut values,
-            |lot| kept.copy(lot),
+            |records| kept.copy(records),
             |values, piece, copy, _| {
                 kept.keep(copy);
                 let numbers = values.numbers(piece, &mut pairs);

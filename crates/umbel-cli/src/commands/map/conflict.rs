@@ -2,7 +2,7 @@
 
 use super::pairs::{Lines, place};
 use crate::engine;
-use crate::input::{InputArgs, Lot, PairArgs};
+use crate::input::{InputArgs, PairArgs, Records};
 use crate::report::printable;
 use crate::sync::lock;
 use anyhow::{Error, Result, anyhow};
@@ -33,8 +33,12 @@ impl Kept {
     }
 
     /// What is to be kept of a block.
-    pub fn copy(&self, lot: &Lot) -> Option<Piece> {
-        let piece = || Piece { input: lot.input(), records: lot.records(), bytes: lot.bytes().to_vec() };
+    pub fn copy(&self, records: &Records) -> Option<Piece> {
+        let piece = || Piece {
+            input: records.input(),
+            records: records.record_count(),
+            bytes: records.bytes().to_vec(),
+        };
         self.keeping.load(Relaxed).then(piece)
     }
 
@@ -114,11 +118,12 @@ fn read_again(
     engine::run(
         input.open()?,
         input.threads(),
-        |_, lot| {
-            let digests = hasher.digest_batch(&lot.keys()?);
-            let same = (0..lot.len()).filter(|key| digests[*key] == digest).map(|key| lot.record(key));
+        |_, records| {
+            let digests = hasher.digest_batch(&records.keys()?);
+            let same =
+                (0..records.key_count()).filter(|key| digests[*key] == digest).map(|key| records.record(key));
             let same: Vec<_> = same.map(|(number, record)| (number, record.to_vec())).collect();
-            Ok((lot.input(), lot.records(), same))
+            Ok((records.input(), records.record_count(), same))
         },
         |(input, records, same), _| {
             lines.enter(input, records);

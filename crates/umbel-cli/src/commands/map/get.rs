@@ -2,7 +2,7 @@
 
 use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Lot, check_filter_first};
+use crate::input::{InputArgs, Records, check_filter_first};
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -56,14 +56,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let Args { line_buffered, count, quiet, .. } = *args;
     Selecting { line_buffered, count, quiet }.run(
         &args.input,
-        |lot| ask(args, &map, book, lot),
+        |records| ask(args, &map, book, records),
         || check_whole(&map, &args.map),
     )
 }
 
 /// How many lines are selected, and what is printed for them.
-fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, lot: &Lot) -> Result<(u64, Vec<u8>)> {
-    let values = map.get_batch(&lot.keys()?)?;
+fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, records: &Records) -> Result<(u64, Vec<u8>)> {
+    let values = map.get_batch(&records.keys()?)?;
     let count = values.iter().filter(|value| value.is_some() != args.invert).count() as u64;
     let mut out = Vec::new();
     if args.quiet || args.count {
@@ -72,13 +72,13 @@ fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, lot: &Lot) -> Result<
     for (key, value) in values.iter().enumerate() {
         match value {
             Some(number) if !args.invert => {
-                args.input.print_with(lot, key, &mut out, |out| match book {
+                args.input.print_with(records, key, &mut out, |out| match book {
                     Some(book) => out.extend_from_slice(&book.get(*number).unwrap_or_default()),
                     // Memory can be written to.
                     None => drop(write!(out, "{number}")),
                 });
             }
-            None if args.invert => lot.print_lines(key..key + 1, &mut out),
+            None if args.invert => records.print_lines(key..key + 1, &mut out),
             _ => {}
         }
     }

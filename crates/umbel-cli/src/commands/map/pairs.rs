@@ -2,7 +2,7 @@
 
 use super::values::{Outside, Values};
 use crate::engine;
-use crate::input::{Blocks, InputArgs, Lot, PairArgs};
+use crate::input::{Blocks, InputArgs, PairArgs, Records};
 use crate::report::printable;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
@@ -34,21 +34,21 @@ enum Broken {
 }
 
 impl Piece {
-    pub fn of(args: &PairArgs, hasher: &Hasher, lot: &Lot) -> Result<Piece> {
+    pub fn of(args: &PairArgs, hasher: &Hasher, records: &Records) -> Result<Piece> {
         let mut piece = Piece {
-            digests: hasher.digest_batch(&lot.keys()?),
-            codes: Vec::with_capacity(lot.len()),
+            digests: hasher.digest_batch(&records.keys()?),
+            codes: Vec::with_capacity(records.key_count()),
             text: Vec::new(),
             ends: Vec::new(),
             firsts: Vec::new(),
             // Every line has a first field, so that one without a key is not hexadecimal.
-            broken: lot.skipped().first.map(|first| (first as usize, Broken::NoKey)),
-            records: lot.records(),
-            input: lot.input(),
+            broken: records.skipped().first.map(|first| (first as usize, Broken::NoKey)),
+            records: records.record_count(),
+            input: records.input(),
         };
         let mut known: HashMap<&[u8], u32> = HashMap::new();
-        for key in 0..lot.len() {
-            let (number, record) = lot.record(key);
+        for key in 0..records.key_count() {
+            let (number, record) = records.record(key);
             if piece.broken.as_ref().is_some_and(|(broken, _)| *broken < number) {
                 break;
             }
@@ -108,7 +108,7 @@ pub fn read<T: Send>(
     args: &PairArgs,
     hasher: &Hasher,
     values: &mut Values,
-    also: impl Fn(&Lot) -> T + Sync,
+    also: impl Fn(&Records) -> T + Sync,
     mut sink: impl FnMut(&mut Values, &Piece, T, &Lines) -> Result<()> + Send,
 ) -> Result<()> {
     let input = args.keys();
@@ -116,7 +116,7 @@ pub fn read<T: Send>(
     engine::run(
         blocks,
         input.threads(),
-        |_, lot| Ok((Piece::of(args, hasher, lot)?, also(lot))),
+        |_, records| Ok((Piece::of(args, hasher, records)?, also(records))),
         |(piece, more), _| {
             lines.enter(piece.input, piece.records);
             if let Err(Outside { value, why }) = values.check(&piece) {

@@ -3,7 +3,7 @@
 use super::pairs;
 use super::values::Values;
 use crate::filters::{Lock, Secrets, check_holds};
-use crate::input::{Lines, PairArgs, check_not_output};
+use crate::input::{OutputLines, PairArgs, check_not_output};
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
@@ -104,7 +104,7 @@ fn set(args: &Args, map: &mut AnyMap) -> Result<Outcome> {
         &args.input,
         &hasher,
         &mut values,
-        |lot| printing.then(|| lot.to_lines()),
+        |records| printing.then(|| records.to_lines()),
         |values, piece, lines: Option<Lines>, _| {
             let numbers = values.numbers(piece, &mut []);
             let mut strangers = Vec::new();

@@ -1,7 +1,7 @@
 //! Files with an address in each line.
 
 use crate::engine;
-use crate::input::{Lot, whole_lines};
+use crate::input::{Records, whole_lines};
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::net::IpAddr;
@@ -36,9 +36,12 @@ fn threads() -> usize {
 }
 
 /// What the lines of a lot say.
-fn read<'a, T>(lot: &'a Lot, of: impl Fn(&'a [u8]) -> umbel_net::Result<Option<T>>) -> (Vec<T>, Unread) {
+fn read<'a, T>(
+    records: &'a Records,
+    of: impl Fn(&'a [u8]) -> umbel_net::Result<Option<T>>,
+) -> (Vec<T>, Unread) {
     let (mut all, mut unread) = (Vec::new(), Unread::default());
-    for line in (0..lot.len()).map(|i| lot.record(i).1) {
+    for line in (0..records.key_count()).map(|i| records.record(i).1) {
         match of(line) {
             Ok(found) => all.extend(found),
             Err(error) => unread.add(Unread { lines: 1, first: Some(format!("{error:#}")) }),
@@ -58,7 +61,7 @@ fn read_all<T: Send>(
         engine::run(
             whole_lines(files)?,
             threads(),
-            |_, lot| Ok(read(lot, &of)),
+            |_, records| Ok(read(records, &of)),
             |(more, lost), _| {
                 all.extend(more);
                 unread.add(lost);
@@ -104,8 +107,8 @@ pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
     engine::run(
         whole_lines(files)?.printing()?,
         threads(),
-        |_, lot| {
-            let (found, unread) = read(lot, |line| Ok(address(line)?.map(|address| (address, line))));
+        |_, records| {
+            let (found, unread) = read(records, |line| Ok(address(line)?.map(|address| (address, line))));
             let (addresses, lines): (Vec<IpAddr>, Vec<&[u8]>) = found.into_iter().unzip();
             let verdicts = list.check_all(&addresses);
             let blocked = lines.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_blocked());

@@ -1,40 +1,40 @@
-//! A block taken apart: records, and the key of each.
+//! The records of a block, and the key of each.
 
 use super::blocks::Block;
-use super::shape::{Lack, Shape};
+use super::key_spec::{KeySpec, NoKey};
 use std::ops::Range;
 use umbel::{Arena, Batch, Result};
 
-/// Memory that a thread needs to take blocks apart, again and again.
+/// Buffers that a thread reuses to split one block after the other.
 #[derive(Default)]
 pub struct Scratch {
-    /// Where each record starts, and where the last one ends.
+    /// The start of each record, and the end of the last one.
     records: Vec<u32>,
-    keys: Strings,
-    printed: Strings,
-    /// The record of each key.
-    kept: Vec<u32>,
+    keys: ByteStrings,
+    printed: ByteStrings,
+    /// The index of each key's record.
+    key_records: Vec<u32>,
     unquoted: Vec<u8>,
     skipped: Skipped,
 }
 
-/// Byte strings one after the other.
+/// Byte strings stored one after the other.
 #[derive(Default)]
-pub struct Strings {
+pub struct ByteStrings {
     bytes: Vec<u8>,
-    /// Where each string starts, and where the last one ends.
+    /// The start of each string, and the end of the last one.
     offsets: Vec<u32>,
 }
 
-impl Strings {
+impl ByteStrings {
     fn clear(&mut self) {
         self.bytes.clear();
         self.offsets.clear();
         self.offsets.push(0);
     }
 
-    /// Ends a string.
-    fn end(&mut self) {
+    /// Ends the string that was appended to `bytes`.
+    fn finish_string(&mut self) {
         self.offsets.push(self.bytes.len() as u32);
     }
 
@@ -48,47 +48,48 @@ impl Strings {
     }
 }
 
-/// Records without a key.
+/// The records of a block that have no key.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Skipped {
-    /// How many lack the field, and how many are not hexadecimal.
+    /// The number of records without the key's field.
     pub no_field: u64,
+    /// The number of records whose key is not hexadecimal.
     pub not_hex: u64,
-    /// The first of them, counted from the start of the block.
+    /// The index of the first such record in the block.
     pub first: Option<u64>,
 }
 
 /// The records of a block and their keys.
-pub struct Lot<'a> {
+pub struct Records<'a> {
     block: &'a Block,
-    shape: &'a Shape,
+    key_spec: &'a KeySpec,
     scratch: &'a Scratch,
 }
 
-impl<'a> Lot<'a> {
-    /// Takes a block apart.
-    pub fn new(block: &'a Block, shape: &'a Shape, scratch: &'a mut Scratch) -> Result<Lot<'a>> {
-        scratch.split(block, shape)?;
-        if !shape.is_plain() {
-            scratch.shape(block, shape);
+impl<'a> Records<'a> {
+    /// Splits a block into records and extracts their keys.
+    pub fn new(block: &'a Block, key_spec: &'a KeySpec, scratch: &'a mut Scratch) -> Result<Records<'a>> {
+        scratch.split(block, key_spec)?;
+        if !key_spec.is_plain() {
+            scratch.extract_keys(block, key_spec);
         }
-        Ok(Lot { block, shape, scratch })
+        Ok(Records { block, key_spec, scratch })
     }
 
-    /// How many records there are, with and without a key.
-    pub fn records(&self) -> usize {
+    /// Returns the number of records, with and without a key.
+    pub fn record_count(&self) -> usize {
         self.scratch.records.len() - 1
     }
 
-    /// How many keys there are.
-    pub fn len(&self) -> usize {
-        if self.shape.is_plain() { self.records() } else { self.scratch.kept.len() }
+    /// Returns the number of records that have a key.
+    pub fn key_count(&self) -> usize {
+        if self.key_spec.is_plain() { self.record_count() } else { self.scratch.key_records.len() }
     }
 
-    /// The keys.
+    /// Returns the keys as a batch.
     pub fn keys(&self) -> Result<Arena<'a, u32>> {
         let scratch = self.scratch;
-        if self.shape.is_plain() {
+        if self.key_spec.is_plain() {
             Arena::separated(self.block.bytes(), &scratch.records)
         } else {
             scratch.keys.keys()
@@ -96,73 +97,73 @@ impl<'a> Lot<'a> {
     }
 
     /// Copies the keys, so that they outlive the block.
-    pub fn to_keys(&self) -> Result<Strings> {
+    pub fn to_keys(&self) -> Result<ByteStrings> {
         let keys = self.keys()?;
-        let mut copies = Strings::default();
+        let mut copies = ByteStrings::default();
         copies.clear();
         for at in 0..keys.len() {
             keys.with_bytes(at, |key| copies.bytes.extend_from_slice(key));
-            copies.end();
+            copies.finish_string();
         }
         Ok(copies)
     }
 
     pub fn skipped(&self) -> Skipped {
-        if self.shape.is_plain() { Skipped::default() } else { self.scratch.skipped }
+        if self.key_spec.is_plain() { Skipped::default() } else { self.scratch.skipped }
     }
 
-    /// Which of the inputs this comes from, the first being 0.
+    /// Returns the index of the input that the block comes from.
     pub fn input(&self) -> usize {
         self.block.input
     }
 
-    /// All records, each with its end.
+    /// Returns the bytes of all records, each with its line end.
     pub fn bytes(&self) -> &[u8] {
         &self.block.bytes()[self.block.start()..]
     }
 
-    /// The record of a key, without its end, and its number in the block, from 0.
+    /// Returns the index of a key's record in the block, and the record without its line end.
     pub fn record(&self, key: usize) -> (usize, &[u8]) {
         let record = self.record_of(key);
         let [start, end] = [record, record + 1].map(|record| self.scratch.records[record] as usize);
         (record, &self.block.bytes()[start..end - 1])
     }
 
-    /// Appends what is printed for one key, without a line end.
+    /// Appends the printed form of one key's record, without a line end.
     pub fn print(&self, key: usize, out: &mut Vec<u8>) {
-        if self.shape.print_field {
+        if self.key_spec.print_field {
             out.extend_from_slice(self.scratch.printed.get(key..key + 1));
         } else {
             out.extend_from_slice(self.record(key).1);
         }
     }
 
-    /// Appends what is printed for a run of keys, each with its line end.
+    /// Appends the printed form of a range of keys, each with its line end.
     pub fn print_lines(&self, keys: Range<usize>, out: &mut Vec<u8>) {
         let [first, last] = [keys.start, keys.end - 1].map(|key| self.record_of(key));
-        if !self.shape.print_field && last - first == keys.len() - 1 {
-            // Neighbours: one copy for all of them.
+        if !self.key_spec.print_field && last - first == keys.len() - 1 {
+            // The records are adjacent: copy them all at once.
             let [start, end] = [first, last + 1].map(|record| self.scratch.records[record] as usize);
             out.extend_from_slice(&self.block.bytes()[start..end]);
         } else {
             for key in keys {
                 self.print(key, out);
-                out.push(self.shape.line_end);
+                out.push(self.key_spec.line_end);
             }
         }
     }
 
-    /// Everything that can be printed, in a form that outlives the block.
-    pub fn to_lines(&self) -> Lines {
-        let mut lines = Lines { bytes: Vec::with_capacity(self.block.bytes().len()), starts: vec![0] };
-        if self.shape.is_plain() {
+    /// Copies the printed form of all keys, so that it outlives the block.
+    pub fn to_lines(&self) -> OutputLines {
+        let mut lines = OutputLines { bytes: Vec::with_capacity(self.block.bytes().len()), starts: vec![0] };
+        if self.key_spec.is_plain() {
             let start = self.block.start() as u32;
             lines.bytes.extend_from_slice(&self.block.bytes()[self.block.start()..]);
             lines.starts = self.scratch.records.iter().map(|record| record - start).collect();
         } else {
-            for key in 0..self.len() {
+            for key in 0..self.key_count() {
                 self.print(key, &mut lines.bytes);
-                lines.bytes.push(self.shape.line_end);
+                lines.bytes.push(self.key_spec.line_end);
                 lines.starts.push(lines.bytes.len() as u32);
             }
         }
@@ -170,56 +171,56 @@ impl<'a> Lot<'a> {
     }
 
     fn record_of(&self, key: usize) -> usize {
-        if self.shape.is_plain() { key } else { self.scratch.kept[key] as usize }
+        if self.key_spec.is_plain() { key } else { self.scratch.key_records[key] as usize }
     }
 }
 
-/// Lines to print, each with its end.
-pub struct Lines {
+/// Lines to print, each with its line end.
+pub struct OutputLines {
     bytes: Vec<u8>,
-    /// Where each starts, and where the last one ends.
+    /// The start of each line, and the end of the last one.
     starts: Vec<u32>,
 }
 
-impl Lines {
+impl OutputLines {
     pub fn get(&self, range: Range<usize>) -> &[u8] {
         &self.bytes[self.starts[range.start] as usize..self.starts[range.end] as usize]
     }
 }
 
 impl Scratch {
-    fn split(&mut self, block: &Block, shape: &Shape) -> Result<()> {
+    fn split(&mut self, block: &Block, key_spec: &KeySpec) -> Result<()> {
         self.records.clear();
         self.records.push(block.start() as u32);
-        if shape.csv {
+        if key_spec.csv {
             self.records.extend_from_slice(block.ends());
         } else {
-            umbel::key::split_lines(block.bytes(), shape.line_end, &mut self.records)?;
-            // A header is a line too, but not a record.
+            umbel::key::split_lines(block.bytes(), key_spec.line_end, &mut self.records)?;
+            // A header is a line, but not a record.
             let header = self.records.get(1) == Some(&(block.start() as u32)) && block.start() > 0;
             self.records.drain(1..1 + usize::from(header));
         }
         Ok(())
     }
 
-    fn shape(&mut self, block: &Block, shape: &Shape) {
-        let Scratch { records, keys, printed, kept, unquoted, skipped } = self;
+    fn extract_keys(&mut self, block: &Block, key_spec: &KeySpec) {
+        let Scratch { records, keys, printed, key_records, unquoted, skipped } = self;
         keys.clear();
         printed.clear();
-        kept.clear();
+        key_records.clear();
         *skipped = Skipped::default();
         for (number, ends) in records.windows(2).enumerate() {
             let record = &block.bytes()[ends[0] as usize..ends[1] as usize - 1];
-            match shape.key(record, block.field(), &mut keys.bytes, &mut printed.bytes, unquoted) {
+            match key_spec.append_key(record, block.field(), &mut keys.bytes, &mut printed.bytes, unquoted) {
                 Ok(()) => {
-                    keys.end();
-                    printed.end();
-                    kept.push(number as u32);
+                    keys.finish_string();
+                    printed.finish_string();
+                    key_records.push(number as u32);
                 }
-                Err(lack) => {
-                    match lack {
-                        Lack::Field => skipped.no_field += 1,
-                        Lack::Hex => skipped.not_hex += 1,
+                Err(reason) => {
+                    match reason {
+                        NoKey::MissingField => skipped.no_field += 1,
+                        NoKey::NotHex => skipped.not_hex += 1,
                     }
                     skipped.first.get_or_insert(number as u64);
                 }

@@ -1,4 +1,4 @@
-//! From a record to its key: a field of it, trimmed, in lower case, decoded.
+//! The key of a record: one of its fields or all of it, trimmed, in lower case, decoded.
 
 use super::csv;
 use crate::hex;
@@ -6,8 +6,8 @@ use anyhow::{Result, bail};
 use bstr::ByteSlice;
 use memchr::memmem;
 
-/// What of a record is the key.
-pub struct Shape {
+/// How lines are split into records and fields, and which part of a record is the key.
+pub struct KeySpec {
     pub line_end: u8,
     pub separator: Vec<u8>,
     pub field: Option<Field>,
@@ -19,42 +19,56 @@ pub struct Shape {
     pub hex: bool,
 }
 
-/// Which field.
+/// The field that is the key.
 #[derive(Clone, Debug)]
 pub enum Field {
-    /// Counted from zero.
+    /// Its index, from 0.
     Number(usize),
-    /// As the header of each file has it.
+    /// Its name in the header of each file.
     Name(String),
 }
 
 /// Why a record has no key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lack {
-    Field,
-    Hex,
+pub enum NoKey {
+    MissingField,
+    NotHex,
 }
 
-impl Shape {
-    /// Whether the key is the record itself, byte for byte.
+impl KeySpec {
+    /// Returns the spec of keys that are whole lines.
+    pub fn whole_line() -> KeySpec {
+        KeySpec {
+            line_end: b'\n',
+            separator: b"\t".to_vec(),
+            field: None,
+            header: false,
+            print_field: false,
+            csv: false,
+            trim: false,
+            lower: false,
+            hex: false,
+        }
+    }
+
+    /// Returns whether the key is the whole record, byte for byte.
     pub fn is_plain(&self) -> bool {
         self.field.is_none() && !self.trim && !self.lower && !self.hex
     }
 
-    /// The number of the key's field in a file that starts with this record.
-    pub fn field_in(&self, header: Option<&[u8]>, file: &str) -> Result<usize> {
-        let name = match (&self.field, header) {
+    /// Returns the index of the key's field in a file with this header.
+    pub fn field_index(&self, header: Option<&[u8]>, file: &str) -> Result<usize> {
+        let (name, header) = match (&self.field, header) {
             (None, _) => return Ok(0),
             (Some(Field::Number(number)), _) => return Ok(*number),
             (Some(Field::Name(name)), Some(header)) => (name, header),
             // An empty file has no header, and no lines in which to look for the field.
             (Some(Field::Name(_)), None) => return Ok(0),
         };
-        let (name, header) = name;
         let mut names = Vec::new();
         let mut found = Vec::new();
         for number in 0.. {
-            let Some(field) = self.nth(header, number, &mut found) else { break };
+            let Some(field) = self.nth_field(header, number, &mut found) else { break };
             if field.trim() == name.as_bytes() {
                 return Ok(number);
             }
@@ -63,8 +77,8 @@ impl Shape {
         bail!("{file} has no field \"{name}\": its fields are {}", names.join(", "))
     }
 
-    /// The field with this number, if the record has so many; `unquoted` is room for one that has quotes.
-    fn nth<'a>(&self, record: &'a [u8], number: usize, unquoted: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+    /// Returns the field with this index, if the record has one; `unquoted` is a buffer for quoted fields.
+    fn nth_field<'a>(&self, record: &'a [u8], number: usize, unquoted: &'a mut Vec<u8>) -> Option<&'a [u8]> {
         if self.csv {
             return csv::field(record, self.separator[0], number, unquoted);
         }
@@ -74,25 +88,25 @@ impl Shape {
         nth_between(record, memmem::find_iter(record, &self.separator), self.separator.len(), number)
     }
 
-    /// Appends the key of a record to `keys`, and its field as it stands there to `printed`, if it is to be printed.
-    pub fn key(
+    /// Appends the key of a record to `keys`, and with `--print-field` the unchanged field to `printed`.
+    pub fn append_key(
         &self,
         record: &[u8],
         number: usize,
         keys: &mut Vec<u8>,
         printed: &mut Vec<u8>,
         unquoted: &mut Vec<u8>,
-    ) -> Result<(), Lack> {
+    ) -> Result<(), NoKey> {
         let mut key = match self.field {
             None => record,
-            Some(_) => self.nth(record, number, unquoted).ok_or(Lack::Field)?,
+            Some(_) => self.nth_field(record, number, unquoted).ok_or(NoKey::MissingField)?,
         };
         let field = key;
         if self.trim {
             key = key.trim_ascii();
         }
         if self.hex {
-            hex::decode(key, keys).ok_or(Lack::Hex)?;
+            hex::decode(key, keys).ok_or(NoKey::NotHex)?;
         } else if self.lower {
             lower(key, keys);
         } else {
@@ -133,59 +147,50 @@ fn lower(key: &[u8], keys: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
-    fn shape() -> Shape {
-        Shape {
-            line_end: b'\n',
-            separator: b"\t".to_vec(),
-            field: None,
-            header: false,
-            print_field: false,
-            csv: false,
-            trim: false,
-            lower: false,
-            hex: false,
-        }
-    }
-
-    fn key(shape: &Shape, record: &[u8]) -> Result<Vec<u8>, Lack> {
-        let number = shape.field_in(None, "").unwrap();
+    fn key(key_spec: &KeySpec, record: &[u8]) -> Result<Vec<u8>, NoKey> {
+        let number = key_spec.field_index(None, "").unwrap();
         let mut keys = Vec::new();
-        shape.key(record, number, &mut keys, &mut Vec::new(), &mut Vec::new()).map(|()| keys)
+        key_spec.append_key(record, number, &mut keys, &mut Vec::new(), &mut Vec::new()).map(|()| keys)
     }
 
     #[test]
     fn fields_are_found_by_number() {
-        let third = Shape { field: Some(Field::Number(2)), ..shape() };
+        let third = KeySpec { field: Some(Field::Number(2)), ..KeySpec::whole_line() };
         assert_eq!(key(&third, b"a\tb\tc"), Ok(b"c".to_vec()));
         assert_eq!(key(&third, b"a\tb\t"), Ok(b"".to_vec()));
-        assert_eq!(key(&third, b"a\tb"), Err(Lack::Field));
-        let first = Shape { field: Some(Field::Number(0)), ..shape() };
+        assert_eq!(key(&third, b"a\tb"), Err(NoKey::MissingField));
+        let first = KeySpec { field: Some(Field::Number(0)), ..KeySpec::whole_line() };
         assert_eq!(key(&first, b""), Ok(b"".to_vec()));
         assert_eq!(key(&first, b"a\tb"), Ok(b"a".to_vec()));
-        let second = Shape { separator: b"::".to_vec(), field: Some(Field::Number(1)), ..shape() };
+        let second =
+            KeySpec { separator: b"::".to_vec(), field: Some(Field::Number(1)), ..KeySpec::whole_line() };
         assert_eq!(key(&second, b"a::b:c::d"), Ok(b"b:c".to_vec()));
     }
 
     #[test]
     fn fields_are_found_by_name_in_each_header() {
-        let mail =
-            Shape { csv: true, separator: b",".to_vec(), field: Some(Field::Name("mail".into())), ..shape() };
-        assert_eq!(mail.field_in(Some(b"id,mail"), "x").unwrap(), 1);
-        assert_eq!(mail.field_in(Some(b"\"mail\",id\r"), "x").unwrap(), 0);
-        let error = mail.field_in(Some(b"id,name\r"), "x.csv").unwrap_err().to_string();
+        let mail = KeySpec {
+            csv: true,
+            separator: b",".to_vec(),
+            field: Some(Field::Name("mail".into())),
+            ..KeySpec::whole_line()
+        };
+        assert_eq!(mail.field_index(Some(b"id,mail"), "x").unwrap(), 1);
+        assert_eq!(mail.field_index(Some(b"\"mail\",id\r"), "x").unwrap(), 0);
+        let error = mail.field_index(Some(b"id,name\r"), "x.csv").unwrap_err().to_string();
         assert_eq!(error, "x.csv has no field \"mail\": its fields are id, name");
     }
 
     #[test]
     fn keys_are_trimmed_lowered_and_decoded_in_this_order() {
-        let trim = Shape { trim: true, ..shape() };
+        let trim = KeySpec { trim: true, ..KeySpec::whole_line() };
         assert_eq!(key(&trim, b" a b \t\r"), Ok(b"a b".to_vec()));
-        let lower = Shape { lower: true, ..shape() };
+        let lower = KeySpec { lower: true, ..KeySpec::whole_line() };
         assert_eq!(key(&lower, "Łódź".as_bytes()), Ok("łódź".as_bytes().to_vec()));
         assert_eq!(key(&lower, b"A\xffB"), Ok(b"a\xffb".to_vec()), "what is not UTF-8 stays");
-        let hex = Shape { trim: true, hex: true, ..shape() };
+        let hex = KeySpec { trim: true, hex: true, ..KeySpec::whole_line() };
         assert_eq!(key(&hex, b" 0aFF\r"), Ok(vec![0x0a, 0xff]));
-        assert_eq!(key(&hex, b"0a0"), Err(Lack::Hex));
-        assert_eq!(key(&hex, b"zz"), Err(Lack::Hex));
+        assert_eq!(key(&hex, b"0a0"), Err(NoKey::NotHex));
+        assert_eq!(key(&hex, b"zz"), Err(NoKey::NotHex));
     }
 }
