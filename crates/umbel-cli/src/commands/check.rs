@@ -2,7 +2,7 @@
 
 use super::selecting::Selecting;
 use crate::filters::{Secrets, check_plain, check_whole};
-use crate::input::{InputArgs, Records, check_filter_first};
+use crate::input::{InputArgs, Records, check_not_swapped};
 use crate::runs::runs;
 use crate::system::clock;
 use anyhow::Result;
@@ -73,7 +73,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_filter_first("check FILTER", &args.filter, args.input.files())?;
+    check_not_swapped("check FILTER", &args.filter, args.input.files())?;
     let panel = Panel::open(args)?;
     let Args { line_buffered, count, quiet, .. } = *args;
     Selecting { line_buffered, count, quiet }.run(

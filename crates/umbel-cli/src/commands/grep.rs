@@ -233,7 +233,7 @@ impl Run<'_> {
         report(&selection.failed);
         // What is printed would be found again, and again.
         let (output, files): (Vec<&Selected>, Vec<&Selected>) =
-            selection.files.iter().partition(|file| input::is_stdout(|| file.path(), file.inode()));
+            selection.files.iter().partition(|file| input::is_output_file(|| file.path(), file.inode()));
         for file in output {
             self.failed = true;
             output::error(format_args!(

@@ -18,8 +18,8 @@ pub use blocks::{Block, Blocks};
 pub use pairs::PairArgs;
 pub use records::{OutputLines, Records, Scratch, Skipped};
 pub use source::{
-    check_filter_first, check_not_output, check_not_stdout, is_filter, is_stdin, is_stdout, may_wait, name,
-    open_bytes, open_list, open_raw, plain_name, resolve, total_len,
+    check_not_output, check_not_stdout, check_not_swapped, is_filter, is_output_file, is_stdin, may_wait,
+    name, open_bytes, open_list, open_raw, plain_name, resolve, total_len,
 };
 
 use crate::args::number;
@@ -79,7 +79,7 @@ pub struct InputArgs {
 }
 
 /// Opens files whose keys are whole lines.
-pub fn whole_lines(files: &[PathBuf]) -> Result<Blocks> {
+pub fn open_whole_lines(files: &[PathBuf]) -> Result<Blocks> {
     Blocks::open(files, KeySpec::whole_line())
 }
 

@@ -2,7 +2,7 @@
 
 use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Records, check_filter_first};
+use crate::input::{InputArgs, Records, check_not_swapped};
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_filter_first("count get MULTISET", &args.counts, args.input.files())?;
+    check_not_swapped("count get MULTISET", &args.counts, args.input.files())?;
     let counts = args.secrets.map(&args.counts, Category::Multiset)?;
     Selecting { line_buffered: args.line_buffered, count: false, quiet: false }.run(
         &args.input,

@@ -2,7 +2,7 @@
 
 use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Records, check_filter_first};
+use crate::input::{InputArgs, Records, check_not_swapped};
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -50,7 +50,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_filter_first("map get MAP", &args.map, args.input.files())?;
+    check_not_swapped("map get MAP", &args.map, args.input.files())?;
     let map = args.secrets.map(&args.map, Category::Map)?;
     let book = map.book()?;
     let Args { line_buffered, count, quiet, .. } = *args;

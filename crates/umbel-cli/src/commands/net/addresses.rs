@@ -1,7 +1,7 @@
 //! Files with an address in each line.
 
 use crate::engine;
-use crate::input::{Records, whole_lines};
+use crate::input::{Records, open_whole_lines};
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::net::IpAddr;
@@ -59,7 +59,7 @@ fn read_all<T: Send>(
     // No file at all would be standard input.
     if !files.is_empty() {
         engine::run(
-            whole_lines(files)?,
+            open_whole_lines(files)?,
             threads(),
             |_, records| Ok(read(records, &of)),
             |(more, lost), _| {
@@ -105,7 +105,7 @@ pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
     let mut out = Out::new(false)?;
     let (mut count, mut unread) = (0, Unread::default());
     engine::run(
-        whole_lines(files)?.printing()?,
+        open_whole_lines(files)?.printing()?,
         threads(),
         |_, records| {
             let (found, unread) = read(records, |line| Ok(address(line)?.map(|address| (address, line))));

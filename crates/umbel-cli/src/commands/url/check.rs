@@ -2,7 +2,7 @@
 
 use super::beside;
 use crate::filters::Secrets;
-use crate::input::{check_filter_first, is_stdin, name, open_list, resolve};
+use crate::input::{check_not_swapped, is_stdin, name, open_list, resolve};
 use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::output::{self, Out};
@@ -69,7 +69,7 @@ struct Seen {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let named: Vec<PathBuf> = args.urls.iter().map(PathBuf::from).collect();
-    check_filter_first("url check FILTER", &args.filter, &named)?;
+    check_not_swapped("url check FILTER", &args.filter, &named)?;
     if let Some(file) = named.iter().find(|named| !is_stdin(named) && named.is_file()) {
         let (filter, file) = (args.filter.display(), file.display());
         bail!(
