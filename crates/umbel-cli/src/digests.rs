@@ -1,8 +1,8 @@
 //! The digests of all keys, kept until it is known how large a filter they need: in memory at first, on disk when there
 //! are many.
 
-use crate::engine;
 use crate::input::InputArgs;
+use crate::pipeline;
 use crate::sync::{inner, lock};
 use anyhow::{Context, Result};
 use memmap2::MmapMut;
@@ -37,7 +37,7 @@ pub fn keep(input: &InputArgs, hasher: &Hasher) -> Result<(Digests, Distinct)> {
     let threads = input.threads();
     let census = Census::new(threads, &new_distinct()?)?;
     let mut digests = Digests::default();
-    engine::run(
+    pipeline::run(
         input.open()?,
         threads,
         |thread, records| {

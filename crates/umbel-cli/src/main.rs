@@ -1,7 +1,7 @@
 //! `umbel`: Bloom filters from the shell.
 //!
 //! [`cli`] declares the commands, [`commands`] holds one file for each. What they share: [`input`] turns files and pipes
-//! into keys, [`engine`] spreads the work over threads and keeps its order, [`filters`] opens and saves filters,
+//! into keys, [`pipeline`] spreads the work over threads and keeps its order, [`filters`] opens and saves filters,
 //! [`report`] describes them, [`terminal`] prints.
 //!
 //! Exit codes are those of grep: 0 something was found, 1 nothing was, 2 something went wrong.
@@ -10,16 +10,15 @@ mod args;
 mod cli;
 mod commands;
 mod digests;
-mod engine;
 mod filters;
 mod fitting;
 mod hashing;
 mod hex;
 mod input;
 mod kind_options;
+mod pipeline;
 mod remote;
 mod report;
-mod runs;
 mod sketches;
 mod sync;
 mod system;

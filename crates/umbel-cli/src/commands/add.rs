@@ -1,9 +1,9 @@
 //! `umbel add`: more lines into a filter.
 
 use super::filling::{Filling, warn_if_overfull};
-use super::firsts;
 use crate::filters::{Lock, Secrets, check_plain, check_takes_keys};
 use crate::input::{InputArgs, check_not_output};
+use crate::pipeline::dedup;
 use crate::report::FilterReport;
 use crate::terminal::output::{self, Out, is_broken_pipe};
 use anyhow::{Result, bail};
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let options = loaded.options();
     loaded.filter = if args.new {
         let out = Out::new(args.line_buffered)?;
-        match firsts::print(&args.input, loaded.filter, out, |_, _, _| Ok(())) {
+        match dedup::print_new(&args.input, loaded.filter, out, |_, _, _| Ok(())) {
             // Lines that nobody has seen should be new again next time.
             Err(error) if is_broken_pipe(&error) => {
                 bail!(

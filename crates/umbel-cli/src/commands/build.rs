@@ -5,12 +5,12 @@ use super::filling::{Filling, warn_if_overfull};
 use super::writing::WriteArgs;
 use crate::args::{names, number};
 use crate::digests::{self, Census};
-use crate::engine;
 use crate::filters::{DEFAULT_RATE, check_takes_keys};
 use crate::fitting::{self, Limit};
 use crate::hashing::HashArgs;
 use crate::input::InputArgs;
 use crate::kind_options::KindOptionArgs;
+use crate::pipeline;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
 use std::ops::ControlFlow;
@@ -143,7 +143,7 @@ impl Args {
     /// A filter of a kind that needs all keys at once: their digests take eight bytes each.
     fn at_once(&self, hasher: Hasher) -> Result<Stored> {
         let mut digests = Vec::new();
-        engine::run(
+        pipeline::run(
             self.input.open()?,
             self.input.threads(),
             |_, records| Ok(hasher.digest_batch(&records.keys()?)),
@@ -194,13 +194,13 @@ impl Args {
         {
             return Ok(None);
         }
-        let lines = engine::count(self.input.files(), self.input.line_end(), threads)?;
+        let lines = pipeline::count_lines(self.input.files(), self.input.line_end(), threads)?;
         if lines == 0 || plan(self.kind, &self.spec(lines, hasher)?)?.bytes > COUNTED {
             return Ok(None);
         }
         let filling = Filling::new(self.empty(lines, hasher.clone())?, threads)?;
         let census = Census::new(threads, &digests::new_distinct()?)?;
-        let tally = engine::run(
+        let counts = pipeline::run(
             self.input.open()?,
             threads,
             |thread, records| {
@@ -210,7 +210,7 @@ impl Args {
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        let capacity = self.room(tally.keys, &census.finish()?);
+        let capacity = self.room(counts.keys, &census.finish()?);
         if capacity == lines {
             return filling.into_filter().map(Some);
         }
@@ -228,7 +228,7 @@ impl Args {
         }
         let (capacity, threads) = (self.room(digests.count(), &distinct), self.input.threads());
         let filling = Filling::new(self.empty(capacity, hasher)?, threads)?;
-        engine::spread(digests.into_pieces()?, filling.threads(threads), |thread, piece| {
+        pipeline::run_unordered(digests.into_pieces()?, filling.threads(threads), |thread, piece| {
             filling.insert(thread, &Hashed(&piece))
         })?;
         filling.into_filter()

@@ -1,9 +1,8 @@
 //! `umbel check`: which lines may be members.
 
-use super::selecting::Selecting;
 use crate::filters::{Secrets, check_plain, check_whole};
 use crate::input::{InputArgs, Records, check_not_swapped};
-use crate::runs::runs;
+use crate::pipeline::{Select, bit_runs};
 use crate::system::clock;
 use anyhow::Result;
 use std::path::PathBuf;
@@ -76,7 +75,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_swapped("check FILTER", &args.filter, args.input.files())?;
     let panel = Panel::open(args)?;
     let Args { line_buffered, count, quiet, .. } = *args;
-    Selecting { line_buffered, count, quiet }.run(
+    Select { line_buffered, count, quiet }.run(
         &args.input,
         |records| panel.ask(args, records),
         || panel.filters.iter().try_for_each(|asked| check_whole(&*asked.filter()?, asked.name.as_ref())),
@@ -185,7 +184,7 @@ impl Panel {
             (0..records.key_count()).for_each(|key| column(key, &mut out));
             return Ok((records.key_count() as u64, out));
         }
-        for run in runs(&members) {
+        for run in bit_runs(&members) {
             if args.tag {
                 run.for_each(|key| column(key, &mut out));
             } else {

@@ -2,7 +2,7 @@
 
 use crate::args::number;
 use crate::digests::{Census, new_distinct};
-use crate::engine;
+use crate::pipeline;
 use crate::sketches::{Inputs, SketchArgs};
 use crate::terminal::output;
 use anyhow::Result;
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     if let Some(lines) = &inputs.lines {
         let threads = lines.threads();
         let census = Census::new(threads, &distinct)?;
-        engine::run(
+        pipeline::run(
             lines.open()?,
             threads,
             |thread, records| {

@@ -1,7 +1,7 @@
 //! A filter that threads fill together, and what is said when it holds more than it was made for.
 
-use crate::engine;
 use crate::input::{InputArgs, Records};
+use crate::pipeline;
 use crate::report::percent;
 use crate::sync::{inner, lock};
 use crate::system::clock;
@@ -52,20 +52,20 @@ impl Filling {
     /// Inserts all lines of an input.
     pub fn fill(&self, input: &InputArgs) -> Result<()> {
         let (blocks, threads) = (input.open()?, input.threads());
-        let tally = match self {
+        let counts = match self {
             Filling::InTurn(filter) => {
                 let hasher = lock(filter).hasher().clone();
                 let hash = |_, records: &Records| Ok(hasher.digest_batch(&records.keys()?));
-                engine::run(blocks, threads, hash, |digests, _| {
+                pipeline::run(blocks, threads, hash, |digests, _| {
                     self.insert(0, &Hashed(&digests)).map(ControlFlow::Continue)
                 })
             }
             _ => {
                 let insert = |thread, records: &Records| self.insert(thread, &records.keys()?);
-                engine::run(blocks, threads, insert, |(), _| Ok(ControlFlow::Continue(())))
+                pipeline::run(blocks, threads, insert, |(), _| Ok(ControlFlow::Continue(())))
             }
         };
-        tally.map(drop)
+        counts.map(drop)
     }
 
     /// How many of `threads` may insert at the same time.

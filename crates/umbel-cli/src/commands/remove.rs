@@ -1,9 +1,9 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
 use crate::args::names::kinds_with;
-use crate::engine;
 use crate::filters::{Lock, Secrets, check_holds, check_plain};
 use crate::input::{InputArgs, check_not_output};
+use crate::pipeline;
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
@@ -112,11 +112,11 @@ fn remove(args: &Args, filter: &mut AnyFilter) -> Result<Outcome> {
     let mut out = Out::new(false)?;
     let mut outcome = Outcome::default();
     let printing = !args.quiet && !args.json;
-    engine::run(
+    pipeline::run(
         args.input.open()?.printing()?,
         args.input.threads(),
         |_, records| Ok((hasher.digest_batch(&records.keys()?), records.to_lines())),
-        |(digests, lines), turn| {
+        |(digests, lines), info| {
             let mut left = Vec::new();
             for (i, digest) in digests.into_iter().enumerate() {
                 match filter.remove_digest(digest)? {
@@ -131,7 +131,7 @@ fn remove(args: &Args, filter: &mut AnyFilter) -> Result<Outcome> {
                     left.extend_from_slice(lines.get(i..i + 1));
                 }
             }
-            out.write(&left, turn.caught_up)?;
+            out.write(&left, info.caught_up)?;
             Ok(ControlFlow::Continue(()))
         },
     )?;

@@ -4,7 +4,7 @@ use crate::args::number;
 use crate::sketches::{Inputs, SketchArgs};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
-use crate::{engine, hex};
+use crate::{hex, pipeline};
 use anyhow::Result;
 use serde::Serialize;
 use std::io::Write;
@@ -75,7 +75,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     inputs.unite(&mut frequent, args.error, Frequent::union)?;
     if let Some(lines) = &inputs.lines {
         // Which counters are dropped depends on the order of the lines, so they are counted in the order of the input.
-        engine::run(
+        pipeline::run(
             lines.open()?,
             lines.threads(),
             |_, records| Ok(records.to_keys()?),

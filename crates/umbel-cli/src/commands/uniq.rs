@@ -1,9 +1,9 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
-use super::firsts;
 use crate::args::number;
 use crate::digests::new_distinct;
 use crate::input::InputArgs;
+use crate::pipeline::dedup;
 use crate::report::percent;
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
@@ -81,10 +81,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let filter = AnyFilter::build(kind, &Spec::from_given(given)?.with_options(options))?;
     let capacity = filter.design().map_or(0, |design| design.capacity);
     let mut losses = Losses { capacity, asked: args.fpr, seen: new_distinct()?, ..Losses::default() };
-    let (_, tally) =
-        firsts::print(&args.input, filter.into(), Out::new(args.line_buffered)?, |filter, digests, new| {
-            losses.add(filter, digests, new)
-        })?;
+    let (_, counts) = dedup::print_new(
+        &args.input,
+        filter.into(),
+        Out::new(args.line_buffered)?,
+        |filter, digests, new| losses.add(filter, digests, new),
+    )?;
     let Losses { kept, worst, forgets, .. } = losses;
     if !args.quiet {
         let what = if args.window.is_some() {
@@ -94,7 +96,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         };
         warn(format_args!(
             "{kept} {what} {}; {} more expected to be wrongly dropped",
-            tally.keys,
+            counts.keys,
             expected(losses.expected())
         ));
         let hint = if args.capacity.is_some() { "-n" } else { "--max-bytes" };

@@ -1,8 +1,8 @@
 //! `umbel count get`: how often keys came.
 
-use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Records, check_not_swapped};
+use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_swapped("count get MULTISET", &args.counts, args.input.files())?;
     let counts = args.secrets.map(&args.counts, Category::Multiset)?;
-    Selecting { line_buffered: args.line_buffered, count: false, quiet: false }.run(
+    Select { line_buffered: args.line_buffered, count: false, quiet: false }.run(
         &args.input,
         |records| ask(args, &counts, records),
         || check_whole(&counts, &args.counts),

@@ -1,7 +1,7 @@
 //! Lines into a multiset, and what is said when there are more than it was made for.
 
-use crate::engine;
 use crate::input::InputArgs;
+use crate::pipeline;
 use crate::report::percent;
 use crate::terminal::output::warn;
 use anyhow::Result;
@@ -14,7 +14,7 @@ use umbel::sizing::space_code::pairs;
 /// Records all lines, in their order: which groups a line hits depends on how many came before it. Threads only hash.
 pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
     let hasher = counts.hasher().clone();
-    engine::run(
+    pipeline::run(
         input.open()?,
         input.threads(),
         |_, records| Ok(hasher.digest_batch(&records.keys()?)),

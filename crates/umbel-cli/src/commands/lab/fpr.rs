@@ -1,8 +1,8 @@
 //! `umbel lab fpr`: the rate of a filter on data of one's own.
 
-use crate::engine;
 use crate::filters::Secrets;
 use crate::input::InputArgs;
+use crate::pipeline;
 use crate::report::{Rows, percent};
 use crate::system::clock;
 use crate::terminal::exit::NOT_FOUND;
@@ -109,7 +109,7 @@ fn ask(args: &Args, filter: &Stored) -> Result<Asked> {
     let hasher = Hasher::default();
     let mut seen = HashSet::new();
     let mut asked = Asked { lines: 0, queries: 0, positives: 0 };
-    engine::run(
+    pipeline::run(
         args.input.open()?,
         args.input.threads(),
         |_, records| {

@@ -1,8 +1,8 @@
 //! `umbel lab words`: the classic experiment with a list of words of one's own.
 
 use crate::args::number;
-use crate::engine;
 use crate::input::{InputArgs, is_stdin};
+use crate::pipeline;
 use crate::report::Rows;
 use crate::terminal::output;
 use anyhow::{Context, Result, bail};
@@ -86,7 +86,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 /// The words of all lines, as often as they are there.
 fn read(input: &InputArgs) -> Result<Vec<Vec<u8>>> {
     let mut list = Vec::new();
-    engine::run(
+    pipeline::run(
         input.open()?,
         input.threads(),
         |_, records| {

@@ -1,8 +1,8 @@
 //! Which key has two values: a map is built from digests, so the lines are looked at once more.
 
 use super::pairs::{Lines, place};
-use crate::engine;
 use crate::input::{InputArgs, PairArgs, Records};
+use crate::pipeline;
 use crate::report::printable;
 use crate::sync::lock;
 use anyhow::{Error, Result, anyhow};
@@ -115,7 +115,7 @@ fn read_again(
     found: &mut Vec<Line>,
 ) -> Result<()> {
     let mut lines = Lines::default();
-    engine::run(
+    pipeline::run(
         input.open()?,
         input.threads(),
         |_, records| {

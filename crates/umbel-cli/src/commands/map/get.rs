@@ -1,8 +1,8 @@
 //! `umbel map get`: the values of keys.
 
-use crate::commands::selecting::Selecting;
 use crate::filters::{Secrets, check_whole};
 use crate::input::{InputArgs, Records, check_not_swapped};
+use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
 use std::path::PathBuf;
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let map = args.secrets.map(&args.map, Category::Map)?;
     let book = map.book()?;
     let Args { line_buffered, count, quiet, .. } = *args;
-    Selecting { line_buffered, count, quiet }.run(
+    Select { line_buffered, count, quiet }.run(
         &args.input,
         |records| ask(args, &map, book, records),
         || check_whole(&map, &args.map),

@@ -1,8 +1,8 @@
 //! Pairs of keys and values, read by many threads and handed on in the order of the input.
 
 use super::values::{Outside, Values};
-use crate::engine;
 use crate::input::{Blocks, InputArgs, PairArgs, Records};
+use crate::pipeline;
 use crate::report::printable;
 use anyhow::{Result, bail};
 use std::collections::HashMap;
@@ -113,7 +113,7 @@ pub fn read<T: Send>(
 ) -> Result<()> {
     let input = args.keys();
     let mut lines = Lines::default();
-    engine::run(
+    pipeline::run(
         blocks,
         input.threads(),
         |_, records| Ok((Piece::of(args, hasher, records)?, also(records))),

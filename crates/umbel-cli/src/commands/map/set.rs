@@ -105,7 +105,7 @@ fn set(args: &Args, map: &mut AnyMap) -> Result<Outcome> {
         &hasher,
         &mut values,
         |records| printing.then(|| records.to_lines()),
-        |values, piece, lines: Option<Lines>, _| {
+        |values, piece, lines: Option<OutputLines>, _| {
             let numbers = values.numbers(piece, &mut []);
             let mut strangers = Vec::new();
             for (i, (digest, value)) in piece.pairs(&numbers).enumerate() {

@@ -1,7 +1,7 @@
 //! Files with an address in each line.
 
-use crate::engine;
 use crate::input::{Records, open_whole_lines};
+use crate::pipeline;
 use crate::terminal::output::{Out, warn};
 use anyhow::Result;
 use std::net::IpAddr;
@@ -58,7 +58,7 @@ fn read_all<T: Send>(
     let (mut all, mut unread) = (Vec::new(), Unread::default());
     // No file at all would be standard input.
     if !files.is_empty() {
-        engine::run(
+        pipeline::run(
             open_whole_lines(files)?,
             threads(),
             |_, records| Ok(read(records, &of)),
@@ -104,7 +104,7 @@ fn address(line: &[u8]) -> umbel_net::Result<Option<IpAddr>> {
 pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
     let mut out = Out::new(false)?;
     let (mut count, mut unread) = (0, Unread::default());
-    engine::run(
+    pipeline::run(
         open_whole_lines(files)?.printing()?,
         threads(),
         |_, records| {
@@ -116,10 +116,10 @@ pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
             let text: Vec<u8> = lines.iter().flat_map(|line| [line, &b"\n"[..]]).flatten().copied().collect();
             Ok((text, lines.len() as u64, unread))
         },
-        |(text, blocked, lost), turn| {
+        |(text, blocked, lost), info| {
             count += blocked;
             unread.add(lost);
-            out.write(&text, turn.caught_up)?;
+            out.write(&text, info.caught_up)?;
             Ok(ControlFlow::Continue(()))
         },
     )?;

@@ -2,8 +2,8 @@
 
 use super::lines;
 use super::spread::Spread;
-use crate::commands::selecting::Selecting;
 use crate::input::{InputArgs, Records};
+use crate::pipeline::Select;
 use crate::remote::{self, Address};
 use anyhow::Result;
 use std::process::ExitCode;
@@ -38,7 +38,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let spread = Spread::open(&args.from)?;
-    Selecting { line_buffered: false, count: args.count, quiet: args.quiet }.run(
+    Select { line_buffered: false, count: args.count, quiet: args.quiet }.run(
         &args.input,
         |records| ask(args, &spread, records),
         || Ok(()),

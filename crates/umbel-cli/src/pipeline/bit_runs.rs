@@ -1,9 +1,9 @@
-//! Which of many, as bits, and where neighbours are together.
+//! Runs of set bits in a mask.
 
 use std::ops::Range;
 
-/// The runs of set bits, in order.
-pub fn runs(words: &[u64]) -> impl Iterator<Item = Range<usize>> {
+/// Returns the runs of set bits, in order.
+pub fn bit_runs(words: &[u64]) -> impl Iterator<Item = Range<usize>> {
     let end = words.len() * 64;
     let find = move |from: usize, set: bool| {
         let mut at = from;
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn runs_cover_exactly_the_set_bits() {
-        let all = |words: &[u64]| runs(words).collect::<Vec<_>>();
+        let all = |words: &[u64]| bit_runs(words).collect::<Vec<_>>();
         assert!(all(&[]).is_empty() && all(&[0, 0]).is_empty());
         assert_eq!(all(&[0b1011]), [0..2, 3..4]);
         assert_eq!(all(&[!0, !0, 1 << 9]), [0..128, 137..138]);
