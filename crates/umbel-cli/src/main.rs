@@ -9,17 +9,12 @@
 mod args;
 mod cli;
 mod commands;
-mod digests;
 mod filters;
-mod fitting;
-mod hashing;
 mod hex;
 mod input;
-mod kind_options;
 mod pipeline;
 mod remote;
 mod report;
-mod sketches;
 mod sync;
 mod system;
 mod terminal;

@@ -1,7 +1,6 @@
 //! `umbel add`: more lines into a filter.
 
-use super::filling::{Filling, warn_if_overfull};
-use crate::filters::{Lock, Secrets, check_plain, check_takes_keys};
+use crate::filters::{FileLock, ParallelFill, Secrets, check_not_fixed, check_plain, warn_if_overfull};
 use crate::input::{InputArgs, check_not_output};
 use crate::pipeline::dedup;
 use crate::report::FilterReport;
@@ -47,10 +46,10 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     check_plain(&args.filter)?;
     let mut loaded = args.secrets.load(&args.filter, Category::Set)?;
-    check_takes_keys(&args.filter, loaded.filter.kind())?;
+    check_not_fixed(&args.filter, loaded.filter.kind())?;
     let options = loaded.options();
     loaded.filter = if args.new {
         let out = Out::new(args.line_buffered)?;
@@ -65,9 +64,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             result => result?.0,
         }
     } else {
-        let filling = Filling::new(loaded.filter, args.input.threads())?;
-        filling.fill(&args.input)?;
-        filling.into_filter()?
+        let fill = ParallelFill::new(loaded.filter, args.input.threads())?;
+        fill.fill(&args.input)?;
+        fill.into_filter()?
     };
     file::save(&args.filter, &loaded.filter, &options)?;
     drop(lock);

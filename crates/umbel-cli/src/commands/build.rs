@@ -1,15 +1,13 @@
 //! `umbel build`: a filter from lines.
 
-use super::constructing::{append, constructing};
-use super::filling::{Filling, warn_if_overfull};
-use super::writing::WriteArgs;
 use crate::args::{names, number};
-use crate::digests::{self, Census};
-use crate::filters::{DEFAULT_RATE, check_takes_keys};
-use crate::fitting::{self, Limit};
-use crate::hashing::HashArgs;
+use crate::filters::budget::{self, MemoryLimit};
+use crate::filters::construct::{append, with_progress};
+use crate::filters::{
+    DEFAULT_RATE, DistinctCounter, HashArgs, KindOptionArgs, ParallelFill, SaveArgs, capacity_for,
+    check_not_fixed, digest_spool, new_distinct, warn_if_overfull,
+};
 use crate::input::InputArgs;
-use crate::kind_options::KindOptionArgs;
 use crate::pipeline;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};
@@ -40,7 +38,7 @@ use umbel::{AnyFilter, Hasher, Kind, Spec};
   umbel build --like june.umbel -o july.umbel july.txt && umbel union june.umbel july.umbel -o both.umbel")]
 pub struct Args {
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// Make it for so many keys (default: as many as there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -89,7 +87,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (filter, embed_key) = match &args.like {
         Some(like) => {
             let loaded = args.hashing.secrets.map_verified(like, Category::Set)?;
-            check_takes_keys(like, loaded.filter.kind())?;
+            check_not_fixed(like, loaded.filter.kind())?;
             args.hashing.check_embedding(loaded.filter.hash_id().map(|id| id.strength))?;
             (args.stream(loaded.filter.try_clone_empty()?)?, args.hashing.embed_key || loaded.embedded_key)
         }
@@ -102,7 +100,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     fn build(&self) -> Result<Stored> {
-        self.options.of_kind(self.kind)?;
+        self.options.for_kind(self.kind)?;
         let function = self.function()?;
         if let Function::Digest(hasher) = &function {
             self.check(hasher)?;
@@ -158,18 +156,18 @@ impl Args {
             digests.dedup();
         }
         let count = digests.len() as u64;
-        let spec = fitting::within(self.kind, self.spec(count.max(1), &hasher)?, self.limit(), self.fpr)?;
+        let spec = budget::fit(self.kind, self.spec(count.max(1), &hasher)?, self.limit(), self.fpr)?;
         let build = |construction: &Construction<'_>| {
             AnyFilter::from_digests(self.kind, &spec, digests, construction)
         };
-        Ok(constructing(self.input.threads(), count, build)?.into())
+        Ok(with_progress(self.input.threads(), count, build)?.into())
     }
 
     /// Fills a filter as the lines come.
     fn stream(&self, filter: Stored) -> Result<Stored> {
-        let filling = Filling::new(filter, self.input.threads())?;
-        filling.fill(&self.input)?;
-        filling.into_filter()
+        let fill = ParallelFill::new(filter, self.input.threads())?;
+        fill.fill(&self.input)?;
+        fill.into_filter()
     }
 
     /// A filter that is just large enough for the keys there turn out to be.
@@ -198,61 +196,61 @@ impl Args {
         if lines == 0 || plan(self.kind, &self.spec(lines, hasher)?)?.bytes > COUNTED {
             return Ok(None);
         }
-        let filling = Filling::new(self.empty(lines, hasher.clone())?, threads)?;
-        let census = Census::new(threads, &digests::new_distinct()?)?;
+        let fill = ParallelFill::new(self.empty(lines, hasher.clone())?, threads)?;
+        let counter = DistinctCounter::new(threads, &new_distinct()?)?;
         let counts = pipeline::run(
             self.input.open()?,
             threads,
             |thread, records| {
                 let digests = hasher.digest_batch(&records.keys()?);
-                census.insert(thread, &Hashed(&digests));
-                filling.insert(thread, &Hashed(&digests))
+                counter.insert(thread, &Hashed(&digests));
+                fill.insert(thread, &Hashed(&digests))
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        let capacity = self.room(counts.keys, &census.finish()?);
+        let capacity = self.room(counts.keys, &counter.finish()?);
         if capacity == lines {
-            return filling.into_filter().map(Some);
+            return fill.into_filter().map(Some);
         }
-        drop(filling);
+        drop(fill);
         self.stream(self.empty(capacity, hasher.clone())?).map(Some)
     }
 
     /// Keeps the digests of all lines, then fills a filter that is just large enough.
     fn keep_digests(&self, hasher: Hasher) -> Result<Stored> {
-        let (digests, distinct) = digests::keep(&self.input, &hasher)?;
+        let (digests, distinct) = digest_spool::collect(&self.input, &hasher)?;
         if digests.count() == 0 {
             warn(
                 "there were no lines: the filter is empty, and made for one key; give -n to add to it later",
             );
         }
         let (capacity, threads) = (self.room(digests.count(), &distinct), self.input.threads());
-        let filling = Filling::new(self.empty(capacity, hasher)?, threads)?;
-        pipeline::run_unordered(digests.into_pieces()?, filling.threads(threads), |thread, piece| {
-            filling.insert(thread, &Hashed(&piece))
+        let fill = ParallelFill::new(self.empty(capacity, hasher)?, threads)?;
+        pipeline::run_unordered(digests.into_pieces()?, fill.threads(threads), |thread, piece| {
+            fill.insert(thread, &Hashed(&piece))
         })?;
-        filling.into_filter()
+        fill.into_filter()
     }
 
     /// Returns the number of keys to plan the filter for, from the number of lines and the sketch of distinct ones.
     fn room(&self, lines: u64, distinct: &Distinct) -> u64 {
-        if self.kind.capabilities().multiset { lines.max(1) } else { digests::capacity(lines, distinct) }
+        if self.kind.capabilities().multiset { lines.max(1) } else { capacity_for(lines, distinct) }
     }
 
     /// What a filter for so many keys is to be.
     fn spec(&self, capacity: u64, hasher: &Hasher) -> Result<Spec> {
         let rate = self.fpr.unwrap_or(DEFAULT_RATE);
         let spec = Spec::new(capacity, rate)?.with_policy(self.policy).with_hasher(hasher.clone());
-        Ok(spec.with_options(self.options.of_kind(self.kind)?))
+        Ok(spec.with_options(self.options.for_kind(self.kind)?))
     }
 
-    fn limit(&self) -> Option<Limit> {
-        self.max_bytes.map(|bytes| Limit { bytes, beside: 0 })
+    fn limit(&self) -> Option<MemoryLimit> {
+        self.max_bytes.map(|bytes| MemoryLimit { bytes, overhead: 0 })
     }
 
     /// An empty filter for so many keys, within the memory allowed.
     fn empty(&self, capacity: u64, hasher: Hasher) -> Result<Stored> {
-        let spec = fitting::within(self.kind, self.spec(capacity, &hasher)?, self.limit(), self.fpr)?;
+        let spec = budget::fit(self.kind, self.spec(capacity, &hasher)?, self.limit(), self.fpr)?;
         Ok(AnyFilter::build(self.kind, &spec)?.into())
     }
 

@@ -1,8 +1,7 @@
 //! `umbel union` and `umbel intersect`: one filter out of several.
 
-use super::filling::warn_if_overfull;
 use crate::args::meta::{self, entry};
-use crate::filters::{Secrets, Target, check_same_form};
+use crate::filters::{Secrets, Target, check_same_form, warn_if_overfull};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
 //! `umbel distinct`: the number of different lines.
 
 use crate::args::number;
-use crate::digests::{Census, new_distinct};
+use crate::filters::sketches::{SketchArgs, SketchInputs};
+use crate::filters::{DistinctCounter, new_distinct};
 use crate::pipeline;
-use crate::sketches::{Inputs, SketchArgs};
 use crate::terminal::output;
 use anyhow::Result;
 use serde::Serialize;
@@ -46,22 +46,22 @@ struct Answer {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let inputs: Inputs<Distinct> = args.sketch.open(Kind::Distinct)?;
+    let inputs: SketchInputs<Distinct> = args.sketch.open(Kind::Distinct)?;
     let mut distinct = args.empty(inputs.first())?;
     inputs.unite(&mut distinct, args.error, Distinct::union)?;
     if let Some(lines) = &inputs.lines {
         let threads = lines.threads();
-        let census = Census::new(threads, &distinct)?;
+        let counter = DistinctCounter::new(threads, &distinct)?;
         pipeline::run(
             lines.open()?,
             threads,
             |thread, records| {
-                census.insert(thread, &records.keys()?);
+                counter.insert(thread, &records.keys()?);
                 Ok(())
             },
             |(), _| Ok(ControlFlow::Continue(())),
         )?;
-        distinct.union(&census.finish()?)?;
+        distinct.union(&counter.finish()?)?;
     }
     args.sketch.save(&distinct)?;
     let (estimate, count) = (distinct.count(), distinct.inserted());

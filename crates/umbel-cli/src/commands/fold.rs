@@ -1,8 +1,7 @@
 //! `umbel fold`: the same keys in half the memory.
 
-use super::filling::warn_if_overfull;
 use crate::args::number;
-use crate::filters::{Secrets, Target};
+use crate::filters::{Secrets, Target, warn_if_overfull};
 use crate::report::percent;
 use crate::terminal::output::warn;
 use anyhow::{Result, bail};

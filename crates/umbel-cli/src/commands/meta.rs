@@ -1,7 +1,7 @@
 //! `umbel meta`: names and values that travel with a filter.
 
 use crate::args::meta::{self, entry};
-use crate::filters::Lock;
+use crate::filters::FileLock;
 use crate::system::signals;
 use crate::terminal::exit::found;
 use crate::terminal::output;
@@ -40,7 +40,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let set =
         args.entries.iter().map(|text| entry(text).map_err(|why| anyhow!("\"{text}\" sets nothing: {why}")));
     let set = meta::collect(&set.collect::<Result<Vec<_>>>()?)?;
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     signals::watch(&args.filter);
     let mut meta = file::inspect(&args.filter)?.meta;
     for name in &args.unset {

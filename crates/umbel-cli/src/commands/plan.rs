@@ -2,8 +2,7 @@
 
 use crate::args::names::{self, kinds_of};
 use crate::args::number;
-use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE};
-use crate::kind_options::{KindOptionArgs, MultisetArgs};
+use crate::filters::{DEFAULT_NOISE, DEFAULT_RATE, KindOptionArgs, MultisetArgs};
 use crate::report::{Columns, PlanReport, Rows, percent, size};
 use crate::terminal::output;
 use anyhow::{Result, bail};
@@ -82,10 +81,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let spec = Spec::from_given(given)?.with_policy(args.policy);
     if args.compare {
-        return compare(args, &spec.with_options(args.options.of_all()));
+        return compare(args, &spec.with_options(args.options.for_all_kinds()));
     }
-    let mut options = args.options.of_kind(kind)?;
-    args.multiset.of_kind(kind, &mut options)?;
+    let mut options = args.options.for_kind(kind)?;
+    args.multiset.for_kind(kind, &mut options)?;
     if args.values.is_some() && kind.category() != Category::Map {
         bail!("--values is for maps: add --kind bloomier, or leave it out");
     }

@@ -1,7 +1,7 @@
 //! `umbel remove`: lines out of a filter that can forget them.
 
 use crate::args::names::kinds_with;
-use crate::filters::{Lock, Secrets, check_holds, check_plain};
+use crate::filters::{FileLock, Secrets, check_category, check_plain};
 use crate::input::{InputArgs, check_not_output};
 use crate::pipeline;
 use crate::terminal::exit::NOT_FOUND;
@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     check_not_output(args.input.files(), &args.filter)?;
     check_plain(&args.filter)?;
     let kind = file::inspect(&args.filter)?.kind;
-    check_holds(&args.filter, kind, Category::Set)?;
+    check_category(&args.filter, kind, Category::Set)?;
     if !kind.capabilities().remove {
         let why = if kind.capabilities().fixed {
             "it was made from all its keys at once"
@@ -72,7 +72,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             kinds_with(|can| can.remove)
         );
     }
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     let loaded = args.secrets.load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;

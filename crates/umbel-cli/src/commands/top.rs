@@ -1,7 +1,7 @@
 //! `umbel top`: the most frequent lines.
 
 use crate::args::number;
-use crate::sketches::{Inputs, SketchArgs};
+use crate::filters::sketches::{SketchArgs, SketchInputs};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
 use crate::{hex, pipeline};
@@ -70,7 +70,7 @@ struct Line {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let inputs: Inputs<Frequent> = args.sketch.open(Kind::Frequent)?;
+    let inputs: SketchInputs<Frequent> = args.sketch.open(Kind::Frequent)?;
     let mut frequent = args.empty(inputs.first())?;
     inputs.unite(&mut frequent, args.error, Frequent::union)?;
     if let Some(lines) = &inputs.lines {

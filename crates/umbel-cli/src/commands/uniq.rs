@@ -1,7 +1,7 @@
 //! `umbel uniq`: first occurrences, in the order of the input.
 
 use crate::args::number;
-use crate::digests::new_distinct;
+use crate::filters::new_distinct;
 use crate::input::InputArgs;
 use crate::pipeline::dedup;
 use crate::report::percent;

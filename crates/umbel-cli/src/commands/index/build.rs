@@ -2,7 +2,7 @@
 
 use super::ending;
 use crate::args::number;
-use crate::filters::unless_exists;
+use crate::filters::explain_exists;
 use crate::terminal::Progress;
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::build(&path, &args.roots, &settings, &options);
     progress.finish();
-    Ok(ending(&made.map_err(|error| unless_exists(error, &path))?))
+    Ok(ending(&made.map_err(|error| explain_exists(error, &path))?))
 }
 
 /// A directory by its own name, also if it was given as `..`.

@@ -1,7 +1,7 @@
 //! `umbel index update`: what has changed since an index was made.
 
 use super::ending;
-use crate::filters::Lock;
+use crate::filters::FileLock;
 use crate::terminal::{Progress, output};
 use anyhow::Result;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let _lock = Lock::take(&args.index)?;
+    let _lock = FileLock::acquire(&args.index)?;
     let options = Options::default();
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::update(&args.index, &options);

@@ -89,5 +89,5 @@ fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
 /// The whole file or none, and over no other unless that is wanted.
 fn write(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     let placing = Placing { create_new: !force, ..Placing::default() };
-    file::save_bytes(path, bytes, placing).map(drop).map_err(|error| filters::unless_exists(error, path))
+    file::save_bytes(path, bytes, placing).map(drop).map_err(|error| filters::explain_exists(error, path))
 }

@@ -4,11 +4,9 @@ use super::conflict::{Kept, explain};
 use super::pairs;
 use super::values::{Values, Wanted, wanted};
 use crate::args::{names, number};
-use crate::commands::constructing::{append, constructing};
-use crate::commands::writing::WriteArgs;
-use crate::filters::DEFAULT_RATE;
-use crate::fitting::{self, Limit};
-use crate::hashing::HashArgs;
+use crate::filters::budget::{self, MemoryLimit};
+use crate::filters::construct::{append, with_progress};
+use crate::filters::{DEFAULT_RATE, HashArgs, SaveArgs};
 use crate::input::PairArgs;
 use anyhow::{Result, bail};
 use std::path::PathBuf;
@@ -32,7 +30,7 @@ use umbel::{AnyMap, Hasher, Kind, Spec};
   umbel map build --mutable --values free,taken,closed -o seats.umbel < seats.tsv")]
 pub struct Args {
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// The share of keys that are not in the map to which it may give a value all the same [default: 1%]
     #[arg(short = 'p', long, value_name = "RATE", value_parser = number::rate)]
@@ -77,9 +75,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 
 impl Args {
     /// What --max-bytes allows, of which the names of values take a part.
-    fn limit(&self, book: Option<&CodeBook>) -> Option<Limit> {
+    fn limit(&self, book: Option<&CodeBook>) -> Option<MemoryLimit> {
         let names: u64 = book.map_or(0, |book| book.iter().map(|name| name.len() as u64 + 8).sum());
-        self.max_bytes.map(|bytes| Limit { bytes, beside: names.next_multiple_of(64) })
+        self.max_bytes.map(|bytes| MemoryLimit { bytes, overhead: names.next_multiple_of(64) })
     }
 
     /// What a map of so many keys with values up to this one is to be.
@@ -123,10 +121,10 @@ impl Args {
         let found = || pairs.iter().map(|(_, value)| *value).max();
         let count = pairs.len() as u64;
         let spec = self.spec(count, largest.or(named).or_else(found), &hasher)?;
-        let spec = fitting::within(kind, spec, self.limit(book.as_ref()), self.fpr)?;
+        let spec = budget::fit(kind, spec, self.limit(book.as_ref()), self.fpr)?;
         let build =
             |construction: &Construction<'_>| AnyMap::from_pairs(kind, &spec, pairs, book, construction);
-        match constructing(input.threads(), count, build) {
+        match with_progress(input.threads(), count, build) {
             Err(umbel::Error::Conflict { digest, values: numbers }) => {
                 let values = numbers.map(|number| values.name(number));
                 Err(explain(&self.input, &hasher, digest, &kept, values)?)

@@ -2,7 +2,7 @@
 
 use super::pairs;
 use super::values::Values;
-use crate::filters::{Lock, Secrets, check_holds};
+use crate::filters::{FileLock, Secrets, check_category};
 use crate::input::{OutputLines, PairArgs, check_not_output};
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output::{self, Out, is_broken_pipe, warn};
@@ -55,14 +55,14 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let input = args.input.keys();
     check_not_output(input.files(), &args.map)?;
     let kind = file::inspect(&args.map)?.kind;
-    check_holds(&args.map, kind, Category::Map)?;
+    check_category(&args.map, kind, Category::Map)?;
     if kind != Kind::BloomierMutable {
         bail!(
             "the values of {} cannot be changed: it is a {kind} map, whose values are part of what it was made from; build it with --mutable",
             args.map.display()
         );
     }
-    let lock = Lock::take(&args.map)?;
+    let lock = FileLock::acquire(&args.map)?;
     let loaded = args.secrets.load(&args.map, Category::Map)?;
     let options = loaded.options();
     let mut map = AnyMap::try_from(loaded.filter)?;

@@ -2,8 +2,7 @@
 
 use super::capture::{add_rows, each_packet};
 use crate::args::{names, number};
-use crate::digests::{capacity, new_distinct};
-use crate::filters::DEFAULT_NOISE;
+use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};
 use crate::report::{Columns, Rows, percent, size};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};
@@ -104,7 +103,7 @@ impl Args {
         let (packets, flows) = match self.packets {
             Some(packets) => (Some(packets), None),
             None if self.capture.is_file() => {
-                let (packets, flows) = self.census()?;
+                let (packets, flows) = self.count_flows()?;
                 (Some(packets), Some(flows))
             }
             None => (None, None),
@@ -129,7 +128,7 @@ impl Args {
     }
 
     /// Counts the packets, and estimates the number of flows.
-    fn census(&self) -> Result<(u64, u64)> {
+    fn count_flows(&self) -> Result<(u64, u64)> {
         let hasher = Hasher::default();
         let mut distinct = new_distinct()?;
         let mut reader = Reader::open(&self.capture)?;
@@ -137,7 +136,7 @@ impl Args {
             distinct.insert_digest(self.key.flow(&packet).digest(&hasher));
         }
         let packets = reader.counts().packets;
-        Ok((packets.max(1), capacity(packets, &distinct)))
+        Ok((packets.max(1), capacity_for(packets, &distinct)))
     }
 }
 

@@ -1,8 +1,7 @@
 //! `umbel password add`: more words that are not to be used again.
 
 use super::reading;
-use crate::commands::filling::warn_if_overfull;
-use crate::filters::{Lock, Secrets};
+use crate::filters::{FileLock, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
 use crate::terminal::output::warn;
 use anyhow::{Context, Result, bail};
@@ -54,7 +53,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         check_not_output(&args.lists, &args.filter)?;
     }
     let name = args.filter.display();
-    let lock = Lock::take(&args.filter)?;
+    let lock = FileLock::acquire(&args.filter)?;
     let loaded = args.secrets.or_beside(&args.filter).load(&args.filter, Category::Set)?;
     let options = loaded.options();
     let mut filter = AnyFilter::try_from(loaded.filter)?;

@@ -2,9 +2,7 @@
 
 use super::reading;
 use crate::args::number;
-use crate::commands::filling::warn_if_overfull;
-use crate::commands::writing::WriteArgs;
-use crate::filters::{NewKey, Secrets, beside, read_key};
+use crate::filters::{NewKey, SaveArgs, Secrets, key_file_beside, read_key, warn_if_overfull};
 use crate::input::{resolve, total_len};
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
@@ -45,7 +43,7 @@ pub struct Args {
     lists: Vec<PathBuf>,
 
     #[command(flatten)]
-    writing: WriteArgs,
+    writing: SaveArgs,
 
     /// Make it for so many words (default: a tenth more than there are)
     #[arg(short = 'n', long, value_name = "N", value_parser = number::count)]
@@ -166,7 +164,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     placed?;
     secret.tell();
-    args.writing.tell(&filter, meta)?;
+    args.writing.report(&filter, meta)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -215,7 +213,7 @@ impl Args {
                 "a filter of passwords is sealed: say with -o where it goes, so that its secret goes beside it, or give --key-file"
             );
         };
-        let path = beside(output);
+        let path = key_file_beside(output);
         if path.exists() {
             return Ok((read_key(&path)?, Secret::Found(path)));
         }

@@ -2,7 +2,7 @@
 
 use super::beside;
 use crate::args::number;
-use crate::filters::{Lock, Secrets, unless_exists};
+use crate::filters::{FileLock, Secrets, explain_exists};
 use crate::input::{check_not_output, is_stdin, name, open_list, resolve};
 use crate::report::size;
 use crate::terminal::output::{self, warn};
@@ -102,12 +102,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut meta = Meta::new();
     screen.record(&mut meta);
     // Of two who write at once both files are those of the second; and who adds metadata meanwhile does not undo this.
-    let _folder = Lock::take_folder(&args.output);
-    let _lock = if args.force && args.output.is_file() { Some(Lock::take(&args.output)?) } else { None };
-    Exact::save(&exact, &hashes, args.force).map_err(|error| unless_exists(error, &exact))?;
+    let _folder = FileLock::acquire_folder(&args.output);
+    let _lock =
+        if args.force && args.output.is_file() { Some(FileLock::acquire(&args.output)?) } else { None };
+    Exact::save(&exact, &hashes, args.force).map_err(|error| explain_exists(error, &exact))?;
     let filter = Stored::from(screen.into_filter());
     let options = Options { meta, create_new: !args.force, ..Options::default() };
-    file::save(&args.output, &filter, &options).map_err(|error| unless_exists(error, &args.output))?;
+    file::save(&args.output, &filter, &options).map_err(|error| explain_exists(error, &args.output))?;
     if std::io::stderr().is_terminal() {
         let bytes = filter.stats().bytes;
         output::say(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));

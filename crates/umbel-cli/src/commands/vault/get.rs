@@ -1,7 +1,7 @@
 //! `umbel vault get`: a document, decrypted.
 
 use super::opening::{Secret, resolve};
-use crate::filters::unless_exists;
+use crate::filters::explain_exists;
 use crate::terminal::output::FAILED;
 use anyhow::{Context, Result, bail};
 use std::fs;
@@ -96,7 +96,7 @@ fn check_outside(path: &Path, vault: &Path) -> Result<()> {
 }
 
 fn save(vault: &Vault, id: &Id, path: &Path, force: bool) -> Result<()> {
-    vault.save(id, path, force).map_err(|error| unless_exists(error, path))
+    vault.save(id, path, force).map_err(|error| explain_exists(error, path))
 }
 
 fn print(vault: &Vault, id: &Id) -> Result<()> {

@@ -1,6 +1,6 @@
 //! What every command of a vault needs: the passphrase, the documents by their names, and what to say of them.
 
-use crate::filters::Lock;
+use crate::filters::FileLock;
 use crate::input::{is_stdin, name, open_raw};
 use crate::report::printable;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
@@ -75,8 +75,8 @@ impl Secret {
 }
 
 /// The right to change a vault, held until it is dropped.
-pub fn lock(folder: &Path) -> Result<Lock> {
-    Lock::take(&Vault::header_path(folder))
+pub fn lock(folder: &Path) -> Result<FileLock> {
+    FileLock::acquire(&Vault::header_path(folder))
 }
 
 /// The first line of a file, which need not end. What comes after it in a pipe is left to whoever reads on.

@@ -1,4 +1,4 @@
-//! Plans within the memory that is allowed.
+//! Plans within a memory limit, `--max-bytes`.
 
 use crate::report::{percent, size};
 use crate::terminal::output::warn;
@@ -7,23 +7,23 @@ use umbel::sizing::Given;
 use umbel::spec::plan;
 use umbel::{Kind, Plan, Spec};
 
-/// Something with a higher rate than this is of no use to anyone.
-const USELESS: f64 = 0.5;
+/// The highest rate at which a filter is of any use.
+const MAX_USEFUL_RATE: f64 = 0.5;
 
-/// How much memory something may take.
+/// A memory limit.
 #[derive(Clone, Copy, Debug)]
-pub struct Limit {
+pub struct MemoryLimit {
     pub bytes: u64,
-    /// What it needs beside what is planned, whatever its rate.
-    pub beside: u64,
+    /// Bytes that are needed besides the planned ones, whatever the rate.
+    pub overhead: u64,
 }
 
-/// As `wanted`, which says for how many keys and at which rate, or with the rate that the limit allows; an error if that
-/// `asked` for is not met.
-pub fn within(kind: Kind, wanted: Spec, limit: Option<Limit>, asked: Option<f64>) -> Result<Spec> {
-    let Some(Limit { bytes: most, beside }) = limit else { return Ok(wanted) };
+/// Returns the wanted spec if it fits into the limit, and otherwise one with the rate that the limit allows. Fails if the user
+/// `asked` for a lower rate, or if the rate is useless.
+pub fn fit(kind: Kind, wanted: Spec, limit: Option<MemoryLimit>, asked: Option<f64>) -> Result<Spec> {
+    let Some(MemoryLimit { bytes: most, overhead }) = limit else { return Ok(wanted) };
     let planned = plan(kind, &wanted)?;
-    let fits = |plan: &Plan| plan.bytes + beside <= most;
+    let fits = |plan: &Plan| plan.bytes + overhead <= most;
     if fits(&planned) {
         return Ok(wanted);
     }
@@ -34,10 +34,10 @@ pub fn within(kind: Kind, wanted: Spec, limit: Option<Limit>, asked: Option<f64>
         let spec = spec.with_options(wanted.options().clone());
         Ok::<_, umbel::Error>((plan(kind, &spec)?, spec))
     };
-    // Memory comes in lines of 512 bits, and some kinds round up.
+    // Memory comes in cache lines of 512 bits, and some kinds round up.
     let (best, spec) = (0..4u64)
         .filter_map(|less| {
-            tight(given((most.saturating_sub(beside) / 64).checked_sub(less)?.checked_mul(512)?)).ok()
+            tight(given((most.saturating_sub(overhead) / 64).checked_sub(less)?.checked_mul(512)?)).ok()
         })
         .find(|(plan, _)| fits(plan))
         .with_context(|| format!("--max-bytes {most} is too small for {capacity} keys"))?;
@@ -46,14 +46,14 @@ pub fn within(kind: Kind, wanted: Spec, limit: Option<Limit>, asked: Option<f64>
         bail!(
             "{capacity} keys at a rate of {} need {}, and --max-bytes allows {}: with so much the rate is {}; leave -p out to accept it",
             percent(asked),
-            size(planned.bytes + beside),
+            size(planned.bytes + overhead),
             size(most),
             percent(rate)
         );
     }
-    if rate > USELESS {
+    if rate > MAX_USEFUL_RATE {
         bail!("--max-bytes {most} is too small: {capacity} keys in it have a rate of {}", percent(rate));
     }
-    warn(format_args!("within {} the rate is {}", size(bytes + beside), percent(rate)));
+    warn(format_args!("within {} the rate is {}", size(bytes + overhead), percent(rate)));
     Ok(spec)
 }

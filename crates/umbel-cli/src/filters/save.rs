@@ -1,19 +1,18 @@
-//! What was built goes into a file, or to standard output, and is told about.
+//! A new filter saved to a file or standard output, and reported.
 
+use super::{Secrets, Target};
 use crate::args::meta::{self, entry};
-use crate::filters::{Secrets, Target};
-use crate::report::{FilterReport, percent, size};
+use crate::report::FilterReport;
 use crate::terminal::output;
 use anyhow::{Result, bail};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use umbel::any::Stored;
 use umbel::file::{Meta, Options};
-use umbel::kind::Category;
 
-/// Where something new goes, with what, and whether it is told about.
+/// The options of commands that build a filter: where it goes, its metadata, and whether to report it as JSON.
 #[derive(clap::Args)]
-pub struct WriteArgs {
+pub struct SaveArgs {
     #[command(flatten)]
     target: Target,
 
@@ -26,13 +25,13 @@ pub struct WriteArgs {
     json: bool,
 }
 
-impl WriteArgs {
-    /// The file it goes to, unless that is standard output.
+impl SaveArgs {
+    /// Returns the path of the file; `None` for standard output.
     pub fn path(&self) -> Option<&Path> {
         self.target.path()
     }
 
-    /// Refuses before the work what would be refused after it; the metadata.
+    /// Fails early if the filter could not be saved later; returns the metadata.
     pub fn check(&self, inputs: &[PathBuf], secrets: &Secrets) -> Result<Meta> {
         if self.json && self.target.path().is_none() {
             bail!("--json prints to standard output, where the filter would go: name a file with -o");
@@ -41,18 +40,19 @@ impl WriteArgs {
         meta::collect(&self.meta)
     }
 
+    /// Saves the filter and reports it.
     pub fn write(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
         self.save(built, meta.clone(), embed_key)?;
-        self.tell(built, meta)
+        self.report(built, meta)
     }
 
-    /// The first half: afterwards it is where it should be, and an error of the second half does not change that.
+    /// Saves the filter.
     pub fn save(&self, built: &Stored, meta: Meta, embed_key: bool) -> Result<()> {
         self.target.save(built, Options { meta, embed_key, create_new: false })
     }
 
-    /// The second half: what there is to say about it.
-    pub fn tell(&self, built: &Stored, meta: Meta) -> Result<()> {
+    /// Reports the filter, as JSON on standard output or in one line on a terminal.
+    pub fn report(&self, built: &Stored, meta: Meta) -> Result<()> {
         if self.json {
             output::json(&FilterReport::from_filter(built, meta))?;
         } else if std::io::stderr().is_terminal() {

@@ -1,12 +1,12 @@
-//! How keys are hashed: the options of every command that makes something new.
+//! The options for hashing keys, of every command that builds a filter.
 
-use crate::filters::Secrets;
+use super::Secrets;
 use anyhow::{Result, bail};
 use clap::Args;
 use umbel::Hasher;
 use umbel::hash::Strength;
 
-/// What makes one hash of a strength different from another.
+/// The seed or secret of a hash.
 #[derive(Args, Clone, Debug)]
 pub struct HashArgs {
     /// The seed of the fast hash; only filters with the same seed can be united [default: 0]
@@ -22,7 +22,7 @@ pub struct HashArgs {
 }
 
 impl HashArgs {
-    /// The hash of this strength, or of that of the secret, or else the fast one.
+    /// Returns the hash of this strength; by default the strength is that of the key file, or else `fast`.
     pub fn hasher(&self, strength: Option<Strength>) -> Result<Hasher> {
         let secret = self.secrets.single()?;
         let strength = strength.or(secret.as_ref().map(|secret| secret.id().strength));
@@ -43,7 +43,7 @@ impl HashArgs {
         }
     }
 
-    /// Refuses before the work to write a secret that is never written.
+    /// Fails early if `--embed-key` is given for a hash whose secret is never embedded.
     pub fn check_embedding(&self, strength: Option<Strength>) -> Result<()> {
         match strength {
             Some(Strength::Keyed) => Ok(()),

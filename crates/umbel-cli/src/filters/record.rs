@@ -1,4 +1,4 @@
-//! Lines into a multiset, and what is said when there are more than it was made for.
+//! Lines recorded in a multiset, and the warning when it is noisy.
 
 use crate::input::InputArgs;
 use crate::pipeline;
@@ -11,7 +11,7 @@ use umbel::key::Hashed;
 use umbel::sizing::Cardinality;
 use umbel::sizing::space_code::pairs;
 
-/// Records all lines, in their order: which groups a line hits depends on how many came before it. Threads only hash.
+/// Records all lines in order, since the groups that a line hits depend on the lines before it. Threads only hash.
 pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
     let hasher = counts.hasher().clone();
     pipeline::run(
@@ -26,18 +26,18 @@ pub fn record(counts: &mut AnyCount, input: &InputArgs) -> Result<()> {
     Ok(())
 }
 
-/// Says so if there are more recordings than it was made for, or more different keys, and its noise has grown by it.
+/// Warns if the noise is higher than planned because of too many recordings or distinct keys.
 pub fn warn_if_noisy(counts: &AnyCount) {
     let (Some(design), Some(recorded)) = (counts.design(), counts.inserted()) else { return };
     let stats = counts.stats();
     if stats.rate_now <= design.rate {
         return;
     }
-    let too_many = match keys(counts) {
+    let too_many = match planned_keys(counts) {
         _ if recorded > design.capacity => {
             format!("{recorded} recordings are more than the {} it was made for", design.capacity)
         }
-        Some((keys, pairs)) if are_more(stats.estimate, pairs) => {
+        Some((keys, pairs)) if exceeds(stats.estimate, pairs) => {
             format!("there are more different keys than the {keys} it was made for")
         }
         _ => return,
@@ -48,8 +48,8 @@ pub fn warn_if_noisy(counts: &AnyCount) {
     ));
 }
 
-/// For how many different keys it was made, and how many pairs of one and a group they can be expected to make.
-fn keys(counts: &AnyCount) -> Option<(u64, f64)> {
+/// Returns the number of distinct keys that the multiset was made for, and the expected number of pairs of a key and a group.
+fn planned_keys(counts: &AnyCount) -> Option<(u64, f64)> {
     let (keys, groups) = match counts {
         AnyCount::SpaceCode(counts) => (counts.keys()?, counts.groups()),
         AnyCount::MultiResolution(counts) => (counts.keys()?, counts.groups()),
@@ -58,7 +58,7 @@ fn keys(counts: &AnyCount) -> Option<(u64, f64)> {
     Some((keys, pairs(counts.design()?.capacity, Some(keys), groups, 0).ok()?))
 }
 
-/// Whether there are more pairs than expected, as far as the bits tell for certain.
-fn are_more(pairs: Cardinality, expected: f64) -> bool {
+/// Returns whether there are certainly more pairs than expected.
+fn exceeds(pairs: Cardinality, expected: f64) -> bool {
     pairs.estimate().is_none_or(|pairs| pairs.value - 3.0 * pairs.standard_error > expected)
 }

@@ -1,4 +1,4 @@
-//! What is made from all its keys at once: they are kept in memory, and the construction has a progress bar.
+//! Filters and maps that are constructed from all their keys at once, in memory, with a progress bar.
 
 use crate::terminal::Progress;
 use anyhow::{Context, Result};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel::spec::Construction;
 
-/// Keeps more of what is needed at once. Memory is taken as it is filled, so there is no point in a disk in between.
+/// Appends to the keys that are held in memory. Fails if the memory is exhausted.
 pub fn append<T>(
     all: &mut Vec<T>,
     more: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
@@ -20,8 +20,8 @@ pub fn append<T>(
     Ok(())
 }
 
-/// Builds something of so many keys with so many threads, and shows how far it is.
-pub fn constructing<T>(
+/// Calls `build` with this number of threads, and shows its progress through `keys` keys.
+pub fn with_progress<T>(
     threads: usize,
     keys: u64,
     build: impl FnOnce(&Construction<'_>) -> umbel::Result<T>,

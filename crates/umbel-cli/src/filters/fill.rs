@@ -1,4 +1,4 @@
-//! A filter that threads fill together, and what is said when it holds more than it was made for.
+//! A filter that several threads fill, and the warning when it is overfull.
 
 use crate::input::{InputArgs, Records};
 use crate::pipeline;
@@ -14,38 +14,40 @@ use umbel::any::{AnyConcurrent, Stored};
 use umbel::key::Hashed;
 use umbel::{AnyFilter, Batch};
 
-/// A filter between threads. Whatever their number, the filter is the same in the end.
-pub enum Filling {
-    /// A small filter: each thread fills one of its own, and in the end they are united.
-    Apart(Vec<Mutex<AnyFilter>>),
+/// A filter that several threads fill. The result does not depend on the number of threads.
+pub enum ParallelFill {
+    /// A small filter: each thread fills a copy, and the copies are united at the end.
+    PerThread(Vec<Mutex<AnyFilter>>),
     /// A large filter: all threads fill the same one.
     Shared(Box<AnyConcurrent>),
-    /// A filter that cannot be shared: one thread at a time, in any order.
-    Alone(Box<Mutex<Stored>>),
-    /// A filter whose cells depend on the order of the keys: they go in as they come, and threads only hash.
-    InTurn(Box<Mutex<AnyFilter>>),
+    /// A filter that cannot be shared: threads take turns, in any order.
+    Locked(Box<Mutex<Stored>>),
+    /// A filter whose cells depend on the order of the keys: threads only hash, and keys are inserted in order.
+    InOrder(Box<Mutex<AnyFilter>>),
 }
 
-/// What the filters of further threads may take together.
-const APART: u64 = 32 << 20;
+/// The most bytes that the copies of all further threads may take.
+const MAX_COPIES_BYTES: u64 = 32 << 20;
 
-impl Filling {
-    pub fn new(filter: Stored, threads: usize) -> Result<Filling> {
+impl ParallelFill {
+    /// Chooses how to share the filter among threads.
+    pub fn new(filter: Stored, threads: usize) -> Result<ParallelFill> {
         Ok(match filter {
             Stored::Set(filter)
-                if filter.kind().capabilities().absorb && bytes(&filter) * (threads as u64 - 1) <= APART =>
+                if filter.kind().capabilities().absorb
+                    && bytes(&filter) * (threads as u64 - 1) <= MAX_COPIES_BYTES =>
             {
                 let others =
                     (1..threads).map(|_| filter.try_clone_empty()).collect::<umbel::Result<Vec<_>>>()?;
-                Filling::Apart(iter::once(filter).chain(others).map(Mutex::new).collect())
+                ParallelFill::PerThread(iter::once(filter).chain(others).map(Mutex::new).collect())
             }
             Stored::Set(filter) if filter.kind().capabilities().share => {
-                Filling::Shared(Box::new(AnyConcurrent::new(filter)?))
+                ParallelFill::Shared(Box::new(AnyConcurrent::new(filter)?))
             }
             Stored::Set(filter) if !filter.kind().capabilities().absorb => {
-                Filling::InTurn(Box::new(Mutex::new(filter)))
+                ParallelFill::InOrder(Box::new(Mutex::new(filter)))
             }
-            filter => Filling::Alone(Box::new(Mutex::new(filter))),
+            filter => ParallelFill::Locked(Box::new(Mutex::new(filter))),
         })
     }
 
@@ -53,7 +55,7 @@ impl Filling {
     pub fn fill(&self, input: &InputArgs) -> Result<()> {
         let (blocks, threads) = (input.open()?, input.threads());
         let counts = match self {
-            Filling::InTurn(filter) => {
+            ParallelFill::InOrder(filter) => {
                 let hasher = lock(filter).hasher().clone();
                 let hash = |_, records: &Records| Ok(hasher.digest_batch(&records.keys()?));
                 pipeline::run(blocks, threads, hash, |digests, _| {
@@ -68,18 +70,18 @@ impl Filling {
         counts.map(drop)
     }
 
-    /// How many of `threads` may insert at the same time.
+    /// Returns how many of `threads` may insert at the same time.
     pub fn threads(&self, threads: usize) -> usize {
-        if let Filling::InTurn(_) = self { 1 } else { threads }
+        if let ParallelFill::InOrder(_) = self { 1 } else { threads }
     }
 
     /// Inserts keys on behalf of one of the threads.
     pub fn insert(&self, thread: usize, keys: &impl Batch) -> Result<()> {
         match self {
-            Filling::Apart(filters) => lock(&filters[thread]).insert_batch(keys)?,
-            Filling::Shared(filter) => filter.insert_batch(keys),
-            Filling::Alone(filter) => lock(filter).insert_batch(keys)?,
-            Filling::InTurn(filter) => {
+            ParallelFill::PerThread(filters) => lock(&filters[thread]).insert_batch(keys)?,
+            ParallelFill::Shared(filter) => filter.insert_batch(keys),
+            ParallelFill::Locked(filter) => lock(filter).insert_batch(keys)?,
+            ParallelFill::InOrder(filter) => {
                 let mut filter = lock(filter);
                 filter.advance(clock::now())?;
                 filter.insert_batch(keys)?;
@@ -88,29 +90,30 @@ impl Filling {
         Ok(())
     }
 
+    /// Returns the filter with the keys of all threads.
     pub fn into_filter(self) -> Result<Stored> {
         Ok(match self {
-            Filling::Apart(filters) => {
+            ParallelFill::PerThread(filters) => {
                 let mut filters = filters.into_iter().map(inner);
                 let mut whole = filters.next().context("there is at least one thread")?;
                 filters.try_for_each(|part| whole.absorb(&part))?;
                 whole.into()
             }
-            Filling::Shared(filter) => filter.into_filter().into(),
-            Filling::Alone(filter) => inner(*filter),
-            Filling::InTurn(filter) => inner(*filter).into(),
+            ParallelFill::Shared(filter) => filter.into_filter().into(),
+            ParallelFill::Locked(filter) => inner(*filter),
+            ParallelFill::InOrder(filter) => inner(*filter).into(),
         })
     }
 }
 
-/// The memory of a filter.
+/// Returns the memory of a filter.
 fn bytes(filter: &AnyFilter) -> u64 {
     filter.sections().iter().map(|words| size_of_val(words.words()) as u64).sum()
 }
 
-/// Says so if a filter holds more keys than it was made for, as far as its bits tell for certain.
+/// Warns if the filter certainly holds more keys than it was made for.
 pub fn warn_if_overfull(filter: &Stored) {
-    // One that grows is never too full, and insertions that are within bounds need no look at the bits.
+    // A filter that grows is never overfull, and if the insertions are few enough, the bits need not be counted.
     if filter.kind().capabilities().grow {
         return;
     }

@@ -1,6 +1,6 @@
-//! Sketches of lines: saved ones are recognised among the inputs, united, and saved again.
+//! Sketches of lines: saved ones are recognised among the inputs, united with the lines, and saved again.
 
-use crate::filters::{Secrets, Target, wrong_kind};
+use super::{Secrets, Target, wrong_kind};
 use crate::input::{InputArgs, plain_name};
 use anyhow::{Context, Result, bail};
 use clap::Args;
@@ -32,7 +32,7 @@ pub struct SketchArgs {
 }
 
 /// The inputs of a command that makes a sketch of type `S`.
-pub struct Inputs<S> {
+pub struct SketchInputs<S> {
     /// The saved sketches, with the names of their files.
     saved: Vec<(String, S)>,
     /// The inputs that have lines; `None` if all inputs are saved sketches.
@@ -40,8 +40,8 @@ pub struct Inputs<S> {
 }
 
 impl SketchArgs {
-    /// Loads the saved sketches, which are of this kind, and refuses an output that could not be written later.
-    pub fn open<S: TryFrom<Stored, Error = umbel::Error>>(&self, kind: Kind) -> Result<Inputs<S>> {
+    /// Loads the saved sketches of this kind. Fails early if the output could not be written later.
+    pub fn open<S: TryFrom<Stored, Error = umbel::Error>>(&self, kind: Kind) -> Result<SketchInputs<S>> {
         if let Some(target) = self.target()? {
             target.check(self.input.files(), &self.secrets)?;
         }
@@ -55,20 +55,20 @@ impl SketchArgs {
             let sketch = self.secrets.load(&path, kind.category())?.filter;
             saved.push((plain_name(&path), S::try_from(sketch)?));
         }
-        Ok(Inputs { saved, lines })
+        Ok(SketchInputs { saved, lines })
     }
 
-    /// Returns the hash for lines that no saved sketch is united with: that of the key file, or else the fast one.
+    /// Returns the hash for lines if there is no saved sketch: that of the key file, or else the fast one.
     pub fn hasher(&self) -> Result<Hasher> {
         Ok(self.secrets.single()?.unwrap_or_default())
     }
 
-    /// Returns the byte at the end of a line, in and out.
+    /// Returns the byte that ends a line, in and out.
     pub fn line_end(&self) -> u8 {
         self.input.line_end()
     }
 
-    /// Saves the sketch if `--output` asks for it.
+    /// Saves the sketch if `--output` is given.
     pub fn save(&self, sketch: &impl Storable) -> Result<()> {
         match self.target()? {
             Some(target) => target.save(sketch, Options::default()),
@@ -84,13 +84,13 @@ impl SketchArgs {
     }
 }
 
-impl<S> Inputs<S> {
-    /// Returns the first saved sketch, whose shape and hash the others have to share.
+impl<S> SketchInputs<S> {
+    /// Returns the first saved sketch, whose shape and hash the others must share.
     pub fn first(&self) -> Option<&S> {
         self.saved.first().map(|(_, sketch)| sketch)
     }
 
-    /// Unites all saved sketches with `whole`, whose shape comes from `--error` if that was given, or else from the first.
+    /// Unites all saved sketches with `whole`, whose shape comes from `--error`, or else from the first saved sketch.
     pub fn unite(
         &self,
         whole: &mut S,

@@ -12,7 +12,7 @@ use umbel::sketch::Distinct;
 use umbel::spec::KindOptions;
 use umbel::variable_increment::Scheme;
 
-/// What can be said about a filter of some kinds only.
+/// The options of filters that only some kinds have.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of some kinds")]
 pub struct KindOptionArgs {
@@ -71,8 +71,8 @@ pub struct KindOptionArgs {
 }
 
 impl KindOptionArgs {
-    /// For a filter of this kind; an option that it does not have is a mistake.
-    pub fn of_kind(&self, kind: Kind) -> Result<KindOptions> {
+    /// Returns the options of a filter of this kind. Fails if an option is given that the kind does not have.
+    pub fn for_kind(&self, kind: Kind) -> Result<KindOptions> {
         let given = [
             (self.window.is_some(), "--window", &[Kind::Aging][..]),
             (self.generations.is_some(), "--generations", &[Kind::Aging]),
@@ -92,11 +92,11 @@ impl KindOptionArgs {
             let names: Vec<String> = its.iter().map(ToString::to_string).collect();
             bail!("{option} is for the kind {}: add --kind {}, or leave it out", names.join(" or "), its[0]);
         }
-        Ok(self.of_all())
+        Ok(self.for_all_kinds())
     }
 
-    /// For filters of all kinds.
-    pub fn of_all(&self) -> KindOptions {
+    /// Returns the options for comparing all kinds; each kind ignores those of others.
+    pub fn for_all_kinds(&self) -> KindOptions {
         let mut options = KindOptions::default();
         options.aging.window = self.window;
         set(&mut options.aging.generations, self.generations);
@@ -120,7 +120,7 @@ impl KindOptionArgs {
     }
 }
 
-/// What can be said about a multiset.
+/// The options of multisets.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Options of multisets")]
 pub struct MultisetArgs {
@@ -138,8 +138,8 @@ pub struct MultisetArgs {
 }
 
 impl MultisetArgs {
-    /// For a multiset of this kind; an option that it does not have is a mistake.
-    pub fn of_kind(&self, kind: Kind, options: &mut KindOptions) -> Result<()> {
+    /// Sets the options of a multiset of this kind. Fails if an option is given that the kind does not have.
+    pub fn for_kind(&self, kind: Kind, options: &mut KindOptions) -> Result<()> {
         let given = [
             (self.keys.is_some(), "--keys"),
             (self.groups.is_some(), "--groups"),
