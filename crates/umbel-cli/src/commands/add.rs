@@ -64,9 +64,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             result => result?.0,
         }
     } else {
-        let fill = ParallelFill::new(loaded.filter, args.input.threads())?;
-        fill.fill(&args.input)?;
-        fill.into_filter()?
+        ParallelFill::filled(loaded.filter, &args.input)?
     };
     file::save(&args.filter, &loaded.filter, &options)?;
     drop(lock);

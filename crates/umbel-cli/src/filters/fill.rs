@@ -51,8 +51,15 @@ impl ParallelFill {
         })
     }
 
+    /// Inserts all lines of an input into a filter, and returns the filter.
+    pub fn filled(filter: Stored, input: &InputArgs) -> Result<Stored> {
+        let fill = ParallelFill::new(filter, input.threads())?;
+        fill.fill(input)?;
+        fill.into_filter()
+    }
+
     /// Inserts all lines of an input.
-    pub fn fill(&self, input: &InputArgs) -> Result<()> {
+    fn fill(&self, input: &InputArgs) -> Result<()> {
         let (blocks, threads) = (input.open()?, input.threads());
         let counts = match self {
             ParallelFill::InOrder(filter) => {

@@ -1,9 +1,10 @@
 //! Filters opened, built, filled and saved.
 //!
-//! [`Secrets`] opens filters; [`HashArgs`], [`KindOptionArgs`] and [`budget`] plan new ones; [`ParallelFill`] and [`construct`]
-//! put keys into them; [`SaveArgs`] and [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
+//! [`Secrets`] opens filters; [`HashArgs`], [`KindOptionArgs`] and [`budget`] plan new ones; [`SetBuilder`],
+//! [`ParallelFill`] and [`construct`] put keys into them; [`SaveArgs`] and [`Target`] write them, and [`FileLock`] keeps other processes out meanwhile.
 
 pub mod budget;
+mod build;
 pub mod construct;
 pub mod digest_spool;
 mod distinct;
@@ -18,6 +19,7 @@ mod secrets;
 pub mod sketches;
 mod target;
 
+pub use build::SetBuilder;
 pub use distinct::{DistinctCounter, capacity_for, new_distinct};
 pub use fill::{ParallelFill, warn_if_overfull};
 pub use hash_args::HashArgs;
