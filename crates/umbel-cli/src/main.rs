@@ -12,6 +12,7 @@ mod commands;
 mod filters;
 mod hex;
 mod input;
+mod maps;
 mod pipeline;
 mod remote;
 mod report;

@@ -1,9 +1,8 @@
 //! `umbel map set`: other values for keys.
 
-use super::pairs;
-use super::values::Values;
 use crate::filters::{FileLock, Secrets, check_category};
 use crate::input::{OutputLines, PairArgs, check_not_output};
+use crate::maps::{Values, read_pairs};
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output::{self, Out, is_broken_pipe, warn};
 use anyhow::{Result, bail};
@@ -99,16 +98,16 @@ fn set(args: &Args, map: &mut AnyMap) -> Result<Outcome> {
     let mut out = Out::new(false)?;
     let mut outcome = Outcome::default();
     let printing = !args.quiet && !args.json;
-    pairs::read(
+    read_pairs(
         args.input.keys().open()?.printing()?,
         &args.input,
         &hasher,
         &mut values,
         |records| printing.then(|| records.to_lines()),
-        |values, piece, lines: Option<OutputLines>, _| {
-            let numbers = values.numbers(piece, &mut []);
+        |values, block, lines: Option<OutputLines>, _| {
+            let numbers = values.numbers(block, &mut []);
             let mut strangers = Vec::new();
-            for (i, (digest, value)) in piece.pairs(&numbers).enumerate() {
+            for (i, (digest, value)) in block.pairs(&numbers).enumerate() {
                 if map.set_digest(digest, value)? {
                     outcome.set += 1;
                     continue;

@@ -1,6 +1,6 @@
-//! Which key has two values: a map is built from digests, so the lines are looked at once more.
+//! The key that has two values: a map is built from digests, so the lines are searched again to name it.
 
-use super::pairs::{Lines, place};
+use super::pairs::{LineNumbers, line_name};
 use crate::input::{InputArgs, PairArgs, Records};
 use crate::pipeline;
 use crate::report::printable;
@@ -11,63 +11,64 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use umbel::{Digest, Hasher, Key};
 
-/// So much is kept of what cannot be read again.
-const MOST: usize = 64 << 20;
+/// The most bytes kept of an input that cannot be read again.
+const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// The lines of pipes, as long as they are not too many.
-pub struct Kept {
+/// The lines of an input that cannot be read again, unless they are too many.
+pub struct KeptInput {
     keeping: AtomicBool,
-    pieces: Mutex<Vec<Piece>>,
+    blocks: Mutex<Vec<KeptBlock>>,
 }
 
 /// The lines of a block.
-pub struct Piece {
+pub struct KeptBlock {
     input: usize,
     records: usize,
     bytes: Vec<u8>,
 }
 
-impl Kept {
-    pub fn new(input: &InputArgs) -> Kept {
-        Kept { keeping: AtomicBool::new(!input.are_files()), pieces: Mutex::default() }
+impl KeptInput {
+    pub fn new(input: &InputArgs) -> KeptInput {
+        KeptInput { keeping: AtomicBool::new(!input.are_files()), blocks: Mutex::default() }
     }
 
-    /// What is to be kept of a block.
-    pub fn copy(&self, records: &Records) -> Option<Piece> {
-        let piece = || Piece {
+    /// Copies a block, if the input is kept.
+    pub fn copy(&self, records: &Records) -> Option<KeptBlock> {
+        let block = || KeptBlock {
             input: records.input(),
             records: records.record_count(),
             bytes: records.bytes().to_vec(),
         };
-        self.keeping.load(Relaxed).then(piece)
+        self.keeping.load(Relaxed).then(block)
     }
 
-    /// Keeps it, after those before it, or gives up.
-    pub fn keep(&self, piece: Option<Piece>) {
-        let Some(piece) = piece.filter(|_| self.keeping.load(Relaxed)) else { return };
-        let mut pieces = lock(&self.pieces);
-        pieces.push(piece);
-        if pieces.iter().map(|piece| piece.bytes.len()).sum::<usize>() > MOST {
-            pieces.clear();
+    /// Appends a copied block, or drops all blocks if they are too large.
+    pub fn keep(&self, block: Option<KeptBlock>) {
+        let Some(block) = block.filter(|_| self.keeping.load(Relaxed)) else { return };
+        let mut blocks = lock(&self.blocks);
+        blocks.push(block);
+        if blocks.iter().map(|block| block.bytes.len()).sum::<usize>() > MAX_KEPT_BYTES {
+            blocks.clear();
             self.keeping.store(false, Relaxed);
         }
     }
 }
 
-/// A line with the digest that is looked for.
-struct Line {
-    /// Its input and its number there.
+/// A line whose key has the digest in question.
+struct PairLine {
+    /// The index of its input, and its line number.
     at: (usize, u64),
     key: Vec<u8>,
     value: Vec<u8>,
 }
 
-/// Looks for two lines of one digest with different values, and says which they are, or at least the values.
-pub fn explain(
+/// Returns the error for a digest with two values. It names the two lines if they can be found again, and otherwise only the
+/// values.
+pub fn explain_conflict(
     args: &PairArgs,
     hasher: &Hasher,
     digest: Digest,
-    kept: &Kept,
+    kept: &KeptInput,
     values: [String; 2],
 ) -> Result<Error> {
     let input = args.keys();
@@ -75,9 +76,9 @@ pub fn explain(
     if input.are_files() {
         read_again(args, &input, hasher, digest, &mut lines)?;
     } else {
-        look_through(args, hasher, digest, kept, &mut lines)?;
+        search_kept(args, hasher, digest, kept, &mut lines)?;
     }
-    let Some((one, other)) = different(&lines) else {
+    let Some((one, other)) = find_conflict(&lines) else {
         let [one, other] = values;
         let why = if input.are_files() {
             "the input has changed since it was read"
@@ -90,7 +91,7 @@ pub fn explain(
     let places = if one.at.0 == other.at.0 {
         format!("{}, lines {} and {}", input.name(one.at.0), one.at.1, other.at.1)
     } else {
-        format!("{}, and {}", place(&input, one.at), place(&input, other.at))
+        format!("{}, and {}", line_name(&input, one.at), line_name(&input, other.at))
     };
     if one.key != other.key {
         return Ok(anyhow!(
@@ -101,8 +102,8 @@ pub fn explain(
     Ok(anyhow!("{first} has two values, {one} and {other} ({places}): give each key one"))
 }
 
-/// The first line, and the first whose value is different.
-fn different(lines: &[Line]) -> Option<(&Line, &Line)> {
+/// Returns the first line, and the first one after it with another value.
+fn find_conflict(lines: &[PairLine]) -> Option<(&PairLine, &PairLine)> {
     let first = lines.first()?;
     Some((first, lines.iter().find(|line| line.value != first.value)?))
 }
@@ -112,9 +113,9 @@ fn read_again(
     input: &InputArgs,
     hasher: &Hasher,
     digest: Digest,
-    found: &mut Vec<Line>,
+    found: &mut Vec<PairLine>,
 ) -> Result<()> {
-    let mut lines = Lines::default();
+    let mut lines = LineNumbers::default();
     pipeline::run(
         input.open()?,
         input.threads(),
@@ -126,40 +127,40 @@ fn read_again(
             Ok((records.input(), records.record_count(), same))
         },
         |(input, records, same), _| {
-            lines.enter(input, records);
+            lines.next_block(input, records);
             for (number, record) in same {
-                found.extend(line(args, lines.of(number), &record)?);
+                found.extend(line(args, lines.locate(number), &record)?);
             }
-            let enough = different(found).is_some();
+            let enough = find_conflict(found).is_some();
             Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         },
     )?;
     Ok(())
 }
 
-fn look_through(
+fn search_kept(
     args: &PairArgs,
     hasher: &Hasher,
     digest: Digest,
-    kept: &Kept,
-    found: &mut Vec<Line>,
+    kept: &KeptInput,
+    found: &mut Vec<PairLine>,
 ) -> Result<()> {
-    let mut lines = Lines::default();
+    let mut lines = LineNumbers::default();
     let end = args.keys().line_end();
-    for piece in lock(&kept.pieces).iter() {
-        lines.enter(piece.input, piece.records);
-        for (number, record) in piece.bytes.split_inclusive(|byte| *byte == end).enumerate() {
-            let line = line(args, lines.of(number), &record[..record.len() - 1])?;
+    for block in lock(&kept.blocks).iter() {
+        lines.next_block(block.input, block.records);
+        for (number, record) in block.bytes.split_inclusive(|byte| *byte == end).enumerate() {
+            let line = line(args, lines.locate(number), &record[..record.len() - 1])?;
             found.extend(line.filter(|line| line.key.digest(hasher) == digest));
         }
-        if different(found).is_some() {
+        if find_conflict(found).is_some() {
             break;
         }
     }
     Ok(())
 }
 
-fn line(args: &PairArgs, at: (usize, u64), record: &[u8]) -> Result<Option<Line>> {
+fn line(args: &PairArgs, at: (usize, u64), record: &[u8]) -> Result<Option<PairLine>> {
     let (Some(key), Some(value)) = (args.key(record)?, args.value(record)) else { return Ok(None) };
-    Ok(Some(Line { at, key, value: value.to_vec() }))
+    Ok(Some(PairLine { at, key, value: value.to_vec() }))
 }

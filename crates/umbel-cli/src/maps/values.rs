@@ -1,6 +1,6 @@
 //! The values of a map and their numbers: found in the data, named beforehand, or integers.
 
-use super::pairs::Piece;
+use super::pairs::PairBlock;
 use crate::args::number;
 use crate::report::{printable, truncated};
 use anyhow::{Context, Result, bail};
@@ -12,83 +12,85 @@ use umbel::Digest;
 use umbel::bloomier::CodeBook;
 use umbel::sizing::bloomier::value_bits;
 
-/// Integers that are so much longer than the numbers of a code book waste memory.
-const WASTE: u32 = 8;
+/// How many bits longer than the numbers of a code book integers may be, so that they are stored as integers.
+const MAX_EXTRA_BITS: u32 = 8;
 
-/// A longer code book is avoided where it can be.
-const MANY: usize = 1 << 16;
+/// The most names in a code book, if all of them are integers.
+const MAX_CODE_BOOK: usize = 1 << 16;
 
-/// What is said of values beforehand.
+/// The values that the user allows, `--values`.
 #[derive(Clone, Debug)]
-pub enum Wanted {
-    /// These, in this order.
+pub enum ValueSpec {
+    /// These names, in this order.
     Names(Vec<String>),
-    /// Those in the lines of a file.
+    /// The lines of a file.
     File(PathBuf),
-    /// Integers up to this one.
+    /// Integers from 0 to this one.
     Integers(u64),
 }
 
-impl Wanted {
-    /// The file that they are in.
+impl ValueSpec {
+    /// Returns the file that lists the values.
     pub fn file(&self) -> Option<PathBuf> {
         match self {
-            Wanted::File(path) => Some(path.clone()),
+            ValueSpec::File(path) => Some(path.clone()),
             _ => None,
         }
     }
 }
 
-/// `red,green,blue`, `@file` or `0..255`.
-pub fn wanted(text: &str) -> Result<Wanted, String> {
+/// Parses `red,green,blue`, `@file` or `0..255`.
+pub fn value_spec(text: &str) -> Result<ValueSpec, String> {
     match text.strip_prefix('@') {
         Some("") => return Err("name the file after the @".to_string()),
-        Some(file) => return Ok(Wanted::File(file.into())),
+        Some(file) => return Ok(ValueSpec::File(file.into())),
         None if text.is_empty() => return Err("name the values, as red,green,blue".to_string()),
         None => {}
     }
     match text.split_once("..") {
-        Some(("0", last)) => return number::count(last).map(Wanted::Integers),
+        Some(("0", last)) => return number::count(last).map(ValueSpec::Integers),
         Some((first, last)) if first.parse::<i64>().is_ok() && last.parse::<i64>().is_ok() => {
             return Err("integers start at 0: write it as 0..255".to_string());
         }
         _ => {}
     }
-    Ok(Wanted::Names(text.split(',').map(str::to_owned).collect()))
+    Ok(ValueSpec::Names(text.split(',').map(str::to_owned).collect()))
 }
 
-/// Numbers for values.
+/// The numbers of values.
 pub enum Values {
-    /// Whatever there is.
-    Found(Found),
-    /// These and no others.
-    Named(Names),
-    /// Integers up to this one, which stand for themselves.
+    /// Values are numbered as they are found.
+    Found(FoundValues),
+    /// Only these values are allowed.
+    Named(ValueNames),
+    /// Integers from 0 to this one stand for themselves.
     Integers(u64),
 }
 
-/// A value that there cannot be.
-pub struct Outside {
-    /// Which of the values of a piece.
+/// A value that is not allowed.
+pub struct InvalidValue {
+    /// The index of the value in its block.
     pub value: usize,
     pub why: String,
 }
 
 impl Values {
-    pub fn new(wanted: Option<&Wanted>) -> Result<Values> {
+    pub fn new(wanted: Option<&ValueSpec>) -> Result<Values> {
         Ok(match wanted {
-            None => Values::Found(Found::default()),
-            Some(Wanted::Names(names)) => Values::Named(Names::distinct(names.iter().map(String::as_bytes))?),
-            Some(Wanted::File(path)) => {
+            None => Values::Found(FoundValues::default()),
+            Some(ValueSpec::Names(names)) => {
+                Values::Named(ValueNames::distinct(names.iter().map(String::as_bytes))?)
+            }
+            Some(ValueSpec::File(path)) => {
                 let text = std::fs::read(path)
                     .with_context(|| format!("cannot read the values in {}", path.display()))?;
-                Values::Named(Names::distinct(text.lines())?)
+                Values::Named(ValueNames::distinct(text.lines())?)
             }
-            Some(Wanted::Integers(largest)) => Values::Integers(*largest),
+            Some(ValueSpec::Integers(largest)) => Values::Integers(*largest),
         })
     }
 
-    /// The largest number of a value that there can be, as far as that is known before the pairs are.
+    /// Returns the largest number of a value that is known before the pairs are read.
     pub fn largest(&self) -> u64 {
         match self {
             Values::Found(_) => 0,
@@ -97,14 +99,14 @@ impl Values {
         }
     }
 
-    /// Refuses values that have no number.
-    pub fn check(&self, piece: &Piece) -> Result<(), Outside> {
-        for (value, text) in piece.values().enumerate() {
+    /// Fails if a value of the block is not allowed.
+    pub fn check(&self, block: &PairBlock) -> Result<(), InvalidValue> {
+        for (value, text) in block.values().enumerate() {
             let why = match self {
                 Values::Found(_) => continue,
                 Values::Named(names) if names.number(text).is_some() => continue,
                 Values::Named(names) => {
-                    format!("{} is not among the values of the map: {}", quoted(text), names.told())
+                    format!("{} is not among the values of the map: {}", quoted(text), names.listed())
                 }
                 Values::Integers(largest) => match integer(text) {
                     Some(number) if number <= *largest => continue,
@@ -117,22 +119,22 @@ impl Values {
                     ),
                 },
             };
-            return Err(Outside { value, why });
+            return Err(InvalidValue { value, why });
         }
         Ok(())
     }
 
-    /// The numbers of the values of a piece, which were checked. It may turn out that other numbers are better; then those
-    /// of all pairs so far are changed.
-    pub fn numbers(&mut self, piece: &Piece, pairs: &mut [(Digest, u64)]) -> Vec<u64> {
+    /// Returns the numbers of the values of a checked block. If the numbering changes from names to integers or back, the
+    /// numbers in `pairs`, which were read before, are changed too.
+    pub fn numbers(&mut self, block: &PairBlock, pairs: &mut [(Digest, u64)]) -> Vec<u64> {
         match self {
-            Values::Found(found) => found.numbers(piece, pairs),
-            Values::Named(names) => piece.values().map(|value| names.number(value).unwrap_or(0)).collect(),
-            Values::Integers(_) => piece.values().map(|value| integer(value).unwrap_or(0)).collect(),
+            Values::Found(found) => found.numbers(block, pairs),
+            Values::Named(names) => block.values().map(|value| names.number(value).unwrap_or(0)).collect(),
+            Values::Integers(_) => block.values().map(|value| integer(value).unwrap_or(0)).collect(),
         }
     }
 
-    /// The largest value that there can be, and the names of values, once all pairs are there.
+    /// Returns the largest value and the names of values, after all pairs have been read.
     pub fn finish(&mut self, pairs: &mut [(Digest, u64)]) -> Result<(Option<u64>, Option<CodeBook>)> {
         let names = match self {
             Values::Integers(largest) => return Ok((Some(*largest), None)),
@@ -145,26 +147,28 @@ impl Values {
         Ok((None, Some(CodeBook::new(&names.list)?)))
     }
 
-    /// The value with a number.
+    /// Returns the value with this number.
     pub fn name(&self, number: u64) -> String {
         match self {
-            Values::Found(Found { names: Some(names), .. }) | Values::Named(names) => names.name(number),
+            Values::Found(FoundValues { names: Some(names), .. }) | Values::Named(names) => {
+                names.name(number)
+            }
             _ => number.to_string(),
         }
     }
 }
 
-/// Values by number and numbers by value.
+/// Names of values by number, and numbers by name.
 #[derive(Default)]
-pub struct Names {
+pub struct ValueNames {
     list: Vec<Arc<[u8]>>,
     numbers: HashMap<Arc<[u8]>, u64>,
 }
 
-impl Names {
-    /// Each of these once.
-    fn distinct<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Names> {
-        let mut names = Names::default();
+impl ValueNames {
+    /// Numbers the names in order. Fails if one is given twice.
+    fn distinct<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<ValueNames> {
+        let mut names = ValueNames::default();
         for (number, value) in values.enumerate() {
             if names.add(value) < number as u64 {
                 bail!("{} is given twice among the values: name each once", quoted(value));
@@ -194,20 +198,20 @@ impl Names {
         self.list.get(number as usize).map(printable).unwrap_or_default()
     }
 
-    /// As many as one can read at once.
-    fn told(&self) -> String {
-        const FEW: usize = 20;
-        let told: Vec<String> = self.list.iter().take(FEW).map(printable).collect();
-        match self.list.len().saturating_sub(FEW) {
-            0 => told.join(", "),
-            more => format!("{} and {more} more", told.join(", ")),
+    /// Lists the first names for a message.
+    fn listed(&self) -> String {
+        const MAX_LISTED: usize = 20;
+        let listed: Vec<String> = self.list.iter().take(MAX_LISTED).map(printable).collect();
+        match self.list.len().saturating_sub(MAX_LISTED) {
+            0 => listed.join(", "),
+            more => format!("{} and {more} more", listed.join(", ")),
         }
     }
 }
 
-impl<T: AsRef<[u8]>> FromIterator<T> for Names {
-    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Names {
-        let mut names = Names::default();
+impl<T: AsRef<[u8]>> FromIterator<T> for ValueNames {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> ValueNames {
+        let mut names = ValueNames::default();
         for value in values {
             names.add(value.as_ref());
         }
@@ -215,40 +219,40 @@ impl<T: AsRef<[u8]>> FromIterator<T> for Names {
     }
 }
 
-/// Values as they are found: names, as long as there may be others than integers or few of them.
-pub struct Found {
+/// Values numbered as they are found. They are names until it is clear that integers can stand for themselves.
+pub struct FoundValues {
     /// `None` while integers stand for themselves.
-    names: Option<Names>,
-    /// Whether all are integers.
+    names: Option<ValueNames>,
+    /// Whether all values so far are integers.
     integers: bool,
     largest: u64,
 }
 
-impl Default for Found {
-    fn default() -> Found {
-        Found { names: Some(Names::default()), integers: true, largest: 0 }
+impl Default for FoundValues {
+    fn default() -> FoundValues {
+        FoundValues { names: Some(ValueNames::default()), integers: true, largest: 0 }
     }
 }
 
-impl Found {
-    fn numbers(&mut self, piece: &Piece, pairs: &mut [(Digest, u64)]) -> Vec<u64> {
-        for value in piece.values() {
+impl FoundValues {
+    fn numbers(&mut self, block: &PairBlock, pairs: &mut [(Digest, u64)]) -> Vec<u64> {
+        for value in block.values() {
             match integer(value) {
                 Some(number) => self.largest = self.largest.max(number),
                 None => self.integers = false,
             }
         }
         if self.names.is_none() && !self.integers {
-            // They were read in this order, so names are numbered as if they had had them from the start.
-            let mut names = Names::default();
+            // The pairs are in the order of the input, so the names get the numbers that they would have got at once.
+            let mut names = ValueNames::default();
             pairs.iter_mut().for_each(|(_, value)| *value = names.add(value.to_string().as_bytes()));
             self.names = Some(names);
         }
-        let Some(names) = &mut self.names else { return piece.values().filter_map(integer).collect() };
-        let numbers = piece.values().map(|value| names.add(value)).collect();
-        if self.integers && names.list.len() > MANY {
+        let Some(names) = &mut self.names else { return block.values().filter_map(integer).collect() };
+        let numbers = block.values().map(|value| names.add(value)).collect();
+        if self.integers && names.list.len() > MAX_CODE_BOOK {
             self.become_integers(pairs);
-            return piece.values().filter_map(integer).collect();
+            return block.values().filter_map(integer).collect();
         }
         numbers
     }
@@ -260,10 +264,10 @@ impl Found {
         }
     }
 
-    /// The names, unless integers stand for themselves.
-    fn finish(&mut self, pairs: &mut [(Digest, u64)]) -> Option<&Names> {
+    /// Returns the names, unless integers stand for themselves.
+    fn finish(&mut self, pairs: &mut [(Digest, u64)]) -> Option<&ValueNames> {
         let different = self.names.as_ref().map_or(0, |names| names.list.len() as u64);
-        let short = value_bits(self.largest) <= value_bits(different.saturating_sub(1)) + WASTE;
+        let short = value_bits(self.largest) <= value_bits(different.saturating_sub(1)) + MAX_EXTRA_BITS;
         if self.integers && short {
             self.become_integers(pairs);
         }
@@ -271,13 +275,13 @@ impl Found {
     }
 }
 
-/// An integer that is printed as it was written.
+/// Parses an integer that would be printed exactly as it is written.
 fn integer(text: &[u8]) -> Option<u64> {
     let canonical = text == b"0" || text.first().is_some_and(|first| (b'1'..=b'9').contains(first));
     if canonical { text.to_str().ok()?.parse().ok() } else { None }
 }
 
-/// A value in a message.
+/// Quotes a value for a message.
 fn quoted(text: &[u8]) -> String {
     format!("{:?}", truncated(text).as_bstr())
 }
@@ -298,11 +302,11 @@ mod tests {
 
     #[test]
     fn values_are_wanted_as_lists_files_or_integers() {
-        assert!(matches!(wanted("red,green"), Ok(Wanted::Names(names)) if names == ["red", "green"]));
-        assert!(matches!(wanted("0..255"), Ok(Wanted::Integers(255))));
-        assert!(matches!(wanted("0..1e6"), Ok(Wanted::Integers(1_000_000))));
-        assert!(matches!(wanted("@a,b"), Ok(Wanted::File(path)) if path.as_os_str() == "a,b"));
-        assert!(matches!(wanted("a..b"), Ok(Wanted::Names(names)) if names == ["a..b"]));
-        assert!(wanted("1..5").is_err() && wanted("0..x").is_err());
+        assert!(matches!(value_spec("red,green"), Ok(ValueSpec::Names(names)) if names == ["red", "green"]));
+        assert!(matches!(value_spec("0..255"), Ok(ValueSpec::Integers(255))));
+        assert!(matches!(value_spec("0..1e6"), Ok(ValueSpec::Integers(1_000_000))));
+        assert!(matches!(value_spec("@a,b"), Ok(ValueSpec::File(path)) if path.as_os_str() == "a,b"));
+        assert!(matches!(value_spec("a..b"), Ok(ValueSpec::Names(names)) if names == ["a..b"]));
+        assert!(value_spec("1..5").is_err() && value_spec("0..x").is_err());
     }
 }
