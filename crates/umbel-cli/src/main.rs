@@ -13,6 +13,7 @@ mod filters;
 mod hex;
 mod input;
 mod maps;
+mod packets;
 mod pipeline;
 mod remote;
 mod report;

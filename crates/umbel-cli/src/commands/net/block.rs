@@ -1,9 +1,9 @@
 //! `umbel net block`: who is not let in, until when.
 
-use super::addresses::{print_blocked, read_addresses, read_lists};
 use crate::args::number;
 use crate::filters::Secrets;
 use crate::input::is_stdin;
+use crate::packets::address_lists::{print_blocked, read_addresses, read_lists};
 use crate::report::{Rows, percent};
 use crate::system::{clock, signals};
 use crate::terminal::exit::found;

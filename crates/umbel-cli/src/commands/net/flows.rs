@@ -1,8 +1,8 @@
 //! `umbel net flows`: how many packets each flow has.
 
-use super::capture::{add_rows, each_packet};
 use crate::args::{names, number};
 use crate::filters::{DEFAULT_NOISE, capacity_for, new_distinct};
+use crate::packets::captures::{add_rows, each_packet};
 use crate::report::{Columns, Rows, percent, size};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, warn};

@@ -1,8 +1,8 @@
 //! `umbel net record`: digests of payloads into a store.
 
-use super::capture::{add_rows, each_packet, each_packet_of};
 use crate::args::{names, number};
 use crate::input::{is_stdin, resolve};
+use crate::packets::captures::{add_rows, each_packet, each_packet_of};
 use crate::report::{Rows, percent, size};
 use crate::system::signals;
 use crate::terminal::output::{self, warn};

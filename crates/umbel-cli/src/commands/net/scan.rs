@@ -1,7 +1,7 @@
 //! `umbel net scan`: which signatures occur, and where.
 
-use super::{capture, signatures};
 use crate::input::{check_not_stdout, is_stdin, may_wait, name, open_bytes, resolve};
+use crate::packets::{captures, signatures};
 use crate::report::{Rows, size};
 use crate::terminal::exit::found;
 use crate::terminal::output::{self, Out};
@@ -149,7 +149,7 @@ impl Scan<'_> {
             false => self.packets(search, path, &mut reader)?,
         };
         if flow.is_continue() {
-            capture::warn_of(path, &reader);
+            captures::warn_of_losses(path, &reader);
         }
         Ok(flow)
     }
@@ -182,7 +182,7 @@ impl Scan<'_> {
         let flow = streams.finish(|found| self.found(path, Place::of_stream(&found).as_ref(), found.finding));
         self.show()?;
         let counts = streams.counts();
-        capture::warn_of_gaps(path, counts);
+        captures::warn_of_gaps(path, counts);
         self.met.streams += counts.streams;
         self.met.evicted += counts.evicted;
         self.met.repeated += counts.repeated;

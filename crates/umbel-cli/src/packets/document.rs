@@ -1,6 +1,6 @@
-//! Which parts of a document passed, or left the network.
+//! The report of `umbel net attribute --document`: which parts of a document passed, or left the network.
 
-use super::attribute::{count, probability, sum, who};
+use super::findings::{count, pair_columns, probability, sum};
 use crate::report::Columns;
 use crate::terminal::output;
 use anyhow::Result;
@@ -9,15 +9,15 @@ use std::ops::Range;
 use umbel_net::attribution::{Answer, Part, Parts, Searched, Trust, united};
 use umbel_net::blocklist::Prefix;
 
-/// A part, and how far its source can be trusted if it is known which networks are local.
-struct Line<'a> {
+/// A part of the document, and how far its source can be trusted, if the local networks are known.
+struct PartLine<'a> {
     searched: &'a Searched<Parts>,
     part: &'a Part,
     trust: Option<Trust>,
 }
 
-/// Prints what was found; whether anything was.
-pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool) -> Result<bool> {
+/// Prints the parts that were found, the longest first; returns whether there are any.
+pub fn print(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool) -> Result<bool> {
     let mut lines = Vec::new();
     let mut inside = 0;
     for searched in &answer.searched {
@@ -30,38 +30,37 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
                 inside += 1;
             } else {
                 let trust = (!local.is_empty()).then(|| Trust::of(&part.listed.pair, local));
-                lines.push(Line { searched, part, trust });
+                lines.push(PartLine { searched, part, trust });
             }
         }
     }
-    // The most telling first.
     lines.sort_by_key(|line| std::cmp::Reverse(bytes(&line.part.ranges)));
     let all = united(lines.iter().flat_map(|line| line.part.ranges.iter().cloned()).collect());
     let least = answer.searched.iter().map(|searched| searched.found.least).max().unwrap_or(0);
     let expected = sum(answer.searched.iter().map(|searched| searched.found.expected));
     if json {
         output::json(&json!({
-            "findings": lines.iter().map(Line::to_json).collect::<Vec<_>>(), "stayed_inside": inside,
+            "findings": lines.iter().map(PartLine::to_json).collect::<Vec<_>>(), "stayed_inside": inside,
             "document_bytes": length, "passed_bytes": bytes(&all), "passed": pairs(&all), "least_bytes": least,
             "expected_by_chance": expected, "epochs_searched": answer.searched.len(),
             "epochs_unread": answer.unread.len(),
         }))?;
         return Ok(!lines.is_empty());
     }
-    let told = inside > 0 || lines.iter().any(|line| line.trust.is_some());
+    let with_trust = inside > 0 || lines.iter().any(|line| line.trust.is_some());
     let mut headings = vec!["source", "destination", "from", "to", "bytes", "of the document"];
-    headings.extend(told.then_some("trust"));
+    headings.extend(with_trust.then_some("trust"));
     let mut table = Columns::new(&headings);
     for line in &lines {
-        let mut row = who(&line.part.listed);
-        row.extend([bytes(&line.part.ranges).to_string(), shown(&line.part.ranges)]);
-        row.extend(told.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
+        let mut row = pair_columns(&line.part.listed);
+        row.extend([bytes(&line.part.ranges).to_string(), format_ranges(&line.part.ranges)]);
+        row.extend(with_trust.then(|| line.trust.map_or("?".into(), |trust| trust.to_string())));
         table.add(row);
     }
     if !lines.is_empty() {
         output::text(table)?;
     }
-    let left = if told { "left the network" } else { "passed" };
+    let left = if with_trust { "left the network" } else { "passed" };
     let stayed =
         if inside > 0 { format!("; {} stayed inside", count(inside, "finding")) } else { String::new() };
     let always = match answer.searched.len() {
@@ -77,7 +76,7 @@ pub fn tell(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool)
     Ok(!lines.is_empty())
 }
 
-impl Line<'_> {
+impl PartLine<'_> {
     fn to_json(&self) -> Value {
         let listed = &self.part.listed;
         json!({
@@ -98,13 +97,13 @@ fn pairs(ranges: &[Range<usize>]) -> Vec<[usize; 2]> {
     ranges.iter().map(|range| [range.start, range.end]).collect()
 }
 
-/// The first few ranges, from the first byte to the last.
-fn shown(ranges: &[Range<usize>]) -> String {
-    const FEW: usize = 4;
-    let told = ranges.iter().take(FEW).map(|range| format!("{}-{}", range.start, range.end - 1));
-    let mut text = told.collect::<Vec<_>>().join(", ");
-    if ranges.len() > FEW {
-        text += &format!(", and {} more", ranges.len() - FEW);
+/// Formats the first few ranges, each from its first to its last byte.
+fn format_ranges(ranges: &[Range<usize>]) -> String {
+    const MAX_RANGES: usize = 4;
+    let shown = ranges.iter().take(MAX_RANGES).map(|range| format!("{}-{}", range.start, range.end - 1));
+    let mut text = shown.collect::<Vec<_>>().join(", ");
+    if ranges.len() > MAX_RANGES {
+        text += &format!(", and {} more", ranges.len() - MAX_RANGES);
     }
     text
 }

@@ -1,4 +1,4 @@
-//! Captures in: every packet, and on standard error what could not be read.
+//! Captures read packet by packet, with warnings for parts that could not be read.
 
 use crate::input::{self, name, total_len};
 use crate::report::Rows;
@@ -13,29 +13,32 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use umbel_net::capture::streams::StreamCounts;
 use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
 
-/// Gives every packet of a capture to `take`, until it wants no more, and warns of what is missing.
-pub fn each_packet(path: &Path, take: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>) -> Result<Counts> {
-    each_packet_of(path, input::open_raw(path)?, take)
+/// Calls `handle` for every packet of a capture until it breaks, and warns of packets that could not be read.
+pub fn each_packet(
+    path: &Path,
+    handle: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>,
+) -> Result<Counts> {
+    each_packet_of(path, input::open_raw(path)?, handle)
 }
 
-/// The same, where the bytes of the capture come from elsewhere.
+/// Does the same as [`each_packet`] for a capture whose bytes come from `input`.
 pub fn each_packet_of(
     path: &Path,
     input: impl Read + Send,
-    mut take: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>,
+    mut handle: impl FnMut(&Packet<'_>) -> Result<ControlFlow<()>>,
 ) -> Result<Counts> {
     let read = Arc::new(AtomicU64::new(0));
     let progress = Progress::of_bytes(Arc::clone(&read), total_len(&[path.to_owned()]));
     let mut reader = Reader::named(Counted { input, read }, name(path))?;
     while let Some(packet) = reader.next()?
-        && take(&packet)?.is_continue()
+        && handle(&packet)?.is_continue()
     {}
     progress.finish();
-    warn_of(path, &reader);
+    warn_of_losses(path, &reader);
     Ok(*reader.counts())
 }
 
-/// An input that counts what is read from it.
+/// A reader that counts bytes.
 struct Counted<R> {
     input: R,
     read: Arc<AtomicU64>,
@@ -49,16 +52,16 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Says how a capture ended if that was not at its end, and which frames were skipped although they should have been packets.
-pub fn warn_of(path: &Path, reader: &Reader<'_>) {
+/// Warns if the capture ends early, and of frames that were skipped although they should be packets.
+pub fn warn_of_losses(path: &Path, reader: &Reader<'_>) {
     let name = name(path);
     if let Some(end) = reader.end().filter(|end| *end != End::Whole) {
         warn(format_args!("{name} is {end}; the packets before it were read"));
     }
     let Counts { frames, headless, skipped, .. } = reader.counts();
-    let strange = |(skip, _): &(Skip, u64)| *skip != Skip::NotIp;
+    let unexpected = |(skip, _): &(Skip, u64)| *skip != Skip::NotIp;
     let reasons: Vec<String> =
-        skipped.iter().filter(strange).map(|(skip, count)| format!("{count} {skip}")).collect();
+        skipped.iter().filter(unexpected).map(|(skip, count)| format!("{count} {skip}")).collect();
     if !reasons.is_empty() {
         warn(format_args!("{name}: of {frames} frames, these were skipped: {}", reasons.join(", ")));
     }
@@ -69,16 +72,16 @@ pub fn warn_of(path: &Path, reader: &Reader<'_>) {
     }
 }
 
-/// What was met, in rows: packets, and what is strange about them.
+/// Adds rows for the number of packets and for irregularities.
 pub fn add_rows(rows: &mut Rows, all: &[Counts]) {
     let sum = |of: fn(&Counts) -> u64| all.iter().map(of).sum::<u64>();
     let (packets, not_ip) = (sum(|counts| counts.packets), sum(|counts| counts.skipped.of(Skip::NotIp)));
     let others =
         if not_ip > 0 { format!(", and {not_ip} frames that are no IP packets") } else { String::new() };
     rows.add("packets", format!("{packets}{others}"));
-    let strange = sum(|counts| counts.skipped.total()) - not_ip;
-    if strange > 0 {
-        rows.add("skipped", format!("{strange} frames that could not be read"));
+    let unexpected = sum(|counts| counts.skipped.total()) - not_ip;
+    if unexpected > 0 {
+        rows.add("skipped", format!("{unexpected} frames that could not be read"));
     }
     let backwards = sum(|counts| counts.backwards);
     if backwards > 0 {
@@ -86,7 +89,7 @@ pub fn add_rows(rows: &mut Rows, all: &[Counts]) {
     }
 }
 
-/// Says how much of the streams of a capture is missing, since nothing is found across it.
+/// Warns of bytes that are missing from TCP streams, since nothing is found across a gap.
 pub fn warn_of_gaps(path: &Path, counts: &StreamCounts) {
     let StreamCounts { gaps, missing, .. } = counts;
     if *gaps > 0 {

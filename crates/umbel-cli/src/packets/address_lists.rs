@@ -12,19 +12,19 @@ use umbel_net::blocklist::{Blocklist, Prefix};
 
 /// Lines that were not understood.
 #[derive(Default)]
-struct Unread {
+struct UnreadLines {
     lines: u64,
     first: Option<String>,
 }
 
-impl Unread {
-    fn add(&mut self, other: Unread) {
+impl UnreadLines {
+    fn add(&mut self, other: UnreadLines) {
         self.lines += other.lines;
         self.first = self.first.take().or(other.first);
     }
 
-    /// Nothing is lost silently.
-    fn tell(self) {
+    /// Warns of skipped lines.
+    fn report(self) {
         if let Some(first) = self.first {
             warn(format_args!("lines that were skipped: {}; of the first, {first}", self.lines));
         }
@@ -35,33 +35,33 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// What the lines of a lot say.
-fn read<'a, T>(
+/// Parses the lines of a block.
+fn parse_lines<'a, T>(
     records: &'a Records,
-    of: impl Fn(&'a [u8]) -> umbel_net::Result<Option<T>>,
-) -> (Vec<T>, Unread) {
-    let (mut all, mut unread) = (Vec::new(), Unread::default());
+    parse: impl Fn(&'a [u8]) -> umbel_net::Result<Option<T>>,
+) -> (Vec<T>, UnreadLines) {
+    let (mut all, mut unread) = (Vec::new(), UnreadLines::default());
     for line in (0..records.key_count()).map(|i| records.record(i).1) {
-        match of(line) {
+        match parse(line) {
             Ok(found) => all.extend(found),
-            Err(error) => unread.add(Unread { lines: 1, first: Some(format!("{error:#}")) }),
+            Err(error) => unread.add(UnreadLines { lines: 1, first: Some(format!("{error:#}")) }),
         }
     }
     (all, unread)
 }
 
-/// What the lines of files say, in their order.
+/// Parses the lines of files, in order.
 fn read_all<T: Send>(
     files: &[PathBuf],
-    of: impl Fn(&[u8]) -> umbel_net::Result<Option<T>> + Sync,
+    parse: impl Fn(&[u8]) -> umbel_net::Result<Option<T>> + Sync,
 ) -> Result<Vec<T>> {
-    let (mut all, mut unread) = (Vec::new(), Unread::default());
-    // No file at all would be standard input.
+    let (mut all, mut unread) = (Vec::new(), UnreadLines::default());
+    // An empty list of files would be standard input.
     if !files.is_empty() {
         pipeline::run(
             open_whole_lines(files)?,
             threads(),
-            |_, records| Ok(read(records, &of)),
+            |_, records| Ok(parse_lines(records, &parse)),
             |(more, lost), _| {
                 all.extend(more);
                 unread.add(lost);
@@ -69,11 +69,11 @@ fn read_all<T: Send>(
             },
         )?;
     }
-    unread.tell();
+    unread.report();
     Ok(all)
 }
 
-/// The entries of lists.
+/// Reads the entries of lists.
 pub fn read_lists(files: &[PathBuf]) -> Result<Vec<Entry>> {
     let entries = read_all(files, entry)?;
     let cleared = entries.iter().filter(|entry| entry.cleared).count();
@@ -83,12 +83,12 @@ pub fn read_lists(files: &[PathBuf]) -> Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// The addresses in files.
+/// Reads the addresses in files.
 pub fn read_addresses(files: &[PathBuf]) -> Result<Vec<IpAddr>> {
     read_all(files, address)
 }
 
-/// The address at the start of a line, which may be one of a log.
+/// Returns the address at the start of a line, such as a line of a log.
 fn address(line: &[u8]) -> umbel_net::Result<Option<IpAddr>> {
     let word = line.trim_ascii().split(u8::is_ascii_whitespace).next().unwrap_or_default();
     if word.is_empty() {
@@ -100,15 +100,16 @@ fn address(line: &[u8]) -> umbel_net::Result<Option<IpAddr>> {
     Ok(Some(prefix.as_host().ok_or_else(wrong)?))
 }
 
-/// Prints the lines whose addresses are blocked; how many there are.
+/// Prints the lines whose addresses are blocked; returns their number.
 pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
     let mut out = Out::new(false)?;
-    let (mut count, mut unread) = (0, Unread::default());
+    let (mut count, mut unread) = (0, UnreadLines::default());
     pipeline::run(
         open_whole_lines(files)?.printing()?,
         threads(),
         |_, records| {
-            let (found, unread) = read(records, |line| Ok(address(line)?.map(|address| (address, line))));
+            let (found, unread) =
+                parse_lines(records, |line| Ok(address(line)?.map(|address| (address, line))));
             let (addresses, lines): (Vec<IpAddr>, Vec<&[u8]>) = found.into_iter().unzip();
             let verdicts = list.check_all(&addresses);
             let blocked = lines.iter().zip(verdicts).filter(|(_, verdict)| verdict.is_blocked());
@@ -124,6 +125,6 @@ pub fn print_blocked(list: &Blocklist, files: &[PathBuf]) -> Result<u64> {
         },
     )?;
     out.finish()?;
-    unread.tell();
+    unread.report();
     Ok(count)
 }

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::path::Path;
 use umbel_net::signatures::{MAX_LENGTH, Scanner};
 
-/// A scanner for the signatures of a file, one in each line. Empty lines are none.
+/// Reads the signatures of a file, one in each line, into a scanner. Empty lines are ignored.
 pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
     let file = name(path);
     let mut text = Vec::new();
@@ -48,7 +48,7 @@ pub fn read(path: &Path, in_hex: bool) -> Result<Scanner> {
     Ok(Scanner::new(signatures)?)
 }
 
-/// Appends a signature, as text where all of it can be printed.
+/// Appends a signature, as text if all of it is printable.
 pub fn print(signature: &[u8], in_hex: bool, out: &mut Vec<u8>) {
     let printable = || signature.to_str().is_ok_and(|text| !text.contains(char::is_control));
     if in_hex {
