@@ -9,6 +9,7 @@
 mod args;
 mod cli;
 mod commands;
+mod documents;
 mod filters;
 mod hex;
 mod input;

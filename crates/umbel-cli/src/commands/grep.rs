@@ -1,6 +1,6 @@
 //! `umbel grep`: lines that hold a text, in files that may hold it.
 
-use super::index::report;
+use crate::documents::report_unreadable;
 use crate::input;
 use crate::terminal::exit::{FAILED, NOT_FOUND};
 use crate::terminal::output::{self, Out};
@@ -230,7 +230,7 @@ impl Run<'_> {
     /// Searches the files in their order; whether enough was found.
     fn selection(&mut self, selection: &Selection) -> Result<bool> {
         self.failed |= !selection.failed.is_empty();
-        report(&selection.failed);
+        report_unreadable(&selection.failed);
         // What is printed would be found again, and again.
         let (output, files): (Vec<&Selected>, Vec<&Selected>) =
             selection.files.iter().partition(|file| input::is_output_file(|| file.path(), file.inode()));
@@ -300,7 +300,7 @@ impl Run<'_> {
             Some(error) if error.kind() == io::ErrorKind::NotFound => {}
             Some(error) => {
                 self.failed = true;
-                report(&[(file.name(), error)]);
+                report_unreadable(&[(file.name(), error)]);
             }
             None => {}
         }

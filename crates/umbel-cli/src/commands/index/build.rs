@@ -1,6 +1,6 @@
 //! `umbel index build`: a filter for each of many files.
 
-use super::ending;
+use super::report_made;
 use crate::args::number;
 use crate::filters::explain_exists;
 use crate::terminal::Progress;
@@ -65,7 +65,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let progress = Progress::of_bytes(options.bytes.clone(), None);
     let made = index::build(&path, &args.roots, &settings, &options);
     progress.finish();
-    Ok(ending(&made.map_err(|error| explain_exists(error, &path))?))
+    Ok(report_made(&made.map_err(|error| explain_exists(error, &path))?))
 }
 
 /// A directory by its own name, also if it was given as `..`.

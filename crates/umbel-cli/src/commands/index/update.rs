@@ -1,6 +1,6 @@
 //! `umbel index update`: what has changed since an index was made.
 
-use super::ending;
+use super::report_made;
 use crate::filters::FileLock;
 use crate::terminal::{Progress, output};
 use anyhow::Result;
@@ -34,5 +34,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let (read, kept, dropped) = (made.read, made.files - made.read, made.dropped);
         output::text(format_args!("{read} read, {kept} kept, {dropped} dropped\n"))?;
     }
-    Ok(ending(&made))
+    Ok(report_made(&made))
 }

@@ -1,7 +1,7 @@
 //! `umbel net attribute`: who carried an excerpt, or parts of a document.
 
-use crate::packets::findings::count;
-use crate::packets::{document, findings};
+use crate::packets::document;
+use crate::packets::findings::{self, count};
 use crate::report::size;
 use crate::terminal::exit;
 use crate::terminal::output::warn;

@@ -1,6 +1,6 @@
 //! `umbel password add`: more words that are not to be used again.
 
-use super::reading;
+use crate::documents::word_lists;
 use crate::filters::{FileLock, Secrets, warn_if_overfull};
 use crate::input::{check_not_output, is_stdin};
 use crate::terminal::output::warn;
@@ -63,8 +63,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let digester = Digester::new(recipe, filter.hasher().clone());
     let readers: Vec<_> = match args.lists[..] {
-        [] => vec![("standard input".to_owned(), reading::words("Password to add")?)],
-        _ => reading::open(&args.lists, &Arc::default()).collect::<Result<_>>()?,
+        [] => vec![("standard input".to_owned(), word_lists::open_stdin_or_prompt("Password to add")?)],
+        _ => word_lists::open_lists(&args.lists, &Arc::default()).collect::<Result<_>>()?,
     };
     // What somebody types is a word, whatever it looks like.
     let typed = args.lists.is_empty() && std::io::stdin().is_terminal();
@@ -73,7 +73,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     for (list, reader) in readers {
         let read = List::open(reader, said)
             .and_then(|list| list.read(&digester, 0, |digests| Ok(filter.insert_batch(&Hashed(&digests))?)));
-        total += read.map_err(|error| reading::failed(error, format!("cannot use {list}")))?;
+        total += read.map_err(|error| word_lists::with_list_name(error, format!("cannot use {list}")))?;
     }
     if total == 0 {
         warn(format_args!("there were no words: {name} stays as it was"));

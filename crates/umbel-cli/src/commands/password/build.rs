@@ -1,7 +1,7 @@
 //! `umbel password build`: a filter from lists of weak passwords.
 
-use super::reading;
 use crate::args::number;
+use crate::documents::word_lists;
 use crate::filters::{NewKey, SaveArgs, Secrets, key_file_beside, read_key, warn_if_overfull};
 use crate::input::{resolve, total_len};
 use crate::terminal::Progress;
@@ -105,9 +105,9 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let progress = Progress::of_bytes(Arc::clone(&count), total_len(&lists));
     let mut digester = None;
     let (mut total, mut taken) = (0, 0);
-    for list in reading::open(&lists, &count) {
+    for list in word_lists::open_lists(&lists, &count) {
         let (name, reader) = list?;
-        let in_list = |error| reading::failed(error, format!("cannot use {name}"));
+        let in_list = |error| word_lists::with_list_name(error, format!("cannot use {name}"));
         let list = List::open(reader, args.said()).map_err(in_list)?;
         if list.holds() == Lists::Words && args.min_count > 0 {
             bail!("{name} has no counts: --min-count is for lists of hashes");

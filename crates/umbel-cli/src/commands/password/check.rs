@@ -1,6 +1,6 @@
 //! `umbel password check`: whether candidates are weak.
 
-use super::reading;
+use crate::documents::word_lists;
 use crate::filters::{Secrets, check_whole};
 use crate::terminal::exit::NOT_FOUND;
 use crate::terminal::output::Out;
@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             if list.is_dir() {
                 bail!("{} is a directory: name the list in it", list.display());
             }
-            let named = |error| reading::failed(error, failed());
+            let named = |error| word_lists::with_list_name(error, failed());
             let mut list = RangeList::open(list).map_err(named)?;
             if list.is_empty().map_err(named)? {
                 bail!("{}: there is no hash in it", failed());
@@ -106,7 +106,7 @@ fn ask_range(list: &mut RangeList, candidate: &[u8]) -> umbel_text::Result<bool>
 /// Asks for every candidate, and tells the answers in order.
 fn answer(args: &Args, mut is_weak: impl FnMut(&[u8]) -> Result<bool>) -> Result<ExitCode> {
     let alone = std::io::stdin().is_terminal();
-    let mut lines = Lines::new(reading::words("Password")?);
+    let mut lines = Lines::new(word_lists::open_stdin_or_prompt("Password")?);
     let mut out = Out::new(false)?;
     let (mut asked, mut weak) = (0, 0);
     while lines.more().context("cannot read standard input")? {

@@ -1,6 +1,6 @@
 //! `umbel password range`: what the service Have I Been Pwned answers.
 
-use super::reading;
+use crate::documents::word_lists;
 use crate::input::{is_stdin, open_list};
 use crate::terminal::exit::found;
 use crate::terminal::output::Out;
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     } else {
         scan(&mut reader, args.prefix)
     };
-    let failed = |error| reading::failed(error, format!("cannot ask {}", args.list.display()));
+    let failed = |error| word_lists::with_list_name(error, format!("cannot ask {}", args.list.display()));
     let suffixes = found_here.map_err(failed)?;
     let end = if args.crlf { "\r\n" } else { "\n" };
     let mut lines = Vec::new();

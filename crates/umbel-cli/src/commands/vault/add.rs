@@ -1,6 +1,6 @@
 //! `umbel vault add`: files into a vault.
 
-use super::opening::{Secret, lock, to_json};
+use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};
 use crate::input::{is_stdin, name, open_raw, total_len};
 use crate::report::{printable, size};
 use crate::terminal::exit::FAILED;
@@ -47,7 +47,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -78,7 +78,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     let vault = open(args)?;
     // Two who add the same name at once would not see each other.
-    let _lock = lock(&args.vault)?;
+    let _lock = lock_vault(&args.vault)?;
     let mut adding = Adding { args, known: names(&vault)?, vault, read: Arc::default(), bytes: 0, count: 0 };
     let progress = Progress::of_bytes(Arc::clone(&adding.read), total_len(&files));
     for file in &files {
@@ -192,7 +192,7 @@ impl Adding<'_> {
         self.bytes += added.entry.head.size;
         self.count += 1;
         self.known.insert(called, vec![added.entry.id]);
-        if self.args.json { output::json(&to_json(&added.entry)) } else { Ok(()) }
+        if self.args.json { output::json(&document_json(&added.entry)) } else { Ok(()) }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `umbel vault get`: a document, decrypted.
 
-use super::opening::{Secret, resolve};
+use crate::documents::vaults::{PassphraseArgs, find_documents};
 use crate::filters::explain_exists;
 use crate::terminal::output::FAILED;
 use anyhow::{Context, Result, bail};
@@ -37,7 +37,7 @@ pub struct Args {
     force: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 /// So often a document is looked for anew that was replaced before it could be read.
@@ -52,7 +52,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
     let mut tries = 0;
     loop {
-        let ids = match resolve(&vault, std::slice::from_ref(&args.document))? {
+        let ids = match find_documents(&vault, std::slice::from_ref(&args.document))? {
             Ok(ids) => ids,
             Err(code) => return Ok(code),
         };

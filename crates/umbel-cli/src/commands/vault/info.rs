@@ -1,6 +1,6 @@
 //! `umbel vault info`: what everybody can see of a vault.
 
-use super::opening::{explained, tell};
+use crate::documents::vaults::{explain_missing, report_problems};
 use crate::report::{Rows, percent, size};
 use crate::terminal::output;
 use anyhow::Result;
@@ -23,7 +23,7 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let Header { cost, shape } =
-        Vault::header_of(&args.vault).map_err(|error| explained(error, &args.vault))?;
+        Vault::header_of(&args.vault).map_err(|error| explain_missing(error, &args.vault))?;
     let (seen, problems) = Server::new(&args.vault).seen()?;
     let sum = |of: fn(&umbel_text::vault::Seen) -> u64| seen.iter().map(of).sum::<u64>();
     let (parts, content) = (sum(|seen| seen.parts.into()), sum(|seen| seen.content));
@@ -96,5 +96,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         rows.add("cannot be seen", "words, names, contents, dates, exact lengths, what is searched for");
         output::text(rows)?;
     }
-    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+    Ok(report_problems(problems).unwrap_or(ExitCode::SUCCESS))
 }

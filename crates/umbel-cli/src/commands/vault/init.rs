@@ -1,7 +1,7 @@
 //! `umbel vault init`: a vault with nothing in it.
 
-use super::opening::Secret;
 use crate::args::number;
+use crate::documents::vaults::PassphraseArgs;
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -34,7 +34,7 @@ pub struct Args {
     passes: u32,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {

@@ -1,6 +1,6 @@
 //! `umbel vault list`: what is in a vault.
 
-use super::opening::{Secret, tell, time, to_json};
+use crate::documents::vaults::{PassphraseArgs, document_json, format_time, report_problems};
 use crate::report::{Columns, printable, size};
 use crate::terminal::output;
 use anyhow::Result;
@@ -19,20 +19,21 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let vault = args.secret.open(&args.vault)?;
     let (entries, problems) = vault.entries()?;
     if args.json {
-        let lines: String = entries.iter().map(|entry| format!("{}\n", to_json(entry))).collect();
+        let lines: String = entries.iter().map(|entry| format!("{}\n", document_json(entry))).collect();
         output::bytes(lines.as_bytes())?;
     } else if !entries.is_empty() {
         let mut columns = Columns::new(&["name", "size", "words", "modified", "added", "id"]);
         for entry in &entries {
             let head = &entry.head;
-            let minutes = |seconds| time(seconds).map_or("-".into(), |text| text[..16].replace('T', " "));
+            let minutes =
+                |seconds| format_time(seconds).map_or("-".into(), |text| text[..16].replace('T', " "));
             columns.add(vec![
                 printable(&head.name),
                 size(head.size),
@@ -44,5 +45,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         }
         output::text(columns)?;
     }
-    Ok(tell(problems).unwrap_or(ExitCode::SUCCESS))
+    Ok(report_problems(problems).unwrap_or(ExitCode::SUCCESS))
 }

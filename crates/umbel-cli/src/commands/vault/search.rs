@@ -1,6 +1,6 @@
 //! `umbel vault search`: the documents that hold some words.
 
-use super::opening::{Secret, tell, to_json};
+use crate::documents::vaults::{PassphraseArgs, document_json, report_problems};
 use crate::report::printable;
 use crate::terminal::exit::found;
 use crate::terminal::output;
@@ -35,7 +35,7 @@ pub struct Args {
     json: bool,
 
     #[command(flatten)]
-    secret: Secret,
+    secret: PassphraseArgs,
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let mut lines = String::new();
     for entry in &hits.hits {
         if args.json {
-            let mut document = to_json(entry);
+            let mut document = document_json(entry);
             document["confirmed"] = json!(!args.possible);
             lines += &format!("{document}\n");
         } else {
@@ -60,5 +60,5 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             hits.refuted
         ));
     }
-    Ok(tell(hits.problems).unwrap_or(found(any)))
+    Ok(report_problems(hits.problems).unwrap_or(found(any)))
 }

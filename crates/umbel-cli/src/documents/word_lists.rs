@@ -1,4 +1,4 @@
-//! Where words come from: lists, pipes, and someone who types.
+//! Lists of passwords: files, pipes, or a single word typed at a prompt.
 
 use crate::input;
 use crate::terminal::prompt;
@@ -10,34 +10,34 @@ use std::sync::atomic::AtomicU64;
 use umbel_text::Error;
 use zeroize::Zeroizing;
 
-/// What is read if no list is named: a word that is typed without being shown, or whatever standard input has.
-pub fn words(prompt: &str) -> Result<Box<dyn Read + Send>> {
+/// Opens standard input if no list is named; on a terminal, prompts for a single word instead.
+pub fn open_stdin_or_prompt(prompt: &str) -> Result<Box<dyn Read + Send>> {
     if !io::stdin().is_terminal() {
         return Ok(Box::new(input::open_list(Path::new("-"), Arc::default())?));
     }
-    Ok(Box::new(Cursor::new(Wiped(prompt::secret(prompt)?))))
+    Ok(Box::new(Cursor::new(WipedSecret(prompt::secret(prompt)?))))
 }
 
-/// Adds the name of a list to an error about it. An error of the system says enough without the library's own message,
-/// which would name the list once more.
-pub fn failed(error: Error, context: String) -> anyhow::Error {
+/// Adds context that names the list to an error. For an error of the system, the message of the library is left out, since it
+/// would name the list again.
+pub fn with_list_name(error: Error, context: String) -> anyhow::Error {
     match error {
         Error::Input(source) | Error::Io { source, .. } => anyhow::Error::new(source).context(context),
         other => anyhow::Error::new(other).context(context),
     }
 }
 
-/// A word that is gone once it is read.
-struct Wiped(Zeroizing<String>);
+/// A word that is wiped from memory after it is read.
+struct WipedSecret(Zeroizing<String>);
 
-impl AsRef<[u8]> for Wiped {
+impl AsRef<[u8]> for WipedSecret {
     fn as_ref(&self) -> &[u8] {
         self.0.as_bytes()
     }
 }
 
-/// The lists to read, each with its name; `count` is told how many bytes were read.
-pub fn open(
+/// Opens the lists, each with its name. `count` counts the bytes read.
+pub fn open_lists(
     lists: &[PathBuf],
     count: &Arc<AtomicU64>,
 ) -> impl Iterator<Item = Result<(String, Box<dyn Read + Send>)>> {

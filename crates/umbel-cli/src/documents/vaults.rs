@@ -1,4 +1,4 @@
-//! What every command of a vault needs: the passphrase, the documents by their names, and what to say of them.
+//! The parts that all commands of a vault share: the passphrase, documents found by name or id, and reports of them.
 
 use crate::filters::FileLock;
 use crate::input::{is_stdin, name, open_raw};
@@ -17,81 +17,83 @@ use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Entry, Passphrase, Vault};
 use zeroize::Zeroizing;
 
-/// Where the passphrase comes from.
+/// The options for the passphrase.
 #[derive(clap::Args)]
-pub struct Secret {
+pub struct PassphraseArgs {
     /// Read the passphrase from the first line of this file or pipe; `-` is standard input. Without it you are asked on the
     /// terminal
     #[arg(long, value_name = "FILE")]
     passphrase_file: Option<PathBuf>,
 }
 
-/// A passphrase with fewer characters is warned of when it is new.
-const SHORT: usize = 12;
-/// No passphrase is longer, and no file is read further.
-const LONGEST: usize = 4096;
+/// A new passphrase with fewer characters is warned of.
+const MIN_PASSPHRASE_CHARS: usize = 12;
+/// The longest passphrase; a file is not read further.
+const MAX_PASSPHRASE_BYTES: usize = 4096;
 
-impl Secret {
-    /// Whether standard input is for the passphrase.
+impl PassphraseArgs {
+    /// Returns whether the passphrase is read from standard input.
     pub fn is_stdin(&self) -> bool {
         self.passphrase_file.as_deref().is_some_and(is_stdin)
     }
 
-    /// The file or pipe with the passphrase; who sits at a terminal is asked, and not shown what they type.
+    /// Returns the file or pipe with the passphrase; `None` if it is prompted for on the terminal.
     fn file(&self) -> Option<&Path> {
         self.passphrase_file.as_deref().filter(|path| !is_stdin(path) || !io::stdin().is_terminal())
     }
 
-    /// Opens the vault; whatever can be wrong with it is told before the passphrase is asked for.
+    /// Opens the vault. Problems of the vault itself are reported before the prompt.
     pub fn open(&self, folder: &Path) -> Result<Vault> {
-        Vault::header_of(folder).map_err(|error| explained(error, folder))?;
+        Vault::header_of(folder).map_err(|error| explain_missing(error, folder))?;
         let passphrase = match self.file() {
-            Some(path) => read(path)?,
-            None => ask(&format!("Passphrase of {}", folder.display()))?,
+            Some(path) => read_passphrase(path)?,
+            None => prompt_passphrase(&format!("Passphrase of {}", folder.display()))?,
         };
         Ok(Vault::open(folder, &passphrase)?)
     }
 
-    /// The passphrase of a new vault, which is asked for twice.
+    /// Returns the passphrase of a new vault, which is prompted for twice.
     pub fn new_passphrase(&self, folder: &Path) -> Result<Passphrase> {
         Vault::check_free(folder)?;
         let passphrase = match self.file() {
-            Some(path) => read(path)?,
+            Some(path) => read_passphrase(path)?,
             None => {
-                let typed = type_in(&format!("Passphrase for the new vault {}", folder.display()))?;
-                if *typed != *type_in("The same again")? {
+                let typed = prompt_secret(&format!("Passphrase for the new vault {}", folder.display()))?;
+                if *typed != *prompt_secret("The same again")? {
                     bail!("these are two different passphrases: nothing was changed");
                 }
                 as_passphrase(typed)?
             }
         };
-        if passphrase.chars() < SHORT {
+        if passphrase.chars() < MIN_PASSPHRASE_CHARS {
             output::warn(format_args!(
-                "whoever has the vault can try passphrases at leisure, and one of fewer than {SHORT} characters is soon found"
+                "whoever has the vault can try passphrases at leisure, and one of fewer than {MIN_PASSPHRASE_CHARS} characters is soon found"
             ));
         }
         Ok(passphrase)
     }
 }
 
-/// The right to change a vault, held until it is dropped.
-pub fn lock(folder: &Path) -> Result<FileLock> {
+/// Locks a vault for changes until the lock is dropped.
+pub fn lock_vault(folder: &Path) -> Result<FileLock> {
     FileLock::acquire(&Vault::header_path(folder))
 }
 
-/// The first line of a file, which need not end. What comes after it in a pipe is left to whoever reads on.
-fn read(path: &Path) -> Result<Passphrase> {
+/// Reads the first line of a file, which may lack its end. In a pipe, the bytes after it are left to the next reader.
+fn read_passphrase(path: &Path) -> Result<Passphrase> {
     let called = name(path);
     let file = open_raw(path).with_context(|| format!("cannot read the passphrase from {called}"))?;
     let found = file.metadata().with_context(|| format!("cannot examine {called}"))?;
-    // No growth, which would leave pieces of it in memory.
-    let mut bytes = Zeroizing::new(Vec::with_capacity(LONGEST));
+    // Allocated at once, since growing would leave pieces of the secret in memory.
+    let mut bytes = Zeroizing::new(Vec::with_capacity(MAX_PASSPHRASE_BYTES));
     #[expect(clippy::unbuffered_bytes, reason = "a buffer would take what is not ours, and keep the secret")]
     for byte in file.bytes() {
         match byte.with_context(|| format!("cannot read {called}"))? {
             b'\n' => break,
-            _ if bytes.len() == LONGEST => {
-                bail!("the first line of {called} is longer than {LONGEST} bytes, and no passphrase")
+            _ if bytes.len() == MAX_PASSPHRASE_BYTES => {
+                bail!(
+                    "the first line of {called} is longer than {MAX_PASSPHRASE_BYTES} bytes, and no passphrase"
+                )
             }
             byte => bytes.push(byte),
         }
@@ -110,12 +112,12 @@ fn read(path: &Path) -> Result<Passphrase> {
     as_passphrase(bytes)
 }
 
-fn ask(prompt: &str) -> Result<Passphrase> {
-    as_passphrase(type_in(prompt)?)
+fn prompt_passphrase(prompt: &str) -> Result<Passphrase> {
+    as_passphrase(prompt_secret(prompt)?)
 }
 
-/// What is typed on the terminal, which does not show it.
-fn type_in(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
+/// Prompts for a secret on the terminal, which does not show it.
+fn prompt_secret(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
     let typed = prompt::secret(prompt)
         .context("no passphrase was typed on a terminal: give it with --passphrase-file")?;
     Ok(Zeroizing::new(typed.as_bytes().to_vec()))
@@ -125,8 +127,8 @@ fn as_passphrase(bytes: Zeroizing<Vec<u8>>) -> Result<Passphrase> {
     Passphrase::new(bytes).context("an empty passphrase protects nothing")
 }
 
-/// What to do about a vault that is not there.
-pub fn explained(error: Error, folder: &Path) -> anyhow::Error {
+/// Returns the error, or if the vault is missing, one with a remedy.
+pub fn explain_missing(error: Error, folder: &Path) -> anyhow::Error {
     match error {
         Error::NoVault { .. } if folder.is_file() => {
             anyhow!("{} is a file: the vault, which is a directory, comes first", folder.display())
@@ -138,8 +140,8 @@ pub fn explained(error: Error, folder: &Path) -> anyhow::Error {
     }
 }
 
-/// Says what is wrong with documents; the exit code if nothing else is.
-pub fn tell(problems: Vec<Error>) -> Option<ExitCode> {
+/// Reports the problems of documents; returns the exit code if there are any.
+pub fn report_problems(problems: Vec<Error>) -> Option<ExitCode> {
     let any = !problems.is_empty();
     for problem in problems {
         output::error(format_args!("{:#}", anyhow::Error::from(problem)));
@@ -147,8 +149,8 @@ pub fn tell(problems: Vec<Error>) -> Option<ExitCode> {
     any.then(|| ExitCode::from(FAILED))
 }
 
-/// The documents with these names or ids, each of which has to stand for one; or the exit code when one does not.
-pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitCode>> {
+/// Returns the documents with these names or starts of ids, or the exit code if one is missing. Fails if one is ambiguous.
+pub fn find_documents(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitCode>> {
     let (entries, problems) = vault.entries()?;
     let ids = vault.server().documents()?;
     let mut found = Vec::new();
@@ -158,13 +160,13 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
             .filter(|entry| entry.head.name == wanted.as_bytes())
             .map(|entry| entry.id)
             .collect();
-        // A damaged document has no name any more, but it has an id.
+        // The name of a damaged document cannot be read, but its id can.
         let begins = |id: &&Id| wanted.len() >= 4 && id.to_string().starts_with(&wanted[..]);
         let candidates = if named.is_empty() { ids.iter().filter(begins).copied().collect() } else { named };
         match candidates[..] {
             [one] => found.push(one),
             [] => {
-                let broken = tell(problems);
+                let broken = report_problems(problems);
                 output::error(format_args!(
                     "there is no document \"{}\" in {}",
                     printable(wanted),
@@ -186,8 +188,8 @@ pub fn resolve(vault: &Vault, wanted: &[String]) -> Result<Result<Vec<Id>, ExitC
     Ok(Ok(found))
 }
 
-/// A document, for programs.
-pub fn to_json(entry: &Entry) -> Value {
+/// Describes a document as JSON.
+pub fn document_json(entry: &Entry) -> Value {
     let head = &entry.head;
     json!({
         "id": entry.id.to_string(),
@@ -195,13 +197,13 @@ pub fn to_json(entry: &Entry) -> Value {
         "size": head.size,
         "text": head.is_text,
         "words": head.words,
-        "modified": head.modified.and_then(time),
-        "added": time(head.added),
+        "modified": head.modified.and_then(format_time),
+        "added": format_time(head.added),
     })
 }
 
-/// A time as RFC 3339 writes it, if it is after 1970.
-pub fn time(seconds: i64) -> Option<String> {
+/// Formats a time as in RFC 3339; `None` before 1970.
+pub fn format_time(seconds: i64) -> Option<String> {
     let text = Time::from_secs(u64::try_from(seconds).ok()?).to_string();
     Some(format!("{}Z", text.get(..19)?))
 }
