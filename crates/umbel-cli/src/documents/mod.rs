@@ -1,5 +1,6 @@
 //! Documents: files searched and compared, words checked, vaults and lists of passwords opened.
 
+pub mod search;
 pub mod vaults;
 pub mod word_lists;
 
