@@ -85,7 +85,7 @@ pub struct Args {
 
     /// Take binary files for text
     #[arg(short = 'a', long)]
-    text_only: bool,
+    text: bool,
 
     /// Tell at the end how much was read
     #[arg(long)]
@@ -108,7 +108,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         count: args.count,
         quiet: args.quiet,
         max_count: args.max_count.unwrap_or(u64::MAX),
-        binary_as_text: args.text_only,
+        binary_as_text: args.text,
     };
     let mut search = Search::new(&pattern, options)?;
     for place in places {
