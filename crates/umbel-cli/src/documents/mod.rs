@@ -1,6 +1,7 @@
 //! Documents: files searched and compared, words checked, vaults and lists of passwords opened.
 
 pub mod search;
+pub mod similarity;
 pub mod vaults;
 pub mod word_lists;
 
