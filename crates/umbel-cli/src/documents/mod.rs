@@ -2,6 +2,7 @@
 
 pub mod search;
 pub mod similarity;
+pub mod spelling;
 pub mod vaults;
 pub mod word_lists;
 
