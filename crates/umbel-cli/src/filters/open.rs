@@ -27,6 +27,15 @@ impl Secrets {
         Ok(mapped)
     }
 
+    /// Maps a set of plain keys, which is opened only once: its metadata is checked after it is mapped. Only if mapping fails is
+    /// the file inspected, since a filter of passwords should be named as such before a missing secret is.
+    pub fn map_plain(&self, path: &Path) -> Result<Mapped> {
+        match self.map(path, Category::Set) {
+            Ok(mapped) => check_plain_meta(path, mapped.meta()).map(|()| mapped),
+            Err(error) => check_plain(path).and(Err(error)),
+        }
+    }
+
     /// Maps a filter and verifies all of it.
     pub fn map_verified(&self, path: &Path, wanted: Category) -> Result<Loaded<ReadOnly<Stored>>> {
         Ok(self.map(path, wanted)?.verify()?)

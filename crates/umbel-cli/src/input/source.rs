@@ -161,6 +161,16 @@ pub fn check_not_swapped(usage: &str, filter: &Path, inputs: &[PathBuf]) -> Resu
     Ok(())
 }
 
+/// Returns the error of opening a filter, or the hint of [`check_not_swapped`] if that explains it.
+pub fn explain_swapped(
+    error: anyhow::Error,
+    usage: &str,
+    filter: &Path,
+    inputs: &[PathBuf],
+) -> anyhow::Error {
+    check_not_swapped(usage, filter, inputs).err().unwrap_or(error)
+}
+
 /// Returns whether the first bytes of a file are those of a filter.
 pub fn is_filter(path: &Path) -> bool {
     start_of_file(path).is_some_and(|start| matches!(format(&start), Some(Format::Filter)))

@@ -1,7 +1,7 @@
 //! `umbel map get`: the values of keys.
 
 use crate::filters::{Secrets, check_whole};
-use crate::input::{InputArgs, Records, check_not_swapped};
+use crate::input::{InputArgs, Records, explain_swapped};
 use crate::pipeline::Select;
 use anyhow::Result;
 use std::io::Write;
@@ -50,19 +50,21 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    check_not_swapped("map get MAP", &args.map, args.input.files())?;
-    let map = args.secrets.map(&args.map, Category::Map)?;
+    let map = args
+        .secrets
+        .map(&args.map, Category::Map)
+        .map_err(|error| explain_swapped(error, "map get MAP", &args.map, args.input.files()))?;
     let book = map.book()?;
     let Args { line_buffered, count, quiet, .. } = *args;
     Select { line_buffered, count, quiet }.run(
         &args.input,
-        |records| ask(args, &map, book, records),
+        |records| query(args, &map, book, records),
         || check_whole(&map, &args.map),
     )
 }
 
-/// How many lines are selected, and what is printed for them.
-fn ask(args: &Args, map: &Mapped, book: Option<&CodeBook>, records: &Records) -> Result<(u64, Vec<u8>)> {
+/// Returns the number of selected lines, and their output.
+fn query(args: &Args, map: &Mapped, book: Option<&CodeBook>, records: &Records) -> Result<(u64, Vec<u8>)> {
     let values = map.get_batch(&records.keys()?)?;
     let count = values.iter().filter(|value| value.is_some() != args.invert).count() as u64;
     let mut out = Vec::new();
