@@ -1,6 +1,6 @@
-//! Bytes written as pairs of hexadecimal digits.
+//! Hexadecimal digits.
 
-/// Appends the bytes; nothing if that is not what the text is.
+/// Decodes pairs of hexadecimal digits and appends the bytes. Returns `None`, and appends nothing, for any other text.
 pub fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let (pairs, rest) = text.as_chunks::<2>();
@@ -19,6 +19,7 @@ pub fn decode(text: &[u8], out: &mut Vec<u8>) -> Option<()> {
     None
 }
 
+/// Encodes bytes as pairs of hexadecimal digits.
 pub fn encode(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

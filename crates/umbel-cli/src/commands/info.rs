@@ -48,7 +48,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 fn tell(args: &Args, path: &Path, apart: bool) -> Result<()> {
-    signals::watch(path);
+    signals::watch_mapped(path);
     let mut examined = file::examine(path)?;
     // A filter that was told a later time than this stays there.
     let _ = examined.advance(clock::now());

@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         args.entries.iter().map(|text| entry(text).map_err(|why| anyhow!("\"{text}\" sets nothing: {why}")));
     let set = meta::collect(&set.collect::<Result<Vec<_>>>()?)?;
     let lock = FileLock::acquire(&args.filter)?;
-    signals::watch(&args.filter);
+    signals::watch_mapped(&args.filter);
     let mut meta = file::inspect(&args.filter)?.meta;
     for name in &args.unset {
         if meta.remove(name).is_none() {

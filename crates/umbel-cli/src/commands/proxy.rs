@@ -120,7 +120,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let size = store.size();
     raise_limit_of_files();
     let (told, until) = oneshot::channel();
-    signals::when_told(move || {
+    signals::on_termination(move || {
         // Whoever waits for it cannot be gone before the program is.
         let _ = told.send(());
     })?;
@@ -128,7 +128,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     runtime.block_on(async {
         let proxy = Proxy::bind(args.listen, store, options).await?;
         let address = proxy.address();
-        output::say(format_args!("umbel: {} pages in {}", size.documents, args.cache_dir.display()));
+        output::message(format_args!("umbel: {} pages in {}", size.documents, args.cache_dir.display()));
         if size.damaged > 0 {
             output::warn(format_args!("{} damaged pages were removed", size.damaged));
         }
@@ -136,16 +136,16 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             output::warn("--allow is for those who come from elsewhere, and nobody can: --listen is for this machine only");
         }
         if let Some(log) = proxy.access_log() {
-            signals::at_hangup(move || {
+            signals::on_hangup(move || {
                 if let Err(error) = log.reopen().map_err(anyhow::Error::from) {
                     output::warn(format_args!("the access log cannot be opened anew: {error:#}"));
                 }
             })?;
         }
         if let Some(manage) = proxy.manage_address() {
-            output::say(format_args!("umbel: what it does is shown at http://{manage}/umbel/"));
+            output::message(format_args!("umbel: what it does is shown at http://{manage}/umbel/"));
         }
-        output::say(format_args!("umbel: listening at http://{address}"));
+        output::message(format_args!("umbel: listening at http://{address}"));
         proxy
             .run(async {
                 let _ = until.await;

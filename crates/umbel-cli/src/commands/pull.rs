@@ -99,7 +99,7 @@ fn tell(path: &Path, examined: &Examined) {
         ));
     }
     if io::stderr().is_terminal() {
-        output::say(FilterReport::from_file(path.display().to_string(), examined).summary());
+        output::message(FilterReport::from_file(path.display().to_string(), examined).summary());
     }
 }
 

@@ -93,7 +93,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     progress.finish();
     if io::stderr().is_terminal() {
-        output::say(FilterReport::from_file(name.to_string(), &examined).summary());
+        output::message(FilterReport::from_file(name.to_string(), &examined).summary());
     }
     Ok(ExitCode::SUCCESS)
 }

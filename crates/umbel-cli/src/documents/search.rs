@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         out.finish()?;
         if stats {
             let share = |part: u64, of: u64| if of > 0 { 100.0 * part as f64 / of as f64 } else { 0.0 };
-            output::say(format_args!(
+            output::message(format_args!(
                 "read {} of {} files ({:.2} %), {} of {} bytes ({:.2} %)",
                 read.files,
                 total.files,

@@ -177,7 +177,7 @@ impl Documents {
                 false => String::new(),
             };
             let all = names.len() as u64 * (names.len() as u64 - 1) / 2;
-            output::say(format_args!(
+            output::message(format_args!(
                 "{} of the {all} pairs of {} documents are similar by {at_least} or more{listed}; filters of {}, {} laid over each other",
                 nearest.count,
                 names.len(),

@@ -54,7 +54,7 @@ pub fn open_dictionary(
         if rate.is_some() {
             bail!("-p is for a list of words: the filter {} has its rate already", path.display());
         }
-        signals::watch(&path);
+        signals::watch_mapped(&path);
         let Stored::Set(filter) = secrets.load(&path, Category::Set)?.filter else {
             bail!("{} hashes by a family of the literature: build it without --family", path.display())
         };
@@ -217,7 +217,7 @@ impl<'a> Checker<'a> {
             rows.add("unknown", self.counts.unknown);
             rows.add("words tried as suggestions", self.counts.tried);
             rows.add("of which the list was asked", self.counts.list_reads);
-            output::say(rows.to_string().trim_end());
+            output::message(rows.to_string().trim_end());
         }
         Ok(self.counts.unknown)
     }

@@ -118,7 +118,7 @@ fn prompt_passphrase(prompt: &str) -> Result<Passphrase> {
 
 /// Prompts for a secret on the terminal, which does not show it.
 fn prompt_secret(prompt: &str) -> Result<Zeroizing<Vec<u8>>> {
-    let typed = prompt::secret(prompt)
+    let typed = prompt::read_secret(prompt)
         .context("no passphrase was typed on a terminal: give it with --passphrase-file")?;
     Ok(Zeroizing::new(typed.as_bytes().to_vec()))
 }

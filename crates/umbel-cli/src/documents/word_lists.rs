@@ -15,7 +15,7 @@ pub fn open_stdin_or_prompt(prompt: &str) -> Result<Box<dyn Read + Send>> {
     if !io::stdin().is_terminal() {
         return Ok(Box::new(input::open_list(Path::new("-"), Arc::default())?));
     }
-    Ok(Box::new(Cursor::new(WipedSecret(prompt::secret(prompt)?))))
+    Ok(Box::new(Cursor::new(WipedSecret(prompt::read_secret(prompt)?))))
 }
 
 /// Adds context that names the list to an error. For an error of the system, the message of the library is left out, since it

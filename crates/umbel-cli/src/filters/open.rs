@@ -21,7 +21,7 @@ impl Secrets {
 
     /// Maps a filter, which is verified as far as it is touched. Fails if it is not of the category that is wanted.
     pub fn map(&self, path: &Path, wanted: Category) -> Result<Mapped> {
-        signals::watch(path);
+        signals::watch_mapped(path);
         let mapped = file::map(path, self.ring()?)?;
         check_category(path, mapped.kind(), wanted)?;
         Ok(mapped)
@@ -121,7 +121,7 @@ pub fn check_same_form(left: (&Path, &Meta), right: (&Path, &Meta)) -> Result<()
 /// Fails if the file was shortened while it was mapped, since its answers are not reliable.
 pub fn check_whole(mapped: &Mapped, path: &Path) -> Result<()> {
     if !mapped.is_whole() {
-        bail!(signals::sentence(Some(path)));
+        bail!(signals::shortened_message(Some(path)));
     }
     Ok(())
 }

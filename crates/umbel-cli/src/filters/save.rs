@@ -56,7 +56,7 @@ impl SaveArgs {
         if self.json {
             output::json(&FilterReport::from_filter(built, meta))?;
         } else if std::io::stderr().is_terminal() {
-            output::say(FilterReport::from_filter(built, meta).summary());
+            output::message(FilterReport::from_filter(built, meta).summary());
         }
         Ok(())
     }

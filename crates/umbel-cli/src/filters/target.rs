@@ -56,7 +56,7 @@ impl Target {
             let mut out = io::stdout().lock();
             return file::write(&mut out, filter, &options)
                 .and_then(|()| out.flush())
-                .context(output::FAILED);
+                .context(output::WRITE_FAILED);
         };
         // Wait for a process that is adding to the old file, which would otherwise undo this.
         let _lock = if self.force && path.is_file() { Some(FileLock::acquire(path)?) } else { None };

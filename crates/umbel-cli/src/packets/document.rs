@@ -67,7 +67,7 @@ pub fn print(answer: &Answer<Parts>, length: usize, local: &[Prefix], json: bool
         0 => "there is no epoch of this time".into(),
         _ => format!("parts of {least} bytes and more are always found"),
     };
-    output::say(format_args!(
+    output::message(format_args!(
         "{} of {length} bytes of the document {left}, in {}{stayed}; {always}, {} to be expected by chance",
         bytes(&all),
         count(lines.len(), "finding"),

@@ -68,7 +68,7 @@ fn print_table(lines: &[FindingLine<'_>], answer: &Answer<Found>, expected: f64)
     if expected >= 0.5 {
         warn(format_args!("the excerpt is short: about {expected:.0} pairs are named by chance alone"));
     }
-    output::say(format_args!(
+    output::message(format_args!(
         "{} in {}; {} to be expected by chance",
         count(lines.len(), "finding"),
         count(epochs, "epoch"),

@@ -1,10 +1,10 @@
-//! The time that filters are told which forget by it.
+//! The clock for filters with a time window.
 
 use std::sync::LazyLock;
 use std::time::Instant;
 use umbel::aging::Timestamp;
 
-/// The time of the system when the program first asked; from there on, one that never goes backwards.
+/// Returns the present time. The system's clock is read once, and the time never goes backwards from there.
 pub fn now() -> Timestamp {
     static START: LazyLock<(Timestamp, Instant)> = LazyLock::new(|| (Timestamp::now(), Instant::now()));
     let (start, since) = &*START;

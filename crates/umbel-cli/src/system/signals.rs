@@ -1,7 +1,7 @@
-//! Signals: a handler can do no more than wake a thread, and the thread does the rest.
+//! Signals: a handler only wakes a thread, which does the rest.
 //!
-//! A mapped file that someone else shortens is named, instead of a silent death: the system answers a touch of the missing
-//! part with SIGBUS. And whoever is told to end while he waits for input comes to the end of his input, and can save.
+//! When another process shortens a mapped file, touching the missing part raises SIGBUS, and a message names the file before
+//! the program ends. SIGTERM and SIGINT can end the input instead of the program, so that it can save its state.
 
 use crate::sync::lock;
 use crate::terminal::exit::FAILED;
@@ -17,19 +17,19 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, Once};
 use std::thread;
 
-/// The files that are mapped, with the lengths they had.
+/// The mapped files, with their original lengths.
 static MAPPED: Mutex<Vec<(PathBuf, u64)>> = Mutex::new(Vec::new());
-static WATCH: Once = Once::new();
+static WATCH_BUS_SIGNAL: Once = Once::new();
 
-/// Remembers that a file will be mapped, and from the first one on watches for the signal.
-pub fn watch(path: &Path) {
+/// Registers a file that will be mapped; the first call installs the handler of SIGBUS.
+pub fn watch_mapped(path: &Path) {
     let len = std::fs::metadata(path).map_or(0, |found| found.len());
     lock(&MAPPED).push((path.to_owned(), len));
-    WATCH.call_once(|| {
+    WATCH_BUS_SIGNAL.call_once(|| {
         let Ok((mut wake, signal)) = UnixStream::pair() else { return };
         umbel::memory::release_bus_signal();
         if pipe::register(SIGBUS, signal).is_err() {
-            // Without the sentence the signal still ends the program.
+            // Without the message, the signal still ends the program.
             return;
         }
         thread::spawn(move || {
@@ -37,34 +37,34 @@ pub fn watch(path: &Path) {
                 let mapped = lock(&MAPPED);
                 let now = |path: &Path| std::fs::metadata(path).map_or(0, |now| now.len());
                 let shortened = mapped.iter().find(|(path, len)| now(path) < *len);
-                output::error(sentence(shortened.map(|(path, _)| &**path)));
+                output::error(shortened_message(shortened.map(|(path, _)| &**path)));
                 std::process::exit(FAILED.into());
             }
         });
     });
 }
 
-/// What is said of a file that was shortened.
-pub fn sentence(path: Option<&Path>) -> String {
+/// Returns the message for a file that was shortened.
+pub fn shortened_message(path: Option<&Path>) -> String {
     let name = path.map_or("a filter".into(), Path::to_string_lossy);
     format!(
         "{name} was shortened while it was in use: do not write over a filter, replace it with `mv` or `umbel`"
     )
 }
 
-/// Set when SIGTERM or SIGINT comes, for whoever looks at it often. The second of them ends the program.
-pub fn told_to_end() -> io::Result<Arc<AtomicBool>> {
-    let told = Arc::new(AtomicBool::new(false));
+/// Returns a flag that is set by SIGTERM or SIGINT. The second signal ends the program.
+pub fn termination_flag() -> io::Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
     for number in [SIGTERM, SIGINT] {
-        flag::register_conditional_default(number, Arc::clone(&told))?;
-        flag::register(number, Arc::clone(&told))?;
+        flag::register_conditional_default(number, Arc::clone(&flag))?;
+        flag::register(number, Arc::clone(&flag))?;
     }
-    Ok(told)
+    Ok(flag)
 }
 
-/// Does something when SIGTERM or SIGINT comes. The second of them ends the program: it may be waiting for more than that,
-/// such as for a reader of its answers.
-pub fn when_told(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
+/// Calls `then` at SIGTERM or SIGINT. The second signal ends the program, which may be waiting for something else, such as a
+/// reader of its output.
+pub fn on_termination(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (mut wake, signal) = UnixStream::pair()?;
     for number in [SIGTERM, SIGINT] {
         pipe::register(number, signal.try_clone()?)?;
@@ -80,8 +80,8 @@ pub fn when_told(then: impl FnOnce() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Does something whenever SIGHUP comes, which does not end the program any more.
-pub fn at_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
+/// Calls `then` at every SIGHUP, which does not end the program any more.
+pub fn on_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
     let (mut wake, signal) = UnixStream::pair()?;
     pipe::register(SIGHUP, signal)?;
     thread::spawn(move || {
@@ -92,32 +92,32 @@ pub fn at_hangup(mut then: impl FnMut() + Send + 'static) -> io::Result<()> {
     Ok(())
 }
 
-/// Standard input, which is at its end too when SIGTERM or SIGINT comes. The second of them ends the program.
-pub struct Input {
+/// Standard input, which also ends at SIGTERM or SIGINT. The second signal ends the program.
+pub struct TerminableStdin {
     lines: UnixStream,
     failed: Arc<Mutex<Option<io::Error>>>,
 }
 
-/// Reads standard input from now on, until the program is told to end.
-pub fn input_until_told() -> io::Result<Input> {
+/// Starts to read standard input, until SIGTERM or SIGINT.
+pub fn stdin_until_termination() -> io::Result<TerminableStdin> {
     let (mut forward, lines) = UnixStream::pair()?;
     let end = forward.try_clone()?;
-    when_told(move || {
-        // The other end cannot be gone before the program is.
+    on_termination(move || {
+        // The other end lives as long as the program.
         let _ = end.shutdown(Shutdown::Write);
     })?;
     let failed = Arc::new(Mutex::new(None));
-    let input = Input { lines, failed: Arc::clone(&failed) };
+    let input = TerminableStdin { lines, failed: Arc::clone(&failed) };
     thread::spawn(move || {
         let copied = io::copy(&mut io::stdin().lock(), &mut forward);
-        // That nothing can be forwarded any more is the end that was told.
+        // A broken pipe is the end of input caused by the signal.
         *lock(&failed) = copied.err().filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         let _ = forward.shutdown(Shutdown::Write);
     });
     Ok(input)
 }
 
-impl Read for Input {
+impl Read for TerminableStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.lines.read(buffer)? {
             0 => lock(&self.failed).take().map_or(Ok(0), Err),

@@ -9,11 +9,12 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Work that ends before this has no bar.
-const LONG: Duration = Duration::from_secs(1);
-const TICK: Duration = Duration::from_millis(200);
+/// Work that takes less than this has no bar.
+const BAR_DELAY: Duration = Duration::from_secs(1);
+/// How often the bar is redrawn.
+const REFRESH_INTERVAL: Duration = Duration::from_millis(200);
 
-/// Watches how much has been done, from a thread of its own, until it is finished.
+/// A progress bar that a thread of its own redraws until the work is finished.
 pub struct Progress(Option<(Sender<()>, JoinHandle<()>)>);
 
 impl Progress {
@@ -26,7 +27,7 @@ impl Progress {
         Progress::of_bytes(read, total)
     }
 
-    /// How many bytes have been read, of so many if that is known.
+    /// Shows how many bytes of a total have been read.
     pub fn of_bytes(read: Arc<AtomicU64>, total: Option<u64>) -> Progress {
         let template = match total {
             Some(_) => "{wide_bar} {bytes} of {total_bytes}, {binary_bytes_per_sec}, {eta} left",
@@ -35,17 +36,17 @@ impl Progress {
         Progress::watch(read, total, template)
     }
 
-    /// How many of so many keys a construction is done with.
+    /// Shows how many keys a construction has processed.
     pub fn of_keys(done: Arc<AtomicU64>, total: u64) -> Progress {
         Progress::watch(done, Some(total), "{wide_bar} {human_pos} of {human_len} keys, {eta} left")
     }
 
-    /// How many of so many experiments have ended.
+    /// Shows how many experiments have ended.
     pub fn of_experiments(done: Arc<AtomicU64>, total: u64) -> Progress {
         Progress::watch(done, Some(total), "{wide_bar} {pos} of {len} experiments")
     }
 
-    /// How many of so many files have been read.
+    /// Shows how many files have been read.
     pub fn of_files(done: Arc<AtomicU64>, total: u64) -> Progress {
         Progress::watch(done, Some(total), "{wide_bar} {human_pos} of {human_len} files, {eta} left")
     }
@@ -57,14 +58,14 @@ impl Progress {
         let (sender, finished) = channel();
         let watch = move || {
             let still = |wait| matches!(finished.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
-            if !still(LONG) {
+            if !still(BAR_DELAY) {
                 return;
             }
             let bar =
                 total.map_or_else(ProgressBar::new_spinner, ProgressBar::new).with_style(style(template));
             loop {
                 bar.set_position(done.load(Relaxed));
-                if !still(TICK) {
+                if !still(REFRESH_INTERVAL) {
                     return bar.finish_and_clear();
                 }
             }
@@ -72,7 +73,7 @@ impl Progress {
         Progress(Some((sender, std::thread::spawn(watch))))
     }
 
-    /// Takes the bar away, so that what is printed next stands alone.
+    /// Removes the bar.
     pub fn finish(self) {
         if let Some((sender, thread)) = self.0 {
             drop(sender);

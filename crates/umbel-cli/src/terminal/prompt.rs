@@ -1,4 +1,4 @@
-//! Secrets that someone types on a terminal.
+//! A prompt for secrets on the terminal, which does not show them.
 
 use crate::sync::lock;
 use anyhow::{Context, Result};
@@ -12,56 +12,56 @@ use std::sync::{Mutex, Once};
 use std::thread;
 use zeroize::Zeroizing;
 
-/// Asks for a secret on the terminal, and shows nothing of it.
-pub fn secret(prompt: &str) -> Result<Zeroizing<String>> {
+/// Prompts for a secret on the terminal, which does not show it.
+pub fn read_secret(prompt: &str) -> Result<Zeroizing<String>> {
     let terminal = File::options().read(true).write(true).open("/dev/tty").context("there is no terminal")?;
-    // Before the prompt is there: who types at once is not shown either.
-    let quiet = Quiet::begin(terminal);
+    // Before the prompt appears, so that early typing is not shown either.
+    let silenced = EchoOff::begin(terminal);
     let secret = rpassword::prompt_password(format!("{prompt}: "));
-    drop(quiet);
+    drop(silenced);
     if secret.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted) {
-        // The prompt reads ^C as a character. Whoever types it wants to end.
+        // The prompt reads ^C as a character, but it is meant to end the program.
         let _ = emulate_default_handler(SIGINT);
     }
     Ok(secret.context("cannot read from the terminal")?.into())
 }
 
-/// The terminal that is quiet, and what it was before.
-static BEFORE: Mutex<Option<(File, Termios)>> = Mutex::new(None);
-static WATCH: Once = Once::new();
+/// The terminal whose echo is off, and its modes before.
+static SAVED_MODES: Mutex<Option<(File, Termios)>> = Mutex::new(None);
+static WATCH_SIGNALS: Once = Once::new();
 
-/// A terminal that shows nothing of what is typed, until this is dropped or a signal ends the program.
-struct Quiet;
+/// Keeps the echo of the terminal off until it is dropped or a signal ends the program.
+struct EchoOff;
 
-impl Quiet {
-    fn begin(terminal: File) -> Option<Quiet> {
+impl EchoOff {
+    fn begin(terminal: File) -> Option<EchoOff> {
         let before = tcgetattr(&terminal).ok()?;
-        let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
-        WATCH.call_once(watch);
-        let mut place = lock(&BEFORE);
-        tcsetattr(&terminal, OptionalActions::Now, &quiet).ok()?;
-        *place = Some((terminal, before));
-        Some(Quiet)
+        let mut silenced = before.clone();
+        silenced.local_modes.remove(LocalModes::ECHO);
+        WATCH_SIGNALS.call_once(restore_on_signal);
+        let mut saved = lock(&SAVED_MODES);
+        tcsetattr(&terminal, OptionalActions::Now, &silenced).ok()?;
+        *saved = Some((terminal, before));
+        Some(EchoOff)
     }
 }
 
-impl Drop for Quiet {
+impl Drop for EchoOff {
     fn drop(&mut self) {
         restore();
     }
 }
 
 fn restore() {
-    if let Some((terminal, before)) = lock(&BEFORE).take() {
-        // There is nobody to tell that a terminal is gone.
+    if let Some((terminal, before)) = lock(&SAVED_MODES).take() {
+        // If the terminal is gone, there is nowhere to report that.
         let _ = tcsetattr(&terminal, OptionalActions::Now, &before);
     }
 }
 
-/// From now on the terminal is as it was before a signal ends the program.
-fn watch() {
-    // Without this the signals still end it.
+/// Restores the terminal before a signal ends the program, from now on.
+fn restore_on_signal() {
+    // Without this, signals still end the program.
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGQUIT]) else { return };
     thread::spawn(move || {
         for signal in signals.forever() {

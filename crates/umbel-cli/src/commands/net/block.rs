@@ -262,7 +262,7 @@ impl Args {
     /// Answers lines until there are no more; what has changed is saved however that ends.
     fn talk(&self, list: Blocklist, keeper: Option<Keeper>) -> Result<ExitCode> {
         let input: Box<dyn Read> = match keeper {
-            Some(_) => Box::new(signals::input_until_told().context("cannot watch for signals")?),
+            Some(_) => Box::new(signals::stdin_until_termination().context("cannot watch for signals")?),
             None => Box::new(io::stdin().lock()),
         };
         let mut session = Session::new(list, keeper);

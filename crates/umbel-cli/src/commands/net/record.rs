@@ -127,7 +127,7 @@ fn record(
         && is_stdin(capture)
     {
         // Whoever waits for input cannot look at a flag, so the input ends instead.
-        let input = signals::input_until_told().context(watch)?;
+        let input = signals::stdin_until_termination().context(watch)?;
         counts.push(each_packet_of(capture, input, |packet| {
             keeper.keep(recorder.record(packet)?)?;
             Ok(ControlFlow::Continue(()))
@@ -135,7 +135,7 @@ fn record(
     } else if captures.iter().any(|capture| is_stdin(capture)) {
         bail!("standard input has to be the only capture");
     } else {
-        let told = signals::told_to_end().context(watch)?;
+        let told = signals::termination_flag().context(watch)?;
         for capture in captures.iter().take_while(|_| !told.load(Relaxed)) {
             counts.push(each_packet(capture, |packet| {
                 keeper.keep(recorder.record(packet)?)?;

@@ -251,7 +251,7 @@ impl Scan<'_> {
                 rows.add("bytes missing", self.met.missing);
                 rows.add("bytes repeated", self.met.repeated);
             }
-            output::say(rows.to_string().trim_end());
+            output::message(rows.to_string().trim_end());
         }
         Ok(found(stats.confirmed > 0))
     }

@@ -46,7 +46,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Spread::create(&args.at, args.shards, capacity, args.fpr)?;
     if std::io::stderr().is_terminal() {
         let (name, shards, rate) = (args.at.key.as_bstr(), args.shards, percent(args.fpr));
-        output::say(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));
+        output::message(format_args!("{name}, {shards} shards for {capacity} lines each, rate {rate}"));
     }
     Ok(ExitCode::SUCCESS)
 }

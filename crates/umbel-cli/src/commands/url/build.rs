@@ -111,7 +111,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     file::save(&args.output, &filter, &options).map_err(|error| explain_exists(error, &args.output))?;
     if std::io::stderr().is_terminal() {
         let bytes = filter.stats().bytes;
-        output::say(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));
+        output::message(format_args!("{} addresses, filter of {}", hashes.len(), size(bytes)));
     }
     Ok(ExitCode::SUCCESS)
 }

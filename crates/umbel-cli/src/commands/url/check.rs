@@ -151,7 +151,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     if args.stats {
         let Tally { addresses, expressions, asked, in_vain, .. } = screen.tally();
-        output::say(format_args!(
+        output::message(format_args!(
             "{addresses} addresses, {expressions} expressions, exact list asked {asked} times, {in_vain} in vain"
         ));
     }

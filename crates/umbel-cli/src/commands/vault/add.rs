@@ -90,7 +90,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     progress.finish();
     if !args.json && io::stderr().is_terminal() {
-        output::say(format_args!("added: {}, of {}", adding.count, size(adding.bytes)));
+        output::message(format_args!("added: {}, of {}", adding.count, size(adding.bytes)));
     }
     Ok(if failed > 0 { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -102,7 +102,7 @@ fn open(args: &Args) -> Result<Vault> {
     }
     let passphrase = args.secret.new_passphrase(&args.vault)?;
     let vault = Vault::create(&args.vault, &passphrase, &Options::default())?;
-    output::say(format_args!("umbel: made a new vault, {}", args.vault.display()));
+    output::message(format_args!("umbel: made a new vault, {}", args.vault.display()));
     Ok(vault)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::documents::vaults::{PassphraseArgs, find_documents};
 use crate::filters::explain_exists;
-use crate::terminal::output::FAILED;
+use crate::terminal::output::WRITE_FAILED;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::io::{self, IsTerminal};
@@ -107,7 +107,7 @@ fn print(vault: &Vault, id: &Id) -> Result<()> {
     }
     vault.check(id)?;
     match vault.read(id, &mut io::stdout().lock()) {
-        Err(Error::Output(error)) => Err(error).context(FAILED),
+        Err(Error::Output(error)) => Err(error).context(WRITE_FAILED),
         read => Ok(read?),
     }
 }

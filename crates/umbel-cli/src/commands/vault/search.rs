@@ -55,7 +55,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     }
     output::bytes(lines.as_bytes())?;
     if hits.refuted > 0 && io::stderr().is_terminal() {
-        output::say(format_args!(
+        output::message(format_args!(
             "documents that the indexes took for hits, and that are none: {}",
             hits.refuted
         ));
