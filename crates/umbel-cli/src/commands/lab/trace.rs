@@ -86,7 +86,7 @@ fn draw(args: &Args, path: &Path, traces: &[Trace]) -> Result<()> {
     Ok(())
 }
 
-/// The whole file or none, and over no other unless that is wanted.
+/// Writes a file atomically; an existing one is replaced only with `force`.
 fn write(path: &Path, bytes: &[u8], force: bool) -> Result<()> {
     let placing = Placing { create_new: !force, ..Placing::default() };
     file::save_bytes(path, bytes, placing).map(drop).map_err(|error| filters::explain_exists(error, path))

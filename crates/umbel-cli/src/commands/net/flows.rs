@@ -68,7 +68,7 @@ pub struct Args {
     json: bool,
 }
 
-/// For so many packets a filter is made when nothing is known.
+/// The number of packets that the filter is made for if it is unknown.
 const DEFAULT_PACKETS: u64 = 1_000_000;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// What the filter is to be, from what was asked for and what is in the file.
+    /// Returns the spec of the filter, from the options and a first pass through the file.
     fn spec(&self) -> Result<Spec> {
         let (packets, flows) = match self.packets {
             Some(packets) => (Some(packets), None),
@@ -176,7 +176,7 @@ fn print(
     }
 }
 
-/// The errors by decade.
+/// Returns the table of errors by decade.
 fn decades(comparison: &Comparison) -> Columns {
     let mut table = Columns::new(&[
         "packets",
