@@ -18,8 +18,9 @@ pub use blocks::{Block, Blocks};
 pub use pairs::PairArgs;
 pub use records::{OutputLines, Records, Scratch, Skipped};
 pub use source::{
-    check_not_output, check_not_stdout, check_not_swapped, explain_swapped, is_filter, is_output_file,
-    is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, resolve, total_len,
+    CountedReader, check_not_output, check_not_stdout, check_not_swapped, explain_swapped, is_filter,
+    is_output_file, is_stdin, may_wait, name, open_bytes, open_list, open_raw, plain_name, resolve,
+    total_len,
 };
 
 use crate::args::number;

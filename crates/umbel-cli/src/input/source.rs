@@ -40,7 +40,8 @@ impl Source {
             true => None,
             false => Some(file.as_fd().try_clone_to_owned().with_context(failed)?),
         };
-        let mut file = CountedFile { file, waitable: waitable.is_some(), count, stop: Arc::clone(&stop) };
+        let file = StoppableFile { file, waitable: waitable.is_some(), stop: Arc::clone(&stop) };
+        let mut file = CountedReader::new(file, count);
         let start = start_of(&mut file).with_context(|| format!("cannot read {name}"))?;
         let format = format(&start);
         let whole = Cursor::new(start).chain(file);
@@ -99,8 +100,7 @@ fn check_lines(name: &str, format: Option<Format>) -> Result<()> {
 /// Opens a list of lines, decompressed if necessary, or standard input for `-`. `count` counts the bytes read.
 pub fn open_list(path: &Path, count: Arc<AtomicU64>) -> Result<impl Read + Send + use<>> {
     let name = name(path);
-    let file = open_raw(path)?;
-    let counted = CountedFile { file, waitable: false, count, stop: Arc::default() };
+    let counted = CountedReader::new(open_raw(path)?, count);
     let (format, reader) = decompressed(counted).with_context(|| format!("cannot read {name}"))?;
     check_lines(&name, format)?;
     Ok(reader)
@@ -131,15 +131,14 @@ fn ready(file: &impl AsFd, wait: &Timespec) -> bool {
     poll(&mut [PollFd::new(file, PollFlags::IN)], Some(wait)) != Ok(0)
 }
 
-/// A file that counts the bytes read, and stops waiting once `stop` is set.
-struct CountedFile {
+/// A file whose reads stop waiting once `stop` is set.
+struct StoppableFile {
     file: File,
     waitable: bool,
-    count: Arc<AtomicU64>,
     stop: Arc<AtomicBool>,
 }
 
-impl Read for CountedFile {
+impl Read for StoppableFile {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         // Wait below the decoder, whose buffered data does not need the file.
         while self.waitable && !ready(&self.file, &STOP_POLL_INTERVAL) {
@@ -147,7 +146,26 @@ impl Read for CountedFile {
                 return Ok(0);
             }
         }
-        let read = self.file.read(buffer)?;
+        self.file.read(buffer)
+    }
+}
+
+/// A reader that counts the bytes read.
+pub struct CountedReader<R> {
+    reader: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> CountedReader<R> {
+    /// Adds the number of bytes read from `reader` to `count`.
+    pub fn new(reader: R, count: Arc<AtomicU64>) -> CountedReader<R> {
+        CountedReader { reader, count }
+    }
+}
+
+impl<R: Read> Read for CountedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
         self.count.fetch_add(read as u64, Relaxed);
         Ok(read)
     }

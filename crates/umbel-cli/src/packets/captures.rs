@@ -1,15 +1,15 @@
 //! Captures read packet by packet, with warnings for parts that could not be read.
 
-use crate::input::{self, name, total_len};
+use crate::input::{self, CountedReader, name, total_len};
 use crate::report::Rows;
 use crate::terminal::Progress;
 use crate::terminal::output::warn;
 use anyhow::Result;
-use std::io::{self, Read};
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use umbel_net::capture::streams::StreamCounts;
 use umbel_net::capture::{Counts, End, Packet, Reader, Skip};
 
@@ -29,27 +29,13 @@ pub fn each_packet_of(
 ) -> Result<Counts> {
     let read = Arc::new(AtomicU64::new(0));
     let progress = Progress::of_bytes(Arc::clone(&read), total_len(&[path.to_owned()]));
-    let mut reader = Reader::named(Counted { input, read }, name(path))?;
+    let mut reader = Reader::named(CountedReader::new(input, read), name(path))?;
     while let Some(packet) = reader.next()?
         && handle(&packet)?.is_continue()
     {}
     progress.finish();
     warn_of_losses(path, &reader);
     Ok(*reader.counts())
-}
-
-/// A reader that counts bytes.
-struct Counted<R> {
-    input: R,
-    read: Arc<AtomicU64>,
-}
-
-impl<R: Read> Read for Counted<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.input.read(buffer)?;
-        self.read.fetch_add(count as u64, Relaxed);
-        Ok(count)
-    }
 }
 
 /// Warns if the capture ends early, and of frames that were skipped although they should be packets.

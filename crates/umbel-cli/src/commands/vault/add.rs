@@ -1,20 +1,20 @@
 //! `umbel vault add`: files into a vault.
 
 use crate::documents::vaults::{PassphraseArgs, document_json, lock_vault};
-use crate::input::{is_stdin, name, open_raw, total_len};
+use crate::input::{CountedReader, is_stdin, name, open_raw, total_len};
 use crate::report::{printable, size};
 use crate::terminal::exit::FAILED;
 use crate::terminal::{Progress, output};
 use anyhow::{Context, Result, bail};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use umbel_text::vault::zidx::Id;
 use umbel_text::vault::{Options, Vault};
 
@@ -180,7 +180,7 @@ impl Adding<'_> {
         }
         let file = open_raw(path)?;
         let modified = file.metadata().ok().filter(Metadata::is_file).and_then(|found| found.modified().ok());
-        let reader = Counted { file, read: Arc::clone(&self.read) };
+        let reader = CountedReader::new(file, Arc::clone(&self.read));
         let failed = || format!("{} was not added", name(path));
         let added = self.vault.replace(&called, modified, reader, &before).with_context(failed)?;
         if let Some(why) = &added.cut {
@@ -193,19 +193,5 @@ impl Adding<'_> {
         self.count += 1;
         self.known.insert(called, vec![added.entry.id]);
         if self.args.json { output::json(&document_json(&added.entry)) } else { Ok(()) }
-    }
-}
-
-/// A file that counts the bytes it gives.
-struct Counted {
-    file: fs::File,
-    read: Arc<AtomicU64>,
-}
-
-impl Read for Counted {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.file.read(buffer)?;
-        self.read.fetch_add(read as u64, Relaxed);
-        Ok(read)
     }
 }
