@@ -1,4 +1,4 @@
-//! Values of options that are one of a few names: shells complete them, and a wrong one is answered with the list.
+//! Options that take one of a few names: shells complete them, and the error for a wrong name lists them.
 
 use crate::filters::sketch_command;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
@@ -14,52 +14,52 @@ use umbel::sizing::KPolicy;
 use umbel_net::attribution::Method;
 use umbel_net::flows::By;
 
-/// Kinds that are planned for a number of keys: all but sketches.
+/// Parses a kind that is planned for a number of keys: any but a sketch.
 pub fn planned_kind() -> impl TypedValueParser<Value = Kind> {
     let planned: Vec<Kind> =
         Kind::ALL.iter().copied().filter(|kind| kind.category() != Category::Sketch).collect();
     one_of(&planned)
 }
 
-/// Kinds of sets; of the others it is said what makes them.
+/// Parses a kind of set; the error for another kind names the command that makes it.
 pub fn set_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Set)
 }
 
-/// Kinds of maps.
+/// Parses a kind of map.
 pub fn map_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Map)
 }
 
-/// Kinds of multisets.
+/// Parses a kind of multiset.
 pub fn count_kind() -> impl TypedValueParser<Value = Kind> {
     kind_of(Category::Multiset)
 }
 
-/// What the packets of a flow have in common.
+/// Parses the part of a packet that identifies its flow.
 pub fn flow_key() -> impl TypedValueParser<Value = By> {
     one_of(&By::ALL)
 }
 
-/// What is recorded of payloads.
+/// Parses the method of recording payloads.
 pub fn method() -> impl TypedValueParser<Value = Method> {
     one_of(&Method::ALL)
 }
 
-/// The kinds that hold something.
-pub fn kinds_of(holds: Category) -> impl Iterator<Item = Kind> {
-    Kind::ALL.iter().copied().filter(move |kind| kind.category() == holds)
+/// Returns the kinds of a category.
+pub fn kinds_of(category: Category) -> impl Iterator<Item = Kind> {
+    Kind::ALL.iter().copied().filter(move |kind| kind.category() == category)
 }
 
 fn kind_of(wanted: Category) -> impl TypedValueParser<Value = Kind> {
-    // The others are understood, so that more can be said than that they are wrong.
+    // Kinds of other categories are parsed too, for a better error.
     let names = Kind::ALL
         .iter()
         .map(move |kind| PossibleValue::new(kind.to_string()).hide(kind.category() != wanted));
     PossibleValuesParser::new(names).try_map(move |name| {
         let kind: Kind = name.parse().map_err(|error: umbel::Error| error.to_string())?;
         match kind.category() {
-            holds if holds == wanted => Ok(kind),
+            category if category == wanted => Ok(kind),
             Category::Map => Err("it is a kind of map, which `umbel map build` builds".to_string()),
             Category::Multiset => {
                 Err("it is a kind of multiset, which `umbel count build` builds".to_string())
@@ -79,26 +79,28 @@ pub fn kinds_with(can: impl Fn(&Capabilities) -> bool) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// Parses the rounding of the number of hash functions.
 pub fn policy() -> impl TypedValueParser<Value = KPolicy> {
     one_of(&KPolicy::ALL)
 }
 
+/// Parses the policy for counters that overflow.
 pub fn overflow() -> impl TypedValueParser<Value = Overflow> {
     one_of(&Overflow::ALL)
 }
 
-/// Every hash: of digests, and the families of the literature.
+/// Parses any hash: a strength, or a family of the literature.
 pub fn hash() -> PossibleValuesParser {
     let strengths = [Strength::Fast, Strength::Keyed, Strength::Sealed].map(|strength| strength.to_string());
     PossibleValuesParser::new(strengths.into_iter().chain(Family::ALL.map(|family| family.to_string())))
 }
 
-/// The hashes of digests.
+/// Parses the strength of a hash.
 pub fn strength() -> impl TypedValueParser<Value = Strength> {
     one_of(&[Strength::Fast, Strength::Keyed, Strength::Sealed])
 }
 
-/// The hashes that have a secret.
+/// Parses the strength of a hash with a secret.
 pub fn secret_hash() -> impl TypedValueParser<Value = Strength> {
     one_of(&[Strength::Keyed, Strength::Sealed])
 }

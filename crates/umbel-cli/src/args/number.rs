@@ -5,17 +5,17 @@
 use std::time::Duration;
 use umbel::aging::Window;
 
-/// How many: `1000`, `1_000`, `1e6`, `10M`, `1.5k`, `64Ki`.
+/// Parses a count: `1000`, `1_000`, `1e6`, `10M`, `1.5k`, `64Ki`.
 pub fn count(text: &str) -> Result<u64, String> {
     parse(text, Unit::None).map(|(value, _)| value)
 }
 
-/// How many bytes: `64MiB`, `64M` and `64MB` (a million each), `4096`.
+/// Parses a number of bytes: `64MiB`, `64M` and `64MB` (a million each), `4096`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     parse(text, Unit::Bytes).map(|(value, _)| value)
 }
 
-/// How many bits: `1e6`, or bytes when they say so, as `64MiB`.
+/// Parses a number of bits, `1e6`, or of bytes with a unit, `64MiB`.
 pub fn bits(text: &str) -> Result<u64, String> {
     match parse(text, Unit::Bytes)? {
         (value, Unit::None) => Ok(value),
@@ -23,7 +23,7 @@ pub fn bits(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A share: `0.01`, `1%`, `1/1000`, `1e-6`.
+/// Parses a rate: `0.01`, `1%`, `1/1000`, `1e-6`.
 pub fn rate(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().ok().filter(|value| value.is_finite());
     let value = if let Some(percent) = text.strip_suffix('%') {
@@ -42,14 +42,14 @@ pub fn rate(text: &str) -> Result<f64, String> {
     Err(format!("a rate lies between 0 and 1{hint}"))
 }
 
-/// What an aging filter remembers: keys as a count, `1e6`, `10M`; or a time, `500ms`, `30s`, `10m`, `2h`, `7d`.
+/// Parses the window of an aging filter: keys, `1e6`, `10M`; or a time, `500ms`, `30s`, `10m`, `2h`, `7d`.
 pub fn window(text: &str) -> Result<Window, String> {
     const UNITS: [(&str, f64); 5] = [("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0), ("d", 86_400.0)];
     let wrong =
         || "not a window: write it as 1e6 or 10M keys, or as a time, 500ms, 30s, 10m, 2h or 7d".to_string();
     let nothing = || "in a window of nothing, nothing is remembered: write it as 1e6 or 10m".to_string();
     for (unit, seconds) in UNITS {
-        // Of hexadecimal-looking and other words only what is a number before the unit is a time.
+        // Only a number before the unit makes a time.
         let Some(number) = text.strip_suffix(unit).and_then(|number| number.parse::<f64>().ok()) else {
             continue;
         };
@@ -64,7 +64,7 @@ pub fn window(text: &str) -> Result<Window, String> {
     }
 }
 
-/// A time: `500ms`, `30s`, `10m`, `2h`, `7d`; without a unit, seconds.
+/// Parses a time: `500ms`, `30s`, `10m`, `2h`, `7d`; without a unit, seconds.
 pub fn time(text: &str) -> Result<Duration, String> {
     match window(text) {
         Ok(Window::Time(time)) => Ok(time),
@@ -87,7 +87,7 @@ enum Unit {
     Bytes,
 }
 
-/// The value, and the unit that was written with it; only `unit` may be.
+/// Parses a number and its unit, which must be `unit` if there is one.
 fn parse(text: &str, unit: Unit) -> Result<(u64, Unit), String> {
     let wrong = || {
         let examples = if unit == Unit::Bytes { "4096, 64MiB or 1.5G" } else { "1000, 1e6, 10M or 1.5k" };

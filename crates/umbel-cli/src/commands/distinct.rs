@@ -37,7 +37,7 @@ pub struct Args {
 
 /// The answer, by the names that `umbel info --json` uses.
 #[derive(Serialize)]
-struct Answer {
+struct DistinctReport {
     estimated_count: f64,
     estimated_count_error: f64,
     /// The number of lines; missing if that is not known.
@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (estimate, count) = (distinct.count(), distinct.inserted());
     if args.sketch.json {
         let (estimated_count, estimated_count_error) = (estimate.value, estimate.standard_error);
-        output::json(&Answer { estimated_count, estimated_count_error, count })?;
+        output::json(&DistinctReport { estimated_count, estimated_count_error, count })?;
     } else {
         let of = count.map(|count| format!(" of {count}")).unwrap_or_default();
         output::text(format_args!("{estimate:.0} different lines{of}\n"))?;

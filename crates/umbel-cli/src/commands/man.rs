@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The `help` that clap adds to every command with commands of its own has no page.
+/// Hides the `help` that clap adds to every command with subcommands, since it has no page.
 fn without_help(command: Command) -> Command {
     let hidden = command.get_name() == "help";
     command.hide(hidden).mut_subcommands(without_help)

@@ -119,10 +119,10 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         .with_context(|| format!("cannot keep pages in {}", args.cache_dir.display()))?;
     let size = store.size();
     raise_limit_of_files();
-    let (told, until) = oneshot::channel();
+    let (terminate, until) = oneshot::channel();
     signals::on_termination(move || {
-        // Whoever waits for it cannot be gone before the program is.
-        let _ = told.send(());
+        // The receiver lives as long as the program.
+        let _ = terminate.send(());
     })?;
     let runtime = Runtime::new().context("cannot start threads")?;
     runtime.block_on(async {
@@ -153,7 +153,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             .await;
         anyhow::Ok(())
     })?;
-    // Nobody waits for a name that is being looked up, or a file that is being read.
+    // Do not wait for a name lookup or a file read in progress.
     runtime.shutdown_background();
     Ok(ExitCode::SUCCESS)
 }
@@ -204,10 +204,10 @@ impl Args {
     }
 }
 
-/// Every client takes a file or two, and so do origins and pages on disk.
+/// Raises the limit of open files: clients, origins and stored responses each need some.
 fn raise_limit_of_files() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // If that cannot be, clients wait when there are too many.
+    // Without a higher limit, clients wait when there are too many.
     let _ = setrlimit(Resource::Nofile, limit);
 }

@@ -68,7 +68,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(report_made(&made.map_err(|error| explain_exists(error, &path))?))
 }
 
-/// A directory by its own name, also if it was given as `..`.
+/// Returns a directory by its own name, even if it was given as `..`.
 fn named(root: &Path) -> Result<PathBuf> {
     let absolute = std::path::absolute(root)?;
     Ok(if absolute.file_name().is_some() { absolute } else { std::fs::canonicalize(root)? })

@@ -28,7 +28,7 @@ pub struct Args {
 }
 
 /// The number of absent words that the filters are queried for.
-const ABSENT: u64 = 1000;
+const ABSENT_WORDS: u64 = 1000;
 
 #[derive(Serialize)]
 struct IndexReport {
@@ -75,8 +75,8 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 fn describe(index: &Index, list: bool) -> Result<IndexReport> {
     let filters = index.filters();
     let mut named = 0;
-    for number in 0..ABSENT {
-        named += index.count(&[Digest::from_hash(number).salted(ABSENT)])?;
+    for number in 0..ABSENT_WORDS {
+        named += index.count(&[Digest::from_hash(number).salted(ABSENT_WORDS)])?;
     }
     let files = index.files().len();
     let (mut keys, mut text_bytes, mut file_bytes) = (0, 0, 0);
@@ -108,7 +108,7 @@ fn describe(index: &Index, list: bool) -> Result<IndexReport> {
         rate: settings.rate,
         grams: settings.grams,
         block: settings.block,
-        reads_saved: 1.0 - share(named as f64, (filters * ABSENT) as f64),
+        reads_saved: 1.0 - share(named as f64, (filters * ABSENT_WORDS) as f64),
         list: if list { index.files().map(file_report).collect() } else { Vec::new() },
     })
 }

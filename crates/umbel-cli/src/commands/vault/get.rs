@@ -40,8 +40,8 @@ pub struct Args {
     secret: PassphraseArgs,
 }
 
-/// So often a document is looked for anew that was replaced before it could be read.
-const TRIES: usize = 10;
+/// How often a document is looked for again that was replaced before it could be read.
+const MAX_TRIES: usize = 10;
 
 pub fn run(args: &Args) -> Result<ExitCode> {
     let to = args.output.as_deref().filter(|path| *path != Path::new("-"));
@@ -62,13 +62,13 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         });
         tries += 1;
         match written {
-            Err(error) if tries < TRIES && error.downcast_ref().is_some_and(Error::is_gone) => {}
+            Err(error) if tries < MAX_TRIES && error.downcast_ref().is_some_and(Error::is_gone) => {}
             written => return written.map(|()| ExitCode::SUCCESS),
         }
     }
 }
 
-/// Refuses before the passphrase is asked for what would be refused after it.
+/// Fails before the prompt if the file could not be written after it.
 fn check(path: &Path, force: bool) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => bail!("{} is a directory: name a file in it with -o", path.display()),
@@ -77,10 +77,10 @@ fn check(path: &Path, force: bool) -> Result<()> {
     }
 }
 
-/// Refuses to write into the vault, whose own files have to stay what they are.
+/// Fails if the file would be written into the vault itself.
 fn check_outside(path: &Path, vault: &Path) -> Result<()> {
     let identity = |path: &Path| fs::metadata(path).ok().map(|found| (found.dev(), found.ino()));
-    // Where a link leads something would be written, also if nothing is there yet.
+    // Follow links, even to a file that does not exist yet.
     let mut target = path.to_owned();
     for _ in 0..40 {
         let Ok(link) = fs::read_link(&target) else { break };

@@ -29,7 +29,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let (parts, content) = (sum(|seen| seen.parts.into()), sum(|seen| seen.content));
     let [ones, bits] = [sum(|seen| seen.bits[0]), sum(|seen| seen.bits[1])];
     let fill = ones as f64 / bits.max(1) as f64;
-    // What a word that is nowhere is expected to find.
+    // The number of documents expected for a word that is in none.
     let wrong = parts as f64 * shape.rate();
     let lengths = seen.iter().map(|seen| seen.content);
     let (shortest, longest) = (lengths.clone().min().unwrap_or(0), lengths.max().unwrap_or(0));
