@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     loaded.filter = if args.new {
         let out = Out::new(args.line_buffered)?;
         match dedup::print_new(&args.input, loaded.filter, out, |_, _, _| Ok(())) {
-            // Lines that nobody has seen should be new again next time.
+            // Lines that were not read should be new again next time.
             Err(error) if is_broken_pipe(&error) => {
                 bail!(
                     "{} stays as it was, because the output was closed before the end",

@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The largest of so many values, or of those up to a number.
+/// Parses --values, a number of values or `0..N`, and returns the largest value.
 fn values(text: &str) -> Result<u64, String> {
     if let Some(largest) = text.strip_prefix("0..") {
         return number::count(largest);
@@ -107,12 +107,12 @@ fn values(text: &str) -> Result<u64, String> {
     number::count(text)?.checked_sub(1).ok_or("a map has at least one value".to_string())
 }
 
-/// The plan of any kind.
+/// Plans a filter of any kind.
 fn planned(kind: Kind, spec: &Spec) -> umbel::Result<Plan> {
     if kind != Kind::Literature {
         return plan(kind, spec);
     }
-    // A standard filter with other hashes.
+    // The kind literature is a standard filter with other hashes.
     let mut plan = plan(Kind::Standard, spec)?;
     plan.kind = kind;
     Ok(plan)

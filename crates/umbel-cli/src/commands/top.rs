@@ -121,7 +121,7 @@ impl Args {
 fn print(items: &[Item<'_>], line_end: u8) -> Vec<u8> {
     let mut out = Vec::new();
     for item in items {
-        // Memory can be written to.
+        // Writing to memory cannot fail.
         let _ = write!(out, "{}\t", item.count);
         out.extend_from_slice(item.key);
         out.push(line_end);

@@ -70,7 +70,7 @@ const RATE_TOLERANCE: f64 = 1.02;
 pub fn run(args: &Args) -> Result<ExitCode> {
     let mut options = KindOptions::default();
     (options.aging.window, options.aging.generations) = (args.window, args.generations);
-    // A window of lines is all it has to hold.
+    // The filter only has to hold a window of lines.
     let n = args.capacity.or(match args.window {
         Some(Window::Keys(keys)) if args.max_bytes.is_none() => Some(keys),
         _ => None,

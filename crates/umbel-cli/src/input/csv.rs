@@ -26,7 +26,7 @@ enum State {
 }
 
 impl RecordSplitter {
-    /// Whether the bytes end inside quotes.
+    /// Returns whether the bytes end inside quotes.
     pub fn is_open(&self) -> bool {
         matches!(self.state, State::Quoted)
     }

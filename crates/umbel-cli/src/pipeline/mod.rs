@@ -24,7 +24,7 @@ use order::{BlockResult, InOrder};
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
-/// What the sink learns about a block besides its result.
+/// The state of the input at a block, which is passed to the sink with its result.
 #[derive(Clone, Copy)]
 pub struct BlockInfo {
     /// Whether the input has no more data at the moment, so that results should be shown now.

@@ -13,7 +13,7 @@ use umbel::hash::Strength;
 use umbel::kind::Category;
 use umbel::sizing::space_code::{coverage, sampling};
 
-/// What `umbel info` prints about a filter, with the names that scripts rely on.
+/// The report of a filter, as `umbel info` prints it, with the names that scripts rely on.
 #[derive(Debug, Serialize)]
 pub struct FilterReport {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@ use serde::Serialize;
 use umbel::kind::Capabilities;
 use umbel::{Kind, Plan};
 
-/// What `umbel plan` prints about a plan, with the names that scripts rely on.
+/// The report of a plan, as `umbel plan` prints it, with the names that scripts rely on.
 #[derive(Debug, Serialize)]
 pub struct PlanReport {
     pub kind: String,

@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             record(&mut counts, &args.input)?;
             counts
         }
-        None => args.keep_digests(hasher)?,
+        None => args.spool_first(hasher)?,
     };
     warn_if_noisy(&counts);
     args.writing.write(&counts.into(), meta, args.hashing.embed_key)?;
@@ -69,7 +69,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
 }
 
 impl Args {
-    /// An empty multiset for so many recordings of so many different keys, unless --keys says how many.
+    /// Returns an empty multiset for `recordings` of `keys` distinct keys, or of as many as --keys gives.
     fn empty(&self, recordings: u64, keys: Option<u64>, hasher: Hasher) -> Result<AnyCount> {
         let mut options = KindOptions::default();
         self.options.for_kind(self.kind, &mut options)?;
@@ -78,9 +78,9 @@ impl Args {
         Ok(AnyCount::build(self.kind, &spec)?)
     }
 
-    /// Keeps the digests of all lines, then records them in a multiset that is just large enough.
-    fn keep_digests(&self, hasher: Hasher) -> Result<AnyCount> {
-        // Mistaken options are found before the lines are read.
+    /// Stores the digests of all lines, then records them in a multiset that is just large enough.
+    fn spool_first(&self, hasher: Hasher) -> Result<AnyCount> {
+        // Fail for mistaken options before the lines are read.
         self.empty(1, None, hasher.clone())?;
         let (digests, distinct) = digest_spool::collect(&self.input, &hasher)?;
         if digests.count() == 0 {

@@ -56,7 +56,7 @@ fn query(args: &Args, counts: &Mapped, records: &Records) -> Result<(u64, Vec<u8
     for (key, count) in answers.iter().enumerate() {
         args.input.print_with(records, key, &mut out, |out| {
             let Multiplicity { low, high, .. } = count;
-            // Memory can be written to.
+            // Writing to memory cannot fail.
             let _ = match never(count) {
                 true => write!(out, "0\t0\t0"),
                 false => write!(out, "{count}\t{low:.0}\t{high:.0}"),

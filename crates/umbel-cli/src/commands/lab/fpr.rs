@@ -61,7 +61,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         bail!("there are no lines in {}", args.input.name(0));
     }
     let stats = filter.stats();
-    // Of an empty filter it may be -0.
+    // The rate of an empty filter may be -0.
     let (promised, measured) = (stats.rate_now + 0.0, positives as f64 / queries as f64);
     let [shown, judged] = [Z_95, Z_999].map(|z| wilson(positives, queries, z));
     let verdict = Verdict::from_interval(promised, judged);

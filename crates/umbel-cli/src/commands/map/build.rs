@@ -90,7 +90,7 @@ impl Args {
         let hasher = self.hashing.hasher(self.hash)?;
         let kind = if self.mutable { Kind::BloomierMutable } else { self.kind };
         let (input, mut values) = (self.input.keys(), Values::new(self.values.as_ref())?);
-        // Mistaken options are found before the lines are read.
+        // Fail for mistaken options before the lines are read.
         plan(kind, &self.spec(1, Some(values.largest()), &hasher)?)?;
         let kept = KeptInput::new(&input);
         let mut pairs = Vec::new();

@@ -76,7 +76,7 @@ fn query(args: &Args, map: &Mapped, book: Option<&CodeBook>, records: &Records) 
             Some(number) if !args.invert => {
                 args.input.print_with(records, key, &mut out, |out| match book {
                     Some(book) => out.extend_from_slice(&book.get(*number).unwrap_or_default()),
-                    // Memory can be written to.
+                    // Writing to memory cannot fail.
                     None => drop(write!(out, "{number}")),
                 });
             }

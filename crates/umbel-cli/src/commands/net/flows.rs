@@ -112,7 +112,7 @@ impl Args {
             Some(bytes) => {
                 let n = packets.filter(|_| self.noise.is_none());
                 let p = if n.is_none() { self.noise.or(Some(DEFAULT_NOISE)) } else { None };
-                // Each level ends with a whole line of memory.
+                // Each level ends with a whole cache line.
                 let lines = u64::from(KindOptions::default().space_code.levels) * 64;
                 let bytes = bytes.saturating_sub(lines).max(1);
                 Given { m: Some(bytes.saturating_mul(8)), n, p, ..Given::default() }

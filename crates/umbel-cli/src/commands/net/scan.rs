@@ -206,7 +206,7 @@ impl Scan<'_> {
         }
         let signature = self.scanner.signature(finding.signature).unwrap_or_default();
         signatures::print(signature, self.args.rules_hex, lines);
-        // Memory can be written to.
+        // Writing to memory cannot fail.
         let _ = match place {
             Some(place) => writeln!(lines, "\t{}\t{}\t{place}", place.packet, finding.offset),
             None => writeln!(lines, "\t{}", finding.offset),
@@ -277,7 +277,7 @@ impl PacketPlace {
 }
 
 impl fmt::Display for PacketPlace {
-    /// Source and destination, with their ports if there are any, and the stream.
+    /// Formats source and destination, with their ports if there are any, and the stream.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.ports {
             Some((from, to)) => {

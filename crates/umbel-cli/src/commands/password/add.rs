@@ -43,7 +43,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    // Not by its name: it may be a word that somebody took for an argument.
+    // The error does not name it, since it may be a word that was given as an argument by mistake.
     if args.lists.iter().any(|list| !is_stdin(list) && !list.exists()) {
         bail!(
             "a list is not there: words are no arguments, where others can see them; type them, or send them through a pipe"
@@ -66,12 +66,12 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         [] => vec![("standard input".to_owned(), word_lists::open_stdin_or_prompt("Password to add")?)],
         _ => word_lists::open_lists(&args.lists, &Arc::default()).collect::<Result<_>>()?,
     };
-    // What somebody types is a word, whatever it looks like.
+    // A typed line is a word, even if it looks like a hash.
     let typed = args.lists.is_empty() && std::io::stdin().is_terminal();
-    let said = (args.words || typed).then_some(Lists::Words);
+    let list_format = (args.words || typed).then_some(Lists::Words);
     let mut total = 0;
     for (list, reader) in readers {
-        let read = List::open(reader, said)
+        let read = List::open(reader, list_format)
             .and_then(|list| list.read(&digester, 0, |digests| Ok(filter.insert_batch(&Hashed(&digests))?)));
         total += read.map_err(|error| word_lists::with_list_name(error, format!("cannot use {list}")))?;
     }

@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<ExitCode> {
-    // Also refuses what is not a list.
+    // This also fails if the file is not a list.
     let mut reader = open_list(&args.list, Arc::default())?;
     let plain = !is_stdin(&args.list)
         && std::fs::metadata(&args.list).is_ok_and(|found| found.is_file())
@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let end = if args.crlf { "\r\n" } else { "\n" };
     let mut lines = Vec::new();
     for suffix in &suffixes {
-        // Memory can be written to.
+        // Writing to memory cannot fail.
         let _ = write!(lines, "{suffix}{end}");
     }
     let mut out = Out::new(false)?;

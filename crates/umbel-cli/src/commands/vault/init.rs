@@ -50,7 +50,7 @@ fn words(text: &str) -> Result<u32, String> {
     words.ok_or_else(|| "an index has 8 to 1048576 words".to_owned())
 }
 
-/// In KiB.
+/// Parses the memory of the passphrase hash, and returns it in KiB.
 fn memory(text: &str) -> Result<u32, String> {
     let kib = u32::try_from(number::bytes(text)? / 1024).unwrap_or(u32::MAX);
     let most = Cost::LARGEST.memory;
